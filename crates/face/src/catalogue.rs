@@ -1,4 +1,4 @@
-//! What there is to choose from: disciplines, applications, TCP stacks, with their parameters; and scales of grades.
+//! The available choices: disciplines, applications, TCP stacks, with their parameters; and scales of grades.
 
 use serde_json::{Value, json};
 
@@ -44,6 +44,28 @@ pub fn catalogue(outside: bool) -> String {
         .map(|s| json!({ "name": s.name, "summary": s.words, "unit": s.unit(), "bands": bands(s) }))
         .collect();
     json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
+}
+
+/// What a summary may have, as JSON: `{"measures": [...], "units": [...]}`, each measure with the statistics below it. Docs, labels
+/// and comparisons come from it.
+pub fn measures() -> String {
+    let measures: Vec<Value> = measure::declared().iter().map(declared).collect();
+    let units = packet::Unit::NAMED
+        .iter()
+        .map(|u| json!({ "suffix": u.suffix(), "symbol": u.symbol(), "least": u.least(), "digits": u.digits() }));
+    json!({ "measures": measures, "units": units.collect::<Vec<_>>() }).to_string()
+}
+
+fn declared(m: &measure::Declared) -> Value {
+    let better = match m.better {
+        packet::Better::More => "more is better",
+        packet::Better::Less => "less is better",
+        packet::Better::Neither => "",
+    };
+    json!({
+        "path": m.path, "words": m.words, "unit": m.unit.symbol(), "better": better, "least": m.least, "rank": m.rank,
+        "digits": m.unit.digits(), "doc": m.doc, "parts": m.parts.iter().map(declared).collect::<Vec<_>>(),
+    })
 }
 
 /// The grades of a scale, and below what each is given: null for the last.

@@ -1,4 +1,4 @@
-//! What there is to draw of a result: its series in few enough bins for a screen, its distributions as curves.
+//! The charts of a result: its series in few enough bins for a screen, its distributions as curves.
 //!
 //! All that stands here is in the result's tables, too; bins are put together so that nothing is lost of a sum or a maximum.
 //! Units: ms, Mbit/s, s. A mean of nothing is null.

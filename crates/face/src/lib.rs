@@ -5,6 +5,7 @@
 //! | [`resolve`], [`scenario()`] | a text to a scenario, with every problem at its path |
 //! | [`Run`] | one run, in slices; its summary as the one JSON text that all faces give |
 //! | [`catalogue()`] | what there is to choose from, with every parameter |
+//! | [`measures()`] | what a summary may have: names, units, which way is better |
 //! | [`toml`] | a scenario as TOML: as it was given, or without what the defaults say |
 //! | [`charts`] | series and distributions of a result, thin enough to draw |
 
@@ -13,7 +14,7 @@ mod charts;
 mod run;
 pub mod toml;
 
-pub use catalogue::catalogue;
+pub use catalogue::{catalogue, measures};
 pub use run::{Run, simulate, summary};
 
 use ::scenario::Scenario;

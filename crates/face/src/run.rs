@@ -6,7 +6,7 @@ use scenario::Scenario;
 use sim::{Ended, Outcome, World};
 use units::Problem;
 
-/// One run with this sink, to its end or until `look` says no. `look` is told how much of the time is done, 0 to 1.
+/// Runs a scenario with this sink, to its end or until `look` returns false. `look` receives the fraction done, 0 to 1.
 pub fn simulate<S: Sink>(
     scenario: &Scenario,
     sink: S,
@@ -37,7 +37,7 @@ impl Run {
         Ok(Self { scenario, world })
     }
 
-    /// Goes on for a slice, some ten thousand events; returns how much of the time is done, and 1 only at the end.
+    /// Runs one slice, some ten thousand events; returns the fraction of the time done, and 1 only at the end.
     pub fn go_on(&mut self) -> f64 {
         let mut done = 0.0;
         let ended = self.world.run(|fraction| {
@@ -50,7 +50,7 @@ impl Run {
         }
     }
 
-    /// What came of it so far.
+    /// The outcome so far.
     pub fn outcome(&self) -> Outcome {
         self.world.outcome(&self.scenario)
     }
@@ -60,7 +60,7 @@ impl Run {
         charts(outcome, &self.scenario, self.world.waits(), points)
     }
 
-    /// What is run.
+    /// The scenario of this run.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }

@@ -15,17 +15,17 @@ use crate::flows::Flows;
 use crate::plan::{Plan, Side};
 use crate::store::Store;
 use crate::tun::MTU;
-use measure::{ClassCounts, LinkCounts, LinkMeterParams};
+use measure::LinkMeter;
 use packet::{DropReason, FateSink, Flags, MarkReason, NodeId, PacketMeta, Point, header};
-use port::{Change, Env, Port, PortCounters};
-use record::{LinkId, Mask, Record, Sink};
-use scenario::{NO_LINK, Scenario};
+use port::{Env, Link, Port};
+use record::{Mask, Record, Sink};
+use scenario::{NO_LINK, Routes, Scenario, Task};
 use std::net::IpAddr;
 use units::{Duration, Problem, Time};
 
-/// What happened on a link since somebody last looked: for the terminal.
+/// What has left the queue of a link, and what was dropped, since the run began: for the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Glance {
+pub struct Totals {
     /// Packets that left the queue.
     pub packets: u64,
     /// Their bytes.
@@ -38,7 +38,7 @@ pub struct Glance {
     pub dropped: u64,
 }
 
-impl Sink for Glance {
+impl Sink for Totals {
     fn mask(&self) -> Mask {
         Mask::DEQUEUED.with(Mask::DROPPED)
     }
@@ -56,56 +56,9 @@ impl Sink for Glance {
     }
 }
 
-/// One directed link of the scenario.
-#[derive(Debug)]
-pub struct Link {
-    /// Its name.
-    pub name: String,
-    /// Where it leads.
-    to: u16,
-    /// The queue and the wire.
-    pub port: Port,
-    /// Series and distributions, if it is recorded.
-    pub meter: Option<measure::LinkMeter>,
-    /// Since somebody last looked.
-    pub glance: Glance,
-    /// What had been counted when the warm-up ended.
-    pub before: LinkCounts,
-}
-
-impl Link {
-    /// What it has counted before `now`, and what it holds.
-    pub fn counts(&self, now: Time) -> LinkCounts {
-        let c = self.port.counters();
-        LinkCounts {
-            offered: c.queue.offered,
-            delivered: c.delivered,
-            dropped: c.dropped(),
-            drops: drops(&c),
-            marked: c.queue.marked.iter().flatten().sum(),
-            backlog: self.port.backlog(),
-            in_flight: c.in_flight(),
-            classes: self.port.classes().iter().map(|c| ClassCounts { counts: c.counts, marked: c.marked }).collect(),
-            grants: Vec::new(),
-            opportunities: self.port.opportunities(now),
-        }
-    }
-}
-
-/// Dropped packets by reason, in the order of [`DropReason::ALL`].
-fn drops(c: &PortCounters) -> [u64; DropReason::ALL.len()] {
-    let mut drops = [0; DropReason::ALL.len()];
-    for (sum, points) in drops.iter_mut().zip(&c.queue.dropped) {
-        *sum = points.iter().map(|p| p.packets).sum();
-    }
-    drops[DropReason::TransmitQueueFull as usize] += c.transmit_dropped.packets;
-    drops[DropReason::LinkLoss as usize] += c.lost.packets;
-    drops
-}
-
 /// A packet that was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fated {
+pub struct DroppedPacket {
     /// When.
     pub at: Time,
     /// Its flow.
@@ -115,18 +68,18 @@ pub struct Fated {
 }
 
 /// Frees what dropped packets own, and counts them.
-struct Fates<'a> {
+struct Release<'a> {
     now: Time,
     store: &'a mut Store,
     flows: &'a mut [crate::flows::Flow],
-    fated: &'a mut Vec<Fated>,
+    drops: &'a mut Vec<DroppedPacket>,
 }
 
-impl FateSink for Fates<'_> {
+impl FateSink for Release<'_> {
     fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
         self.store.free(packet.body);
         let (flow, back) = (packet.flow.slot(), packet.flags.has(Flags::REVERSE));
-        self.fated.push(Fated { at: self.now, flow, back });
+        self.drops.push(DroppedPacket { at: self.now, flow, back });
         if let Some(flow) = self.flows.get_mut(flow) {
             flow.directions[usize::from(back)].dropped += 1;
         }
@@ -143,7 +96,7 @@ pub struct Leaving<'a> {
     /// When it should have left.
     pub due: Time,
     /// When it came in.
-    pub came: Time,
+    pub entered: Time,
     /// Its flow, and whether it is going back.
     pub flow: usize,
     /// Whether it travels from the flow's responder to its initiator.
@@ -168,27 +121,29 @@ pub enum Arrival {
     Foreign,
 }
 
+/// Where a port's records go: to the terminal's totals, the link's meter and the run's own sink.
+type Tap<'a, S> = (&'a mut Totals, (Option<&'a mut LinkMeter>, &'a mut S));
+
 /// The network of ports between the two namespaces.
 #[derive(Debug)]
 pub struct Bench<S: Sink = ()> {
     /// Every directed link.
     pub links: Vec<Link>,
-    next: Vec<u16>,
-    nodes: usize,
+    /// What the terminal shows of each.
+    pub totals: Vec<Totals>,
+    routes: Routes,
     side: Vec<Option<Side>>,
     /// Every 5-tuple seen.
     pub flows: Flows,
     store: Store,
     /// When each packet inside came in, and its payload, by body.
-    came: Vec<(Time, u16)>,
-    /// Changes to come, last first.
-    changes: Vec<(Time, usize, Change)>,
-    /// When the warm-up ends; `NEVER` once it has, or without one.
-    begin: Time,
+    entered: Vec<(Time, u16)>,
+    /// Tasks to come, last first.
+    tasks: Vec<(Time, Task)>,
     /// Packets that leave a port in one poll.
     scratch: Vec<PacketMeta>,
-    /// Packets that were dropped since somebody last took them out.
-    pub fated: Vec<Fated>,
+    /// Drops that the caller has not taken out yet.
+    pub drops: Vec<DroppedPacket>,
     /// Packets that came for nobody.
     pub foreign: u64,
     /// Takes every record.
@@ -198,39 +153,21 @@ pub struct Bench<S: Sink = ()> {
 impl<S: Sink> Bench<S> {
     /// The scenario's links at rest; series over `duration`.   Errors: as [`Port::build`].
     pub fn build(scenario: &Scenario, plan: &Plan, duration: Duration, sink: S) -> Result<Self, Problem> {
-        let mut links = Vec::new();
-        let mut changes = Vec::new();
-        for (i, link) in plan.network.links.iter().enumerate() {
-            let id = LinkId(i as u16);
-            let at = format!("link.{}", link.name);
-            let port = Port::build(&link.port, id, scenario.seed, &at).map_err(|p| p.under(&at))?;
-            let bin = scenario.bin();
-            let warm_up = Time(scenario.record.warm_up.0);
-            let params = LinkMeterParams { link: id, limit: QUEUE_BINS, start: Time::ZERO, duration, bin, warm_up };
-            links.push(Link {
-                name: link.name.clone(),
-                to: link.to,
-                port,
-                meter: if link.recorded { Some(measure::LinkMeter::new(params)?) } else { None },
-                glance: Glance::default(),
-                before: LinkCounts::default(),
-            });
-            changes.extend(link.changes.iter().map(|(at, change)| (*at, i, *change)));
-        }
-        changes.sort_by_key(|(at, ..)| *at);
-        changes.reverse();
+        let links: Vec<Link> = (0..)
+            .zip(&plan.network.links)
+            .map(|(i, link)| link.build(i, scenario, duration, link.build_port(i, scenario.seed)?))
+            .collect::<Result<_, Problem>>()?;
         Ok(Self {
+            totals: vec![Totals::default(); links.len()],
             links,
-            next: plan.network.next.clone(),
-            nodes: plan.network.nodes.len(),
+            routes: plan.network.routes.clone(),
             side: plan.side.clone(),
             flows: Flows::default(),
             store: Store::default(),
-            came: Vec::new(),
-            changes,
-            begin: if scenario.record.warm_up.is_zero() { Time::NEVER } else { Time(scenario.record.warm_up.0) },
+            entered: Vec::new(),
+            tasks: plan.network.tasks(scenario.record.warm_up),
             scratch: Vec::new(),
-            fated: Vec::new(),
+            drops: Vec::new(),
             foreign: 0,
             sink,
         })
@@ -249,7 +186,7 @@ impl<S: Sink> Bench<S> {
             self.foreign += 1;
             return Arrival::Foreign;
         };
-        let link = self.next[from * self.nodes + to];
+        let link = self.routes.next(from, to);
         if link == NO_LINK {
             self.foreign += 1;
             return Arrival::Foreign;
@@ -258,22 +195,22 @@ impl<S: Sink> Bench<S> {
         let pure = h.flags.has(Flags::PURE_ACK);
         let seq = self.flows.unwrap(flow, back, pure, &h);
         let body = self.store.put(bytes);
-        if self.came.len() <= body as usize {
-            self.came.resize(body as usize + 1, (Time::ZERO, 0));
+        if self.entered.len() <= body as usize {
+            self.entered.resize(body as usize + 1, (Time::ZERO, 0));
         }
-        self.came[body as usize] = (now, h.payload as u16);
+        self.entered[body as usize] = (now, h.payload as u16);
         let packet = PacketMeta {
             stamp: now,
             seq,
             flow,
             body,
             size: bytes.len() as u16,
-            dst: NodeId(to as u16),
+            dst: to,
             tos: h.tos,
             class: 0,
             flags: if back { h.flags.with(Flags::REVERSE) } else { h.flags },
         };
-        self.offer(now, usize::from(link), packet);
+        self.offer(now, link, packet);
         Arrival::Taken { flow: flow.slot(), new, syn: !back && h.flags.has(Flags::SYN) }
     }
 
@@ -284,8 +221,12 @@ impl<S: Sink> Bench<S> {
 
     /// When [`Bench::advance`] next has something to do.
     pub fn deadline(&self) -> Time {
-        let change = self.changes.last().map_or(Time::NEVER, |(at, ..)| *at);
-        self.links.iter().map(|l| l.port.deadline()).fold(change.min(self.begin), Time::min)
+        self.links.iter().map(|l| l.carrier.deadline()).fold(self.next_task(), Time::min)
+    }
+
+    /// When the next task is due.
+    fn next_task(&self) -> Time {
+        self.tasks.last().map_or(Time::NEVER, |(at, _)| *at)
     }
 
     /// Packets inside: in queues, on links.
@@ -295,27 +236,13 @@ impl<S: Sink> Bench<S> {
 
     /// The run is over at `now`: measures are closed.
     pub fn finish(&mut self, now: Time) {
-        if self.begin != Time::NEVER {
-            // nothing of it was to be counted
-            self.begin = self.begin.min(now);
-            self.begin();
-        }
+        // a run that ended in its warm-up has nothing to count
+        let in_warm_up = self.tasks.iter().any(|(_, task)| *task == Task::Begin);
         for link in &mut self.links {
-            if let Some(meter) = &mut link.meter {
-                meter.finish(now);
+            if in_warm_up {
+                link.begin(now);
             }
-        }
-    }
-
-    /// The warm-up is over: every link begins to count.
-    fn begin(&mut self) {
-        let now = self.begin;
-        self.begin = Time::NEVER;
-        for link in &mut self.links {
-            link.before = link.counts(now);
-            if let Some(meter) = &mut link.meter {
-                meter.begin();
-            }
+            link.finish(now);
         }
     }
 
@@ -323,8 +250,7 @@ impl<S: Sink> Bench<S> {
     ///
     /// After it no packet's bytes are without an owner: every one left is in a queue.
     pub fn drain(&mut self) -> usize {
-        self.changes.clear();
-        self.begin = Time::NEVER;
+        self.tasks.clear();
         // no packet comes in, so that every deadline serves a packet, or is a timer, which may go on behind a stopped link
         for _ in 0..DRAIN {
             let at = self.deadline();
@@ -333,13 +259,13 @@ impl<S: Sink> Bench<S> {
             }
             self.work(at, true, &mut |_| {});
         }
-        let queued: u32 = self.links.iter().map(|l| l.port.backlog().packets).sum();
+        let queued: u32 = self.links.iter().map(|l| l.carrier.backlog().packets).sum();
         assert!(self.inside() == queued as usize, "{} packets inside, {queued} queued", self.inside());
         self.inside()
     }
 
     /// The node of an address, if it is a host of `side`.
-    fn host(&self, address: IpAddr, side: Side) -> Option<usize> {
+    fn host(&self, address: IpAddr, side: Side) -> Option<NodeId> {
         let number = match address {
             IpAddr::V4(a) => match a.octets() {
                 [10, 77, high, low] => u16::from_be_bytes([high, low]),
@@ -350,62 +276,67 @@ impl<S: Sink> Bench<S> {
                 _ => return None,
             },
         };
-        let node = usize::from(number.checked_sub(1)?);
-        (*self.side.get(node)? == Some(side)).then_some(node)
+        let node = number.checked_sub(1)?;
+        (*self.side.get(usize::from(node))? == Some(side)).then_some(NodeId(node))
     }
 
-    /// Work in the order of time: before `now`, or also at `now`.   Bound: every turn moves a port past its deadline.
+    /// Work in the order of time: before `now`, or also at `now`.   Bound: every turn takes a task or moves a port past its deadline.
     fn work(&mut self, now: Time, inclusive: bool, out: &mut impl FnMut(Leaving<'_>)) {
         loop {
-            let change = self.changes.last().map_or(Time::NEVER, |(at, ..)| *at);
-            let (at, link) =
-                self.links.iter().enumerate().map(|(i, l)| (l.port.deadline(), i)).min().unwrap_or((Time::NEVER, 0));
-            let next = at.min(change).min(self.begin);
-            if next == Time::NEVER || next > now || (next == now && !inclusive && next != self.begin) {
+            let task = self.next_task();
+            let ports = (0..).zip(&self.links).map(|(i, l)| (l.carrier.deadline(), i));
+            let (at, link) = ports.min().unwrap_or((Time::NEVER, 0));
+            let next = at.min(task);
+            // the warm-up ends before all else of its moment
+            let begins = next == task && matches!(self.tasks.last(), Some((_, Task::Begin)));
+            if next == Time::NEVER || next > now || (next == now && !inclusive && !begins) {
                 return;
             }
-            if self.begin == next {
-                // before all else of its moment
-                self.begin();
-            } else if change <= at {
-                if let Some((at, link, change)) = self.changes.pop() {
-                    self.poll(at, link, out);
-                    self.links[link].port.change(at, change);
-                }
-            } else {
+            if at < task {
                 self.poll(at, link, out);
+                continue;
+            }
+            match self.tasks.pop() {
+                Some((at, Task::Begin)) => self.links.iter_mut().for_each(|link| link.begin(at)),
+                Some((at, Task::Change(link, change))) => {
+                    self.poll(at, link, out);
+                    self.links[usize::from(link)].carrier.change(at, change);
+                }
+                None => return,
             }
         }
     }
 
-    fn offer(&mut self, now: Time, link: usize, packet: PacketMeta) {
-        let slot = &mut self.links[link];
-        let mut sink = (&mut slot.glance, (slot.meter.as_mut(), &mut self.sink));
-        let fate = &mut Fates { now, store: &mut self.store, flows: &mut self.flows.all, fated: &mut self.fated };
-        slot.port.offer(now, packet, &mut Env { flows: &self.flows.table, fate, sink: &mut sink });
+    /// Lets the port of a link act.
+    fn act<T>(&mut self, now: Time, link: u16, act: impl FnOnce(&mut Port, &mut Env<'_, Tap<'_, S>>) -> T) -> T {
+        let i = usize::from(link);
+        let Self { links, totals, flows, store, drops, sink, .. } = self;
+        let Link { carrier, meter, .. } = &mut links[i];
+        let mut sink = (&mut totals[i], (meter.as_deref_mut(), sink));
+        let fate = &mut Release { now, store, flows: &mut flows.all, drops };
+        act(carrier, &mut Env { flows: &flows.table, fate, sink: &mut sink })
+    }
+
+    fn offer(&mut self, now: Time, link: u16, packet: PacketMeta) {
+        self.act(now, link, |port, env| port.offer(now, packet, env));
     }
 
     /// Polls one port, and hands on what has reached its far end.
-    fn poll(&mut self, at: Time, link: usize, out: &mut impl FnMut(Leaving<'_>)) {
+    fn poll(&mut self, at: Time, link: u16, out: &mut impl FnMut(Leaving<'_>)) {
         let mut scratch = std::mem::take(&mut self.scratch);
-        let slot = &mut self.links[link];
-        let mut sink = (&mut slot.glance, (slot.meter.as_mut(), &mut self.sink));
-        let fate = &mut Fates { now: at, store: &mut self.store, flows: &mut self.flows.all, fated: &mut self.fated };
-        slot.port.poll(at, &mut Env { flows: &self.flows.table, fate, sink: &mut sink }, &mut |p| scratch.push(p));
-        let node = usize::from(slot.to);
+        self.act(at, link, |port, env| port.poll(at, env, &mut |p| scratch.push(p)));
+        let node = self.links[usize::from(link)].to;
         for packet in scratch.drain(..) {
-            let to = usize::from(packet.dst.0);
-            if node == to {
-                self.leave(at, node, packet, out);
+            if node == packet.dst {
+                self.leave(at, packet, out);
             } else {
-                let link = usize::from(self.next[node * self.nodes + to]);
-                self.offer(at, link, packet);
+                self.offer(at, self.routes.next(node, packet.dst), packet);
             }
         }
         self.scratch = scratch;
     }
 
-    fn leave(&mut self, due: Time, node: usize, packet: PacketMeta, out: &mut impl FnMut(Leaving<'_>)) {
+    fn leave(&mut self, due: Time, packet: PacketMeta, out: &mut impl FnMut(Leaving<'_>)) {
         let back = packet.flags.has(Flags::REVERSE);
         let flow = packet.flow.slot();
         if let Some(f) = self.flows.all.get_mut(flow) {
@@ -413,12 +344,12 @@ impl<S: Sink> Bench<S> {
             direction.packets += 1;
             direction.bytes += packet.bytes();
         }
-        let (came, payload) = self.came[packet.body as usize];
+        let (entered, payload) = self.entered[packet.body as usize];
         let bytes = self.store.get_mut(packet.body);
         header::set_tos(bytes, packet.tos);
         // a host has a side: that is what made the packet's destination one
-        if let Some(side) = self.side[node] {
-            out(Leaving { side, bytes, due, came, flow, back, payload: usize::from(payload) });
+        if let Some(side) = self.side[usize::from(packet.dst.0)] {
+            out(Leaving { side, bytes, due, entered, flow, back, payload: usize::from(payload) });
         }
         self.store.free(packet.body);
     }
@@ -426,6 +357,3 @@ impl<S: Sink> Bench<S> {
 
 /// Most deadlines that draining waits for.
 const DRAIN: u32 = 1_000_000;
-
-/// Queue lengths that the distribution tells apart.
-const QUEUE_BINS: u32 = 4096;

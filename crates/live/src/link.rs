@@ -4,7 +4,7 @@
 //! leaves, and waits for the next deadline or packet: in `ppoll` until [`SPIN`] before the deadline, awake for the rest, but
 //! never awake for more than [`AWAKE`]. The thread runs under SCHED_FIFO where it may. How late each packet left is measured against the bench's own due time.
 
-use crate::bench::{Arrival, Bench, Glance, Leaving};
+use crate::bench::{Arrival, Bench, Leaving, Totals};
 use crate::clock::{Clock, at_most_100ms};
 use crate::ends::{Claim, Ends};
 use crate::pcap::Capture;
@@ -32,16 +32,16 @@ const SLEEP: Duration = Duration::from_micros(100);
 /// Most packets that are read from one side before the other side, and the bench, have their turn.
 const BATCH: usize = 64;
 
-/// Time between two looks for the terminal.
-const GLANCE: Duration = Duration::from_millis(100);
+/// Time between two updates of the terminal.
+const UPDATE: Duration = Duration::from_millis(100);
 
 /// One link, for the terminal.
 #[derive(Clone, Debug, Default)]
-pub struct LinkGlance {
+pub struct LinkProgress {
     /// In its queue now.
     pub backlog: Backlog,
     /// Since the run began.
-    pub glance: Glance,
+    pub totals: Totals,
 }
 
 /// What the terminal sees of a run.
@@ -50,7 +50,7 @@ pub struct View {
     /// When.
     pub now: Time,
     /// By link.
-    pub links: Vec<LinkGlance>,
+    pub links: Vec<LinkProgress>,
     /// 99th percentile of the lateness so far.
     pub late_p99: Option<Duration>,
 }
@@ -112,7 +112,7 @@ impl Exit<'_> {
             // its writer takes everything
             let _ = pcap.put(self.clock.epoch_ns + now.0, p.bytes);
         }
-        self.ends.delivered(p.flow, p.back, now, p.bytes.len(), p.payload, now.since(p.came));
+        self.ends.delivered(p.flow, p.back, now, p.bytes.len(), p.payload, now.since(p.entered));
     }
 }
 
@@ -136,7 +136,7 @@ impl<S: Sink> LinkThread<S> {
     pub(crate) fn run(&mut self, clock: Clock, end: Time, shared: &Shared, claims: &Receiver<Claim>) -> io::Result<()> {
         self.real_time = sys::real_time().is_ok();
         sys::sharp_timers();
-        let mut next_glance = Time::ZERO;
+        let mut next_update = Time::ZERO;
         let mut buffer = vec![0u8; MTU + 1];
         let mut slept = Time::ZERO;
         loop {
@@ -147,15 +147,15 @@ impl<S: Sink> LinkThread<S> {
             let now = clock.now();
             let (bench, mut exit) = self.split(clock);
             bench.advance(now.min(end), &mut |p| exit.leave(&p));
-            self.settle();
+            self.count_drops();
             if now >= end || shared.stop.load(Ordering::Relaxed) {
                 break;
             }
-            if now >= next_glance {
-                self.look(now, shared);
-                next_glance = now + GLANCE;
+            if now >= next_update {
+                self.update_view(now, shared);
+                next_update = now + UPDATE;
             }
-            let next = self.bench.deadline().min(next_glance).min(end);
+            let next = self.bench.deadline().min(next_update).min(end);
             if now.since(slept) > AWAKE {
                 // a signal only cuts the sleep short
                 let _ = poll(&mut [], Some(&at_most_100ms(SLEEP)));
@@ -199,15 +199,15 @@ impl<S: Sink> LinkThread<S> {
                     self.ends.syn(flow, now);
                 }
             }
-            self.settle();
+            self.count_drops();
         }
         Ok(true)
     }
 
-    /// Drops are counted for their applications.
-    fn settle(&mut self) {
-        for fated in self.bench.fated.drain(..) {
-            self.ends.dropped(fated.flow, fated.back, fated.at);
+    /// Counts drops for their applications.
+    fn count_drops(&mut self) {
+        for drop in self.bench.drops.drain(..) {
+            self.ends.dropped(drop.flow, drop.back, drop.at);
         }
     }
 
@@ -231,13 +231,13 @@ impl<S: Sink> LinkThread<S> {
         }
     }
 
-    fn look(&self, now: Time, shared: &Shared) {
+    fn update_view(&self, now: Time, shared: &Shared) {
         if let Ok(mut view) = shared.view.lock() {
             view.now = now;
             view.late_p99 = self.lateness.percentile(99.0);
             view.links.clear();
-            view.links
-                .extend(self.bench.links.iter().map(|l| LinkGlance { backlog: l.port.backlog(), glance: l.glance }));
+            let links = self.bench.links.iter().zip(&self.bench.totals);
+            view.links.extend(links.map(|(l, t)| LinkProgress { backlog: l.carrier.backlog(), totals: *t }));
         }
     }
 }

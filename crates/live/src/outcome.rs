@@ -8,7 +8,7 @@ use crate::flows::Flow;
 use crate::link::LinkThread;
 use crate::plan::{Plan, Side, addresses};
 use crate::programs::Programs;
-use measure::{Account, Column, LinkAccount, Outcome, Table, delay_json};
+use measure::{Account, Column, Outcome, Table, Verdict};
 use record::Sink;
 use scenario::Scenario;
 use serde_json::{Value, json};
@@ -41,16 +41,8 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
     let words = programs.machines.iter().map(traffic::Application::words).collect();
     let columns = programs.machines.iter().map(traffic::Application::columns).collect();
     let warm_up = scenario.record.warm_up.min(Duration(ended.0));
-    let links = link.bench.links.iter().zip(&plan.network.links).map(|(l, link)| LinkAccount {
-        name: &link.name,
-        capacity: link.declared.capacity(warm_up, Duration(ended.0)),
-        total: l.counts(ended),
-        before: l.before.clone(),
-        classes: l.port.classes().iter().map(|c| c.name).collect(),
-        // a modem that tells of its grants does not run live
-        service_flows: Vec::new(),
-        meter: l.meter.as_ref(),
-    });
+    let links = link.bench.links.iter().zip(&plan.network.links);
+    let links = links.map(|(l, link)| l.account(ended, link.declared.capacity(warm_up, Duration(ended.0))));
     let mut outcome = Account {
         name: &scenario.name,
         seed: scenario.seed,
@@ -90,14 +82,23 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
 fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake: bool) -> Value {
     let late = too_late(link.lateness.percentile(99.0), plan.rtt);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    json!({
-        "valid": late.is_none(), "invalid_because": late, "lateness_ms": delay_json(&link.lateness),
-        "rtt_ms": plan.rtt.millis(), "real_time": link.real_time, "processors_awake": awake,
-        "kernel": kernel.trim(),
-        "foreign_packets": link.bench.foreign, "unwritten_packets": link.unwritten,
-        "left": addresses(plan, Side::Left), "right": addresses(plan, Side::Right), "command_exit_code": code,
+    let mut verdict = json!({
+        "invalid_because": late, "kernel": kernel.trim(),
+        "left": addresses(plan, Side::Left), "right": addresses(plan, Side::Right),
         "congestion": plan.apps.iter().map(|a| (a.placed.name.clone(), json!(a.congestion))).collect::<serde_json::Map<_, _>>(),
-    })
+    });
+    let numbers = Verdict {
+        valid: late.is_none(),
+        lateness: &link.lateness,
+        rtt: plan.rtt,
+        real_time: link.real_time,
+        awake,
+        foreign: link.bench.foreign,
+        unwritten: link.unwritten,
+        exit_code: code,
+    };
+    verdict.as_object_mut().into_iter().for_each(|of| of.extend(numbers.summary()));
+    verdict
 }
 
 /// Every 5-tuple that crossed the bench, in the order of first packets.

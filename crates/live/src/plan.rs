@@ -9,6 +9,7 @@
 //! apart, packets larger than the MTU, paths faster than [`MEASURED`].
 
 use crate::tun::MTU;
+use port::Service;
 use scenario::{Link, Network, NetworkApp, Scenario};
 use std::collections::BTreeMap;
 use traffic::Traffic;
@@ -218,7 +219,7 @@ impl Plan {
     }
 
     fn check_paths(&mut self, limit: BitRate) -> Result<(), Problem> {
-        if let Some(modem) = self.network.links.iter().find(|l| l.declared.docsis31.is_some()) {
+        if let Some(modem) = self.network.links.iter().find(|l| matches!(l.port.service, Service::Docsis31(_))) {
             let message = "a modem of DOCSIS 3.1 acts on frames of 135us, shorter than the bench is late; the simulator runs it \
                            (bloatlab run), and live a shaper with the same discipline";
             return Err(Problem::new(format!("link.{}.docsis31", modem.name), message));
@@ -253,16 +254,13 @@ impl Plan {
 
 /// The highest rate that a link ever has.
 fn greatest_rate(link: &Link) -> Option<BitRate> {
-    if let Some(delivery) = &link.delivery {
-        return Some(delivery.mean_rate());
-    }
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
-    let flow = link.service_flow().and_then(|flow| flow.peak_traffic_rate);
-    let shaped = link.shaper.as_ref().and_then(|s| s.peak_on(wire)).or(flow);
-    match (shaped, wire) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
+    let peak = match &link.service {
+        Service::Delivery(delivery) => return Some(delivery.mean_rate()),
+        Service::Shaper(shaper) => shaper.peak_on(wire),
+        other => other.flow().and_then(|flow| flow.peak_traffic_rate),
+    };
+    wire.into_iter().chain(peak).min()
 }
 
 /// The kernel's congestion control that a stack asks for.   Errors: what of it only the simulator has.

@@ -24,13 +24,13 @@
 
 use units::{Duration, math};
 
-/// R without any impairment, as CableLabs 2012 has it.
+/// R without any impairment, as in CableLabs 2012.
 const R_MAX: f64 = 94.2;
 
 /// R of G.107 with every parameter at its default.
 const R_DEFAULT: f64 = 93.2;
 
-/// What a codec does to speech.
+/// The effect of a codec on speech quality.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Codec {
     /// Equipment impairment factor Ie.

@@ -1,8 +1,8 @@
 //! Fairness of an allocation.
 
-/// Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all have the same).
+/// Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one flow has everything) to 1 (all have equal shares).
 ///
-/// 1 for no values and for all zero: nobody has less than another.   Source: Jain, Chiu, Hawe 1984.
+/// 1 for no values and for all zero: no share is smaller than another.   Source: Jain, Chiu, Hawe 1984.
 pub(crate) fn jain(shares: &[f64]) -> f64 {
     // scaled by the largest, so that squares neither overflow nor vanish
     let most = shares.iter().fold(0.0_f64, |a, &b| a.max(b));

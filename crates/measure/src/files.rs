@@ -1,18 +1,18 @@
-//! How long files took.
+//! Times of files.
 
 use crate::Histogram;
 use crate::percentile::{median, percentile, variation};
 use units::{Duration, Time};
 
-/// Most files of one application that are kept one by one.
+/// Most files of one application that are stored one by one.
 const KEPT: usize = 65_536;
 
-/// A file (or message) that has arrived whole.
+/// A complete file (or message).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileDone {
-    /// When it began.
+    /// Its start.
     pub started: Time,
-    /// How long it took.
+    /// Time it took.
     pub took: Duration,
     /// Its payload.
     pub bytes: u64,
@@ -20,13 +20,13 @@ pub(crate) struct FileDone {
 
 /// The files of one application.
 ///
-/// The first 65 536 of the run are kept. Statistics are of those that ended after the warm-up: exact while all of them are
-/// kept, and from a [`Histogram`] once there are more.
+/// The first 65 536 of the run are stored. Statistics cover those that ended after the warm-up: exact while all of them are
+/// stored, and from a [`Histogram`] once there are more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     warm_up: Time,
     kept: Vec<FileDone>,
-    /// All that ended after the warm-up, in ns.
+    /// Times of all files that ended after the warm-up, in ns.
     all: Histogram,
 }
 
@@ -35,7 +35,7 @@ pub struct Files {
 pub(crate) struct FileSummary {
     /// Files that ended.
     pub count: u64,
-    /// Whether median and percentiles are those of the values themselves; otherwise a bin of the histogram wide.
+    /// Median and percentiles are exact; otherwise they are accurate to a bin of the histogram.
     pub exact: bool,
     /// Mean time, exact.
     pub mean: Option<Duration>,
@@ -54,12 +54,12 @@ pub(crate) struct FileSummary {
 }
 
 impl Files {
-    /// Statistics begin at `warm_up`.
+    /// Starts empty; statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
 
-    /// A file has arrived whole.
+    /// Records a complete file.
     pub(crate) fn done(&mut self, file: FileDone) {
         if self.counts(&file) {
             self.all.record(file.took);
@@ -73,7 +73,7 @@ impl Files {
         file.started + file.took >= self.warm_up
     }
 
-    /// The kept ones, in the order in which they ended.
+    /// The stored files, in the order in which they ended.
     pub(crate) fn kept(&self) -> &[FileDone] {
         &self.kept
     }

@@ -1,4 +1,4 @@
-//! Grades: what is compared, and where one grade ends and the next begins. One table, [`SCALES`], and scales of one's own.
+//! Grades: the quantity that a scale compares, and the limits of its grades. One table, [`SCALES`], and user-defined scales.
 //!
 //! ```text
 //!   p99     99th percentile of the round trip under load - least round trip       ms, less is better
@@ -6,49 +6,49 @@
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```
 //!
-//! A speed test runs its download and its upload one after the other, and knows when its own line is idle. A run has the load that
-//! its scenario gives it: all that is measured counts as loaded, and what idle means is a property of the scale ([`Idle`]).
+//! A speed test runs its download and its upload one after the other, and can measure its line while idle. A run has the load
+//! of its scenario: everything measured counts as loaded, and the scale defines the idle path ([`Idle`]).
 
 use std::borrow::Cow;
 use units::Duration;
 
-/// What of the idle path is compared with.
+/// The idle round trip used for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
     /// The least round trip of the run.
     Least,
-    /// The median of the round trips that were over before any load began; without one, the least.
+    /// The median of the round trips that ended before any load began; the least if there are none.
     Median,
 }
 
-/// What a scale grades.
+/// The quantity that a scale grades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compares {
-    /// What load adds to the least round trip in 99 of 100 cases at most, ms.
+    /// 99th percentile of the delay that load adds to the least round trip, ms.
     P99,
-    /// What load adds to the mean round trip, ms.
+    /// Delay that load adds to the mean round trip, ms.
     Added(Idle),
     /// Round trips per minute under load.
     Rpm,
 }
 
-/// A grade and where it ends.
+/// A grade and its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
     /// A letter, or a word.
     pub grade: Cow<'static, str>,
-    /// Given below this, ms or round trips per minute; infinity for the last.
+    /// Upper limit, exclusive, ms or round trips per minute; infinity for the last grade.
     pub below: f64,
 }
 
-/// A scale: grades in the order of what they end at, the last of which has no end.
+/// A scale: grades in rising order of their limits; the last has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     /// Its name; "own" for one that is not in [`SCALES`].
     pub name: &'static str,
-    /// One line: what its source compares.
+    /// One line: the quantity that its source compares.
     pub words: &'static str,
-    /// What is compared here.
+    /// The quantity compared here.
     pub compares: Compares,
     /// The grades.
     pub bands: Cow<'static, [Band]>,
@@ -58,16 +58,16 @@ const fn band(grade: &'static str, below: f64) -> Band {
     Band { grade: Cow::Borrowed(grade), below }
 }
 
-/// The letters of DSLReports, which Waveform has taken over.   Source: dslreports.com/faq/17930.
+/// The letters of DSLReports, which Waveform adopted.   Source: dslreports.com/faq/17930.
 const LETTERS: &[Band] =
     &[band("A+", 5.0), band("A", 30.0), band("B", 60.0), band("C", 200.0), band("D", 400.0), band("F", f64::INFINITY)];
 
 /// Scales by name; the first is the default.
 ///
 /// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (its words are those of Apple's
-/// tool). That Waveform compares a median with a mean is second hand.
+/// tool). That Waveform compares a median with a mean is second-hand information.
 pub static SCALES: [Scale; 5] = [
-    // a mean hides the moments that a person notices; L4S states its goal at the 99th percentile, too (RFC 9330 §1)
+    // a mean hides the delays that people notice; L4S states its goal at the 99th percentile, too (RFC 9330 §1)
     Scale {
         name: "p99",
         words: "A+ to F by the letters of dslreports; what load adds to the round trip of 99 of 100 packets at most",
@@ -99,7 +99,7 @@ pub static SCALES: [Scale; 5] = [
             band("F", f64::INFINITY),
         ]),
     },
-    // 300 RPM are round trips of 200 ms, 1000 of 60 ms, 6000 of 10 ms
+    // 300 RPM are round trips of 200 ms, 1000 RPM of 60 ms, 6000 RPM of 10 ms
     Scale {
         name: "rpm",
         words: "poor to excellent; round trips per minute under load",
@@ -119,12 +119,12 @@ impl Scale {
         SCALES.iter().find(|scale| scale.name == name)
     }
 
-    /// A scale of one's own for what load adds to the least round trip: grades and their ends, rising.
+    /// A user-defined scale for the delay that load adds to the least round trip: grades and their limits, rising.
     pub fn own(bands: Vec<Band>) -> Self {
         Self { name: "own", words: "", compares: Compares::Added(Idle::Least), bands: Cow::Owned(bands) }
     }
 
-    /// The unit of what is graded.
+    /// The unit of the graded quantity.
     pub fn unit(&self) -> &'static str {
         match self.compares {
             Compares::Added(_) | Compares::P99 => "ms",
@@ -132,7 +132,7 @@ impl Scale {
         }
     }
 
-    /// The grade of a value in the scale's own unit; `None` for one that is not known.
+    /// The grade of a value in the scale's unit; `None` if the value is not known.
     pub(crate) fn grade(&self, value: f64) -> Option<&str> {
         if value.is_nan() {
             return None;
@@ -140,7 +140,7 @@ impl Scale {
         self.bands.iter().find(|band| value < band.below).or(self.bands.last()).map(|band| &*band.grade)
     }
 
-    /// The grade of an added delay; `None` where the scale is of round trips per minute.
+    /// The grade of an added delay; `None` if the scale grades round trips per minute.
     pub(crate) fn added(&self, delay: Duration) -> Option<&str> {
         match self.compares {
             Compares::Added(_) | Compares::P99 => self.grade(delay.millis()),
@@ -149,7 +149,7 @@ impl Scale {
     }
 }
 
-/// The class of a responsiveness; `None` for one that is not known.
+/// The class of a responsiveness in RPM; `None` if it is not known.
 pub(crate) fn class(rpm: f64) -> Option<&'static str> {
     let scale: &'static Scale = Scale::named("rpm")?;
     scale.grade(rpm)

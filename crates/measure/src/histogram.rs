@@ -6,11 +6,11 @@
 //!   2^42 ns = 73 min     and more: counted in the last bin; the maximum stays exact
 //! ```
 //!
-//! A percentile is the value of nearest rank, known up to its bin: the middle of that bin, within [min, max]. It is at most 1/2048
+//! A percentile is the middle of the bin of the value of nearest rank, within [min, max]. It is at most 1/2048
 //! (0.05 %) off, and exact below 2 us. Count, minimum, maximum and mean are exact.
 //!
-//! Bins are kept in pages of 64, made when the first value falls into them: an empty histogram holds none, one whose values lie
-//! within an octave at most 16 of them (8 KB), one with a value in every bin 275 KB.
+//! Bins are stored in pages of 64, allocated when the first value falls into them: an empty histogram has none, one whose values
+//! lie within an octave at most 16 of them (8 KB), one with a value in every bin 275 KB.
 //!
 //! Source: HdrHistogram's layout for three digits (2048 sub-buckets, of which each octave above the first uses the upper half).
 
@@ -18,30 +18,30 @@ use units::Duration;
 
 /// Bins per power of two, as a power of two.
 const SUB: u32 = 10;
-/// The exponent that is no longer told apart.
+/// The exponent from which values share the last bin.
 const TOP: u32 = 42;
 /// 1024 bins below 2^10, then 1024 for each exponent from 10 to 41.
 const BINS: usize = (1 << SUB) * (1 + (TOP - SUB) as usize);
 /// Bins per page.
 const PAGE: usize = 64;
 
-/// The bin of `ns`; beyond the last one for what is longer than 2^42 ns.
+/// The bin of `ns`; beyond the last bin from 2^42 ns on.
 #[inline]
 fn bin(ns: u64) -> usize {
     let e = (ns | 1 << SUB).ilog2();
     ((u64::from(e - SUB) << SUB) + (ns >> (e - SUB))) as usize
 }
 
-/// The lower edge of a bin in nanoseconds; of the bin after the last one, too.
+/// The lower edge of a bin in nanoseconds; also defined for the bin after the last one.
 fn edge(bin: usize) -> u64 {
     let (octave, part) = (bin >> SUB, (bin & ((1 << SUB) - 1)) as u64);
     if octave == 0 { part } else { ((1 << SUB) + part) << (octave - 1) }
 }
 
-/// Counts durations.
+/// A histogram of durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Counts by page and place in it, up to the last page that holds something; none for a page without values.
+    /// Counts by page and position in it, up to the last page with values; `None` for a page without values.
     pages: Vec<Option<Box<[u64; PAGE]>>>,
     count: u64,
     sum: u128,
@@ -71,13 +71,13 @@ impl Histogram {
         self.max = self.max.max(ns);
     }
 
-    /// Counts a value in a bin whose page may not exist.
+    /// Counts a value in a bin whose page may not be allocated.
     #[cold]
     fn first(&mut self, bin: usize) {
         self.page(bin / PAGE)[bin % PAGE] += 1;
     }
 
-    /// A page, which is made if it does not exist.
+    /// Returns a page, allocating it if necessary.
     fn page(&mut self, number: usize) -> &mut [u64; PAGE] {
         if self.pages.len() <= number {
             self.pages.resize(number + 1, None);
@@ -116,7 +116,7 @@ impl Histogram {
 
     /// Coefficient of variation: standard deviation (of all values: over n) over mean; `None` without a mean above 0.
     ///
-    /// Every value counts as the middle of its bin, within [min, max], as a percentile does: at most 0.001 off.
+    /// Every value counts as the middle of its bin, within [min, max], as in a percentile: at most 0.001 off.
     pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
@@ -135,7 +135,7 @@ impl Histogram {
             return None;
         }
         let rank = crate::percentile::rank(p, self.count);
-        // the ends are known exactly
+        // minimum and maximum are exact
         if p <= 0.0 || rank == self.count {
             return Some(Duration(if p <= 0.0 { self.min } else { self.max }));
         }
@@ -156,9 +156,8 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// The value that is not exceeded for `p` percent of the time, if each value lasts as long as itself: probes one after the
-    /// other, each of which begins when the last one is answered. `None` without values; every value counts as the middle of
-    /// its bin.
+    /// The value that is not exceeded for `p` percent of the time, if each value is weighted by its own length: probes each sent
+    /// when the previous one is answered. `None` without values; every value counts as the middle of its bin.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;
@@ -172,14 +171,14 @@ impl Histogram {
         self.max()
     }
 
-    /// The mean over time in the same way: sum of squares over sum; `None` without a value above 0.
+    /// The mean weighted in the same way: sum of squares over sum; `None` without a value above 0.
     pub(crate) fn mean_of_time(&self) -> Option<Duration> {
         let mean = self.mean()?.0 as f64;
         let cv = self.variation()?;
         Some(Duration((mean * (1.0 + cv * cv) + 0.5) as u64))
     }
 
-    /// Share of values that are certainly at most `limit`: those in bins that end at or below it, or all if the maximum is.
+    /// Share of values certainly at most `limit`: those in bins that end at or below it, or all if the maximum is at most that.
     pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -191,7 +190,7 @@ impl Histogram {
         n as f64 / self.count as f64
     }
 
-    /// The bins that hold something: lower edge, upper edge (exclusive) and number of values, in rising order.
+    /// The bins with values: lower edge, upper edge (exclusive) and number of values, in rising order.
     pub(crate) fn bins<'a>(&'a self) -> impl Iterator<Item = (Duration, Duration, u64)> + 'a {
         self.filled()
             .flat_map(|(first, page)| page.iter().enumerate().map(move |(i, &n)| (first + i, n)))
@@ -249,7 +248,7 @@ mod tests {
         let sum: u64 = all.iter().sum();
         assert_eq!(h.mean().unwrap().0, (sum + 100_000) / 200_000);
         assert_eq!((h.min().unwrap().0, h.max().unwrap().0), (all[0], all[199_999]));
-        // of the same values, in floats
+        // the same values in floating point
         let mean = sum as f64 / 200_000.0;
         let squares: f64 = all.iter().map(|&v| (v as f64 - mean) * (v as f64 - mean)).sum();
         assert!((h.variation().unwrap() - (squares / 200_000.0).sqrt() / mean).abs() < 0.001, "{:?}", h.variation());
@@ -260,7 +259,7 @@ mod tests {
         assert!(bins.is_sorted() && bins.iter().map(|(_, _, n)| n).sum::<u64>() == 200_000);
     }
 
-    /// Percentiles close to each other stay apart: of 1000 values 0.1 ms apart around half a second, bins of 1.6 % held 80 each.
+    /// Close percentiles stay distinct: with 1000 values 0.1 ms apart around half a second, bins of 1.6 % would hold 80 each.
     #[test]
     fn close_percentiles_differ() {
         let mut h = Histogram::default();

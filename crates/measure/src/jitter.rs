@@ -19,7 +19,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// A packet arrived that took `delay`.
+    /// Records a packet that arrived after `delay`.
     #[inline]
     pub(crate) fn arrival(&mut self, delay: Duration) {
         if let Some(last) = self.last {

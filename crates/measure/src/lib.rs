@@ -1,8 +1,7 @@
-//! Streaming measures: what a run is reduced to while it runs.
+//! Streaming measures, which reduce a run to numbers while it runs.
 //!
-//! Every measure here has a size that is fixed when it is built (or bounded by a constant that it names), whatever the
-//! length of the run, and gives the same numbers on every machine: sums are integers, the rest is IEEE arithmetic and
-//! `units::math`.
+//! Every measure has a size that is fixed when it is built (or bounded by a documented constant), whatever the length of the
+//! run, and gives the same numbers on every machine: sums are integers, the rest is IEEE arithmetic and `units::math`.
 //!
 //! | measure | of what | memory |
 //! |---|---|---|
@@ -41,7 +40,9 @@ pub(crate) use grade::{Compares, Idle, class};
 pub use histogram::Histogram;
 pub(crate) use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
-pub use outcome::{Account, ClassCounts, Column, Grading, LinkAccount, LinkCounts, Outcome, Table, delay_json};
+pub use outcome::{
+    Account, ClassCounts, Column, Declared, Grading, LinkAccount, LinkCounts, Outcome, Table, Verdict, declared,
+};
 pub(crate) use pages::PageLoads;
 pub(crate) use percentile::{median, variation};
 pub(crate) use probes::Probes;

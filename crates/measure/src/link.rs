@@ -4,12 +4,12 @@ use crate::{Channel, Histogram, Series, TimeWeighted};
 use record::{LinkId, Mask, Record, Sink};
 use units::{Duration, Problem, Time};
 
-/// What a [`LinkMeter`] is built for.
+/// Parameters of a [`LinkMeter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkMeterParams {
-    /// The link that it listens to; records of others are ignored.
+    /// The link that it measures; records of other links are ignored.
     pub link: LinkId,
-    /// Greatest queue length to tell apart, in packets.
+    /// Greatest queue length that the distribution distinguishes, in packets.
     pub limit: u32,
     /// Start of the run.
     pub start: Time,
@@ -17,7 +17,7 @@ pub struct LinkMeterParams {
     pub duration: Duration,
     /// Width of the bins of its series.
     pub bin: Duration,
-    /// When the distributions begin. Packets that leave before this are left out of that of sojourns.
+    /// Start of the distributions. Packets that leave earlier are not in the sojourn distribution.
     pub warm_up: Time,
 }
 
@@ -45,7 +45,7 @@ pub struct LinkMeter {
 }
 
 impl LinkMeter {
-    /// Errors: a bin width that [`Series`] refuses.
+    /// Errors: a bin width that [`Series`] rejects.
     pub fn new(p: LinkMeterParams) -> Result<Self, Problem> {
         let series = |channel| Series::new(channel, p.start, p.bin, p.duration).map_err(|e| e.under("bin"));
         Ok(Self {
@@ -62,25 +62,25 @@ impl LinkMeter {
         })
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub fn finish(&mut self, now: Time) {
         self.queue.advance(now);
         self.queue_series.advance(now);
     }
 
-    /// The warm-up ends: the distribution of the queue's length begins anew. Everything before has been told.
+    /// Ends the warm-up: restarts the distribution of the queue's length. Everything earlier has been recorded.
     pub fn begin(&mut self) {
         self.queue.restart(self.warm_up);
     }
 
-    /// A packet has joined the queue, which is now `packets` long.
+    /// Records an enqueued packet; the queue now holds `packets`.
     #[inline]
     pub fn enqueued(&mut self, now: Time, packets: u32) {
         self.queue.set(now, packets);
         self.queue_series.hold(now, u64::from(packets));
     }
 
-    /// A packet has left the queue, which is now `packets` long.
+    /// Records a dequeued packet; the queue now holds `packets`.
     #[inline]
     pub fn dequeued(&mut self, now: Time, size: u16, packets: u32, sojourn: Duration) {
         self.enqueued(now, packets);
@@ -91,6 +91,12 @@ impl LinkMeter {
         self.sojourn_max_series.max(now, sojourn.0);
         self.bytes_series.add(now, u64::from(size));
     }
+
+    /// Records a dropped packet.
+    #[inline]
+    pub fn dropped(&mut self, now: Time) {
+        self.drop_series.put(now, 1);
+    }
 }
 
 impl Sink for LinkMeter {
@@ -99,7 +105,7 @@ impl Sink for LinkMeter {
         Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
 
-    // the kind of record is known where it is made: there the match is no question
+    // inlined, so that the match is resolved where the kind of record is constant
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         match record {
@@ -107,7 +113,7 @@ impl Sink for LinkMeter {
             Record::Dequeued { link, size, backlog_packets, sojourn, .. } if link == self.link => {
                 self.dequeued(now, size, backlog_packets, sojourn);
             }
-            Record::Dropped { link, .. } if link == self.link => self.drop_series.put(now, 1),
+            Record::Dropped { link, .. } if link == self.link => self.dropped(now),
             Record::Marked { link, .. } if link == self.link => self.mark_series.put(now, 1),
             _ => {}
         }

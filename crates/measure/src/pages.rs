@@ -3,13 +3,13 @@
 use crate::percentile::{median, median_absolute_deviation, percentile, variation};
 use units::{Duration, Time};
 
-/// Most page loads that are kept one by one.
+/// Most page loads that are stored one by one.
 const KEPT: usize = 65_536;
 
-/// One page that was loaded.
+/// One loaded page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageLoad {
-    /// When it was asked for.
+    /// Time of the request.
     pub started: Time,
     /// How long it took.
     pub took: Duration,
@@ -17,8 +17,8 @@ pub(crate) struct PageLoad {
 
 /// The page loads of one user.
 ///
-/// The first 65 536 are kept (at the 5 s pause of CableLabs 2012, 91 hours); later ones are only counted, and the median and the
-/// deviation are those of the kept ones. Statistics are of the loads that ended after the warm-up.
+/// The first 65 536 are stored (at the 5 s pause of CableLabs 2012, 91 hours); later ones are only counted, and the median and
+/// the deviation are those of the stored loads. Statistics cover the loads that ended after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
     warm_up: Time,
@@ -27,12 +27,12 @@ pub struct PageLoads {
     abandoned: u64,
 }
 
-/// Statistics of page loads; all `None` if none was loaded.
+/// Statistics of page loads; all `None` if no page was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PageSummary {
     /// Pages loaded.
     pub count: u64,
-    /// Pages reported with objects missing; they are in no other number.
+    /// Pages abandoned with objects missing; not included in any other number.
     pub abandoned: u64,
     /// Median load time (of an even number: the mean of the middle two).
     pub median: Option<Duration>,
@@ -55,12 +55,12 @@ pub(crate) struct PageSummary {
 }
 
 impl PageLoads {
-    /// Statistics begin at `warm_up`.
+    /// Starts empty; statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
 
-    /// A page was asked for at `started` and complete at `ended`.
+    /// Records a page requested at `started` and complete at `ended`.
     pub(crate) fn loaded(&mut self, started: Time, ended: Time) {
         self.count += u64::from(ended >= self.warm_up);
         if self.kept.len() < KEPT {
@@ -68,12 +68,12 @@ impl PageLoads {
         }
     }
 
-    /// A page was given up with objects missing.
+    /// Counts a page abandoned with objects missing.
     pub(crate) fn abandoned(&mut self, now: Time) {
         self.abandoned += u64::from(now >= self.warm_up);
     }
 
-    /// The kept loads, in order.
+    /// The stored loads, in order.
     pub(crate) fn kept(&self) -> &[PageLoad] {
         &self.kept
     }

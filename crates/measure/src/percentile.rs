@@ -1,4 +1,4 @@
-//! Percentiles, medians and deviations of values that are all at hand.
+//! Percentiles, medians and deviations of stored values.
 
 /// The nearest rank of percentile `p` among `n` values: the smallest r in 1..=n with r >= p/100 n.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
 
 /// Coefficient of variation: standard deviation (of all values: over n) over mean; `None` without a mean above 0.
 ///
-/// Of the rates of n flows it says what Jain's index J does: J = 1 / (1 + cv^2).
+/// For the rates of n flows it is equivalent to Jain's index J: J = 1 / (1 + cv^2).
 pub(crate) fn variation(values: &[u64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().map(|&v| u128::from(v)).sum::<u128>() as f64 / n;

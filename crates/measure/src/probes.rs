@@ -1,25 +1,25 @@
-//! Round-trip probes: what `ping` prints, and each probe.
+//! Round-trip probes: the statistics that `ping` prints, and each probe.
 
 use crate::{Histogram, median};
 use std::ops::Range;
 use units::{Duration, Time};
 
-/// Most probes that are kept one by one: at ten a second, those of 109 minutes.
+/// Most probes that are stored one by one: 109 minutes at ten per second.
 const KEPT: usize = 65_536;
 
 /// One probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// When it left.
+    /// Time it was sent.
     pub sent: Time,
-    /// How long until its answer came; none if there was none.
+    /// Round-trip time; `None` without a reply.
     pub rtt: Option<Duration>,
 }
 
 /// The probes of one application, numbered 0, 1, 2, ... in the order in which they left.
 ///
-/// The first 65 536 are kept. Counts and the histogram are of what left or came after the warm-up; the least round trip is
-/// that of the whole run, for it stands for the idle path.
+/// The first 65 536 are stored. Counts and the histogram cover probes and replies after the warm-up; the least round trip is
+/// that of the whole run, since it represents the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probes {
     warm_up: Time,
@@ -30,12 +30,12 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Statistics begin at `warm_up`.
+    /// Starts empty; statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
 
-    /// The next probe leaves.
+    /// Records the next probe sent.
     pub(crate) fn sent(&mut self, now: Time) {
         self.sent += u64::from(now >= self.warm_up);
         if self.kept.len() < KEPT {
@@ -43,7 +43,7 @@ impl Probes {
         }
     }
 
-    /// The answer to probe `number` has come.
+    /// Records the reply to probe `number`.
     pub(crate) fn answered(&mut self, number: u64, now: Time, rtt: Duration) {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         if now >= self.warm_up {
@@ -54,27 +54,27 @@ impl Probes {
         }
     }
 
-    /// How many left.
+    /// Number of probes sent.
     pub(crate) fn count(&self) -> u64 {
         self.sent
     }
 
-    /// Round-trip times of the answered ones.
+    /// Round-trip times of the answered probes.
     pub(crate) fn rtt(&self) -> &Histogram {
         &self.rtt
     }
 
-    /// What load adds to the round trip: the mean above the least of the whole run; `None` without an answer.
+    /// Delay that load adds to the round trip: the mean minus the least of the whole run; `None` without a reply.
     pub(crate) fn induced(&self) -> Option<Duration> {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
-    /// The same of the round trip that 99 of 100 probes do not exceed.
+    /// 99th percentile of the round trip minus the least of the whole run; `None` without a reply.
     pub(crate) fn induced_p99(&self) -> Option<Duration> {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }
 
-    /// The mean round trip under a load: probes that were answered before it began or left when it was over do not count.
+    /// The mean round trip under `load`: probes answered before it began or sent after it ended do not count.
     pub(crate) fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
         let (mut n, mut sum) = (u128::from(self.rtt.count()), self.rtt.sum());
         let late = self.kept.iter().rev().take_while(|p| p.sent >= load.end).filter_map(|p| Some((p.sent, p.rtt?)));
@@ -85,19 +85,19 @@ impl Probes {
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// The median round trip of the probes that were answered before `load`; without one the least of the run.
+    /// The median round trip of the probes answered before `load`; the least of the run if there are none.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
         median(&idle).map(Duration).or(self.least)
     }
 
-    /// Those that were answered before `load`: when each left, and its round trip.
+    /// Probes answered before `load`: send time and round trip of each.
     fn idle(&self, load: Time) -> impl Iterator<Item = (Time, Duration)> + '_ {
         let before = self.kept.iter().take_while(move |p| p.sent < load);
         before.filter_map(|p| Some((p.sent, p.rtt?))).filter(move |(sent, rtt)| *sent + *rtt < load)
     }
 
-    /// The kept ones, in order.
+    /// The stored probes, in order.
     pub(crate) fn kept(&self) -> &[Probe] {
         &self.kept
     }
@@ -111,7 +111,7 @@ mod tests {
     fn answers_find_their_probe() {
         let mut p = Probes::default();
         (0..3).for_each(|i| p.sent(Time(i * 1000)));
-        // out of order, and number 1 never
+        // out of order, and number 1 is never answered
         p.answered(2, Time(2070), Duration(70));
         p.answered(0, Time(2080), Duration(50));
         let rtts: Vec<_> = p.kept().iter().map(|k| (k.sent.0, k.rtt.map(|d| d.0))).collect();
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_idle_line_ends_where_the_load_begins() {
         let mut p = Probes::new(Time(1000));
-        // four answered before the load at 4000, one under way when it begins, two under it
+        // four answered before the load at 4000, one in transit when it begins, two under it
         let rtts = [21, 20, 23, 30, 500, 100, 140];
         (0..7).for_each(|i| p.sent(Time(i * 900)));
         rtts.into_iter().enumerate().for_each(|(i, rtt)| {
@@ -143,9 +143,9 @@ mod tests {
         });
         // median of 20, 21, 23, 30: the mean of the middle two, rounded down
         assert_eq!(p.unloaded(Time(4000)), Some(Duration(22)));
-        // of the five after the warm-up (23, 30, 500, 100, 140) those under load: 740 / 3
+        // five after the warm-up (23, 30, 500, 100, 140), three of them under load: 740 / 3
         assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
-        // the load is over at 5000: without the 140 that left at 5400
+        // the load ends at 5000: without the 140 that was sent at 5400
         assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));
         assert_eq!(p.unloaded(Time::ZERO), Some(Duration(20)), "no probe was idle: the least");
         assert_eq!(p.loaded(&(Time::ZERO..Time::NEVER)), p.rtt().mean());

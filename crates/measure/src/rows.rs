@@ -1,7 +1,7 @@
-//! Which rows of the tally an application's flows add to.
+//! The mapping of an application's flows to rows of the tally.
 //!
-//! An application has as many rows as it has parallel transfers. A flow takes the first that is free and gives it back at its
-//! end; one for which none is free shares the last.
+//! An application has as many rows as parallel transfers. A flow takes the first free row and releases it at its end; if no row
+//! is free, it shares the last.
 
 /// The rows of one application.
 #[derive(Clone, Debug)]
@@ -13,12 +13,12 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// `rows` rows, none in use; `first` is the number of the first in the tally.
+    /// `rows` free rows; `first` is the number of the first in the tally.
     pub fn new(first: usize, rows: usize) -> Self {
         Self { first: first as u32, used: vec![false; rows], full: 0 }
     }
 
-    /// The row of a new flow.
+    /// Returns the row of a new flow.
     pub fn take(&mut self) -> u32 {
         let full = self.full;
         let free = self.used[full..].iter().position(|used| !used).map(|row| full + row);
@@ -29,7 +29,7 @@ impl Rows {
         self.first + free.unwrap_or(self.used.len().saturating_sub(1)) as u32
     }
 
-    /// The flow of this row is over. Of those that share the last one, the first to end frees it.
+    /// Releases the row of a flow that ended. A shared last row is free as soon as one of its flows ends.
     pub fn release(&mut self, row: u32) {
         let row = (row - self.first) as usize;
         if let Some(used) = self.used.get_mut(row) {
@@ -50,12 +50,12 @@ mod tests {
         rows.release(11);
         rows.release(10);
         assert_eq!([rows.take(), rows.take(), rows.take()], [10, 11, 12]);
-        // one of those that share the last row has ended
+        // one of the flows that share the last row has ended
         rows.release(12);
         assert_eq!([rows.take(), rows.take()], [12, 12]);
     }
 
-    /// Against a search of all rows from the first.
+    /// Compares with a search of all rows from the first.
     #[test]
     fn as_by_searching_all_rows() {
         let mut rng = units::Rng::named(3, "rows");

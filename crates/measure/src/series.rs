@@ -5,25 +5,25 @@ use units::{Duration, Problem, Time};
 /// Most bins of one series.
 const MAX_BINS: u64 = 1 << 22;
 
-/// What a bin keeps of its values.
+/// The reduction of a bin's values to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     /// Their sum: bytes, packets, drops. An empty bin is 0.
     Sum,
-    /// The mean of the values put, each with the same weight: sojourn, delay, RTT. An empty bin is NaN.
+    /// The mean of the values, equally weighted: sojourn, delay, RTT. An empty bin is NaN.
     Mean,
-    /// The largest. An empty bin is NaN.
+    /// The largest value. An empty bin is NaN.
     Max,
-    /// The last one put. An empty bin is NaN.
+    /// The last value. An empty bin is NaN.
     Last,
-    /// The mean over time of a value that holds until the next is put (0 before the first): queue length, window.
+    /// The mean over time of a value that holds until the next (0 before the first): queue length, window.
     TimeMean,
 }
 
 /// One quantity in bins of `width` from `start` on.
 ///
-/// Values must come in order of time, which makes finding the bin one comparison. What comes at or after the end counts in
-/// the last bin; what comes before the current bin, in the current bin.
+/// Values must come in order of time, so that finding the bin takes one comparison. A value at or after the end counts in
+/// the last bin; a value before the current bin counts in the current bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     channel: Channel,
@@ -32,16 +32,16 @@ pub struct Series {
     end: Time,
     /// Sum, maximum, last value or area, by channel.
     values: Vec<u64>,
-    /// Number of values; empty for the channels that need none.
+    /// Number of values in each bin; empty for channels that do not need it.
     counts: Vec<u32>,
-    /// `TimeMean`: what the 64 bits of `values` cannot hold.
+    /// `TimeMean`: the high 64 bits of the area in `values`.
     high: Vec<u64>,
     /// `TimeMean`: the value that holds at the end of each bin.
     ends: Vec<u64>,
     /// The current bin, and where it ends.
     bin: usize,
     bin_end: Time,
-    /// `TimeMean`: the value that holds, and since when it is not yet counted.
+    /// `TimeMean`: the current value, and the time up to which it has been counted.
     level: u64,
     since: Time,
 }
@@ -78,7 +78,7 @@ impl Series {
         })
     }
 
-    /// `value` at `now`, whatever the channel. Who knows the channel calls its own function, which does not ask.
+    /// Adds `value` at `now` to any channel. The functions for one channel need no match.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {
@@ -90,7 +90,7 @@ impl Series {
         }
     }
 
-    /// A value of a [`Channel::Sum`].
+    /// Adds a value to a [`Channel::Sum`].
     #[inline]
     pub(crate) fn add(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Sum);
@@ -99,7 +99,7 @@ impl Series {
         *v = v.saturating_add(value);
     }
 
-    /// A value of a [`Channel::Mean`].
+    /// Adds a value to a [`Channel::Mean`].
     #[inline]
     pub(crate) fn mean(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Mean);
@@ -107,7 +107,7 @@ impl Series {
         *v = v.saturating_add(value);
     }
 
-    /// A value of a [`Channel::Max`].
+    /// Adds a value to a [`Channel::Max`].
     #[inline]
     pub(crate) fn max(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Max);
@@ -115,14 +115,14 @@ impl Series {
         *v = (*v).max(value);
     }
 
-    /// A value of a [`Channel::Last`].
+    /// Adds a value to a [`Channel::Last`].
     #[inline]
     fn last(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::Last);
         *self.counted(now) = value;
     }
 
-    /// What holds from `now` on, of a [`Channel::TimeMean`].
+    /// Sets the value of a [`Channel::TimeMean`] from `now` on.
     #[inline]
     pub(crate) fn hold(&mut self, now: Time, value: u64) {
         debug_assert_eq!(self.channel, Channel::TimeMean);
@@ -139,7 +139,7 @@ impl Series {
         self.bin
     }
 
-    /// The bin of `now`, with one value more.
+    /// Counts one more value in the bin of `now`; returns the bin's value.
     #[inline]
     fn counted(&mut self, now: Time) -> &mut u64 {
         let i = self.at(now);
@@ -155,7 +155,7 @@ impl Series {
         self.bin_end = if self.bin == last { Time::NEVER } else { self.start + self.width * (self.bin as u64 + 1) };
     }
 
-    /// `TimeMean`: the value held until `now` (call it once at the end of the run). Nothing for the other channels.
+    /// `TimeMean`: extends the current value until `now` (call it once at the end of the run). No effect on other channels.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         if self.channel != Channel::TimeMean {
@@ -182,11 +182,11 @@ impl Series {
         self.since = self.since.max(until);
     }
 
-    /// The same over the edges of bins; up to the end and no further.
+    /// As [`Self::advance`] across the edges of bins, up to the end of the series.
     #[cold]
     fn advance_far(&mut self, now: Time) {
         let now = now.min(self.end);
-        // bounded: each turn but the last moves to the next bin
+        // bounded: each iteration but the last moves to the next bin
         while self.since < now {
             let until = now.min(self.bin_end);
             self.count_level(until);
@@ -224,13 +224,12 @@ impl Series {
         }
     }
 
-    /// `TimeMean`: the value that holds at the end of bin `i`, which is what a look at that moment finds; at the end of the
-    /// run in the last one. 0 for the other channels.
+    /// `TimeMean`: the value at the end of bin `i`; for the last bin, at the end of the run. 0 for other channels.
     pub(crate) fn at_end(&self, i: usize) -> f64 {
         if i >= self.bin { self.level as f64 } else { self.ends.get(i).map_or(0.0, |v| *v as f64) }
     }
 
-    /// How many values bin `i` has; 0 for the channels that do not count them.
+    /// Number of values in bin `i`; 0 for channels that do not count them.
     pub(crate) fn count(&self, i: usize) -> u32 {
         self.counts.get(i).copied().unwrap_or(0)
     }

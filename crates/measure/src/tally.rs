@@ -1,4 +1,4 @@
-//! What end hosts count and measure: per flow (a row for each parallel transfer), per application.
+//! Counters and measures of end hosts: per flow (a row for each parallel transfer) and per application.
 //!
 //! Direction 0 is forward, from the application's client to its server; 1 is back.
 
@@ -14,10 +14,10 @@ use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
-/// Most rows of one application that get series: beyond it, only counters.
+/// Most rows of an application with series; an application with more rows has counters only.
 const ROWS_WITH_SERIES: usize = 32;
 
-/// Most SYNs whose moments are kept: those of several hundred pages.
+/// Most SYNs whose times are kept, enough for several hundred pages.
 const SYNS_KEPT: usize = 65_536;
 
 /// An application.
@@ -25,21 +25,21 @@ const SYNS_KEPT: usize = 65_536;
 pub struct AppTally {
     /// Its name in the scenario.
     pub name: String,
-    /// What it is.
+    /// Name of its kind of traffic.
     pub kind: &'static str,
-    /// Its first row, and how many it has.
+    /// Its first row.
     pub first_row: usize,
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
     /// One-way delays of packets with payload, forward and back.
     pub delay: Box<[Histogram; 2]>,
     /// Jitter of datagrams, forward and back.
     pub jitter: [Jitter; 2],
-    /// The judgement of a call; forward and back if both speak.
+    /// Quality meters of a call, one per direction that speaks.
     pub voip: Vec<VoipMeter>,
-    /// Whether its flows always have more to send.
+    /// Its flows always have more to send.
     pub greedy: bool,
-    /// How much longer than the fastest packet one may take until it is late, where that is judged.
+    /// Delay above that of the fastest packet at which a packet is late, if lateness is measured.
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,
@@ -47,48 +47,47 @@ pub struct AppTally {
     page_objects: u32,
     /// Datagrams sent.
     pub datagrams: u64,
-    /// Of these, before the warm-up ended.
+    /// Datagrams sent before the warm-up ended.
     pub datagrams_before: u64,
-    /// Files (or messages) finished and how long they took.
+    /// Files (or messages) finished, and their times.
     pub files: Box<Files>,
     /// Echo requests.
     pub probes: Option<Box<Probes>>,
-    /// Of echo requests each begins when the last one is answered.
+    /// Each echo request is sent when the previous one is answered.
     pub one_by_one: bool,
 }
 
 impl AppTally {
-    /// The judgement of a call's packets of this direction.
+    /// The quality meter of a call's packets in this direction.
     pub fn stream(&mut self, direction: usize) -> Option<&mut VoipMeter> {
         let last = self.voip.len().checked_sub(1)?;
         self.voip.get_mut(direction.min(last))
     }
 }
 
-/// All of it.
+/// Counters and measures of all end hosts.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Applications in order of their names.
     pub apps: Vec<AppTally>,
     /// Flows, application by application.
     pub rows: Vec<Row>,
-    /// When applications' clients sent SYNs, retries included: application, number of its connection, moment. The first
-    /// [`SYNS_KEPT`] of them.
+    /// The first [`SYNS_KEPT`] SYNs sent by clients, retries included: application, number of its connection, time.
     pub syns: Vec<(u16, u32, Time)>,
     /// Packets that arrived for a connection that no longer existed.
     pub flow_gone: u64,
-    /// Whether any row has series.
+    /// Some row has series.
     pub has_series: bool,
-    /// When the warm-up ends: what happens earlier is in series and lists, but in no sum and no distribution.
+    /// End of the warm-up: earlier events are in series and lists, but not in sums and distributions.
     pub warm_up: Time,
-    /// Which counters of senders mean anything.
+    /// The counters that senders report.
     pub known: Known,
     /// [`Tally::begin`] has been called.
     pub begun: bool,
 }
 
 impl Tally {
-    /// Adds an application with `rows` flows; returns the first one's row.
+    /// Adds an application with `rows` flows; returns the row of the first flow.
     pub fn add_app(
         &mut self,
         name: &str,
@@ -137,28 +136,28 @@ impl Tally {
         Ok(first_row)
     }
 
-    /// A packet of a row with series has arrived at its end host.
+    /// Counts a packet that arrived at its end host, if the row has series.
     pub fn arrived_series(&mut self, row: u32, direction: usize, now: Time, size: u16) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.wire.add(now, u64::from(size));
         }
     }
 
-    /// A SYN has left its client.
+    /// Records a SYN sent by a client.
     pub fn syn(&mut self, app: u16, number: u32, now: Time) {
         if self.syns.len() < SYNS_KEPT {
             self.syns.push((app, number, now));
         }
     }
 
-    /// Payload of a row with series has arrived in order.
+    /// Counts payload that arrived in order, if the row has series.
     pub fn goodput_series(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.goodput.add(now, bytes);
         }
     }
 
-    /// A packet with payload that arrives `now` took `delay` one way.
+    /// Records the one-way delay of a packet with payload that arrives `now`.
     #[inline]
     pub fn delay(&mut self, app: u16, direction: usize, now: Time, delay: Duration) {
         if now >= self.warm_up {
@@ -166,7 +165,7 @@ impl Tally {
         }
     }
 
-    /// The same, of a row with series.
+    /// Records the one-way delay in the row's series, if it has any.
     pub fn delay_series(&mut self, row: u32, direction: usize, now: Time, delay: Duration) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.delay.mean(now, delay.0);
@@ -174,7 +173,7 @@ impl Tally {
         }
     }
 
-    /// `packets` of a row were dropped in the bin that `now` ends or lies in.
+    /// Counts `packets` of a row dropped in the bin that ends at or contains `now`.
     pub fn dropped(&mut self, row: u32, direction: usize, now: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
@@ -183,9 +182,9 @@ impl Tally {
         }
     }
 
-    /// A datagram has arrived.
+    /// Records the arrival of a datagram.
     pub fn datagram(&mut self, row: u32, direction: usize, now: Time, packet: &PacketMeta, delay: Duration) {
-        // IPv4 and UDP headers are no payload; a smaller packet has none
+        // the payload is the packet without IPv4 and UDP headers; a smaller packet has none
         let payload = packet.bytes().saturating_sub(28);
         let total = &mut self.rows[row as usize].directions[direction].total;
         total.packets += 1;
@@ -206,15 +205,15 @@ impl Tally {
         }
     }
 
-    /// The sender of `direction` is no more, or the run is over: its counters are added up, and what it received in the
-    /// other direction.
+    /// Adds the final counters of the sender of `direction`, and those of its receiver in the other direction, when it closes or
+    /// the run ends.
     pub fn retire(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].total.received(receiver);
         directions[direction].total.sent(sender);
     }
 
-    /// The warm-up ends: what has been counted so far is left out. Those whose counters are not yet added up follow by
+    /// Ends the warm-up: excludes all counts so far. The counters of open connections, not yet added, follow by
     /// [`Tally::under_way`].
     pub fn begin(&mut self) {
         self.begun = true;
@@ -225,21 +224,21 @@ impl Tally {
         self.apps.iter_mut().for_each(|app| app.datagrams_before = app.datagrams);
     }
 
-    /// [`Tally::begin`], once, as soon as the warm-up is over.
+    /// Calls [`Tally::begin`] once, as soon as the warm-up is over.
     pub fn begin_if_due(&mut self, now: Time) {
         if !self.begun && now >= self.warm_up {
             self.begin();
         }
     }
 
-    /// A sender goes on beyond the warm-up, whose counters [`Tally::retire`] will give: so much they were at its end.
+    /// Adds the counters, at the end of the warm-up, of a sender that continues; [`Tally::retire`] will add its final counters.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.get_or_insert_default().received(receiver);
         directions[direction].before.get_or_insert_default().sent(sender);
     }
 
-    /// Nothing of a page of `app`, asked for at `started`, is under way any more: it is loaded if it has all its `objects`.
+    /// Ends a page of `app` requested at `started`: loaded if all its objects arrived, otherwise abandoned.
     pub fn page_loaded(&mut self, app: usize, started: Time, objects: u32, now: Time) {
         let app = &mut self.apps[app];
         if let Some(pages) = &mut app.pages {
@@ -247,12 +246,12 @@ impl Tally {
         }
     }
 
-    /// A file of `app`, of `bytes` and begun at `started`, is complete.
+    /// Records a complete file of `app` with `bytes` bytes, started at `started`.
     pub fn file_done(&mut self, app: usize, started: Time, bytes: u64, now: Time) {
         self.apps[app].files.done(FileDone { started, took: now.since(started), bytes });
     }
 
-    /// An echo request of `app` leaves (no `rtt`), or its answer has come.
+    /// Records an echo request of `app` (no `rtt`), or its reply.
     pub fn probe(&mut self, app: usize, number: u64, now: Time, rtt: Option<Duration>) {
         let warm_up = self.warm_up;
         let probes = self.apps[app].probes.get_or_insert_with(|| Box::new(Probes::new(warm_up)));
@@ -262,7 +261,7 @@ impl Tally {
         }
     }
 
-    /// The sender's state at the end of a bin.
+    /// Records the sender's state at the end of a bin.
     pub fn sample(&mut self, row: u32, direction: usize, bin_end: Time, window: Window) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.sample(bin_end - Duration::from_nanos(1), window);

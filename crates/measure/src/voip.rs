@@ -1,4 +1,4 @@
-//! A telephone call as its listener hears it.
+//! The quality of a telephone call at its listener.
 //!
 //! ```text
 //!   lost   = sent - arrived
@@ -7,7 +7,7 @@
 //!   jitter = RFC 3550 §6.4.1:  J += (|D| - J) / 16,  D = difference in delay of consecutive arrivals
 //! ```
 //!
-//! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, judged by the least delay so far) over
+//! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, by the least delay so far) over
 //! the mean length that independent losses would have, 1 / (1 - share).
 //!
 //! Source: CableLabs 2012 §3.2.2. The document does not define jitter for the late test; delay above the minimum is the
@@ -28,7 +28,7 @@ use units::{Duration, Time};
 /// Bins between the borders of "never late" and "always late".
 const BINS: usize = 65_536;
 
-/// Judges a call packet by packet.
+/// Measures the quality of a call packet by packet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VoipMeter {
     late_after: Duration,
@@ -51,10 +51,10 @@ pub struct VoipMeter {
     runs: Runs,
 }
 
-/// Runs of packets that the listener does not hear.
+/// Runs of packets that are not played out, lost or late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Runs {
-    /// Length of the run that is under way.
+    /// Length of the current run.
     length: u64,
     /// Runs that have ended, and the packets in them.
     ended: u64,
@@ -86,7 +86,7 @@ impl Runs {
     }
 }
 
-/// What a call amounts to.
+/// The statistics of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VoipSummary {
     /// Packets sent.
@@ -115,7 +115,7 @@ pub(crate) struct VoipSummary {
     pub max_delay: Option<Duration>,
     /// Interarrival jitter at the end of the call (RFC 3550).
     pub jitter: Duration,
-    /// How much longer bursts of loss are than those of independent losses.
+    /// Mean length of loss bursts over that of independent losses.
     pub burst_ratio: f64,
     /// E-model rating of G.107 with mean delay + network delay, plr and burst ratio, 0 to 100.
     pub r_g107: f64,
@@ -132,7 +132,7 @@ pub(crate) struct VoipSummary {
 }
 
 impl VoipMeter {
-    /// `late_after` and `network_delay` as `traffic::VoipParams` has them, and its `ie` and `bpl`.
+    /// A meter with `late_after`, `network_delay` and the codec's `ie` and `bpl` of `traffic::VoipParams`.
     pub(crate) fn new(late_after: Duration, network_delay: Duration, codec: Codec) -> Self {
         Self {
             late_after,
@@ -151,7 +151,7 @@ impl VoipMeter {
         }
     }
 
-    /// Packet `number` (from 0), sent at `sent`, arrived at `arrived`. Each packet arrives at most once.
+    /// Records packet `number` (from 0), sent at `sent`, arrived at `arrived`. Each packet arrives at most once.
     pub fn arrival(&mut self, number: u64, sent: Time, arrived: Time) {
         let delay = arrived.since(sent);
         let ns = delay.0;
@@ -198,7 +198,7 @@ impl VoipMeter {
         Duration(self.width - 1)
     }
 
-    /// Packets that arrived late, judged by the minimum so far.
+    /// Packets that arrived late, by the minimum so far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
         // Bin i holds the excesses (over late_after) in (i width, (i+1) width]; late are excesses above the minimum. The
@@ -207,7 +207,7 @@ impl VoipMeter {
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }
 
-    /// The judgement, of `sent` packets.
+    /// The statistics of a call of `sent` packets.
     pub(crate) fn summary(&self, sent: u64) -> VoipSummary {
         let arrived = self.arrived();
         let percent = |n: u64| if sent == 0 { 0.0 } else { 100.0 * n as f64 / sent as f64 };
@@ -216,7 +216,7 @@ impl VoipMeter {
         let mean = self.delays.mean();
         let delay = mean.unwrap_or(Duration::ZERO) + self.network_delay;
         let burst_ratio = self.runs.ratio();
-        // ratings reach from 0 to 100
+        // ratings range from 0 to 100
         let scale = |r: f64| r.clamp(0.0, 100.0);
         let r = scale(emodel::r_value(delay, loss));
         let r_loss_only = scale(emodel::r_value(Duration::ZERO, loss));
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn jitter_settles_at_the_mean_difference() {
-        // delays alternate by 8 ms: |D| is always 8 ms, and J goes there with a time constant of 16 packets
+        // delays alternate by 8 ms: |D| is always 8 ms, and J converges to it with a time constant of 16 packets
         let delays: Vec<u64> = (0..1000).map(|i| 10 * MS + (i % 2) * 8 * MS).collect();
         let mut m = meter();
         feed(&mut m, &delays);
@@ -348,16 +348,16 @@ mod tests {
             numbers.iter().for_each(|&n| m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS)));
             m.summary(100).burst_ratio
         };
-        // of 0..12, 3-6 and 8-9 are lost: two runs of 4 and 2, mean 3; half of all is heard, chance has runs of 2
+        // of 0..12, 3-6 and 8-9 are lost: two runs of 4 and 2, mean 3; half of all is received, so random runs have length 2
         assert_eq!(burst_ratio(&[0, 1, 2, 7, 10, 11]), 1.5);
-        // every second one is lost, never two: shorter than chance has it
+        // every second packet is lost, never two in a row: shorter than random runs
         assert_eq!(burst_ratio(&[0, 2, 4, 6]), 4.0 / 7.0);
         assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
         // independent losses of 10 %: near 1
         let mut rng = Rng::named(3, "bursts");
         let heard: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
         assert!((burst_ratio(&heard) - 1.0).abs() < 0.02);
-        // late ones count, too: 4 and 5 are 70 ms behind the least
+        // late packets count, too: 4 and 5 are 70 ms above the least delay
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
         assert!((m.summary(6).burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);

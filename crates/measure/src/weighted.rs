@@ -1,4 +1,4 @@
-//! How long a queue was how long.
+//! The distribution of a queue's length over time.
 
 use units::{Duration, Time};
 
@@ -7,8 +7,8 @@ const BINS: u32 = 65_536;
 
 /// The share of time that a whole number (a queue's length) spent at each value.
 ///
-/// One bin for each length 0..=limit while that is at most 65 535; above, bins of the smallest power of two of lengths that
-/// fits. Values above the limit count in the last bin. Mean and maximum are exact.
+/// One bin for each length 0..=limit if the limit is at most 65 535; otherwise a bin covers the smallest power of two of
+/// lengths that fits. Values above the limit count in the last bin. Mean and maximum are exact.
 ///
 /// For CableLabs 2012 Figure 9 (distribution of the queue's length) and "98.5 % of the time at most 5 free places".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// Starts at `start` with value 0. `limit` is the greatest value to tell apart.
+    /// Starts at `start` with value 0. `limit` is the greatest value with a bin of its own.
     pub(crate) fn new(start: Time, limit: u32) -> Self {
-        // bounded: at most 16 turns
+        // bounded: at most 16 iterations
         let mut shift = 0;
         while limit >> shift >= BINS {
             shift += 1;
@@ -37,7 +37,7 @@ impl TimeWeighted {
         Self { bins, limit, shift, last: start, start, value: 0, max: 0, area: 0 }
     }
 
-    /// The value is `value` from `now` on. Times before the last call count as the last call's.
+    /// Sets the value from `now` on. Times before the last call count as the last call's.
     #[inline]
     pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
@@ -45,7 +45,7 @@ impl TimeWeighted {
         self.max = self.max.max(value);
     }
 
-    /// The value stayed what it was until `now`: call it once at the end of the run.
+    /// Extends the current value until `now`: call it once at the end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         let span = now.since(self.last).0;
@@ -55,7 +55,7 @@ impl TimeWeighted {
         self.last = self.last.max(now);
     }
 
-    /// Forgets what was seen before `now` and keeps the value: the end of a warm-up. Times before the last call count as
+    /// Discards the time before `now` and keeps the value, at the end of a warm-up. Times before the last call count as
     /// the last call's.
     pub(crate) fn restart(&mut self, now: Time) {
         let now = now.max(self.last);
@@ -63,7 +63,7 @@ impl TimeWeighted {
         (self.area, self.max, self.start, self.last) = (0, self.value, now, now);
     }
 
-    /// Time seen.
+    /// Time covered.
     pub fn time(&self) -> Duration {
         self.last.since(self.start)
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn shares_of_time() {
-        // 1 s at 0, 3 s at 20, 6 s at 15, of a queue that holds 20
+        // 1 s at 0, 3 s at 20, 6 s at 15, in a queue that holds 20
         let mut w = TimeWeighted::new(Time::ZERO, 20);
         w.set(Time(1_000_000_000), 20);
         w.set(Time(4_000_000_000), 15);

@@ -1,4 +1,4 @@
-//! What is counted of packets, and of the grants that they wait for.
+//! Counters of packets, and of the grants that they wait for.
 
 use crate::PacketMeta;
 
@@ -31,26 +31,26 @@ impl Count {
         Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 
-    /// What was counted since `before`.
+    /// Counts since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
     }
 }
 
-/// What became of the packets of one class. offered = delivered + dropped + queued.
+/// Counters of one class of packets. offered = delivered + dropped + queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     /// Arrivals.
     pub offered: Count,
     /// Departures towards the link.
     pub delivered: Count,
-    /// Drops, early or for want of room.
+    /// Drops, early or because the queue was full.
     pub dropped: Count,
 }
 
 impl ClassCount {
-    /// What was counted since `before`.
+    /// Counts since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -61,21 +61,21 @@ impl ClassCount {
     }
 }
 
-/// What became of one service flow's grants, in bytes with MAC headers.
+/// Counters of one service flow's grants, in bytes with MAC headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GrantCounts {
-    /// Requested.
+    /// Bytes requested.
     pub requested: u64,
-    /// Granted in frames that have been prepared.
+    /// Bytes granted in frames that have been prepared.
     pub granted: u64,
-    /// Of these, granted unasked.
+    /// Bytes of `granted` that were not requested (proactive grants).
     pub proactive: u64,
-    /// Of the granted, filled with packets. The rest is waste.
+    /// Bytes of `granted` filled with packets. The rest is waste.
     pub used: u64,
 }
 
 impl GrantCounts {
-    /// What was counted since `before`.
+    /// Counts since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Real packets made by hand: what captures of a simulation hold, and what the live bench is fed in tests.
+//! Builds real packets, for captures of a simulation and for tests of the live bench.
 //!
 //! ```text
 //! IPv4 (20 bytes) or IPv6 (40) | TCP (20 + options), UDP (8) or ICMP echo (8) | payload of zeros
@@ -14,7 +14,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
 
-/// What the IP header says beside lengths: both addresses of one family, DSCP and ECN.
+/// The fields of the IP header besides lengths: two addresses of one family, DSCP and ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
     /// Sender.
@@ -28,7 +28,7 @@ pub struct Ip {
 /// A TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tcp<'a> {
-    /// Of the sender, and of the receiver.
+    /// Ports of the sender and of the receiver.
     pub ports: (u16, u16),
     /// Sequence number.
     pub seq: u32,
@@ -42,7 +42,7 @@ pub struct Tcp<'a> {
     pub options: &'a [u8],
 }
 
-/// Writes a TCP segment with `payload` bytes of zeros into `out`, in place of what was there.
+/// Replaces the content of `out` with a TCP segment with `payload` bytes of zeros.
 pub fn tcp(out: &mut Vec<u8>, to: Ip, tcp: &Tcp<'_>, payload: usize) {
     let header = 20 + tcp.options.len().next_multiple_of(4);
     let at = ip(out, to, TCP, header + payload);
@@ -59,14 +59,14 @@ pub fn tcp(out: &mut Vec<u8>, to: Ip, tcp: &Tcp<'_>, payload: usize) {
     t[16..18].copy_from_slice(&folded(sum).to_be_bytes());
 }
 
-/// Writes a UDP datagram with `payload` bytes of zeros into `out`, in place of what was there.
+/// Replaces the content of `out` with a UDP datagram with `payload` bytes of zeros.
 pub fn udp(out: &mut Vec<u8>, to: Ip, ports: (u16, u16), payload: usize) {
     let at = ip(out, to, UDP, 8 + payload);
     let t = &mut out[at..];
     t[0..2].copy_from_slice(&ports.0.to_be_bytes());
     t[2..4].copy_from_slice(&ports.1.to_be_bytes());
     t[4..6].copy_from_slice(&((8 + payload) as u16).to_be_bytes());
-    // 0 would say that there is no checksum
+    // 0 would mean that there is no checksum
     let sum = match folded(pseudo(to, UDP, 8 + payload) + sum(&t[..8])) {
         0 => 0xffff,
         sum => sum,
@@ -74,8 +74,7 @@ pub fn udp(out: &mut Vec<u8>, to: Ip, ports: (u16, u16), payload: usize) {
     t[6..8].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Writes an ICMP echo request, or the reply to one, over IPv4, with `payload` bytes of zeros, into `out`, in place of what
-/// was there.
+/// Replaces the content of `out` with an ICMP echo request or reply over IPv4 with `payload` bytes of zeros.
 pub fn echo(out: &mut Vec<u8>, to: Ip, reply: bool, id: u16, seq: u16, payload: usize) {
     let at = ip(out, to, ICMP, 8 + payload);
     let t = &mut out[at..];
@@ -86,7 +85,7 @@ pub fn echo(out: &mut Vec<u8>, to: Ip, reply: bool, id: u16, seq: u16, payload: 
     t[2..4].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Writes the IP header of a packet with `length` bytes behind it, and zeros for those; returns where they begin.
+/// Writes an IP header followed by `length` bytes of zeros; returns the offset of the zeros.
 fn ip(out: &mut Vec<u8>, to: Ip, protocol: u8, length: usize) -> usize {
     out.clear();
     let at = match (to.src, to.dst) {
@@ -114,7 +113,7 @@ fn ip(out: &mut Vec<u8>, to: Ip, protocol: u8, length: usize) -> usize {
     at
 }
 
-/// An IPv6 address; an IPv4 one mapped into it.
+/// An IPv6 address; an IPv4 address is mapped into IPv6.
 fn octets6(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(a) => a.to_ipv6_mapped().octets(),
@@ -131,12 +130,12 @@ fn pseudo(to: Ip, protocol: u8, length: usize) -> u32 {
     addresses + u32::from(protocol) + length as u32
 }
 
-/// The sum of 16-bit words, carries above them. Bound: 65 535 bytes, so that 32 bits hold it.
+/// The sum of 16-bit words, with carries in the upper half. Bound: 65 535 bytes, so that 32 bits hold it.
 fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))).sum()
 }
 
-/// The checksum of a sum: carries added at the low end, all bits turned. Bound: two turns.
+/// The checksum of a sum: carries added at the low end, all bits inverted. Bound: two iterations.
 fn folded(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -1,9 +1,9 @@
-//! What becomes of a packet in a queue. A drop is a fact; a loss is a sender's belief and lives in `tcp`.
+//! The fate of a packet in a queue. A drop is a fact; a loss is a sender's inference and lives in `tcp`.
 
 use crate::PacketMeta;
 use units::Time;
 
-/// Where in a queue the decision was taken.
+/// Where in a queue the decision was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
     /// On arrival.
@@ -18,7 +18,7 @@ pub enum Point {
 pub enum DropReason {
     /// No room in the queue: the arrival is dropped.
     TailFull,
-    /// No room in the queue: a packet at a head is dropped for the arrival.
+    /// No room in the queue: a packet at the head is dropped for the arrival.
     HeadFull,
     /// A control law dropped the arrival.
     EarlyTail,
@@ -30,9 +30,9 @@ pub enum DropReason {
     LinkLoss,
     /// It arrived for a flow that no longer exists.
     FlowGone,
-    /// No room in the queue: a packet that waited at a tail is dropped for the arrival.
+    /// No room in the queue: a packet waiting at the tail is dropped for the arrival.
     PushOut,
-    /// A newer ACK that waits behind it says the same and more (CAKE's ACK filter).
+    /// A newer ACK waiting behind it makes it redundant (CAKE's ACK filter).
     AckFilter,
 }
 
@@ -88,15 +88,15 @@ impl MarkReason {
 
 /// Receives the fates that a discipline decides. The host frees what the packet owned.
 pub trait FateSink {
-    /// `packet` is gone. `point` says on which side of the queue.
+    /// `packet` was dropped at `point`.
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point);
-    /// `packet` has been marked and stays.
+    /// `packet` was marked at `point` and stays.
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point);
     /// The last bit of `packet`, which its socket counts ([`Flags::LOCAL`](crate::Flags::LOCAL)), leaves at `at`.
     fn left(&mut self, _packet: &PacketMeta, _at: Time) {}
 }
 
-/// Forgets every fate: for benchmarks and tests that look elsewhere.
+/// Discards every fate: for benchmarks and tests that do not need them.
 impl FateSink for () {
     fn dropped(&mut self, _: &PacketMeta, _: DropReason, _: Point) {}
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}

@@ -2,7 +2,7 @@
 
 /// A flow's slot (20 bits) and generation (12 bits).
 ///
-/// Slots are reused when a connection ends; the generation tells a late packet of the old connection from the new one's.
+/// Slots are reused when a connection ends; the generation distinguishes late packets of the old connection from the new one's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
@@ -20,7 +20,7 @@ impl FlowId {
     pub const fn slot(self) -> usize {
         (self.0 & 0xf_ffff) as usize
     }
-    /// Which user of the slot.
+    /// Counts the users of the slot, modulo 2^12.
     #[inline]
     pub const fn generation(self) -> u32 {
         self.0 >> 20
@@ -69,7 +69,7 @@ impl FlowTuple {
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     tuples: Vec<FlowTuple>,
-    /// Of flows with segmentation offload, by slot: whose, and the size of a full segment on the wire there and back, bytes.
+    /// Flows with segmentation offload, by slot: the flow, and the bytes of a full segment on the wire, forward and back.
     frames: Vec<(FlowId, [u16; 2])>,
 }
 
@@ -89,7 +89,7 @@ impl FlowTable {
         self.tuples.get(flow.slot()).copied().unwrap_or_default()
     }
 
-    /// The packets of `flow` may hold several segments each; a full one has so many bytes on the wire, there and back.
+    /// Lets packets of `flow` hold several segments each; `bytes` is the size of a full segment on the wire, forward and back.
     pub fn set_frames(&mut self, flow: FlowId, bytes: [u16; 2]) {
         let slot = flow.slot();
         if slot >= self.frames.len() {
@@ -98,7 +98,7 @@ impl FlowTable {
         self.frames[slot] = (flow, bytes);
     }
 
-    /// What [`FlowTable::set_frames`] was told of this very flow.
+    /// The sizes given to [`FlowTable::set_frames`] for this flow; `None` for another generation of its slot.
     #[inline]
     pub(crate) fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
         self.frames.get(flow.slot()).filter(|(whose, _)| *whose == flow).map(|(_, bytes)| *bytes)

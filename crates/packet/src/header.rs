@@ -1,12 +1,12 @@
-//! What is read from a real packet, and the one thing that is written into it: its type of service (a CE mark, a washed DSCP).
+//! Parses real packets, and writes the one field that changes: the type of service (a CE mark, a washed DSCP).
 //!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
-//! Departs: no hop limit is counted down and no ICMP error is sent; the live bench is a cable with queues, not a router.
+//! Departs: the hop limit is not decremented and no ICMP error is sent; the live bench is a cable with queues, not a router.
 
 use crate::{Flags, Protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The 5-tuple of one packet, and what disciplines and measures look at.
+/// The 5-tuple of one packet, and the fields that disciplines and measures read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Sender.
@@ -21,7 +21,7 @@ pub struct Header {
     pub protocol: Protocol,
     /// DSCP and ECN.
     pub tos: u8,
-    /// Kind, of a TCP segment.
+    /// Flags of a TCP segment.
     pub flags: Flags,
     /// TCP: sequence number; pure ACK: cumulative ACK number. ICMP echo: its sequence number.
     pub seq: u32,
@@ -29,7 +29,7 @@ pub struct Header {
     pub payload: usize,
 }
 
-/// Most IPv6 extension headers that are looked behind.
+/// Most IPv6 extension headers that are skipped.
 const MAX_EXTENSIONS: usize = 8;
 
 const TCP: u8 = 6;
@@ -45,7 +45,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Reads a packet that starts with its IP header; `None` if it is no IP packet or cut short.
+/// Parses a packet that starts with its IP header; `None` if it is not an IP packet or is truncated.
 pub fn parse(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -115,7 +115,7 @@ fn transport_of(protocol: u8, t: &[u8], length: usize, src: IpAddr, dst: IpAddr,
         }
         ICMP | ICMPV6 => {
             h.protocol = Protocol::Icmp;
-            // echo and echo reply, of ICMP and ICMPv6
+            // echo reply and request of ICMP, request and reply of ICMPv6
             if matches!(t.first(), Some(0 | 8 | 128 | 129)) {
                 (h.sport, h.dport, h.seq) = (u16_at(t, 4), u16_at(t, 4), u32::from(u16_at(t, 6)));
             }
@@ -141,7 +141,7 @@ fn tcp(h: &mut Header, t: &[u8]) {
         h.flags = h.flags.with(Flags::AE);
     }
     h.flags = h.flags.with(told_by(&t[20..header], u32_at(t, 8)));
-    // no payload, none of SYN, FIN and RST, and an ACK
+    // ACK set, without payload, SYN, FIN and RST
     let pure = h.payload == 0 && bits & 0x07 == 0 && bits & 0x10 != 0;
     h.seq = if pure { u32_at(t, 8) } else { u32_at(t, 4) };
     if pure {
@@ -149,7 +149,7 @@ fn tcp(h: &mut Header, t: &[u8]) {
     }
 }
 
-/// What TCP options hold: SACK blocks (kind 5), counters of CE marks (172, 174). Bound: every option moves on by at least one byte.
+/// Flags from TCP options: SACK blocks (kind 5), AccECN counters (172, 174). Bound: every option advances by at least one byte.
 fn told_by(options: &[u8], ack: u32) -> Flags {
     let (mut at, mut told) = (0, Flags::default());
     while at < options.len() {
@@ -168,8 +168,8 @@ fn told_by(options: &[u8], ack: u32) -> Flags {
     told
 }
 
-/// Whether a SACK option's blocks are all that the receiver holds: one or two (more may have had no room), and none of a duplicate,
-/// which lies below the ACK or within the second block (RFC 2883).
+/// [`Flags::SACK_WHOLE`] if the blocks cover everything that the receiver holds out of order: one or two blocks (of more, some
+/// may not have fitted), and none for a duplicate, which lies below the ACK or within the second block (RFC 2883).
 fn whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));
@@ -313,7 +313,7 @@ mod tests {
             if !v6 {
                 prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
             }
-            // nothing else has changed
+            // nothing else changed
             let changed = p.iter().zip(&before).enumerate().filter(|(_, (a, b))| a != b).map(|(i, _)| i);
             prop_assert!(changed.into_iter().all(|i| i == 1 || (v6 && i == 0) || (!v6 && (i == 10 || i == 11))));
         }

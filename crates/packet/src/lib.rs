@@ -1,7 +1,7 @@
-//! The nouns that every room shares: packets, flows, fates and the view of a link.
+//! Types that every crate shares: packets, flows, fates and the view of a link.
 //!
-//! A packet is 32 bytes and `Copy`. It carries what a queue may look at; what only its end hosts read lives in an arena
-//! of the host, indexed by [`PacketMeta::body`], unless it fits into `body` itself ([`Flags::INLINE`]).
+//! A packet is 32 bytes and `Copy`. It carries the fields that a queue may read; fields for the end hosts only live in an arena
+//! of the host, indexed by [`PacketMeta::body`], unless they fit into `body` itself ([`Flags::INLINE`]).
 
 mod counts;
 pub mod craft;
@@ -9,6 +9,7 @@ mod fate;
 mod flow;
 pub mod header;
 mod link;
+mod measure;
 mod meta;
 mod reading;
 
@@ -18,5 +19,6 @@ pub use flow::{FlowId, FlowTable, FlowTuple, Protocol};
 pub use link::{
     Aggregate, Backlog, LinkView, MAC_HEADER, OpportunityCounts, RequestLoop, ServiceFlow, docsis_frame, ethernet_frame,
 };
+pub use measure::{Better, Kind, Measure};
 pub use meta::{Ecn, Flags, LEAST_BYTES, NodeId, Packed, PacketMeta};
 pub use reading::{Item, Reading, Unit, Value};

@@ -1,4 +1,4 @@
-//! What a discipline may know of the link that it feeds.
+//! A discipline's view of the link that it feeds.
 
 use units::{BitRate, Bytes, Duration};
 
@@ -12,13 +12,13 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// One packet of so many bytes more.
+    /// Adds one packet of `bytes` bytes.
     #[inline]
     pub fn add(&mut self, bytes: u64) {
         self.packets += 1;
         self.bytes += bytes;
     }
-    /// One packet of so many bytes fewer.
+    /// Removes one packet of `bytes` bytes.
     #[inline]
     pub fn remove(&mut self, bytes: u64) {
         self.packets -= 1;
@@ -35,7 +35,7 @@ pub struct LinkView {
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,
-    /// Time that a packet leaving now still waits behind this queue (a modem's transmit queue).
+    /// Wait of a packet behind this queue if it leaves now (in a modem's transmit queue).
     pub downstream_delay: Duration,
 }
 
@@ -45,7 +45,7 @@ impl LinkView {
         Self { rate, peak_rate: rate, tokens: Bytes(0), downstream_delay: Duration::ZERO }
     }
 
-    /// How long `bytes` in the queue take to leave: at the peak rate while tokens last, then at the sustained rate.
+    /// Time that `bytes` in the queue take to leave: at the peak rate while tokens last, then at the sustained rate.
     ///
     /// Source: RFC 8034 §4.2 (latency prediction from the token bucket).
     pub fn expected_delay(&self, bytes: u64) -> Duration {
@@ -54,36 +54,36 @@ impl LinkView {
     }
 }
 
-/// The two service flows of a modem that has a Low Latency one.   Source: RFC 9957 §1; MULPIv3.1.
+/// The two service flows of a modem with Low Latency DOCSIS.   Source: RFC 9957 §1; MULPIv3.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceFlow {
     /// L.
     LowLatency,
-    /// C; the only one of a modem without the other.
+    /// C; the only service flow of a modem without L.
     Classic,
 }
 
-/// What a discipline must know of an aggregate of two service flows, besides its rates.
+/// The parameters of an aggregate of two service flows, besides its rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// Maximum Sustained Rates of L and of C themselves, for Ethernet frames; `None`: only the aggregate's holds.
+    /// Maximum Sustained Rates of L and of C themselves, for Ethernet frames; `None`: only the aggregate's rate applies.
     pub msr: [Option<BitRate>; 2],
     /// C's own Peak Rate.
     pub peak_c: Option<BitRate>,
-    /// How L asks for grants; `None` downstream, where nothing is asked for.
+    /// L's request-grant loop; `None` downstream, where there are no requests.
     pub request_loop: Option<RequestLoop>,
 }
 
-/// What a modem's L waits for besides its queue.
+/// The request-grant delays of a modem's L, besides its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLoop {
     /// From a request to the end of its grant's MAP: MinReqGntDelay and a MAP interval.
     pub delay: Duration,
-    /// How often the queue is looked at: half a MAP interval.
+    /// Interval at which the queue is sampled: half a MAP interval.
     pub sample: Duration,
-    /// GGR, what is granted unasked; zero without.
+    /// GGR, the rate granted without requests; zero without proactive grants.
     pub guaranteed_rate: BitRate,
-    /// GGI, how often.
+    /// GGI, the interval of these grants.
     pub guaranteed_interval: Duration,
 }
 
@@ -100,37 +100,37 @@ pub fn ethernet_frame(ip: u64) -> u64 {
     (ip + ETHERNET).max(LEAST_FRAME)
 }
 
-/// The same with its MAC header, as a cable modem sends it.   Unit: bytes.
+/// The Ethernet frame with its DOCSIS MAC header, as a cable modem sends it.   Unit: bytes.
 #[inline]
 pub fn docsis_frame(ip: u64) -> u64 {
     ethernet_frame(ip) + MAC_HEADER
 }
 
 impl Backlog {
-    /// All packets as a cable modem sends them: exact where all are of at least 46 bytes, or none is; otherwise at most 18 bytes
-    /// too few for each small one.   Unit: bytes.
+    /// All packets as a cable modem sends them: exact if all have at least 46 bytes, or none has; otherwise at most 18 bytes
+    /// too few for each small packet.   Unit: bytes.
     pub fn docsis_frames(&self) -> u64 {
         let n = u64::from(self.packets);
         (self.bytes + n * (ETHERNET + MAC_HEADER)).max(n * docsis_frame(0))
     }
 }
 
-/// What became of the opportunities of a link that delivers at moments of its own. Those of one millisecond count as one.
+/// Counters of a link with delivery opportunities instead of a rate. Opportunities within one millisecond count as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpportunityCounts {
     /// Opportunities so far.
     pub count: u64,
-    /// Those that sent something.
+    /// Opportunities that sent something.
     pub used: u64,
-    /// Bytes that all could have sent.
+    /// Bytes that all opportunities could have sent.
     pub bytes: u64,
     /// Bytes that were sent.
     pub used_bytes: u64,
-    /// Longest time without one.
+    /// Longest time without an opportunity.
     pub longest_gap: Duration,
-    /// Times without one above [`OpportunityCounts::LONG_GAP`].
+    /// Gaps longer than [`OpportunityCounts::LONG_GAP`].
     pub long_gaps: u64,
-    /// Packets that waited in such a time, and were dropped in it or later.
+    /// Packets that waited during a long gap and were dropped in it or later.
     pub gap_drops: u64,
 }
 
@@ -138,7 +138,7 @@ impl OpportunityCounts {
     /// CoDel's interval: a longer gap looks to it like a standing queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
-    /// What was counted since `before`. The longest gap is that of the whole run.
+    /// Counts since `before`. The longest gap is that of the whole run.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -152,7 +152,7 @@ impl OpportunityCounts {
         }
     }
 
-    /// A time without one: from one to the next, or from the start of the run to the first.
+    /// Counts a gap: from one opportunity to the next, or from the start of the run to the first.
     pub fn gap(&mut self, gap: Duration) {
         self.longest_gap = self.longest_gap.max(gap);
         self.long_gaps += u64::from(gap > Self::LONG_GAP);

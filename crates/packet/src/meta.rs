@@ -22,7 +22,7 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// What kind of packet this is, as bits.
+/// Packet flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u16);
 
@@ -39,28 +39,28 @@ impl Flags {
     pub const ECE: Self = Self(16);
     /// Congestion window reduced.   Source: RFC 3168 §6.1.
     pub const CWR: Self = Self(32);
-    /// `body` holds a time stamp in microseconds (modulo 2^32) instead of an index into the host's arena.
+    /// `body` holds a timestamp in microseconds (modulo 2^32) instead of an index into the host's arena.
     pub const INLINE: Self = Self(64);
     /// Travels from the flow's responder to its initiator.
     pub const REVERSE: Self = Self(128);
     /// Accurate ECN, the third of the ECN bits of a TCP header.   Source: RFC 9768 §3.
     pub const AE: Self = Self(256);
-    /// AE, CWR and ECE are one number of three bits ([`Flags::ace`]), not three signals. No bit of the wire: both ends know it of
-    /// their connection.
+    /// AE, CWR and ECE form one 3-bit number ([`Flags::ace`]), not three signals. Not a bit on the wire: both ends negotiated it
+    /// for the connection.
     pub const ACE: Self = Self(512);
     /// Carries an AccECN option.   Source: RFC 9768 §3.2.3.
     pub const ACCECN_OPTION: Self = Self(1024);
-    /// Its SACK blocks are all that the receiver holds out of order: one or two, and none of a duplicate (RFC 2883). No bit of the
-    /// wire, but read from its blocks.
+    /// Its SACK blocks cover everything that the receiver holds out of order: one or two blocks, none for a duplicate (RFC 2883).
+    /// Not a bit on the wire, but derived from the blocks.
     pub const SACK_WHOLE: Self = Self(2048);
-    /// The end of what was sent at once: a burst, or all that the application wrote.   Source: RFC 9293 §3.9.1.2; Linux.
+    /// The last segment of a burst, or of what the application wrote.   Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);
-    /// Several segments in one packet, which a device would cut (TSO), or a queue. Its size counts the headers of each.
+    /// Several segments in one packet, which a device (TSO) or a queue would split. Its size includes the headers of each.
     /// Source: Linux' SKB_GSO_TCPV4.
     pub const GSO: Self = Self(8192);
-    /// In the queue or the device of its own host, and its socket counts it there (TCP small queues). No bit of the wire.
+    /// Counted by its socket while in the queue or the device of its own host (TCP small queues). Not a bit on the wire.
     pub const LOCAL: Self = Self(16_384);
-    /// Says how much the receiver lets its peer send, where that changes. No bit of the wire: every header has a window.
+    /// Carries a change of the receive window. Not a bit on the wire: every TCP header has a window.
     pub const WINDOW: Self = Self(32_768);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
@@ -81,7 +81,7 @@ impl Flags {
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// Those bits that are in both sets.
+    /// The bits that are in both sets.
     #[inline]
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
@@ -93,7 +93,7 @@ impl Flags {
         // ECE is bit 4, CWR 5, AE 8
         (self.0 >> 4 & 3 | self.0 >> 6 & 4) as u8
     }
-    /// These flags with the ECN bits of a number, modulo 8.
+    /// These flags with the ECN bits set to `number` modulo 8.
     #[inline]
     #[must_use]
     pub const fn with_ace(self, number: u8) -> Self {
@@ -102,39 +102,39 @@ impl Flags {
     }
 }
 
-/// The smallest IP packet: an IPv4 header (20, RFC 791) and a UDP or ICMP header (8, RFC 768, 792), nothing in it. TCP's
-/// smallest is 40. A queue with room for less could hold no packet.   Unit: bytes.
+/// The smallest IP packet: an IPv4 header (20, RFC 791) and a UDP or ICMP header (8, RFC 768, 792), no payload. TCP's
+/// smallest is 40. A smaller queue could hold no packet.   Unit: bytes.
 pub const LEAST_BYTES: u64 = 28;
 
 /// A packet: 32 bytes, plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketMeta {
-    /// Owned by whoever holds the packet: the moment of enqueue inside a queue, the moment of arrival on a link.
+    /// Set by the current holder of the packet: enqueue time inside a queue, arrival time on a link.
     pub stamp: Time,
     /// Data: offset of the first payload byte in the stream. Pure ACK: the cumulative ACK. Datagram: its number.
     pub seq: u64,
     /// The flow it belongs to.
     pub flow: FlowId,
-    /// Index into the host's arena, or a time stamp (see [`Flags::INLINE`]).
+    /// Index into the host's arena, or a timestamp (see [`Flags::INLINE`]).
     pub body: u32,
-    /// Bytes on the wire, every header included (an IP packet's length is 16 bits, too).
+    /// Bytes on the wire, including all headers (an IP packet's length has 16 bits, too).
     pub size: u16,
-    /// Where it is going.
+    /// Destination.
     pub dst: NodeId,
     /// ECN in the lower two bits, DSCP in the upper six, as in the IP header.
     pub tos: u8,
     /// Traffic class, written once by a port's ingress classifier.
     pub class: u8,
-    /// Kind.
+    /// Flags.
     pub flags: Flags,
 }
 
 const _: () = assert!(size_of::<PacketMeta>() == 32);
 
-/// What a packet is without its stamp, as three integers.
+/// A packet without its stamp, packed into three integers.
 ///
-/// A packet whose fields were just written one by one waits, when it is copied as a whole, until all of them have reached
-/// the cache. Integers stay in registers, from the sender to the place in a link's ring.
+/// Copying a packet whose fields were just written one by one stalls until all of them have reached the cache. Integers stay
+/// in registers, from the sender to the slot in a link's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
     /// [`PacketMeta::seq`].
@@ -189,7 +189,7 @@ impl PacketMeta {
         u64::from(self.size)
     }
 
-    /// Bytes on the wire of each segment but the last of a packet that holds several ([`Flags::GSO`]); of any other its size.
+    /// Bytes on the wire of a full segment, if the packet holds several ([`Flags::GSO`]); otherwise the packet's size.
     #[inline]
     pub fn frame(&self, flows: &FlowTable) -> u16 {
         if self.flags.has(Flags::GSO) { self.frame_of_several(flows) } else { self.size }
@@ -202,7 +202,7 @@ impl PacketMeta {
         if bytes == 0 { self.size } else { bytes.min(self.size) }
     }
 
-    /// How many segments it holds.
+    /// Number of segments in the packet.
     #[inline]
     pub fn segments(&self, flows: &FlowTable) -> u32 {
         if self.flags.has(Flags::GSO) { u32::from(self.size.div_ceil(self.frame(flows).max(1))) } else { 1 }
@@ -284,12 +284,12 @@ mod tests {
         t.set_frames(flow, [1514, 600]);
         let packet = |flow, size, flags| PacketMeta { flow, size, flags, ..Default::default() };
         let counted = |p: PacketMeta| (p.segments(&t), p.frame(&t));
-        // three full ones; a fourth of 66 bytes of headers and one of payload
+        // three full segments; a fourth with 66 bytes of headers and one of payload
         assert_eq!(counted(packet(flow, 3 * 1514, Flags::GSO)), (3, 1514));
         assert_eq!(counted(packet(flow, 3 * 1514 + 67, Flags::GSO)), (4, 1514));
         assert_eq!(counted(packet(flow, 1200, Flags::GSO.with(Flags::REVERSE))), (2, 600));
         assert_eq!(counted(packet(flow, 3000, Flags::default())), (1, 3000), "one large segment");
-        // a slot's last user, and a flow that never said
+        // the slot's previous user, and a flow without a frame size
         assert_eq!(counted(packet(FlowId::new(2, 8), 3000, Flags::GSO)), (1, 3000));
         assert_eq!(counted(packet(FlowId::new(5, 0), 3000, Flags::GSO)), (1, 3000));
     }

@@ -1,11 +1,11 @@
-//! What an instrument reads inside an algorithm: named values, each with its unit.
+//! Readings of an algorithm's internal state: named values, each with its unit.
 //!
-//! A law, a discipline or a congestion controller tells its state in its `probe()`: always the same names, in the same order,
-//! whatever the state, so that readings make a table. Names are those that the field uses (`tc -s qdisc`, `ss -i`, the RFC);
-//! the unit becomes the end of the column's name (`drop_next` at a moment is `drop_next_s`). A probe changes nothing.
+//! A law, a discipline or a congestion controller reports its state in its `probe()`: always the same names, in the same order,
+//! whatever the state, so that readings form a table. Names are those that the field uses (`tc -s qdisc`, `ss -i`, the RFC);
+//! the unit becomes the suffix of the column's name (`drop_next`, a time, becomes `drop_next_s`). A probe changes nothing.
 //!
-//! A discipline of many queues first tells what is true of all, and then, where it is asked to ([`Reading::queues`]), begins a part for
-//! each queue or class ([`Reading::queue`]).
+//! A discipline with many queues reports its overall state first. If [`Reading::queues`] is true, it then begins a section
+//! for each queue or class ([`Reading::queue`]).
 
 use units::{Duration, Time};
 
@@ -16,29 +16,73 @@ pub enum Unit {
     One,
     /// Packets.
     Packets,
-    /// Bytes: of a queue on the wire, of a sender in payload.
+    /// Bytes: on the wire for a queue, payload for a sender.
     Bytes,
     /// Segments of the sender's MSS.
     Segments,
-    /// Milliseconds: how long.
+    /// Milliseconds, a duration.
     Milliseconds,
-    /// Seconds from the beginning of the run: when.
+    /// Seconds: in a probe, a time since the start of the run; in a measure, a duration.
     Seconds,
     /// Megabits per second.
     Mbit,
+    /// Percent.
+    Percent,
+    /// A number on a scale, such as "1 to 4.5".
+    Scale(&'static str),
 }
 
 impl Unit {
-    /// The end of a column's name.
+    /// The units that have a suffix.
+    pub const NAMED: [Self; 7] =
+        [Self::Packets, Self::Bytes, Self::Segments, Self::Milliseconds, Self::Seconds, Self::Mbit, Self::Percent];
+
+    /// The suffix of a column's name.
     pub const fn suffix(self) -> &'static str {
         match self {
-            Self::One => "",
+            Self::One | Self::Scale(_) => "",
             Self::Packets => "_packets",
             Self::Bytes => "_bytes",
             Self::Segments => "_segments",
             Self::Milliseconds => "_ms",
             Self::Seconds => "_s",
             Self::Mbit => "_mbit",
+            Self::Percent => "_percent",
+        }
+    }
+
+    /// The unit as written after a number.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::One => "",
+            Self::Packets => "packets",
+            Self::Bytes => "bytes",
+            Self::Segments => "segments",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+            Self::Mbit => "Mbit/s",
+            Self::Percent => "%",
+            Self::Scale(words) => words,
+        }
+    }
+
+    /// The smallest difference that matters.
+    pub const fn least(self) -> f64 {
+        match self {
+            Self::One | Self::Segments | Self::Scale(_) => 0.0,
+            Self::Packets => 1.0,
+            Self::Bytes => 1500.0,
+            Self::Milliseconds | Self::Percent => 0.1,
+            Self::Seconds | Self::Mbit => 0.01,
+        }
+    }
+
+    /// Meaningful digits after the decimal point, if the core's values limit them: times are in ns, rates in bit/s.
+    pub const fn digits(self) -> Option<u8> {
+        match self {
+            Self::Milliseconds | Self::Mbit => Some(6),
+            Self::Seconds => Some(9),
+            _ => None,
         }
     }
 }
@@ -46,24 +90,24 @@ impl Unit {
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A number in its unit; none where there is nothing to tell now.
+    /// A number in its unit; `None` if it has no value now.
     Number(Option<f64>),
-    /// Whether something is so.
+    /// A truth value.
     Flag(bool),
     /// One of a few words.
     Word(&'a str),
 }
 
-/// What a probe tells, piece by piece.
+/// One item of a probe's output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
-    /// What follows is of this queue or class.
+    /// The start of the section of this queue or class.
     Queue(&'a str),
     /// A value and its name, without the unit.
     Value(&'a str, Unit, Value<'a>),
 }
 
-/// A reading under way: a probe puts its values in, the instrument gets them one by one.
+/// A reading in progress: passes a probe's values to the instrument one by one.
 pub struct Reading<'a> {
     now: Time,
     queues: bool,
@@ -71,7 +115,7 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// A reading at `now`; `queues`: of every queue inside, too.
+    /// A reading at `now`; `queues`: includes each inner queue.
     pub fn new(now: Time, queues: bool, to: &'a mut dyn FnMut(Item<'_>)) -> Self {
         Self { now, queues, to }
     }
@@ -81,17 +125,17 @@ impl<'a> Reading<'a> {
         self.now
     }
 
-    /// Whether the queues inside are wanted, too.
+    /// Returns true if the probe should report inner queues, too.
     pub fn queues(&self) -> bool {
         self.queues
     }
 
-    /// What follows is of this queue or class.
+    /// Begins the section of this queue or class.
     pub fn queue(&mut self, name: &str) {
         (self.to)(Item::Queue(name));
     }
 
-    /// A number in a unit of its own choice; none where there is nothing to tell now.
+    /// A number in any unit; `None` if it has no value now.
     pub fn value(&mut self, name: &str, unit: Unit, value: Option<f64>) {
         (self.to)(Item::Value(name, unit, Value::Number(value.filter(|v| v.is_finite()))));
     }
@@ -101,32 +145,32 @@ impl<'a> Reading<'a> {
         self.value(name, Unit::One, Some(value.into()));
     }
 
-    /// How many packets.
+    /// A number of packets.
     pub fn packets(&mut self, name: &str, packets: u64) {
         self.value(name, Unit::Packets, Some(packets as f64));
     }
 
-    /// How many bytes.
+    /// A number of bytes.
     pub fn bytes(&mut self, name: &str, bytes: u64) {
         self.value(name, Unit::Bytes, Some(bytes as f64));
     }
 
-    /// How many segments; infinite is none.
+    /// A number of segments; infinity has no value.
     pub fn segments(&mut self, name: &str, segments: f64) {
         self.value(name, Unit::Segments, Some(segments));
     }
 
-    /// How long.
+    /// A duration.
     pub fn duration(&mut self, name: &str, duration: impl Into<Option<Duration>>) {
         self.value(name, Unit::Milliseconds, duration.into().map(Duration::millis));
     }
 
-    /// How long, in microseconds.
+    /// A duration in microseconds.
     pub fn micros(&mut self, name: &str, us: impl Into<Option<u32>>) {
         self.duration(name, us.into().map(|us| Duration::from_micros(us.into())));
     }
 
-    /// When; [`Time::NEVER`] is none.
+    /// A moment; [`Time::NEVER`] has no value.
     pub fn moment(&mut self, name: &str, time: impl Into<Option<Time>>) {
         self.value(name, Unit::Seconds, time.into().filter(|t| *t != Time::NEVER).map(Time::secs));
     }
@@ -136,7 +180,7 @@ impl<'a> Reading<'a> {
         self.value(name, Unit::Mbit, bits_per_second.into().map(|r| r / 1e6));
     }
 
-    /// Whether something is so.
+    /// A truth value.
     pub fn flag(&mut self, name: &str, so: bool) {
         (self.to)(Item::Value(name, Unit::One, Value::Flag(so)));
     }

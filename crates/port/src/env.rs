@@ -24,14 +24,14 @@ impl<S: Sink> Env<'_, S> {
     }
 }
 
-/// Turns fates into records on their way to the host.
-pub(crate) struct Fates<'a, 'b, S> {
+/// Records drops and marks, and passes them on to the host.
+pub(crate) struct Recorder<'a, 'b, S> {
     pub now: Time,
     pub link: LinkId,
     pub env: &'a mut Env<'b, S>,
 }
 
-impl<S: Sink> FateSink for Fates<'_, '_, S> {
+impl<S: Sink> FateSink for Recorder<'_, '_, S> {
     fn dropped(&mut self, p: &PacketMeta, reason: DropReason, point: Point) {
         let (link, now) = (self.link, self.now);
         self.env.put(now, Mask::DROPPED, || Record::Dropped {

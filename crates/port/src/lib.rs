@@ -26,11 +26,12 @@
 //! [`Port::poll`] when [`Port::arrival_at`] has.
 
 mod delivery;
+mod egress;
 mod env;
-mod flight;
 mod htb;
-mod line;
+mod link;
 mod port;
+mod propagation;
 mod server;
 mod shaper;
 mod spec;
@@ -39,5 +40,6 @@ pub use crate::port::Port;
 pub use delivery::{DELIVERIES, Delivery, Lines};
 pub use env::{Env, PortCounters};
 pub use htb::HtbParams;
+pub use link::{Carries, Link};
 pub use shaper::Shaper;
 pub use spec::{Change, Lateness, PortSpec, Service};

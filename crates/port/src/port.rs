@@ -1,8 +1,8 @@
 //! What a host sees of a port.
 
+use crate::egress::{Egress, Step};
 use crate::env::{Env, PortCounters};
-use crate::flight::Flight;
-use crate::line::{Line, Step};
+use crate::propagation::Propagation;
 use crate::server::{Serve, Server};
 use crate::{Change, PortSpec, Service};
 use packet::{Backlog, Count, GrantCounts, LinkView, OpportunityCounts, PacketMeta, Reading};
@@ -14,14 +14,14 @@ use units::{Problem, Rng, Time};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     server: Server,
-    line: Line,
+    egress: Egress,
 }
 
-/// Does `$do` with the server at hand: a plain link, which nearly all are, has code of its own, without the questions that only
-/// others answer.
+/// Does `$do` with the server at hand: a plain link, which nearly all are, has code of its own, without branches for what only
+/// other servers do.
 macro_rules! with_server {
-    ($port:expr, $server:ident, $line:ident => $do:expr) => {{
-        let Port { server, line: $line } = $port;
+    ($port:expr, $server:ident, $egress:ident => $do:expr) => {{
+        let Port { server, egress: $egress } = $port;
         match server {
             Server::Plain($server) => $do,
             $server => $do,
@@ -50,25 +50,25 @@ impl Port {
             flows.aggregate(&of);
         }
         let stream = |part: &str| Rng::named(seed, &format!("{name}.{part}"));
-        let line = Line {
+        let egress = Egress {
             link,
             now: Time::ZERO,
             queue: Queue::new(discipline),
             rate: spec.rate,
-            flight: Flight::new(spec, stream),
+            propagation: Propagation::new(spec, stream),
             idle: true,
             free_at: Time::ZERO,
             transmit_dropped: Count::default(),
             queue_rng: stream("queue"),
             mac_rng: stream("mac"),
         };
-        Ok(Self { server: Server::new(spec, stream), line })
+        Ok(Self { server: Server::new(spec, stream), egress })
     }
 
     /// A packet arrives at the queue. Afterwards [`Port::deadline`] is up to date.
     #[inline]
     pub fn offer<S: Sink>(&mut self, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
-        with_server!(self, server, line => line.offer(server, now, packet, env));
+        with_server!(self, server, egress => egress.offer(server, now, packet, env));
     }
 
     /// Does everything that is due by `now`, in the order of time, and gives out the packets that have reached the far end,
@@ -84,7 +84,7 @@ impl Port {
     /// Does everything that is due by `now`, in the order of time, and gives nothing out.
     #[inline]
     pub fn work<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
-        with_server!(self, server, line => line.run(server, now, true, env));
+        with_server!(self, server, egress => egress.run(server, now, true, env));
     }
 
     /// The next packet that has reached the far end by `now`, `stamp` being the moment of its arrival. Everything due by `now` has been
@@ -92,13 +92,13 @@ impl Port {
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
         debug_assert!(self.balances(), "the port's books do not balance: {:?}", self.counters());
-        self.line.flight.arrive(now)
+        self.egress.propagation.arrive(now)
     }
 
     /// The same as [`Port::work`], if the port is not beyond `last` already; an idle link counts what it could have sent.
     #[inline]
     pub fn catch_up<S: Sink>(&mut self, last: Time, env: &mut Env<'_, S>) {
-        if last > self.line.now {
+        if last > self.egress.now {
             self.work(last, env);
         }
         self.server.count_idle(last);
@@ -113,17 +113,17 @@ impl Port {
     /// When the next packet reaches the far end.
     #[inline]
     pub fn arrival_at(&self) -> Time {
-        self.line.flight.arrival_at()
+        self.egress.propagation.arrival_at()
     }
 
     /// When [`Port::work`] next has something to do.
     #[inline]
     pub fn work_at(&self) -> Time {
-        let Self { server, line } = self;
-        let (time, step) = line.next_step(server);
+        let Self { server, egress } = self;
+        let (time, step) = egress.next_step(server);
         // a free link with nothing to send needs no event: the question is put, at its own time, before the next arrival
-        let silent = step == Step::Free && line.queue.backlog().packets == 0 && !server.holds();
-        if silent { line.next_but_free(server).0 } else { time }
+        let silent = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
+        if silent { egress.next_but_free(server).0 } else { time }
     }
 
     /// Whether what [`Port::work`] has to do while a packet is on its way can wait for the next offer, arrival or change: nobody
@@ -139,47 +139,47 @@ impl Port {
     /// Whether no packet ever overtakes another on the link.
     #[inline]
     pub fn is_ordered(&self) -> bool {
-        self.line.flight.is_ordered()
+        self.egress.propagation.is_ordered()
     }
 
     /// Changes the link from `now` on. The host has polled up to `now`, and has checked [`Change::validate`].
     pub fn change(&mut self, now: Time, change: Change) {
-        let Self { server, line } = self;
+        let Self { server, egress } = self;
         if let Some(rate) = change.rate {
-            line.rate = Some(rate);
+            egress.rate = Some(rate);
         }
-        line.flight.change(&change);
+        egress.propagation.change(&change);
         if let Some(free_at) = server.change(now, &change)
-            && !line.idle
+            && !egress.idle
         {
-            line.free_at = free_at;
+            egress.free_at = free_at;
         }
-        if line.idle && line.queue.backlog().packets > 0 {
+        if egress.idle && egress.queue.backlog().packets > 0 {
             // a stopped link may go again: it asks in the next poll
-            line.idle = false;
-            line.free_at = now;
+            egress.idle = false;
+            egress.free_at = now;
         }
     }
 
     /// What became of the packets so far.
     pub fn counters(&self) -> PortCounters {
         PortCounters {
-            queue: *self.line.queue.counters(),
-            transmit_dropped: self.line.transmit_dropped,
-            lost: self.line.flight.lost,
-            departed: self.line.flight.departed,
-            delivered: self.line.flight.delivered,
+            queue: *self.egress.queue.counters(),
+            transmit_dropped: self.egress.transmit_dropped,
+            lost: self.egress.propagation.lost,
+            departed: self.egress.propagation.departed,
+            delivered: self.egress.propagation.delivered,
         }
     }
 
     /// The managed queue, for probes.
     pub fn queue(&self) -> &Queue {
-        &self.line.queue
+        &self.egress.queue
     }
 
     /// What became of each class's packets; empty for a discipline without classes.
     pub fn classes(&self) -> Vec<ClassProbe<'_>> {
-        self.line.queue.discipline().classes()
+        self.egress.queue.discipline().classes()
     }
 
     /// What became of a modem's grants, by service flow; empty for all but a modem of DOCSIS 3.1.
@@ -190,7 +190,7 @@ impl Port {
     /// Packets and bytes in the managed queue.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        self.line.queue.backlog()
+        self.egress.queue.backlog()
     }
 
     /// Packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.
@@ -206,16 +206,16 @@ impl Port {
     /// The link as the discipline sees it.
     #[inline]
     pub fn link_view(&self, now: Time) -> LinkView {
-        self.server.view(now, self.line.rate)
+        self.server.view(now, self.egress.rate)
     }
 
     /// Every packet that left the queue is somewhere.
     fn balances(&self) -> bool {
         let inside = self.server.inside() as u64;
-        let left = self.line.queue.counters().delivered.packets;
-        let Flight { lost, departed, delivered, .. } = &self.line.flight;
-        left == inside + self.line.transmit_dropped.packets + lost.packets + departed.packets
-            && departed.packets == self.line.flight.len() as u64 + delivered.packets
+        let left = self.egress.queue.counters().delivered.packets;
+        let Propagation { lost, departed, delivered, .. } = &self.egress.propagation;
+        left == inside + self.egress.transmit_dropped.packets + lost.packets + departed.packets
+            && departed.packets == self.egress.propagation.len() as u64 + delivered.packets
     }
 }
 
@@ -229,12 +229,12 @@ impl Probed for Port {
         out.packets("delivered", counters.delivered.packets);
         out.packets("dropped", counters.dropped().packets);
         out.packets("marked", counters.queue.marked.iter().flatten().sum());
-        out.rate("rate", self.line.rate.map(|_| view.rate.0 as f64));
+        out.rate("rate", self.egress.rate.map(|_| view.rate.0 as f64));
         out.bytes("tokens", view.tokens.0);
         out.packets("transmit_backlog", self.transmit_backlog(out.now()).packets.into());
     }
 
     fn own(&self, out: &mut Reading<'_>) {
-        self.line.queue.discipline().probe(out);
+        self.egress.queue.discipline().probe(out);
     }
 }

@@ -1,7 +1,7 @@
 //! What to build a port from, and how it may change while it runs.
 
 use crate::{Delivery, Shaper};
-use docsis::{Docsis31Params, DocsisParams};
+use docsis::{Docsis31Params, DocsisParams, ShaperParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem};
@@ -21,6 +21,32 @@ pub enum Service {
     Docsis31(Box<Docsis31Params>),
     /// Opportunities in place of a rate.
     Delivery(Delivery),
+}
+
+impl Service {
+    /// The service flow of a modem.
+    pub fn flow(&self) -> Option<&ShaperParams> {
+        match self {
+            Self::Docsis(p) => Some(&p.flow),
+            Self::Docsis31(p) => Some(&p.flow),
+            _ => None,
+        }
+    }
+
+    /// Its rate in the long run, where that is not the link's: the sustained rate of a shaper or service flow, the mean of
+    /// opportunities.
+    pub fn own_rate(&self) -> Option<BitRate> {
+        match self {
+            Self::Shaper(p) => p.own_rate(),
+            Self::Delivery(p) => Some(p.mean_rate()),
+            _ => self.flow().map(|flow| flow.max_sustained_rate),
+        }
+    }
+
+    /// The opportunities of a link that has them in place of a rate.
+    pub fn delivery(&self) -> Option<&Delivery> {
+        if let Self::Delivery(p) = self { Some(p) } else { None }
+    }
 }
 
 /// What is added to a packet's propagation delay, drawn for each packet from percentiles such as a live run has of its own
@@ -144,13 +170,33 @@ impl PortSpec {
         }
         self.validate_wire()?;
         self.queue.validate().map_err(|p| p.under("queue"))?;
+        self.validate_service()
+    }
+
+    /// The first thing that is wrong with the service, or between it and the rest of the link, by the link's keys.
+    pub fn validate_service(&self) -> Result<(), Problem> {
         match &self.service {
             Service::Plain => Ok(()),
-            Service::Shaper(p) => p.validate(self.rate).map_err(|p| p.under("service.shaper")),
-            Service::Docsis(p) => p.validate().map_err(|p| p.under("service.docsis")),
-            Service::Delivery(p) => p.validate().map_err(|p| p.under("service.delivery")),
+            Service::Shaper(p) => p.validate(self.rate).map_err(|p| p.under("shaper")),
+            Service::Docsis(p) => {
+                p.validate().map_err(|p| p.under("docsis"))?;
+                if self.queue.service_flows() {
+                    let message = "a DOCSIS 3.0 modem has one service flow; expected docsis31, or another discipline";
+                    return Err(Problem::new("queue", message));
+                }
+                Ok(())
+            }
             Service::Docsis31(p) => {
-                p.validate().map_err(|p| p.under("service.docsis31")).and_then(|()| self.validate_docsis31(p))
+                p.validate().map_err(|p| p.under("docsis31"))?;
+                self.validate_docsis31(p)
+            }
+            Service::Delivery(p) => {
+                p.validate().map_err(|p| p.under("delivery"))?;
+                if self.rate.is_some() {
+                    let message = "a link has rate or opportunities (delivery), not both";
+                    return Err(Problem::new("rate", message));
+                }
+                self.queue.needs_rate().map_or(Ok(()), |p| Err(p.under("queue")))
             }
         }
     }
@@ -163,7 +209,7 @@ impl PortSpec {
     }
 
     /// What a modem of DOCSIS 3.1 and the rest of the link are to each other.
-    pub fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
+    fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
         if let Some(rate) = self.rate {
             let key = if p.downstream.is_some() { "downstream.channel" } else { "minislots" };
             let message =
@@ -315,13 +361,13 @@ mod tests {
             problem(
                 "queue = { droptail = {} }\nservice = { shaper = { max_sustained_rate = '5mbit', peak_traffic_rate = '1mbit' } }"
             ),
-            "service.shaper.peak_traffic_rate"
+            "shaper.peak_traffic_rate"
         );
         assert_eq!(
             problem(
                 "queue = { droptail = {} }\nservice = { docsis = { flow = { max_sustained_rate = 1 }, transmit_limit = '50ms' } }"
             ),
-            "service.docsis.transmit_limit"
+            "docsis.transmit_limit"
         );
         let plain = toml::from_str::<PortSpec>("queue = { droptail = {} }").unwrap();
         let change = Change { max_grant: Some(Bytes(1250)), ..Change::default() };

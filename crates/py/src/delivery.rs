@@ -31,7 +31,7 @@ pub(crate) fn delivery_file(resolved: &str, link: &str) -> PyResult<String> {
         let known: Vec<&str> = links.iter().map(|(name, _)| name.as_str()).collect();
         return Err(problem(format!("unknown link \"{}\" (known: {})", shown(link), known.join(", "))));
     };
-    let Some(delivery) = &found.delivery else {
+    let Some(delivery) = found.service.delivery() else {
         return Err(problem(format!("link \"{}\" has a rate; expected one with `delivery`", shown(link))));
     };
     let file = delivery.file(scenario.seed, link, scenario.duration);

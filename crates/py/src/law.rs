@@ -1,8 +1,8 @@
-//! Laws written in Python: the objects of a user's class, asked as a queue asks a law.
+//! Laws written in Python: objects of a user's class, called as a queue calls a law.
 //!
-//! Python has read the file and hands over, for each link, what makes a new object ([`Laws`]). A run with such laws keeps the
-//! GIL. What goes wrong in one of them is kept ([`Trouble`]); from then on every law passes everything, and the run is ended at
-//! the next look at it. Times are whole nanoseconds in both languages.
+//! Python has read the file and passes, for each link, a callable that makes a new object ([`Laws`]). A run with such laws keeps
+//! the GIL. The first error in one of them is stored ([`Trouble`]); from then on every law passes everything, and the run ends
+//! at the next progress check. Times are whole nanoseconds in both languages.
 
 use packet::{Ecn, Flags, LinkView, MarkReason, PacketMeta, Reading, Unit};
 use pyo3::prelude::*;
@@ -61,7 +61,7 @@ impl LawPacket {
     }
 }
 
-/// What a law sees of its queue and link at one call.
+/// A law's view of its queue and link at one call.
 #[pyclass(frozen, module = "bloatlab._core")]
 pub(crate) struct LawView {
     /// The moment of the call.
@@ -107,7 +107,7 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The first thing that went wrong in a law of this run.
+/// The first error in a law of this run.
 #[derive(Default)]
 struct Trouble {
     there: AtomicBool,
@@ -124,7 +124,7 @@ impl Trouble {
     }
 }
 
-/// The laws of a run: what makes them, by link, and what went wrong.
+/// The laws of a run: their makers, by link, and the first error.
 #[derive(Default)]
 pub(crate) struct Laws {
     any: bool,
@@ -132,7 +132,7 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    /// Brings the laws that `scenario` names. `makers` has a callable for each link that has one: it returns a new object.
+    /// Adds the laws that `scenario` names. `makers` has a callable for each link with such a law, which returns a new object.
     pub(crate) fn bring(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> Result<Self, Problem> {
         let mut laws = Self::default();
         for (name, link) in &mut scenario.link {
@@ -154,17 +154,17 @@ impl Laws {
         Ok(laws)
     }
 
-    /// Whether there is one, so that the run keeps the GIL.
+    /// Returns true if there is a law in Python, so that the run keeps the GIL.
     pub(crate) fn any(&self) -> bool {
         self.any
     }
 
-    /// Whether one broke, so that the run need not go on.
+    /// Returns true if a law failed, so that the run can end.
     pub(crate) fn broke(&self) -> bool {
         self.trouble.is_there()
     }
 
-    /// What broke it.
+    /// Takes the error of the law that failed.
     pub(crate) fn error(&self) -> Option<PyErr> {
         locked(&self.trouble.error).take()
     }
@@ -193,7 +193,7 @@ impl Maker for Objects {
     }
 }
 
-/// Stands where an object could not be made.
+/// The law of a link whose object could not be made; passes everything.
 struct Passing;
 impl Law for Passing {
     fn probe(&self, _: &mut Reading<'_>) {}
@@ -211,7 +211,7 @@ impl From<PyErr> for Wrong {
     }
 }
 
-/// What is raised for it: Ctrl-C as it is, everything else as `LawFailure` with its cause.
+/// The exception to raise: Ctrl-C unchanged, everything else as `LawFailure` with its cause.
 fn failure(py: Python<'_>, link: &str, method: &str, wrong: Wrong) -> PyErr {
     match wrong {
         Wrong::Raised(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => error,
@@ -235,7 +235,7 @@ struct Object {
     at_rest: Option<Py<PyAny>>,
     tick: Option<Py<PyAny>>,
     probe: Option<Py<PyAny>>,
-    /// What `next_tick_ns` said after the last call.
+    /// `next_tick_ns` after the last call.
     next_tick: Option<Time>,
     link: String,
     rng: Arc<Mutex<Rng>>,
@@ -278,7 +278,7 @@ impl Object {
         Ok(())
     }
 
-    /// A call of `method`, if the class has it and nothing is broken: `give` asks, and reads what came of it.
+    /// Calls `method`, if the class has it and no law has failed: `give` makes the call and reads its result.
     fn call<T>(
         &mut self,
         which: impl Fn(&Self) -> &Option<Py<PyAny>>,
@@ -315,7 +315,7 @@ impl Object {
         }
     }
 
-    /// Asks about a packet.
+    /// Calls a method with a packet; returns its verdict.
     fn decide(
         &mut self,
         which: impl Fn(&Self) -> &Option<Py<PyAny>>,
@@ -334,7 +334,7 @@ impl Object {
     }
 }
 
-/// What an answer means.
+/// Converts a method's return value to a verdict.
 fn verdict(method: &str, packet: &PacketMeta, answer: &Bound<'_, PyAny>) -> Result<Verdict, Wrong> {
     if answer.is_none() {
         return Ok(Verdict::Pass);
@@ -403,7 +403,7 @@ impl Law for Object {
     }
 }
 
-/// Tells what a `probe()` returned.
+/// Writes the return value of `probe()` to the reading.
 fn tell(told: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Wrong> {
     let said = |what: String| Wrong::Said(format!("probe returned {what}; expected a dict of names and numbers"));
     let values = told.cast::<PyDict>().map_err(|_| said(shown(told)))?;

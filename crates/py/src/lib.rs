@@ -1,4 +1,4 @@
-//! The PyO3 module `bloatlab._core`: the only room that knows Python.
+//! The PyO3 module `bloatlab._core`: the only crate that depends on Python.
 //!
 //! Scenarios go in as JSON, results come out as a JSON summary and numpy columns that are moved, not copied. The GIL is
 //! released while a world runs; `progress` is called with it held, and an exception there (Ctrl-C included) stops the run.
@@ -73,6 +73,12 @@ fn catalogue() -> String {
     face::catalogue(true)
 }
 
+/// What a summary may have, as JSON: `{"measures": [...], "units": [...]}`.
+#[pyfunction]
+fn measures() -> String {
+    face::measures()
+}
+
 /// The JSON Schema of a scenario.
 #[pyfunction]
 fn schema() -> String {
@@ -92,8 +98,8 @@ fn emodel(loss: f64, delay_ms: f64) -> (f64, f64) {
     (r, measure::emodel::mos(r))
 }
 
-/// A panic is an exception in Python, whose message it carries: nothing else is said on standard error, unless
-/// BLOATLAB_TRACEBACK asks where it happened.
+/// Silences panics: a panic becomes a Python exception with its message, and nothing is printed on standard error unless
+/// BLOATLAB_TRACEBACK is set.
 fn quiet_panics() {
     let loud = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -115,6 +121,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(emodel, m)?)?;
     m.add_function(wrap_pyfunction!(catalogue, m)?)?;
+    m.add_function(wrap_pyfunction!(measures, m)?)?;
     m.add_function(wrap_pyfunction!(collisions::session_queues, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add("LiveError", m.py().get_type::<LiveError>())?;

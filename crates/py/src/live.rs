@@ -62,7 +62,7 @@ pub(crate) fn live(
     }
 }
 
-/// What a look shows, as plain values.
+/// A view of the running bench, as plain values.
 fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
     let links = PyList::empty(py);
     for (name, link) in plan.network.links.iter().map(|l| &l.name).zip(&view.links) {
@@ -70,11 +70,11 @@ fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
         d.set_item("link", name)?;
         d.set_item("packets", link.backlog.packets)?;
         d.set_item("bytes", link.backlog.bytes)?;
-        d.set_item("sent_packets", link.glance.packets)?;
-        d.set_item("sent_bytes", link.glance.bytes)?;
-        d.set_item("sojourn_ms_sum", link.glance.sojourn_ns as f64 * 1e-6)?;
-        d.set_item("sojourn_ms_max", link.glance.sojourn_max_ns as f64 * 1e-6)?;
-        d.set_item("dropped", link.glance.dropped)?;
+        d.set_item("sent_packets", link.totals.packets)?;
+        d.set_item("sent_bytes", link.totals.bytes)?;
+        d.set_item("sojourn_ms_sum", link.totals.sojourn_ns as f64 * 1e-6)?;
+        d.set_item("sojourn_ms_max", link.totals.sojourn_max_ns as f64 * 1e-6)?;
+        d.set_item("dropped", link.totals.dropped)?;
         links.append(d)?;
     }
     let d = PyDict::new(py);

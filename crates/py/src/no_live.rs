@@ -1,4 +1,4 @@
-//! What stands for the live bench in a build without it: another system than Linux, or no feature `live`.
+//! Replaces the live bench in a build without it: on a system other than Linux, or without the feature `live`.
 
 use crate::LiveError;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The parts by hand: one discipline, one TCP sender, for teaching, testing and one's own algorithms.
+//! Single parts driven by the caller: one discipline, one TCP sender, for teaching, testing and new algorithms.
 
 mod discipline;
 mod sender;

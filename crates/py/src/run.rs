@@ -86,12 +86,12 @@ fn simulate<S: Sink>(scenario: &Scenario, sink: S, look: &mut impl FnMut(f64) ->
     face::simulate(scenario, sink, look).map_err(|p| crate::refuse("", &[p]))
 }
 
-/// What Python said to the chunks of a trace.
+/// The first exception that Python raised for a chunk of a trace.
 #[derive(Default)]
 struct Taken(Mutex<Option<PyErr>>);
 
 impl Taken {
-    /// Gives a chunk away, unless an earlier one was refused.
+    /// Passes a chunk to Python, unless an earlier one raised an exception.
     fn hand_over(&self, to: &Py<PyAny>, chunk: Chunk) {
         if self.refused() {
             return;

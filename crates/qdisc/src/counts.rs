@@ -1,13 +1,13 @@
-//! A class of a discipline, for a look from outside.
+//! Packet counts of one class of a discipline.
 
 use packet::ClassCount;
 
-/// What a class tells of itself.
+/// Name and packet counts of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassProbe<'a> {
-    /// What its parameters call it.
+    /// Name in the parameters.
     pub name: &'a str,
-    /// What became of its packets.
+    /// Its packets by fate.
     pub counts: ClassCount,
     /// Marks by reason (law, step); `None` for a class that never marks.
     pub marked: Option<[u64; 2]>,

@@ -1,12 +1,12 @@
-//! What every queue discipline does, and what it is told.
+//! The interface of a queue discipline, and its inputs.
 
 use crate::counts::ClassProbe;
 use packet::{Aggregate, Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading, ServiceFlow};
 use units::{Rng, Time};
 
-/// What a discipline is told on every call.
+/// The inputs of every call to a discipline.
 pub struct Cx<'a> {
-    /// The moment of the call; never goes back.
+    /// Time of the call; never decreases.
     pub now: Time,
     /// The queue's own random stream.
     pub rng: &'a mut Rng,
@@ -14,42 +14,42 @@ pub struct Cx<'a> {
     pub link: &'a LinkView,
     /// 5-tuples, for classifiers.
     pub flows: &'a FlowTable,
-    /// Takes drops and marks.
+    /// Receives drops and marks.
     pub fate: &'a mut dyn FateSink,
 }
 
-/// A queue and the decisions about who waits in it.
+/// A queue and its decisions on which packets to accept, mark and drop.
 ///
 /// Contract: the host never calls `enqueue` into a stage that it holds back; back-pressure is the host not calling
-/// `dequeue`. `None` with a backlog means "ask again at `next_wake`"; after `wake`, an idle link calls `dequeue` once.
+/// `dequeue`. `None` with a backlog means "call again at `next_wake`"; after `wake`, an idle link calls `dequeue` once.
 /// Every packet given to `enqueue` either comes out of `dequeue` or goes to `cx.fate` as dropped, exactly once.
-/// `packet.stamp` is the moment of arrival, written by [`Queue`](crate::Queue) before `enqueue` sees the packet. An arrival that is
-/// refused is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`, and nothing else is.
+/// `packet.stamp` is the time of arrival, written by [`Queue`](crate::Queue) before it calls `enqueue`. A refused arrival, and no
+/// other drop, is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`.
 pub trait QueueDiscipline: Send {
-    /// Takes `packet` or drops it (and possibly others, to make room).
+    /// Accepts `packet` or drops it; may drop others to make room.
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>);
-    /// The next packet to send; may drop several heads first.
+    /// Returns the next packet to send; may drop several heads first.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta>;
-    /// When `wake` wants to be called (a timer of the law); `None` for never.
+    /// When to call `wake` next (a timer of the law); `None` for never.
     fn next_wake(&self) -> Option<Time> {
         None
     }
-    /// The timer has come.
+    /// Called when the timer expires.
     fn wake(&mut self, _cx: &mut Cx<'_>) {}
-    /// Packets and bytes that wait.
+    /// Packets and bytes queued.
     fn backlog(&self) -> Backlog;
-    /// Tells its state, in the names of its source: always the same ones, in the same order. Where [`Reading::queues`] asks for it,
-    /// every queue in service, or class, follows.
+    /// Reports its state under the names of its source: always the same names, in the same order. If [`Reading::queues`] is set,
+    /// every queue in service, or every class, follows.
     fn probe(&self, out: &mut Reading<'_>);
-    /// What became of each class's packets; empty for a discipline without classes.
+    /// Packet counts of each class; empty for a discipline without classes.
     fn classes(&self) -> Vec<ClassProbe<'_>> {
         Vec::new()
     }
-    /// Its queues for the two service flows of a modem, if it has such.
+    /// Its queues for the two service flows of a modem, if it has them.
     fn service_flows(&self) -> Option<&dyn ServiceFlows> {
         None
     }
-    /// The same, to be changed.
+    /// [`Self::service_flows`], mutable.
     fn service_flows_mut(&mut self) -> Option<&mut dyn ServiceFlows> {
         None
     }
@@ -57,12 +57,12 @@ pub trait QueueDiscipline: Send {
 
 /// A discipline with a queue for each of the two service flows of a modem, L and C.
 pub trait ServiceFlows {
-    /// What it must know of them, once and before any packet.
+    /// Sets the parameters of the aggregate; called once, before any packet.
     fn aggregate(&mut self, of: &Aggregate);
-    /// The next packet of one, for a modem that has a grant for it.
+    /// The next packet of `flow`, for a modem that has a grant for it.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
-    /// What waits in each, in bytes as a modem sends them, for its requests.
+    /// Backlog of each in bytes as the modem sends them, for its requests.
     fn frames(&self) -> [u64; 2];
-    /// The IP packets that come next of each, in bytes; 0 for an empty queue.
+    /// Size of the IP packet at the head of each, in bytes; 0 for an empty queue.
     fn head_bytes(&self) -> [u64; 2];
 }

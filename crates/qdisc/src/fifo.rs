@@ -1,4 +1,4 @@
-//! A first-in first-out queue of packets that knows its bytes.
+//! A first-in first-out queue of packets that counts its bytes.
 
 use packet::{Backlog, PacketMeta};
 use std::collections::VecDeque;
@@ -58,19 +58,19 @@ impl Fifo {
         Some(packet)
     }
 
-    /// The newest packet, to be marked.
+    /// The newest packet, for marking.
     #[inline]
     pub(crate) fn back_mut(&mut self) -> Option<&mut PacketMeta> {
         self.ring.back_mut()
     }
 
-    /// True when nothing waits.
+    /// Returns true if no packet waits.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// Packets and bytes that wait.
+    /// Packets and bytes queued.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         Backlog { packets: self.ring.len() as u32, bytes: self.bytes }

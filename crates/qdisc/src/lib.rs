@@ -2,13 +2,13 @@
 //!
 //! The taxonomy is that of ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
 //! (classifier x scheduler x law x overflow: Type A), `class` (one FIFO with accounts per class or flow) and `dual` (two coupled
-//! queues). `cake` is Type A, too, and its own shaper.
+//! queues). `cake` is Type A with its own shaper.
 //!
-//! A discipline decides, [`Queue`] accounts: it stamps arrivals, counts fates and keeps the books. A host holds a
-//! [`Queue`], never a bare discipline. [`Spec`] is the plain data that a scenario carries; [`QDISCS`] lists what there is.
+//! A discipline decides; [`Queue`] stamps arrivals, counts fates and checks that the counts balance. A host holds a
+//! [`Queue`], never a bare discipline. [`Spec`] is the plain data in a scenario; [`QDISCS`] lists all disciplines.
 //!
-//! Adding a discipline is one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
-//! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`, of a law in `law/list.rs`.
+//! Adding a discipline takes one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
+//! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`, or for a law in `law/list.rs`.
 
 mod cake;
 pub mod class;

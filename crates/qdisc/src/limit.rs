@@ -3,7 +3,7 @@
 use packet::{Backlog, LEAST_BYTES, LinkView, PacketMeta};
 use units::{BitRate, Bytes, Limit, Problem};
 
-/// A [`Limit`] as a test on arrivals: packets, bytes, or time at the link's sustained rate.
+/// A [`Limit`] applied to arrivals: packets, bytes, or time at the link's sustained rate.
 ///
 /// Drop an arrival of `s` bytes iff `q + 1 > limit` (packets) or `bytes + s > limit` (bytes, time x rate); with
 /// `ns2_off_by_one`, iff `>=`, so that a limit of 21 packets stores 20.
@@ -15,18 +15,18 @@ pub(crate) struct Room {
     limit: Limit,
     /// 1 under the ns-2 convention, else 0.
     short: u64,
-    /// `Limit::Time` in bytes, for this rate: a division saved on every arrival.
+    /// The rate at which `bytes` was computed from `Limit::Time`, which saves a division on every arrival.
     rate: BitRate,
     bytes: u64,
 }
 
 impl Room {
-    /// A test for `limit`.
+    /// Creates the test for `limit`.
     pub(crate) fn new(limit: Limit, ns2_off_by_one: bool) -> Self {
         Self { limit, short: u64::from(ns2_off_by_one), rate: BitRate(0), bytes: 0 }
     }
 
-    /// True when `packet` may join `backlog`.
+    /// Returns true if `packet` fits on top of `backlog`.
     #[inline]
     pub(crate) fn fits(&mut self, backlog: Backlog, packet: &PacketMeta, link: &LinkView) -> bool {
         match self.limit {
@@ -43,8 +43,8 @@ impl Room {
         }
     }
 
-    /// Refuses a limit under which nothing can ever wait: less than a packet, or less than [`LEAST_BYTES`]. How many bytes a
-    /// time is depends on the link: here it only must not be zero, and [`Room::validate_at`] judges it where the rate is known.
+    /// Refuses a limit under which nothing can ever wait: less than a packet, or less than [`LEAST_BYTES`]. A time in bytes
+    /// depends on the link: here it only must not be zero, and [`Room::validate_at`] checks it once the rate is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {
@@ -55,7 +55,7 @@ impl Room {
         Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
     }
 
-    /// Refuses a limit in time that is less than the smallest packet at this sustained rate.
+    /// Refuses a limit in time that is shorter than the smallest packet at this sustained rate.
     pub(crate) fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
         let Limit::Time(span) = limit else { return Ok(()) };
         let bytes = Bytes(rate.bytes_in(span));

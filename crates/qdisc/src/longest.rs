@@ -1,42 +1,42 @@
-//! Which of many queues is the longest: the one that pays when the memory they share is full.
+//! The longest of many queues: the one to drop from when the memory they share is full.
 //!
 //! ```text
-//! grown     the queue rises in a heap, if it is longer than it stands there
-//! shrunk    it stays where it is: nothing to do
-//! longest   the one on top; if it is shorter by now than it stands, it sinks, and the next on top is looked at
+//! grown     the queue rises in a heap, if it is longer than its key there
+//! shrunk    the heap stays as it is
+//! longest   the queue on top; if it is shorter now than its key, it sinks, and the next on top is examined
 //! ```
 //!
-//! So a queue costs work only where somebody asks, or where it grows beyond what it was when it was last looked at.
+//! So a queue costs work only on a query, or when it grows beyond its key in the heap.
 
 /// Bits of a queue's number.
 const NUMBER_BITS: u32 = 24;
-/// The greatest number.
+/// Greatest queue number.
 const LAST: usize = (1 << NUMBER_BITS) - 1;
 
-/// The lengths of queues, in any unit; from 2^40 on they count as equal.
+/// Lengths of queues, in any unit; lengths of 2^40 - 1 or more compare as equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lengths {
     lengths: Vec<u64>,
-    /// Every queue once, [`standing`] as long as it was, the longest first: no place is greater than the one above it, `(i - 1) / 2`.
+    /// Every queue once, by the [`standing`] it last had, greatest first: no entry is greater than its parent, `(i - 1) / 2`.
     heap: Vec<u64>,
-    /// Where each stands in the heap.
+    /// Position of each queue in the heap.
     places: Vec<u32>,
 }
 
-/// A length and a number as one integer, greater for a longer queue, and among equals for the first.
+/// A length and a queue number as one integer: greater for a longer queue, and among equals for the lower number.
 #[inline]
 fn standing(length: u64, i: usize) -> u64 {
     length.min(u64::MAX >> NUMBER_BITS) << NUMBER_BITS | (LAST - i) as u64
 }
 
-/// The number in it.
+/// The queue number in a standing.
 #[inline]
 fn number(standing: u64) -> usize {
     LAST - (standing as usize & LAST)
 }
 
 impl Lengths {
-    /// There are so many queues from now on, no fewer than before; those that are new are empty.
+    /// Grows to `queues` queues, never fewer than before; the new ones are empty.
     pub(crate) fn resize(&mut self, queues: usize) {
         for i in self.lengths.len()..queues {
             self.lengths.push(0);
@@ -64,7 +64,7 @@ impl Lengths {
 
     /// The longest queue, the first among equals, and its length; `None` when all are empty.
     ///
-    /// Bound: a queue that sinks has shrunk since it last rose, or was on top.
+    /// Bound: a queue sinks only if it has shrunk since it last rose or was on top.
     pub(crate) fn longest(&mut self) -> Option<(usize, u64)> {
         loop {
             let top = *self.heap.first()?;
@@ -84,7 +84,7 @@ impl Lengths {
         self.places[number(key)] = place as u32;
     }
 
-    /// `key` stands at `place`, or above it.
+    /// Places `key` at `place` or above.
     fn rise(&mut self, mut place: usize, key: u64) {
         while place > 0 {
             let above = (place - 1) / 2;
@@ -97,7 +97,7 @@ impl Lengths {
         self.put(place, key);
     }
 
-    /// `key` stands on top, or below.
+    /// Places `key` on top or below.
     fn sink(&mut self, key: u64) {
         let mut place = 0;
         // bounded: each turn goes one level down
@@ -136,7 +136,7 @@ mod tests {
                         lengths.shrunk(i, plain[i]);
                     }
                     1 => {
-                        // one look at each, the first of the longest
+                        // linear search: the first of the longest
                         let most = plain.iter().copied().max().unwrap();
                         let first = plain.iter().position(|n| *n == most).unwrap();
                         prop_assert_eq!(lengths.longest(), (most > 0).then_some((first, most)));

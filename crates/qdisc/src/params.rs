@@ -1,4 +1,4 @@
-//! What the parameters of a discipline are good for.
+//! The interface of a discipline's parameters.
 
 use crate::discipline::QueueDiscipline;
 use crate::fair::FairParams;
@@ -6,29 +6,29 @@ use crate::law::list::LawSpec;
 use crate::limit::Room;
 use units::{BitRate, Limit, Problem};
 
-/// The parameters of one discipline. Those of a law come with [`LawParams`](crate::law::LawParams).
+/// The parameters of one discipline. Those of a law implement [`LawParams`](crate::law::LawParams).
 pub trait Params {
-    /// What they build.
+    /// The discipline that they build.
     type Discipline: QueueDiscipline;
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem>;
-    /// The discipline, empty. Only valid parameters are built.
+    /// Builds the discipline, empty. The parameters must be valid.
     fn build(&self) -> Self::Discipline;
-    /// How much may wait in all; `None` where nothing bounds it.
+    /// Limit on the total backlog; `None` if nothing bounds it.
     fn limit(&self) -> Option<Limit>;
-    /// The first thing that is wrong on a link of this sustained rate, where nothing is wrong without one.
+    /// Reports the first parameter that is invalid on a link of this sustained rate; [`Self::validate`] has passed.
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
         self.limit().map_or(Ok(()), |limit| Room::validate_at(limit, false, rate))
     }
-    /// The rate that the discipline itself keeps to; `None` for all that send as fast as they are asked.
+    /// The rate to which the discipline itself shapes; `None` if it does not shape.
     fn shapes(&self) -> Option<BitRate> {
         None
     }
-    /// Whether it has a queue for each of the two service flows of a Low Latency modem.
+    /// Returns true if it has a queue for each of the two service flows of a Low Latency modem.
     fn service_flows(&self) -> bool {
         false
     }
-    /// Whether it cuts packets of several segments when they come; else it takes each as one.
+    /// Returns true if it splits packets of several segments on arrival; otherwise it queues each as one.
     fn split_gso(&self) -> bool {
         false
     }
@@ -36,7 +36,7 @@ pub trait Params {
     fn fair(&self) -> Option<FairParams> {
         None
     }
-    /// The same with `law` in each queue; `None` unless the law is left open.
+    /// Replaces the law of each queue by `law`; `None` if the law is not a parameter.
     fn with_law(self, _law: LawSpec) -> Option<Self>
     where
         Self: Sized,

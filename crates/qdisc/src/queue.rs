@@ -1,10 +1,10 @@
-//! The wrapper that accounts for what a discipline decides.
+//! The wrapper that accounts for the decisions of a discipline.
 
 use crate::{Cx, Discipline, QueueDiscipline, ServiceFlows};
 use packet::{Backlog, Count, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
 use units::Time;
 
-/// What became of every packet offered to a queue.
+/// Packets offered to a queue, by fate.
 ///
 /// offered = delivered + dropped + queued, in packets and in bytes, after every call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Counters {
         self.dropped.iter().flatten().fold(Count::default(), |sum, c| sum.plus(*c))
     }
 
-    /// True when offered = delivered + dropped + `queued`.
+    /// Returns true if offered = delivered + dropped + `queued`.
     pub fn balance(&self, queued: Backlog) -> bool {
         let queued = Count { packets: u64::from(queued.packets), bytes: queued.bytes };
         self.offered == self.delivered.plus(self.dropped_total()).plus(queued)
@@ -57,10 +57,9 @@ impl FateSink for Tally<'_> {
     }
 }
 
-/// A discipline with its accounts: stamps arrivals, counts fates, and checks the books on every call of a debug build.
+/// A discipline with its counters: stamps arrivals, counts fates, and in debug builds checks the balance on every call.
 ///
-/// What waits and when the discipline wakes change only in calls, and a port asks for them more often than it calls: they are kept
-/// here.
+/// The backlog and the wake time change only in calls, and a port reads them more often than it calls, so they are stored here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue<D = Discipline> {
     discipline: D,
@@ -76,7 +75,7 @@ impl<D: QueueDiscipline> Queue<D> {
         Self { backlog: discipline.backlog(), discipline, counters: Counters::default(), wake }
     }
 
-    /// Offers `packet`; true if it waits now, false if it was refused (others may have been dropped for it).
+    /// Offers `packet`; returns false if it was refused. Other packets may have been dropped to make room for it.
     #[inline]
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) -> bool {
         packet.stamp = cx.now;
@@ -88,7 +87,7 @@ impl<D: QueueDiscipline> Queue<D> {
         self.counters.refused() == refused
     }
 
-    /// The next packet to send. Its `stamp` still tells when it arrived.
+    /// Returns the next packet to send. Its `stamp` is still its time of arrival.
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
         let packet = self.call(cx, |d, cx| d.dequeue(cx));
@@ -100,7 +99,7 @@ impl<D: QueueDiscipline> Queue<D> {
         packet
     }
 
-    /// The next packet of one service flow, as [`Queue::dequeue`]. A discipline without service flows has one, the Classic one.
+    /// Returns the next packet of one service flow; without service flows, that of the whole queue.
     pub fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Cx<'_>) -> Option<PacketMeta> {
         let packet = self.call(cx, |d, cx| match d.service_flows_mut() {
             Some(flows) => flows.dequeue_of(flow),
@@ -114,36 +113,36 @@ impl<D: QueueDiscipline> Queue<D> {
         packet
     }
 
-    /// What waits for each service flow of a modem, L and C, in bytes as it sends them.
+    /// Backlog of each service flow of a modem, L and C, in bytes as it sends them; all in C without service flows.
     pub fn frames(&self) -> [u64; 2] {
         let all = || [0, self.discipline.backlog().docsis_frames()];
         self.discipline.service_flows().map_or_else(all, ServiceFlows::frames)
     }
 
-    /// The IP packets that come next of each service flow, in bytes; 0 for an empty queue, and for a discipline without service flows.
+    /// Size of each service flow's head packet in IP bytes; 0 for an empty queue and for a discipline without service flows.
     pub fn head_bytes(&self) -> [u64; 2] {
         self.discipline.service_flows().map_or([0; 2], ServiceFlows::head_bytes)
     }
 
-    /// When `wake` wants to be called.
+    /// When to call `wake` next.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         (self.wake != Time::NEVER).then_some(self.wake)
     }
 
-    /// The discipline's timer has come.
+    /// Called when the discipline's timer expires.
     pub fn wake(&mut self, cx: &mut Cx<'_>) {
         self.call(cx, |d, cx| d.wake(cx));
         self.check();
     }
 
-    /// Packets and bytes that wait.
+    /// Packets and bytes queued.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// What became of the packets so far.
+    /// Counts of packets so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -168,7 +167,7 @@ impl<D: QueueDiscipline> Queue<D> {
         debug_assert!(self.balances(), "the books do not balance: {:?} against {:?}", self.counters, self.backlog);
     }
 
-    /// What the discipline holds is what has come and not gone.
+    /// Returns true if the discipline holds exactly the packets that were offered and neither delivered nor dropped.
     fn balances(&self) -> bool {
         self.backlog == self.discipline.backlog() && self.counters.balance(self.backlog)
     }

@@ -1,4 +1,4 @@
-//! The disciplines by name: plain data to build them from, and the list that a user may ask for.
+//! The disciplines by name: plain data to build them from, and the list for `bloatlab list qdiscs`.
 
 #[macro_use]
 mod declare;
@@ -38,15 +38,15 @@ pub struct Info {
     pub kind: Kind,
     /// A control law, which the queues of a fair discipline can host: `law = { NAME = {..} }`.
     pub law: bool,
-    /// What it does, one line.
+    /// One-line summary.
     pub summary: &'static str,
-    /// Where it is specified.
+    /// Its specification.
     pub source: &'static str,
     /// Its parameters as a JSON Schema: names, types, defaults and descriptions.
     pub params: fn() -> schemars::Schema,
 }
 
-/// Whether a law has this name; for the list, at compile time.
+/// Returns true if a law has this name; evaluated at compile time for the list.
 const fn is_law(name: &str) -> bool {
     let mut i = 1; // 0 is "none"
     while i < LawSpec::NAMES.len() {
@@ -66,8 +66,8 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
     i == a.len() && i == b.len()
 }
 
-// One line adds a discipline. `single`: one queue, no early drop. `others`: everything else that implements `Params` (fair, class, dual, cake).
-// The laws stand in `law/list.rs`.
+// One line adds a discipline. `single`: one queue, no early drop. `others`: everything else that implements `Params` (fair,
+// class, dual, cake). The laws are listed in `law/list.rs`.
 laws! {
     disciplines
     single {
@@ -109,7 +109,7 @@ laws! {
 }
 
 impl Spec {
-    /// The law from outside in it, if there is one, and its path.
+    /// The external law in it, if there is one, and its path.
     pub fn outside(&self) -> Option<(String, law::foreign::ForeignParams)> {
         match self {
             Self::Python(p) => Some((self.name().to_owned(), p.clone())),
@@ -120,7 +120,7 @@ impl Spec {
         }
     }
 
-    /// The same with `p` in the place of its law from outside.
+    /// Replaces its external law by `p`.
     #[must_use]
     pub fn with_outside(self, p: law::foreign::ForeignParams) -> Self {
         match self {
@@ -129,7 +129,7 @@ impl Spec {
         }
     }
 
-    /// Whether it can be built.   Errors: its law is from outside, and nobody has brought it.
+    /// Checks that it can be built.   Errors: its law is external and was not supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         self.outside().map_or(Ok(()), |(path, p)| p.ready().map_err(|problem| problem.under(&path)))
     }

@@ -1,4 +1,4 @@
-//! Facts: what a record says, and whose it is.
+//! Records of a run, and the links and flows they belong to.
 
 use packet::{DropReason, FlowId, FlowTuple, MarkReason, PacketMeta, Point, Reading};
 use tcp::Segment;
@@ -8,7 +8,7 @@ use units::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
-/// One fact. The moment is given beside it.
+/// One record. Its time is passed separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record {
     /// A packet entered a queue; the backlog includes it.
@@ -61,7 +61,7 @@ pub enum Record {
         reason: DropReason,
         /// On which side of the queue.
         point: Point,
-        /// How long ago it had come to the queue.
+        /// Time since its arrival at the queue.
         sojourn: Duration,
     },
     /// A packet was marked with CE.
@@ -148,12 +148,12 @@ impl Mask {
     /// Every record.
     pub const ALL: Self = Self(63);
 
-    /// True when every kind of `other` is asked for.
+    /// Returns true if every kind of `other` is included.
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// These kinds but `other`.
+    /// These kinds except `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -174,7 +174,7 @@ pub enum LinkEnd {
     Far,
 }
 
-/// A packet at an end of a link, with what its segment says and its hosts keep.
+/// A packet at an end of a link, with its segment and its flow's addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing<'a> {
     /// Which link.
@@ -185,11 +185,11 @@ pub struct Passing<'a> {
     pub packet: &'a PacketMeta,
     /// Its flow's addresses and ports, in the flow's forward direction.
     pub tuple: FlowTuple,
-    /// Its segment; none of a datagram.
+    /// Its segment; none for a datagram.
     pub segment: Option<&'a Segment>,
 }
 
-/// Whose state a reading tells.
+/// The subject of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A link: its queue, what serves it, and the law.
@@ -203,7 +203,7 @@ pub enum Subject {
     },
 }
 
-/// Whose a flow is.
+/// The owner of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whose {
     /// Number of the application, in the order of names.
@@ -216,9 +216,9 @@ pub struct Whose {
 
 /// Something whose state can be read.
 pub trait Probed {
-    /// What surrounds it: what waits in a law's queue, say.
+    /// Reads the state around it, such as the backlog of a law's queue.
     fn around(&self, _out: &mut Reading<'_>) {}
-    /// Its own state: what counts as a change.
+    /// Reads its own state, which decides whether it changed.
     fn own(&self, out: &mut Reading<'_>);
 }
 

@@ -8,31 +8,31 @@ const MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: (u16, u16) = (2, 4);
 const LINKTYPE_RAW: u32 = 101;
 
-/// What keeps every packet whole.
+/// Snap length that keeps every packet whole.
 pub const WHOLE: u32 = 65_535;
 
-/// A capture file that grows.
+/// Writer of a capture file.
 #[derive(Debug)]
 pub struct Pcap<W: Write> {
     to: W,
-    /// Most bytes of a packet that are kept.
+    /// Maximum bytes kept of a packet.
     snap: u32,
 }
 
 impl<W: Write> Pcap<W> {
-    /// Writes the file's head. Of each packet at most `snap` bytes will be kept.
+    /// Writes the file header. At most `snap` bytes of each packet are kept.
     pub fn new(mut to: W, snap: u32) -> io::Result<Self> {
         to.write_all(&MAGIC.to_le_bytes())?;
         to.write_all(&VERSION.0.to_le_bytes())?;
         to.write_all(&VERSION.1.to_le_bytes())?;
-        // time zone and accuracy: zero, as everybody writes
+        // time zone and accuracy: always zero in practice
         to.write_all(&[0; 8])?;
         to.write_all(&snap.to_le_bytes())?;
         to.write_all(&LINKTYPE_RAW.to_le_bytes())?;
         Ok(Self { to, snap })
     }
 
-    /// A packet at `ns` since 1970.
+    /// Writes a packet captured at `ns` since 1970.
     pub fn put(&mut self, ns: u64, packet: &[u8]) -> io::Result<()> {
         let kept = &packet[..packet.len().min(self.snap as usize)];
         let mut head = [0; 16];
@@ -44,7 +44,7 @@ impl<W: Write> Pcap<W> {
         self.to.write_all(kept)
     }
 
-    /// Writes what is left, and gives back where it went.
+    /// Flushes, and returns the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.to.flush()?;
         Ok(self.to)

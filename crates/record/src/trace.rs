@@ -1,26 +1,26 @@
 //! Tables of a trace, in columns, handed over in chunks.
 //!
-//! [`Readings`] makes a table of what probes tell: a row is a reading, a column a value by its name and unit. Laws differ in what they
-//! tell, so a table has every column that any of them has; where a row has none it is empty. [`Fates`] makes one of records: a row is
-//! what became of a packet.
+//! [`Readings`] makes a table of probe readings: a row is a reading, a column a value by its name and unit. Laws report
+//! different values, so a table has every column that any law has; cells without a value are empty. [`Fates`] makes a table of
+//! records: a row is what happened to a packet.
 //!
-//! When a table has `rows` rows it is handed over and begins anew, so that memory stays at a few chunks whatever the length of the
-//! run. Who takes the chunk owns the columns.
+//! A table that reaches `CHUNK_ROWS` rows is handed over and restarts empty, so memory stays at a few chunks whatever the length
+//! of the run. The receiver of a chunk owns its columns.
 
 use crate::{Record, Whose};
 use packet::{DropReason, MarkReason, Point, Unit, Value};
 use units::Time;
 
-/// The values of one column. Every kind has its way to say "nothing".
+/// The values of one column. Every kind has its own null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Numbers; nothing is NaN.
+    /// Numbers; null is NaN.
     F64(Vec<f64>),
-    /// Whole numbers; nothing is `u64::MAX`.
+    /// Whole numbers; null is `u64::MAX`.
     U64(Vec<u64>),
-    /// 0, 1, and 2 for nothing.
+    /// 0, 1, and 2 for null.
     Flag(Vec<u8>),
-    /// Places in a list of words; nothing is `u16::MAX`.
+    /// Indices into a list of words; null is `u16::MAX`.
     Word(Vec<u16>, Vec<String>),
 }
 
@@ -37,7 +37,7 @@ impl Data {
             Self::Word(v, _) => v.len(),
         }
     }
-    /// Appends nothing until there are `rows` rows.
+    /// Appends nulls up to `rows` rows.
     fn pad(&mut self, rows: usize) {
         match self {
             Self::F64(v) => v.resize(rows, f64::NAN),
@@ -46,7 +46,7 @@ impl Data {
             Self::Word(v, _) => v.resize(rows, NO_WORD),
         }
     }
-    /// Leaves `rows` rows.
+    /// Keeps the first `rows` rows.
     fn cut(&mut self, rows: usize) {
         match self {
             Self::F64(v) => v.truncate(rows),
@@ -55,7 +55,7 @@ impl Data {
             Self::Word(v, _) => v.truncate(rows),
         }
     }
-    /// The same column without a row.
+    /// An empty column of this kind.
     fn emptied(&self) -> Self {
         match self {
             Self::F64(_) => Self::F64(Vec::new()),
@@ -96,7 +96,7 @@ impl Chunk {
     }
 }
 
-/// Rows of a chunk: some 5 MB a table.
+/// Rows per chunk: some 5 MB per table.
 const CHUNK_ROWS: usize = 65_536;
 
 /// A table of readings under construction.
@@ -105,7 +105,7 @@ pub struct Readings {
     table: &'static str,
     rows: usize,
     columns: Vec<Column>,
-    /// Where the next value probably belongs: a probe tells its values in one order.
+    /// The column where the next value probably belongs: a probe reports its values in a fixed order.
     next: usize,
 }
 
@@ -115,17 +115,17 @@ impl Readings {
         Self { table, rows: 0, columns: Vec::new(), next: 0 }
     }
 
-    /// Whether it has enough rows to be handed over.
+    /// Returns true if there are enough rows to be handed over.
     pub fn is_full(&self) -> bool {
         self.rows >= CHUNK_ROWS
     }
 
-    /// A row begins; it is complete with [`Readings::end`].
+    /// Begins a row; [`Readings::end`] completes it.
     pub fn begin(&mut self) {
         self.next = 0;
     }
 
-    /// A value of the row. A name that another value of the row has already is left out.
+    /// Adds a value to the row. A second value of the same name is ignored.
     pub fn put(&mut self, name: &str, unit: Unit, value: Value<'_>) {
         let suffix = unit.suffix();
         let is = |c: &Column| c.name.strip_suffix(suffix) == Some(name);
@@ -152,19 +152,19 @@ impl Readings {
             (Data::F64(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Flag(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Word(v, words), Value::Word(word)) => v.push(place(words, word)),
-            // what another law of the table calls by this name is of another kind
+            // another law of the table uses this name for a value of another kind
             (other, _) => other.pad(self.rows + 1),
         }
     }
 
-    /// The row is not wanted after all.
+    /// Discards the row.
     pub fn abandon(&mut self) {
         for column in &mut self.columns {
             column.data.cut(self.rows);
         }
     }
 
-    /// The row is complete.
+    /// Completes the row.
     pub fn end(&mut self) {
         self.rows += 1;
         for column in &mut self.columns {
@@ -172,7 +172,7 @@ impl Readings {
         }
     }
 
-    /// What has come together; the table begins anew, with the same columns.
+    /// Takes the rows so far; the table restarts empty with the same columns.
     pub fn take(&mut self) -> Option<Chunk> {
         if self.rows == 0 {
             return None;
@@ -183,7 +183,7 @@ impl Readings {
     }
 }
 
-/// The place of `word` in `words`, where it is added if need be.
+/// The index of `word` in `words`; appends it if missing.
 fn place(words: &mut Vec<String>, word: &str) -> u16 {
     let at = words.iter().position(|w| w == word).unwrap_or_else(|| {
         words.push(word.to_owned());
@@ -219,7 +219,7 @@ pub struct Fates {
     point: Vec<u16>,
 }
 
-/// What a row has besides what every row has.
+/// The columns that only some fates have.
 struct Rest {
     backlog: (u64, u64),
     sojourn_ms: f64,
@@ -237,12 +237,12 @@ impl Fates {
         Self { links, apps, ..Self::default() }
     }
 
-    /// Whether it has enough rows to be handed over.
+    /// Returns true if there are enough rows to be handed over.
     pub fn is_full(&self) -> bool {
         self.t_s.len() >= CHUNK_ROWS
     }
 
-    /// A row, if the record is of a packet. Units: those of the columns.
+    /// Adds a row, if the record is of a packet. Units: those of the columns.
     pub fn put(&mut self, now: Time, record: &Record, whose: Whose) {
         let ms = |d: units::Duration| d.millis();
         let (fate, link, reverse, seq, size, rest) = match *record {
@@ -283,7 +283,7 @@ impl Fates {
         self.point.push(rest.point);
     }
 
-    /// What has come together; the table begins anew.
+    /// Takes the rows so far; the table restarts empty.
     pub fn take(&mut self) -> Option<Chunk> {
         if self.t_s.is_empty() {
             return None;

@@ -1,7 +1,7 @@
-//! What a scenario must satisfy before anything is built from it.
+//! Validation of a scenario before anything is built from it.
 
 use crate::declare::{App, Link, Scenario};
-use crate::delivery_check::{check_delivery, check_sizes};
+use crate::delivery_check::check_sizes;
 use crate::nearest::unknown;
 use crate::network::{Network, nodes, number};
 use units::{BitRate, Duration, Problem, shown};
@@ -10,7 +10,7 @@ use units::{BitRate, Duration, Problem, shown};
 const MAX_NODES: usize = 4096;
 const MAX_LINKS: usize = 16_384;
 const MAX_APPS: usize = 16_384;
-/// Most TCP stacks, routes, and names in a list of what to record.
+/// Most TCP stacks, routes, and names in a list of `record`.
 const MAX_LIST: usize = 16_384;
 /// Most characters of a name.
 const MAX_NAME: usize = 128;
@@ -22,7 +22,7 @@ impl Scenario {
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = self.check_names();
         if !problems.is_empty() {
-            // every other message repeats names
+            // all other messages repeat names
             return problems;
         }
         if self.duration.is_zero() {
@@ -64,7 +64,7 @@ impl Scenario {
         problems
     }
 
-    /// Refuses names that are too long, or would act on the terminal that shows them.
+    /// Rejects names that are too long, or contain characters that control a terminal.
     fn check_names(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |path: &str, what: &str, name: &str| {
@@ -268,35 +268,14 @@ fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
         ));
     }
     // a discipline that shapes is compared with the busiest moment of a link with opportunities, a limit in time with its mean
-    let peak = link.delivery.as_ref().filter(|_| link.queue.shapes().is_some()).map(port::Delivery::peak_rate);
+    let peak = link.service.delivery().filter(|_| link.queue.shapes().is_some()).map(port::Delivery::peak_rate);
     let rate = peak.or(link.served_rate()).filter(|r| r.0 > 0);
     let at_rate = |()| rate.map_or(Ok(()), |rate| link.queue.validate_at(rate));
-    if let Some(delivery) = &link.delivery {
-        problems.extend(check_delivery(link, delivery));
-    }
     if let Err(p) = link.queue.validate().and_then(at_rate) {
         problems.push(p.under("queue"));
     }
-    if let Some(Err(p)) = link.shaper.as_ref().map(|s| s.validate(link.rate)) {
-        problems.push(p.under("shaper"));
-    }
-    if let Some(Err(p)) = link.docsis.as_ref().map(docsis::DocsisParams::validate) {
-        problems.push(p.under("docsis"));
-    }
-    if link.shaper.is_some() && (link.docsis.is_some() || link.docsis31.is_some()) {
-        problems.push(Problem::new("shaper", "a link has a shaper or a modem (docsis), not both"));
-    }
-    if link.docsis.is_some() && link.docsis31.is_some() {
-        problems.push(Problem::new("docsis31", "a link has one modem, docsis (3.0) or docsis31, not both"));
-    }
     let spec = link.for_port();
-    if let Some(modem) = &link.docsis31 {
-        let sound = modem.validate().map_err(|p| p.under("docsis31"));
-        problems.extend(sound.and_then(|()| spec.validate_docsis31(modem)).err());
-    } else if link.docsis.is_some() && link.queue.service_flows() {
-        let message = "a DOCSIS 3.0 modem has one service flow; expected docsis31, or another discipline";
-        problems.push(Problem::new("queue", message));
-    }
+    problems.extend(spec.validate_service().err());
     problems.extend(spec.validate_wire().err());
     let mut last = Duration::ZERO;
     for (i, change) in link.changes.iter().enumerate() {

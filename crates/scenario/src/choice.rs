@@ -5,9 +5,9 @@ use units::{Problem, shown};
 
 /// Prepares a table of one key for `--set path=value`, where `path` leads into it (`link.up.queue.codel.target`).
 ///
-/// A word is the table of its name (`"codel"` is `codel = {}`), and a text the table that it means (`"codel target 5ms"`), so
-/// that a parameter can be laid over it.
-/// Errors: another name than the one that stands there, with what to write.
+/// Expands a word to the table of its name (`"codel"` to `codel = {}`), and a text (`"codel target 5ms"`) to its table, so
+/// that a parameter in it can be overridden.
+/// Errors: a name that differs from the one in the tree, with the correct `--set`.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
     let known: Vec<&str> = match (root.as_str(), key.as_str()) {
@@ -35,7 +35,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     }
     let at = format!("{root}.{name}.{key}");
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
-        // a name, for a parameter follows it
+        // `chosen` must be a name, since a parameter follows it
         return Err(Problem::new(&at, crate::nearest::unknown_of("word", chosen, "valid", &known)));
     }
     let write = if known.contains(&chosen.as_str()) {
@@ -47,7 +47,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     Err(Problem::new(&at, format!("is \"{there}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }
 
-/// The table that a text stands for: the word of its name, or a discipline in tc's words.
+/// The table for a text: the name of a choice, or a discipline in tc's syntax.
 fn meaning(key: &str, text: &str) -> Option<Value> {
     match key {
         "queue" => qdisc::tc::table(text),

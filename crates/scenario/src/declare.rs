@@ -1,13 +1,18 @@
-//! The declarations: a scenario's tables, as they are written.
+//! The declarations: a scenario's tables, as written in a file.
 
 use crate::expect::Expect;
 use crate::grading::Grade;
 use crate::nearest;
+use crate::service::LinkKeys;
 use crate::stack::Stack;
 use crate::trace::Trace;
+use port::Service;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use units::{BitRate, Bytes, Duration, Prob, Problem};
 
 /// A network, the applications on it, and how long to run them.
@@ -16,10 +21,10 @@ use units::{BitRate, Bytes, Duration, Prob, Problem};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What results are called.
+    /// Name of the results.
     #[serde(default = "default_name")]
     pub name: String,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// Simulated time.
@@ -32,27 +37,27 @@ pub struct Scenario {
     /// Applications, by name.
     #[serde(default)]
     pub app: BTreeMap<String, App>,
-    /// TCP stacks of one's own, by name: a preset and what differs from it.
+    /// User-defined TCP stacks, by name: a preset and the parameters that differ from it.
     #[serde(default)]
     pub tcp: BTreeMap<String, Stack>,
     /// Routes that differ from the shortest path (by number of links, then by link name).
     #[serde(default)]
     pub route: Vec<Route>,
-    /// What to measure.
+    /// Measurements to record.
     #[serde(default)]
     pub record: Record,
-    /// What of the run's inside to keep, moment by moment (docs/traces.md). No other result depends on it.
+    /// Internal state to trace over time (docs/traces.md). No other result depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// How the delay that load adds is graded; without it as `scale = "p99"`.
+    /// Grading of the delay that load adds; by default `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Most packets that a run may take by an estimate that is made before it starts; a scenario that may take more is refused.
+    /// Most packets that a run may take, by an estimate before it starts; a scenario that may take more is refused.
     /// Default 100000000000, some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
-    /// What the run is expected to measure, by the dotted paths of its summary (`*` stands for anything): a comparison such as
-    /// ">= 4.0", "< 50" or "0.9 .. 1". Judged by `bloatlab check`; no run depends on it.
+    /// Expected measures, by the dotted paths of the summary (`*` matches any name): a comparison such as
+    /// ">= 4.0", "< 50" or "0.9 .. 1". Evaluated by `bloatlab check`; no run depends on it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, Expect>,
 }
@@ -66,13 +71,13 @@ fn default_seed() -> u64 {
 
 /// A one-way link from one node to another: a queue, something that serves it, and a propagation delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Link {
     /// Node where the queue is.
     pub from: String,
     /// Node at the far end.
     pub to: String,
-    /// A second link with the same parameters leads back, under the name of this one with `~` in front.
+    /// Adds a second link with the same parameters in the other direction, named like this one with `~` in front.
     #[serde(default)]
     pub both_ways: bool,
     /// Bits per second on the wire; without it, serialisation takes no time.
@@ -81,42 +86,65 @@ pub struct Link {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// Most that is added to a packet's propagation delay: uniform between nothing and this, drawn for each packet.
+    /// Greatest addition to a packet's propagation delay: uniform between zero and this, drawn for each packet.
     #[serde(default)]
     pub jitter: Duration,
-    /// What is added to it by unpunctual hosts: percentiles, as `summary.live.lateness_ms` has them.
+    /// Addition to the propagation delay by late hosts: percentiles, as in `summary.live.lateness_ms`.
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
-    /// A packet with less jitter overtakes those sent before it. Otherwise it waits behind them: close packets arrive
-    /// together, as late as the latest.
+    /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for those sent before it,
+    /// and close packets arrive together, as late as the latest.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, behind the queue.
     #[serde(default)]
     pub loss: Prob,
     /// Packets that are lost on the wire, whatever `loss` is: by number, from 1, in the order in which they leave the queue for
-    /// the wire. Of a link with `both_ways` each direction counts for itself.
+    /// the wire. With `both_ways`, each direction counts its own packets.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// The queue discipline.
     #[serde(default = "default_queue")]
     pub queue: qdisc::Spec,
-    /// A shaper between the queue and the wire: the table of a dual token bucket, or HTB.
-    #[serde(default)]
-    pub shaper: Option<port::Shaper>,
-    /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
-    #[serde(default)]
-    pub docsis: Option<docsis::DocsisParams>,
-    /// A DOCSIS 3.1 upstream (or, with `downstream`, a CMTS's downstream) between the queue and the wire: one service flow, or an
-    /// aggregate with a Low Latency one. Its channel has a rate of its own, so the link has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub docsis31: Option<docsis::Docsis31Params>,
-    /// Opportunities to send in place of a rate: a recorded trace of a radio link, or a model of one (docs/links.md).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delivery: Option<port::Delivery>,
+    /// The service that takes packets from the queue.
+    #[serde(flatten, with = "crate::service")]
+    #[schemars(with = "crate::service::Keys<'static>")]
+    pub service: Service,
     /// Changes on a schedule, in order of time.
     #[serde(default)]
     pub changes: Vec<Change>,
+}
+
+/// All keys of a link.
+static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let schema = schemars::schema_for!(Link);
+    let properties = schema.get("properties").and_then(serde_json::Value::as_object);
+    properties.into_iter().flat_map(|p| p.keys().map(|key| &*key.clone().leak())).collect()
+});
+
+impl Serialize for Link {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, s)
+    }
+}
+
+impl<'de> Deserialize<'de> for Link {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Link;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Link, A::Error> {
+                let mut found = None;
+                let link =
+                    Link::deserialize(MapAccessDeserializer::new(LinkKeys { map, known: &KEYS, found: &mut found }))?;
+                Ok(Link { service: found.map_or(Service::Plain, |(_, service)| service), ..link })
+            }
+        }
+        d.deserialize_map(V)
+    }
 }
 
 /// Drop-tail of 1000 packets, as Linux's `txqueuelen`.
@@ -128,7 +156,7 @@ fn default_queue() -> qdisc::Spec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Duration,
     /// New link rate; the rate of an HTB that has none of its own.
     #[serde(default)]
@@ -154,7 +182,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// As a port takes it.
+    /// Converts to a port's change.
     pub(crate) fn for_port(&self) -> port::Change {
         port::Change {
             rate: self.rate,
@@ -169,16 +197,16 @@ impl Change {
 }
 
 impl Link {
-    /// Bits that this link may carry in [`from`, `to`): those of its rate, or of the Maximum Sustained Traffic Rate of its
-    /// shaper or modem if that is less. Changes count from their moment on. `None` without a rate.
+    /// Bits that this link may carry in [`from`, `to`): by its rate, or by the Maximum Sustained Traffic Rate of its
+    /// shaper or modem if that is lower. Changes count from their time on. `None` without a rate.
     ///
-    /// A burst is on top of a sustained rate: a link may carry more than this while its bucket lasts.
+    /// Bursts are not included: a link may carry more than this while its bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
-        if self.delivery.is_some() {
-            // what a link with opportunities could carry, it counts itself
+        if matches!(self.service, Service::Delivery(_)) {
+            // a link with opportunities counts its capacity itself
             return None;
         }
-        let (mut rate, mut sustained) = (self.rate, self.shaped_rate());
+        let (mut rate, mut sustained) = (self.rate, self.service.own_rate());
         let mut at = from;
         let mut bits = 0.0;
         let last = Change { at: to, ..Change::default() };
@@ -193,40 +221,18 @@ impl Link {
         Some(bits)
     }
 
-    /// The sustained rate of a shaper or service flow that has one of its own, the mean of a link with opportunities.
-    fn shaped_rate(&self) -> Option<BitRate> {
-        if let Some(delivery) = &self.delivery {
-            return Some(delivery.mean_rate());
-        }
-        let flow = self.service_flow().map(|flow| flow.max_sustained_rate);
-        self.shaper.as_ref().map_or(flow, port::Shaper::own_rate)
-    }
-
-    /// The shaping of its modem, if it has one.
-    pub fn service_flow(&self) -> Option<&docsis::ShaperParams> {
-        let older = self.docsis.as_ref().map(|d| &d.flow);
-        self.docsis31.as_ref().map_or(older, |d| Some(&d.flow))
-    }
-
-    /// The rate at which the queue is asked, in the long run: of the shaper or service flow, else of the wire.
+    /// The long-term rate at which the queue is served: that of the shaper or service flow, else of the wire.
     pub(crate) fn served_rate(&self) -> Option<BitRate> {
-        self.shaped_rate().or(self.rate)
+        self.service.own_rate().or(self.rate)
     }
 
-    /// The rate in the long run: the one at which the queue is asked, or its own where it shapes.
+    /// The long-term rate of the link: the rate at which the queue is served, or the rate to which the queue shapes if lower.
     pub fn sustained_rate(&self) -> Option<BitRate> {
         self.served_rate().into_iter().chain(self.queue.shapes()).min()
     }
 
-    /// As a port is built.
+    /// Converts to the specification of a port.
     pub(crate) fn for_port(&self) -> port::PortSpec {
-        let service = match (&self.shaper, &self.docsis, &self.docsis31, &self.delivery) {
-            (Some(shaper), ..) => port::Service::Shaper(shaper.clone()),
-            (None, Some(docsis), ..) => port::Service::Docsis(docsis.clone()),
-            (None, None, Some(docsis), _) => port::Service::Docsis31(Box::new(docsis.clone())),
-            (None, None, None, Some(delivery)) => port::Service::Delivery(delivery.clone()),
-            (None, None, None, None) => port::Service::Plain,
-        };
         port::PortSpec {
             rate: self.rate,
             delay: self.delay,
@@ -236,12 +242,12 @@ impl Link {
             loss: self.loss,
             lose: self.lose.clone(),
             queue: self.queue.clone(),
-            service,
+            service: self.service.clone(),
         }
     }
 }
 
-/// An application: where it runs, whom it talks to, and what it does.
+/// An application: its client, its servers and its traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct App {
@@ -249,7 +255,7 @@ pub struct App {
     pub from: String,
     /// Nodes of the servers, in the order in which the application numbers them.
     pub to: Vec<String>,
-    /// When it starts: the seed draws a moment from `start` to `start` + `start_spread`.
+    /// Start time: the seed draws a moment from `start` to `start` + `start_spread`.
     #[serde(default)]
     pub start: Duration,
     /// How far seeds move the start. Default: the scenario's `start_spread`; without one the time from packet to packet of what
@@ -257,25 +263,25 @@ pub struct App {
     /// `proshare` and of other `cbr`, which draw their own; 100ms of everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// When it stops asking for more; what is under way may finish (so an endless transfer does not stop: `length` ends it). Without it, the
-    /// end of the run.
+    /// Time from which it starts nothing new; transfers in progress may finish (an endless transfer does not stop: `length` ends
+    /// it). By default the end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
     /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`: the stack of `linux-6` with it), a preset, or a name
     /// from `tcp`.
     #[serde(default = "default_stack")]
     pub tcp: String,
-    /// TCP stack of the servers, if another one.
+    /// TCP stack of the servers, if different.
     #[serde(default)]
     pub tcp_server: Option<String>,
     /// Differentiated services code point of its packets, 0 to 63.
     #[serde(default)]
     pub dscp: u8,
-    /// ECN field of its datagrams (voip, ping, game, cbr, proshare), which never answer a mark: not_ect (the default), ect0 or
-    /// ect1, as L4S traffic has it. TCP's is its stack's.
+    /// ECN field of its datagrams (voip, ping, game, cbr, proshare), which do not respond to marks: not_ect (the default), ect0
+    /// or ect1, as in L4S traffic. TCP's is set by its stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_ecn: Option<DatagramEcn>,
-    /// What it does.
+    /// Its traffic.
     pub traffic: traffic::Traffic,
 }
 
@@ -283,7 +289,7 @@ pub struct App {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramEcn {
-    /// Not ECN-capable: dropped where others are marked.
+    /// Not ECN-capable: dropped where ECN-capable packets are marked.
     #[default]
     NotEct,
     /// ECT(0), classic.
@@ -293,7 +299,7 @@ pub enum DatagramEcn {
 }
 
 impl App {
-    /// The ECN field of its datagrams, as the IP header has it.
+    /// The ECN field of its datagrams, as in the IP header.
     pub fn datagram_ecn(&self) -> u8 {
         match self.datagram_ecn.unwrap_or_default() {
             DatagramEcn::NotEct => 0,
@@ -319,7 +325,7 @@ pub struct Route {
     pub via: String,
 }
 
-/// What to measure. Memory does not grow with the run's length: series have a fixed number of bins.
+/// Measurements to record. Memory does not grow with the run's length: series have a fixed number of bins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -333,8 +339,8 @@ pub struct Record {
     /// Applications with series of each flow (windows, rates); by default all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
-    /// What happens before this is left out of the summary: of every counter, rate and distribution. Tables of single events
-    /// and series hold the whole run.
+    /// Time at the start that the summary leaves out of every counter, rate and distribution. Tables of single events
+    /// and series cover the whole run.
     #[serde(default)]
     pub warm_up: Duration,
 }
@@ -347,12 +353,12 @@ impl Scenario {
     }
 
     /// The canonical form: every default filled in, keys in one order, units in one spelling. Equal scenarios give equal
-    /// bytes; parsing it gives the scenario back.
+    /// bytes; parsing it returns the same scenario.
     pub fn canonical(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The stack that `name` means: one of this scenario's own, or a preset.
+    /// The stack of this name: one of this scenario's own, or a preset.
     pub fn stack(&self, name: &str) -> Result<tcp::TcpParams, Problem> {
         match self.tcp.get(name) {
             Some(own) => own.resolve().map_err(|p| p.under(name).under("tcp")),

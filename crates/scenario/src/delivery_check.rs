@@ -1,32 +1,13 @@
-//! What a link with opportunities in place of a rate must satisfy.
+//! Checks that a link's opportunities have room for the packets that it carries.
 
-use crate::declare::Link;
 use crate::network::{Network, NetworkApp};
 use traffic::Traffic;
 use units::{Bytes, Problem, shown};
 
-/// What is wrong with a link that has opportunities in place of a rate.
-pub(crate) fn check_delivery(link: &Link, delivery: &port::Delivery) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = delivery.validate().map_err(|p| p.under("delivery")).err().into_iter().collect();
-    for (key, given) in [
-        ("rate", link.rate.is_some()),
-        ("shaper", link.shaper.is_some()),
-        ("docsis", link.docsis.is_some()),
-        ("docsis31", link.docsis31.is_some()),
-    ] {
-        if given {
-            let message = format!("a link has {key} or opportunities (delivery), not both");
-            problems.push(Problem::new(key, message));
-        }
-    }
-    problems.extend(link.queue.needs_rate().map(|p| p.under("queue")));
-    problems
-}
-
-/// Refuses a link whose opportunities are smaller than a packet that an application sends over it. Options that come and go (SACK,
-/// AccECN) are not counted: a packet that they make larger goes on in the next opportunity.
+/// Rejects a link whose opportunities are smaller than a packet that an application sends over it. Variable options (SACK,
+/// AccECN) are not counted: a packet that they enlarge continues in the next opportunity.
 pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
-    if network.links.iter().all(|l| l.declared.delivery.is_none()) {
+    if network.links.iter().all(|l| l.declared.service.delivery().is_none()) {
         return;
     }
     for app in &network.apps {
@@ -35,7 +16,7 @@ pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
             let both = [(app.from, *server), (*server, app.from)];
             for i in both.into_iter().flat_map(|(a, b)| network.path(a, b).unwrap_or_default()) {
                 let link = &network.links[usize::from(i)];
-                let most = link.declared.delivery.as_ref().and_then(port::Delivery::largest);
+                let most = link.declared.service.delivery().and_then(port::Delivery::largest);
                 let Some(most) = most.filter(|most| *most < size) else { continue };
                 let name = link.name.trim_start_matches('~');
                 let message = format!(

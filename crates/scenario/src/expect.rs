@@ -1,4 +1,4 @@
-//! What a scenario is expected to measure: `[expect]`, which `bloatlab check` judges.
+//! Expected measures of a scenario: `[expect]`, evaluated by `bloatlab check`.
 //!
 //! ```text
 //! [expect]
@@ -7,7 +7,7 @@
 //! "links.up.utilisation" = "0.9 .. 1"
 //! ```
 //!
-//! Keys are dotted paths of a summary (docs/results.md), in which `*` stands for anything. Nothing here changes a run.
+//! Keys are dotted paths of a summary (docs/results.md), in which `*` matches any name. Nothing here changes a run.
 
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
@@ -19,7 +19,7 @@ use units::shown;
 
 const VALID: &str = "a comparison such as \">= 4.0\", \"< 50\", \"== 0\" or \"0.9 .. 1\"";
 
-/// A comparison with a number, or with a lowest and a highest one. Text: `>= 4`, `< 50`, `== 0`, `0.9 .. 1`.
+/// A comparison with a number or a range. Text: `>= 4`, `< 50`, `== 0`, `0.9 .. 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expect {
     /// At least.
@@ -59,7 +59,7 @@ impl FromStr for Expect {
             return if low <= high { Ok(Self::Between(low, high)) } else { Err(bad()) };
         }
         let text = text.trim();
-        // the longer sign first
+        // longer signs first
         let sign = [">=", "<=", "==", ">", "<"].into_iter().find(|sign| text.starts_with(sign)).ok_or_else(bad)?;
         let x = number(&text[sign.len()..])?;
         Ok(match sign {

@@ -1,4 +1,4 @@
-//! How the delay that load adds is graded: `[grade]`.
+//! Grading of the delay that load adds: `[grade]`.
 //!
 //! ```text
 //! [grade]
@@ -8,7 +8,7 @@
 //! scale = [{ grade = "play", below = "30ms" }, { grade = "talk", below = "150ms" }, { grade = "wait" }]
 //! ```
 //!
-//! The scales by name, their grades and what each compares stand in one table, [`measure::SCALES`].
+//! One table, [`measure::SCALES`], lists the scales by name, their grades and the quantity that each compares.
 
 use crate::nearest::unknown;
 use measure::{SCALES, Scale};
@@ -19,19 +19,19 @@ use std::borrow::Cow;
 use std::fmt;
 use units::{Duration, Problem, shown};
 
-/// Most grades of a scale, and most characters of one: they stand in a table's column.
+/// Most grades of a scale, and most characters of a grade, so that grades fit a table's column.
 const MOST: usize = 26;
 const LONGEST: usize = 24;
 
-/// How the delay that load adds is graded. No other result depends on it.
+/// Grading of the delay that load adds. No other result depends on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {
-    /// Whose grades: a name, or a list of your own, best first, for what load adds to the least round trip.
+    /// The scale: a name, or your own list of grades, best first, for the delay that load adds to the least round trip.
     pub scale: Choice,
 }
 
-/// A scale by name, or one of one's own.
+/// A scale by name, or a user-defined one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
     /// One of [`measure::SCALES`].
@@ -40,13 +40,13 @@ pub enum Choice {
     Own(Vec<OwnGrade>),
 }
 
-/// A grade of a scale of your own.
+/// A grade of a user-defined scale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnGrade {
     /// A letter or a word.
     pub grade: String,
-    /// Given below this; the last grade has none, and takes the rest.
+    /// Upper limit, exclusive; the last grade has none and takes the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Duration>,
 }
@@ -115,7 +115,7 @@ impl Grade {
         }
     }
 
-    /// What is wrong with a scale of one's own: the first problem of each grade.
+    /// Checks a user-defined scale: reports the first problem of each grade.
     pub(crate) fn check(&self, problems: &mut Vec<Problem>) {
         let Choice::Own(grades) = &self.scale else { return };
         if grades.is_empty() || grades.len() > MOST {

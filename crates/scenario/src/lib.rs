@@ -1,12 +1,12 @@
 //! Scenarios: what to build, as plain data.
 //!
 //! One declaration serves the TOML and JSON reader, the validation, the JSON Schema and the canonical form that is hashed
-//! and kept with every result. There is no behaviour here: [`Scenario`] says *what*, [`Network`] resolves its names, `sim` and
-//! `live` know *how*.
+//! and stored with every result. There is no behaviour here: [`Scenario`] declares *what* to run, [`Network`] resolves its names,
+//! `sim` and `live` implement *how*.
 //!
-//! The way of a file: text -> tree ([`read::parse`]) -> overrides ([`read::set`]) -> typed ([`read::typed`]) ->
-//! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]) -> [`Scenario::network`]. Every step answers with
-//! [`units::Problem`]s that name the path, the value, what would be valid and the nearest known name.
+//! The steps for a file: text -> tree ([`read::parse`]) -> overrides ([`read::set`]) -> typed ([`read::typed`]) ->
+//! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]) -> [`Scenario::network`]. Every step returns
+//! [`units::Problem`]s that name the path, the value, the valid values and the nearest known name.
 
 mod check;
 mod choice;
@@ -19,6 +19,7 @@ mod nearest;
 mod network;
 mod parse;
 pub mod read;
+mod service;
 mod stack;
 mod start;
 mod tc;
@@ -29,7 +30,7 @@ mod work;
 
 pub use declare::{Change, Link, Scenario};
 pub use nearest::nearest;
-pub use network::{NO_LINK, Network, NetworkApp, NetworkLink};
+pub use network::{NO_LINK, Network, NetworkApp, NetworkLink, Routes, Task};
 pub use stack::Stack;
 pub use trace::Interval;
 pub use trace_check::can_queue;

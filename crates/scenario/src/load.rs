@@ -1,4 +1,4 @@
-//! When a scenario's load begins and ends, which is what its grade is of.
+//! Start and end of a scenario's load, the period that is graded.
 
 use crate::declare::{App, Scenario};
 use crate::grading::Grade;
@@ -6,12 +6,12 @@ use measure::Grading;
 use traffic::Traffic;
 use units::Time;
 
-/// Code points of what can wait: LE, and CS1, which had that part before.   Source: RFC 8622 §3, RFC 3662 §4.
+/// Code points of background traffic: LE, and CS1, its predecessor.   Source: RFC 8622 §3, RFC 3662 §4.
 const BACKGROUND: [u8; 2] = [1, 8];
 
 impl Scenario {
-    /// How a run of it is graded: the scale, and its load: from the earliest `start` of what is no ping (0 s without any) to the
-    /// last `stop` or end of a `length`; and which applications are background.
+    /// The grading of a run: the scale; the load, from the earliest `start` of an application other than ping (0 s without any)
+    /// to the last `stop` or end of a `length`; and the background applications.
     pub fn grading(&self) -> Grading {
         let loads = || self.app.values().filter(|app| !matches!(app.traffic, Traffic::Ping(_)));
         let begin = loads().map(|app| Time(app.start.0)).min().unwrap_or(Time::ZERO);
@@ -25,7 +25,7 @@ impl Scenario {
     }
 }
 
-/// When an application has no more to send, whenever the seed lets it start.
+/// End of an application's sending, without its start spread.
 fn end(app: &App) -> Time {
     let length = match &app.traffic {
         Traffic::Ftp(ftp) => ftp.length.map(|length| {

@@ -5,9 +5,9 @@ use units::shown;
 /// Most names that a line lists.
 const LISTED: usize = 48;
 
-/// The known name nearest to `given`, if one is near enough to be a slip of the pen.
+/// The known name nearest to `given`, if one is near enough for a typing error.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    // the distance takes time in proportion to both lengths, and no name that long is a slip
+    // the distance takes time proportional to both lengths, and no name that long is a typing error
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     known
         .iter()
@@ -17,7 +17,7 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, k)| k)
 }
 
-/// All known names that are as near as the nearest.
+/// All known names at the distance of the nearest.
 pub(crate) fn as_near<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     let distance = |name: &str| strsim::damerau_levenshtein(&given, &name.to_lowercase());
@@ -31,12 +31,12 @@ pub(crate) fn hint(given: &str, known: &[&str]) -> String {
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
-/// One sentence about an unknown name: what it should name, the nearest, and all that are valid.
+/// A sentence about an unknown name: the kind of name, the nearest names, and all valid names.
 pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_of(what, given, "known", known)
 }
 
-/// The same; `these` says what the list is of.
+/// As [`unknown`]; `these` describes the names in the list.
 pub(crate) fn unknown_of(what: &str, given: &str, these: &str, known: &[&str]) -> String {
     let hint = hint(given, known);
     let mut list = known.iter().take(LISTED).map(|n| shown(n)).collect::<Vec<_>>().join(", ");

@@ -1,16 +1,19 @@
-//! A scenario as a network: nodes by number, links in one direction, next hops, applications in their places.
+//! A scenario as a network: numbered nodes, one-way links, next hops, applications at their nodes.
 //!
-//! This is the one way from names to numbers: the checks of a scenario, the simulator and the live bench all start here.
-//! A node's number is its place among the names in order, a link's that in [`Scenario::directed_links`], an application's that
+//! Names become numbers only here: the checks of a scenario, the simulator and the live bench all start from a network.
+//! A node's number is its index among the sorted names, a link's that in [`Scenario::directed_links`], an application's that
 //! in [`Scenario::app`].
 
 use crate::declare::{App, Link, Scenario};
 use crate::nearest::unknown;
 use crate::trace_check::can_queue;
-use port::PortSpec;
+use measure::{LinkMeter, LinkMeterParams};
+use packet::NodeId;
+use port::{Port, PortSpec};
+use record::LinkId;
 use std::collections::BTreeMap;
 use tcp::TcpParams;
-use units::{Problem, Rng, Time};
+use units::{Duration, Limit, Problem, Rng, Time};
 
 /// No link leads there.
 pub const NO_LINK: u16 = u16::MAX;
@@ -18,23 +21,61 @@ pub const NO_LINK: u16 = u16::MAX;
 /// A link in one direction.
 #[derive(Clone, Debug)]
 pub struct NetworkLink {
-    /// Its name; that of the way back of a link with `both_ways` begins with `~`.
+    /// Its name; begins with `~` for the reverse direction of a link with `both_ways`.
     pub name: String,
     /// Node where its queue is.
     pub from: u16,
     /// Node at its far end.
     pub to: u16,
-    /// Queue, server and wire, as a port is built.
+    /// Specification of its port: queue, server and wire.
     pub port: PortSpec,
     /// Changes in order of time.
     pub changes: Vec<(Time, port::Change)>,
-    /// Series and distributions are wanted.
+    /// Series and distributions are recorded.
     pub recorded: bool,
     /// The declaration.
     pub declared: Link,
 }
 
-/// An application in its place.
+impl NetworkLink {
+    /// Builds its port, idle, as link number `number`.   Errors: as [`Port::build`].
+    pub fn build_port(&self, number: u16, seed: u64) -> Result<Port, Problem> {
+        let at = format!("link.{}", self.name);
+        Port::build(&self.port, LinkId(number), seed, &at).map_err(|p| p.under(&at))
+    }
+
+    /// Builds the link, idle, as number `number` of a run of `duration`, its packets carried by `carrier`.
+    pub fn build<C>(
+        &self,
+        number: u16,
+        scenario: &Scenario,
+        duration: Duration,
+        carrier: C,
+    ) -> Result<port::Link<C>, Problem> {
+        let params = LinkMeterParams {
+            link: LinkId(number),
+            limit: queue_bins(&self.port.queue),
+            start: Time::ZERO,
+            duration,
+            bin: scenario.bin(),
+            warm_up: Time(scenario.record.warm_up.0),
+        };
+        let meter = self.recorded.then(|| LinkMeter::new(params)).transpose()?;
+        let (name, to, before) = (self.name.clone(), NodeId(self.to), Box::default());
+        Ok(port::Link { name, to, carrier, meter: meter.map(Box::new), before })
+    }
+}
+
+/// Greatest queue length with a bin of its own in the distribution, packets.
+fn queue_bins(queue: &qdisc::Spec) -> u32 {
+    let segments = if let qdisc::Spec::Droptail(p) = queue { u32::from(p.super_segment) } else { 1 };
+    match queue.limit() {
+        Some(Limit::Packets(n)) => n.saturating_mul(segments),
+        _ => 4096,
+    }
+}
+
+/// An application at its nodes.
 #[derive(Clone, Debug)]
 pub struct NetworkApp {
     /// Its name.
@@ -43,18 +84,43 @@ pub struct NetworkApp {
     pub from: u16,
     /// Nodes of its servers.
     pub to: Vec<u16>,
-    /// Stacks of the client and of the servers, by their place in [`Network::stacks`].
+    /// Stacks of the client and of the servers, as indices into [`Network::stacks`].
     pub stacks: [u16; 2],
-    /// When it starts under this seed.
+    /// Start time under this seed.
     pub start: Time,
-    /// When it stops asking for more; [`Time::NEVER`]: at the end of the run.
+    /// Time from which it starts nothing new; [`Time::NEVER`]: the end of the run.
     pub stop: Time,
     /// Its random stream.
     pub rng: Rng,
-    /// Series of its flows are wanted.
+    /// Series of its flows are recorded.
     pub recorded: bool,
     /// The declaration.
     pub declared: App,
+}
+
+/// The next link from each node to each other node.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    /// By `node * nodes + destination`.
+    next: Vec<u16>,
+    nodes: usize,
+}
+
+impl Routes {
+    /// The link that a packet at `at` takes to `to`; [`NO_LINK`] if none leads there.
+    #[inline(always)]
+    pub fn next(&self, at: NodeId, to: NodeId) -> u16 {
+        self.next[usize::from(at.0) * self.nodes + usize::from(to.0)]
+    }
+}
+
+/// A scheduled change of a network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Task {
+    /// The warm-up ends.
+    Begin,
+    /// This link changes.
+    Change(u16, port::Change),
 }
 
 /// A network.
@@ -64,8 +130,8 @@ pub struct Network {
     pub nodes: Vec<String>,
     /// Links, in order of names.
     pub links: Vec<NetworkLink>,
-    /// Link to take, by `node * nodes + destination`; [`NO_LINK`] if none leads there.
-    pub next: Vec<u16>,
+    /// Next links of packets.
+    pub routes: Routes,
     /// Applications, in order of names.
     pub apps: Vec<NetworkApp>,
     /// TCP stacks, each once.
@@ -83,7 +149,7 @@ impl Scenario {
 }
 
 impl Network {
-    /// Resolves every name.   Errors: the first name that means nothing. Reachability is for the caller to check.
+    /// Resolves every name.   Errors: the first unknown name. The caller must check reachability.
     pub(crate) fn resolve(scenario: &Scenario) -> Result<Self, Problem> {
         let declared = scenario.directed_links();
         let nodes = nodes(&declared);
@@ -103,22 +169,35 @@ impl Network {
             })
         });
         let links: Vec<NetworkLink> = links.collect::<Result<_, Problem>>()?;
-        let mut network = Self { next: Vec::new(), apps: Vec::new(), stacks: Vec::new(), nodes, links };
-        network.next = network.next_hops(scenario)?;
+        let mut network = Self { routes: Routes::default(), apps: Vec::new(), stacks: Vec::new(), nodes, links };
+        network.routes = network.resolve_routes(scenario)?;
         network.place_apps(scenario)?;
         Ok(network)
     }
 
     /// The link that a packet at `at` takes to `to`.
     fn hop(&self, at: u16, to: u16) -> Option<u16> {
-        let link = self.next[usize::from(at) * self.nodes.len() + usize::from(to)];
+        let link = self.routes.next(NodeId(at), NodeId(to));
         (link != NO_LINK).then_some(link)
     }
 
-    /// Links from `a` to `b`.   Errors: the node from which no link leads on; the routes go in a circle (`None`).
+    /// The end of the warm-up and the changes of links, last first. At the same time, the warm-up ends first, and links change in
+    /// the order of their names.
+    pub fn tasks(&self, warm_up: Duration) -> Vec<(Time, Task)> {
+        let begin = (!warm_up.is_zero()).then_some((Time(warm_up.0), Task::Begin));
+        let changes = (0..)
+            .zip(&self.links)
+            .flat_map(|(i, link)| link.changes.iter().map(move |(at, change)| (*at, Task::Change(i, *change))));
+        let mut tasks: Vec<_> = begin.into_iter().chain(changes).collect();
+        tasks.sort_by_key(|(at, _)| *at);
+        tasks.reverse();
+        tasks
+    }
+
+    /// Links from `a` to `b`.   Errors: the node without a next link; `None` if the routes form a loop.
     pub fn path(&self, a: u16, b: u16) -> Result<Vec<u16>, Option<u16>> {
         let (mut path, mut at) = (Vec::new(), a);
-        // bounded: a longer path takes a link twice
+        // bounded: a longer path uses a link twice
         while path.len() <= self.links.len() {
             if at == b {
                 return Ok(path);
@@ -130,8 +209,8 @@ impl Network {
         Err(None)
     }
 
-    /// Next link from each node to each: shortest by number of links, ties to the first link name; then the explicit routes.
-    fn next_hops(&self, scenario: &Scenario) -> Result<Vec<u16>, Problem> {
+    /// Computes the next links: shortest path by number of links, ties to the first link name; then the explicit routes.
+    fn resolve_routes(&self, scenario: &Scenario) -> Result<Routes, Problem> {
         let nodes = self.nodes.len();
         let mut into: Vec<Vec<u16>> = vec![Vec::new(); nodes];
         for (i, link) in self.links.iter().enumerate() {
@@ -168,7 +247,7 @@ impl Network {
             })?;
             next[usize::from(node) * nodes + usize::from(to)] = via as u16;
         }
-        Ok(next)
+        Ok(Routes { next, nodes })
     }
 
     fn place_apps(&mut self, scenario: &Scenario) -> Result<(), Problem> {

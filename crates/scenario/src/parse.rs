@@ -12,7 +12,7 @@ pub enum Format {
     Json,
 }
 
-/// Text to a tree of tables and values.   Errors: a syntax error, with its line; a value that no parameter can have.
+/// Parses text into a tree of tables and values.   Errors: a syntax error, with its line; a value that no parameter can have.
 pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     match format {
         Format::Toml => {
@@ -32,7 +32,7 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     }
 }
 
-/// The TOML reader's own types and expectations stay out of its message where an integer does not fit.
+/// Removes the TOML parser's type names from its message about an integer out of range.
 fn plain_words(message: &str) -> String {
     let too_large = message.starts_with("invalid type: integer") || message.contains("value was too large");
     if too_large { format!("an integer beyond {}", i64::MAX) } else { one_line(message) }
@@ -64,7 +64,7 @@ fn plain(value: toml::Value) -> Result<Value, Problem> {
     })
 }
 
-/// Whether a text is a value in TOML as it stands.
+/// Returns true if a text is a TOML value.
 pub(crate) fn is_toml(value: &str) -> bool {
     toml::from_str::<Value>(&format!("v = {value}")).is_ok()
 }

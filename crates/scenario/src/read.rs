@@ -8,14 +8,14 @@ use crate::nearest::unknown;
 use serde_json::Value;
 use units::{Problem, shown};
 
-/// Sets the value at a dotted path, making tables on the way. The value is read as TOML (`5`, `true`, `"5mbit"`,
-/// `{ limit = "21p" }`), and as a plain text if it is not TOML. Numbers between dots index lists.
+/// Sets the value at a dotted path, creating tables as needed. The value is parsed as TOML (`5`, `true`, `"5mbit"`,
+/// `{ limit = "21p" }`), or taken as plain text if it is not TOML. Numbers between dots index lists.
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     let parsed = match parse(&format!("v = {value}"), Format::Toml) {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),
-        // TOML, but no value of a scenario
+        // valid TOML, but not a value of a scenario
         Err(problem) if !problem.path.is_empty() => return Err(Problem::new(shown(path), problem.message)),
-        // no name of anything begins so
+        // no name begins with these characters
         Err(problem) if value.trim_start().starts_with(['{', '[']) => {
             let message = format!("\"{}\" is not TOML: {}", shown(value), problem.message);
             return Err(Problem::new(shown(path), message));
@@ -52,8 +52,8 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Writes queues that are texts (`"codel target 5ms"`, `"sfq_hss + pie"`) as the tables that they mean, for one who shows a tree
-/// or changes it. A text that means nothing stays.
+/// Replaces queues given as text (`"codel target 5ms"`, `"sfq_hss + pie"`) by their tables, for showing or changing a tree. An
+/// invalid text stays.
 pub fn queues_as_tables(tree: &mut Value) {
     let links = tree.get_mut("link").and_then(Value::as_object_mut);
     for queue in links.into_iter().flatten().filter_map(|(_, link)| link.get_mut("queue")) {
@@ -77,10 +77,9 @@ fn split_path(path: &str) -> Vec<String> {
     parts
 }
 
-/// The whole way: text, overrides (path, value), typed, validated.
+/// Reads a scenario in all steps: text, overrides (path, value), types, validation.
 ///
-/// Errors: everything that is wrong, as far as it can be known at once: one problem while the text cannot be read, all
-/// of them once it can.
+/// Errors: one problem if the text or a value cannot be read, otherwise all problems of the validation.
 pub fn scenario(text: &str, format: Format, sets: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
     let mut tree = parse(text, format).map_err(|p| vec![p])?;
     let given: Vec<(&str, Vec<String>)> = ["link", "app", "tcp"].map(|kind| (kind, names(&tree, kind))).into();
@@ -97,7 +96,7 @@ fn names(tree: &Value, kind: &str) -> Vec<String> {
     tree.get(kind).and_then(Value::as_object).into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
-/// A table that `--set` alone began, and that lacks a key: its name is a slip. `given` are the names of the text.
+/// Reports a table that only `--set` created and that lacks a key as a misspelt name. `given` are the names in the text.
 fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
     for (kind, known) in given {
         let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));

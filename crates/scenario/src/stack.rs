@@ -1,4 +1,4 @@
-//! A TCP stack of one's own: a preset and what differs from it.
+//! A user-defined TCP stack: a preset and the parameters that differ from it.
 
 use crate::nearest::unknown;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use units::Problem;
 pub struct Stack {
     /// The preset to start from.
     pub preset: String,
-    /// What differs.
+    /// Parameters that differ.
     #[serde(flatten)]
     #[schemars(with = "tcp::TcpParams")]
     pub differs: BTreeMap<String, Value>,

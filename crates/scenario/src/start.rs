@@ -1,4 +1,4 @@
-//! When applications start.
+//! Start times of applications.
 //!
 //! ```text
 //!   begins = start + U,   U uniform in [0, spread] ns, from the stream "start.NAME" of the seed

@@ -1,25 +1,26 @@
-//! A scenario's links as the commands that set Linux up like them.
+//! Commands that configure Linux like a scenario's links.
 //!
 //! ```text
 //! link       queue -> shaper -> wire (delay, jitter, loss)
 //! Linux      qdisc  in  htb or tbf, where packets leave;  netem where they arrive, behind an ifb
 //! ```
 //!
-//! netem stands at the far end: a delay in front of the queue, or around it, would be part of what the discipline sees.
-//! What Linux has no words for is a comment. Nothing of a user's text stands outside a comment.
+//! netem is at the far end: a delay in front of the queue, or around it, would be part of the sojourn that the discipline
+//! measures. Features that Linux lacks become comments. User text appears in comments only.
 //!
 //! Source: tc(8), tc-htb(8), tc-tbf(8), tc-netem(8), and `qdisc::tc` for the disciplines.
 
 use crate::declare::{Change, Link, Scenario};
 use crate::nearest::unknown;
+use port::{Service, Shaper};
 use std::fmt::Write;
 use units::{BitRate, Duration, Problem, shown};
 
-/// Smallest frame on the wire, which decides how many may be under way. Unit: bytes.
+/// Smallest frame on the wire, which bounds the number of frames in flight. Unit: bytes.
 const LEAST_FRAME: u64 = 64;
-/// Fewest packets that netem is told to hold: its own default.
+/// Smallest `limit` of netem, packets: its own default.
 const LEAST_HELD: u64 = 1000;
-/// The same for a link whose rate is not known.
+/// `limit` of netem for a link whose rate is not known, packets.
 const HELD: u64 = 100_000;
 
 const HEAD: &str = "\
@@ -28,7 +29,7 @@ const HEAD: &str = "\
 ";
 
 impl Scenario {
-    /// Shell commands for every link, or for the one of this name (`up`, or `~up` for the way back of one with `both_ways`).
+    /// Shell commands for every link, or for the named one (`up`, or `~up` for the reverse direction with `both_ways`).
     ///
     /// Errors: no link has the name.
     pub fn tc(&self, only: Option<&str>) -> Result<String, Problem> {
@@ -50,7 +51,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     let (from, to) = (shown(&link.from), shown(&link.to));
     let mut out = format!("\n# link {}: on {from}, the interface towards {to}\nDEV=eth0\n", shown(name));
     let said = link.queue.in_tc(link.sustained_rate());
-    // segments that an offload has joined are one packet to a queue
+    // segments joined by an offload are one packet to a queue
     out.push_str("ethtool -K \"$DEV\" tso off gso off gro off\n");
     for line in server_notes(link) {
         let _ = writeln!(out, "# {line}");
@@ -71,7 +72,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     out
 }
 
-/// What takes packets from the queue, in `verb`'s words.
+/// The command for the server behind the queue, with tc's `verb`.
 fn server(link: &Link, verb: &str) -> Option<String> {
     let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
         let root = match verb {
@@ -93,43 +94,44 @@ fn server(link: &Link, verb: &str) -> Option<String> {
             peak.unwrap_or_default()
         )
     };
-    match (&link.shaper, link.service_flow()) {
-        (Some(port::Shaper::TokenBucket(p)), _) => Some(tbf(p)),
-        (Some(port::Shaper::Htb(p)), _) => {
+    match &link.service {
+        Service::Shaper(Shaper::TokenBucket(p)) => Some(tbf(p)),
+        Service::Shaper(Shaper::Htb(p)) => {
             p.rate_on(link.rate).map(|rate| htb(rate, p.ceil.unwrap_or(rate), p.burst.0, p.cburst.0))
         }
-        (None, Some(flow)) => Some(tbf(flow)),
-        (None, None) => link.rate.map(|rate| {
-            let one = port::HtbParams::default();
-            htb(rate, rate, one.burst.0, one.cburst.0)
-        }),
+        other => match other.flow() {
+            Some(flow) => Some(tbf(flow)),
+            None => link.rate.map(|rate| {
+                let one = port::HtbParams::default();
+                htb(rate, rate, one.burst.0, one.cburst.0)
+            }),
+        },
     }
 }
 
-/// What the server's commands do not say.
+/// Notes on the server that its commands cannot express.
 fn server_notes(link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(delivery) = &link.delivery {
+    if let Some(delivery) = link.service.delivery() {
         notes.push(format!(
             "Linux has no link of recorded opportunities: nothing stands here for this one ({} in the mean); mahimahi's mm-link has",
             delivery.mean_rate()
         ));
     }
-    if link.service_flow().is_some() {
+    if link.service.flow().is_some() {
         notes.push(
             "Linux has no cable modem: the token bucket of its service flow stands here, without request and grant"
                 .into(),
         );
     }
-    let own = link.shaper.as_ref().map(port::Shaper::own_rate);
-    if let (Some(rate), true) = (link.rate, own.is_some_and(|own| own.is_some()) || link.service_flow().is_some()) {
+    if let (Some(rate), Some(_)) = (link.rate, link.service.own_rate()) {
         notes
             .push(format!("the interface behind it sends at {rate} in the scenario: set the wire to it, if it can be"));
     }
     notes
 }
 
-/// The wire: what happens to packets behind the server.
+/// The commands for the wire behind the server.
 fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     let mut out = String::new();
     if let Some(netem) = netem(link) {
@@ -158,7 +160,7 @@ fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     out
 }
 
-/// Delay, jitter and loss in netem's words; `None` where there is none of them.
+/// Delay, jitter and loss in netem's syntax; `None` without any.
 fn netem(link: &Link) -> Option<String> {
     let (delay, jitter, loss) = (link.delay, link.jitter, link.loss.get());
     if delay.is_zero() && jitter.is_zero() && loss == 0.0 {
@@ -171,7 +173,7 @@ fn netem(link: &Link) -> Option<String> {
         .map_or(HELD, |rate| (rate.bytes_in(longest) / LEAST_FRAME + 1).max(LEAST_HELD));
     let mut words = format!("netem limit {held}");
     if !longest.is_zero() {
-        // netem's jitter goes both ways from the delay, this from nothing up
+        // netem's jitter extends both ways from the delay, this one from zero upwards
         let half = Duration(jitter.0 / 2);
         let _ = write!(words, " delay {}", micros(delay + half));
         if !half.is_zero() {
@@ -189,7 +191,7 @@ fn micros(time: Duration) -> Duration {
     Duration::from_micros((time.0 + 500) / 1000)
 }
 
-/// The commands of each change, as comments that say when.
+/// The commands of each change, as comments with its time.
 fn changes(link: &Link, ifb: &str) -> String {
     let mut out = String::new();
     let mut now = link.clone();
@@ -211,25 +213,21 @@ fn changes(link: &Link, ifb: &str) -> String {
     out
 }
 
-/// The link behind a change.
+/// Applies a change to a link.
 fn apply(link: &mut Link, change: &Change) {
     link.rate = change.rate.or(link.rate);
     link.delay = change.delay.unwrap_or(link.delay);
     link.jitter = change.jitter.unwrap_or(link.jitter);
     link.loss = change.loss.unwrap_or(link.loss);
-    let modem = match (&mut link.docsis, &mut link.docsis31) {
-        (Some(docsis), _) => Some(&mut docsis.flow),
-        (None, Some(docsis)) => Some(&mut docsis.flow),
-        (None, None) => None,
-    };
-    match (&mut link.shaper, modem) {
-        (Some(port::Shaper::TokenBucket(p)), _) => flow(p, change),
-        (Some(port::Shaper::Htb(p)), _) => {
+    match &mut link.service {
+        Service::Shaper(Shaper::TokenBucket(p)) => flow(p, change),
+        Service::Shaper(Shaper::Htb(p)) => {
             p.rate = change.max_sustained_rate.or(p.rate);
             p.ceil = change.peak_traffic_rate.or(p.ceil);
         }
-        (None, Some(p)) => flow(p, change),
-        (None, None) => {}
+        Service::Docsis(modem) => flow(&mut modem.flow, change),
+        Service::Docsis31(modem) => flow(&mut modem.flow, change),
+        Service::Plain | Service::Delivery(_) => {}
     }
 }
 

@@ -1,4 +1,4 @@
-//! What of a run's inside is kept, moment by moment. No result depends on it.
+//! Traces of a run's internal state over time. No result depends on them.
 
 use crate::nearest::unknown;
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ pub enum Which {
 const WHICH: &str = "true, false or a list of names";
 
 impl Which {
-    /// Whether the one of this name is; `all` says whether it is among all.
+    /// Returns true if `name` is included; `all`: it belongs to [`Which::All`].
     pub fn has(&self, name: &str, all: bool) -> bool {
         match self {
             Self::None => false,
@@ -109,10 +109,10 @@ impl JsonSchema for Which {
     }
 }
 
-/// When a trace reads.
+/// The times at which a trace reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interval {
-    /// At these distances, from the beginning on.
+    /// At this interval, from the start of the run.
     Every(Duration),
     /// After each event that changed what is read.
     Change,

@@ -1,13 +1,12 @@
-//! What a trace must satisfy before anything is built.
+//! Validation of a trace before anything is built.
 
 use crate::declare::{Link, Scenario};
 use crate::trace::{Interval, MOST_MOMENTS};
 use units::{Duration, Problem};
 
-/// Whether a link is one of "all": it can hold a queue.
+/// Returns true if a link can hold a queue, and so is included in "all".
 pub fn can_queue(link: &Link) -> bool {
-    let served = link.shaper.is_some() || link.service_flow().is_some() || link.delivery.is_some();
-    link.rate.is_some() || served
+    link.rate.is_some() || link.service != port::Service::Plain
 }
 
 impl Scenario {

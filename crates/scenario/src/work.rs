@@ -1,4 +1,4 @@
-//! How much work a scenario is, at most and before it runs: packets to send, memory to build.
+//! Upper bounds on the work of a scenario before it runs: packets to send, memory to build.
 //!
 //! ```text
 //!   round      = least time there and back: propagation, and 40 bytes on each wire
@@ -14,6 +14,7 @@
 
 use crate::declare::{Link, Scenario};
 use crate::network::{Network, NetworkApp, NetworkLink};
+use port::Service;
 use std::collections::BTreeMap;
 use tcp::TcpParams;
 use traffic::Direction;
@@ -33,9 +34,9 @@ const ACK: u64 = 40;
 /// Bytes of a full packet on the wire.
 const FULL: u64 = 1500;
 
-/// What lies between an application and one of its servers.
+/// The path between an application and one of its servers.
 struct Path {
-    /// Least time there and back.
+    /// Least round-trip time.
     round: Duration,
     /// The slowest link there and back, by its place in the list, and its rate; none without rates.
     slowest: [Option<(usize, BitRate)>; 2],
@@ -106,9 +107,10 @@ impl Scenario {
 
     /// Refuses a modem with more MAPs in the run than it may take packets.
     fn check_maps(&self, network: &Network, most: f64, problems: &mut Vec<Problem>) {
-        let modem = |link: &NetworkLink| {
-            let newer = link.declared.docsis31.as_ref().map(|modem| ("docsis31.map_interval", modem.map()));
-            link.declared.docsis.as_ref().map_or(newer, |modem| Some(("docsis.map_interval", modem.map_interval)))
+        let modem = |link: &NetworkLink| match &link.port.service {
+            Service::Docsis(modem) => Some(("docsis.map_interval", modem.map_interval)),
+            Service::Docsis31(modem) => Some(("docsis31.map_interval", modem.map())),
+            _ => None,
         };
         let ticks = network.links.iter().filter_map(|link| Some((&link.name, modem(link)?)));
         for (name, (path, interval)) in ticks {
@@ -163,7 +165,7 @@ impl Scenario {
     }
 }
 
-/// The most that a stack lets its peer send at once.
+/// The largest window that a stack offers its peer, bytes.
 fn window(stack: &TcpParams) -> u64 {
     let clamp = stack.window.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(stack.wire.mss));
     stack.receiver.most_window().min(clamp).max(u64::from(stack.wire.mss))
@@ -171,15 +173,16 @@ fn window(stack: &TcpParams) -> u64 {
 
 /// The highest rate that a link ever has; none if serialisation takes no time.
 fn top_rate(link: &Link, span: Duration) -> Option<BitRate> {
-    if let Some(delivery) = &link.delivery {
-        return Some(delivery.most_in(span));
+    match &link.service {
+        Service::Delivery(delivery) => return Some(delivery.most_in(span)),
+        Service::Docsis31(modem) => return Some(modem.channel()),
+        _ => {}
     }
     let changed = link.changes.iter().filter_map(|c| c.rate).max();
-    let channel = link.docsis31.as_ref().map(docsis::Docsis31Params::channel);
-    link.rate.map(|rate| changed.map_or(rate, |c| c.max(rate))).or(channel)
+    link.rate.map(|rate| changed.map_or(rate, |c| c.max(rate)))
 }
 
-/// Follows the routes there and back.
+/// Follows the routes in both directions.
 fn path(network: &Network, a: u16, b: u16, span: Duration) -> Path {
     let mut path = Path { round: Duration::ZERO, slowest: [None, None], at_once: true };
     for (direction, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
@@ -213,7 +216,7 @@ fn about(n: f64) -> String {
 const HISTOGRAM: u64 = 275_000;
 /// Bytes that a recorded link takes for each bin, and besides: five series, a histogram, the distribution of its length.
 const LINK: [u64; 2] = [60, HISTOGRAM + 80_000];
-/// The same for each direction of a flow with series.
+/// Bytes for each direction of a flow with series, for each bin and besides.
 const ROW: [u64; 2] = [100, 1_500];
 /// Bytes of a flow without series: its counters and its connection.
 const FLOW: u64 = 2_000;
@@ -223,7 +226,7 @@ const APP: u64 = 3 * HISTOGRAM + 25_000;
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {
-    /// Bytes that the world takes before it starts, and its results at the end: an upper bound, by what asks for most.
+    /// Upper bound on the bytes of the world before it starts and of its results, and the largest item.
     fn memory(&self) -> (Bytes, String) {
         let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
         let links = self.directed_links();
@@ -249,7 +252,7 @@ impl Scenario {
         (Bytes(sum), largest)
     }
 
-    /// Refuses what takes more memory than [`MOST_BYTES`] before it starts.
+    /// Rejects a scenario that takes more memory than [`MOST_BYTES`] before it starts.
     pub(crate) fn check_memory(&self, problems: &mut Vec<Problem>) {
         let (bytes, largest) = self.memory();
         if bytes.0 > MOST_BYTES {

@@ -1,7 +1,7 @@
 //! A world's account: what `measure` makes its summary and tables from.
 
 use crate::world::World;
-use measure::{Account, LinkAccount, Outcome};
+use measure::{Account, Outcome};
 use record::Sink;
 use scenario::Scenario;
 use traffic::Application;
@@ -11,15 +11,7 @@ impl<S: Sink> World<S> {
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
         // after a run the machines look back from its end, before it from the last event
         let now = if self.over { self.end } else { self.now() };
-        let links = self.core.net.links.iter().map(|l| LinkAccount {
-            name: &l.name,
-            capacity: capacity(scenario, &l.name),
-            total: l.counts(now),
-            before: l.meter.before.as_deref().cloned().unwrap_or_default(),
-            classes: l.classes().iter().map(|c| c.name).collect(),
-            service_flows: l.grants().iter().map(|(name, _)| *name).collect(),
-            meter: l.meter.full.as_deref(),
-        });
+        let links = self.core.net.links.iter().map(|link| link.account(now, capacity(scenario, &link.name)));
         Account {
             name: &scenario.name,
             seed: scenario.seed,

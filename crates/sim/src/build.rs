@@ -3,16 +3,16 @@
 use crate::codec::Bodies;
 use crate::conn::Path;
 use crate::event::{Events, Target};
-use crate::link::Link;
+use crate::link;
 use crate::local::{self, Local};
 use crate::net::Net;
 use crate::pages;
 use crate::table::{AppState, Core};
 use crate::tags::Tags;
-use crate::world::{AppSlot, CATCH_UP, ClockTask, World};
+use crate::world::{AppSlot, CATCH_UP, World};
 use measure::{Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
-use port::Service;
+use port::{Carries, Service};
 use record::{Mask, Sink};
 use scenario::{NetworkApp, Scenario};
 use std::collections::VecDeque;
@@ -37,34 +37,24 @@ impl<S: Sink> World<S> {
         let bin = scenario.bin();
 
         let mut events = Events::new(network.links.len());
-        let mut tasks = Vec::new();
-        if !scenario.record.warm_up.is_zero() {
-            // first among the chores of its moment, and before every event of it
-            tasks.push((Time(scenario.record.warm_up.0), ClockTask::Begin));
+        let tasks = network.tasks(scenario.record.warm_up);
+        for (at, _) in tasks.iter().rev() {
+            events.push(*at, Target::Clock);
         }
         let mut built = Vec::new();
         let seen = sink.mask() != Mask::NONE || S::PACKETS || S::PROBES;
         let counting = local::nodes(&network);
         for (i, link) in network.links.iter().enumerate() {
             let counted = counting.contains(&link.from);
-            built.push(Link::build(link, i as u16, scenario, seen || counted)?);
-            tasks.extend(link.changes.iter().map(|(at, change)| (*at, ClockTask::Change(i as u16, *change))));
+            built.push(link::build(link, i as u16, scenario, seen || counted)?);
         }
-        // stable: changes of one moment happen in the order of link names; the list is taken from its end
-        tasks.sort_by_key(|(at, _)| *at);
-        for (at, _) in &tasks {
-            events.push(*at, Target::Clock);
-        }
-        tasks.reverse();
-
-        let is_port = |i: &u16| built[usize::from(*i)].port().is_some();
+        let is_port = |i: &u16| built[usize::from(*i)].carrier.port().is_some();
         let ports = (0..built.len() as u16).filter(is_port).collect();
         let opportunities = network.links.iter().any(|link| matches!(link.port.service, Service::Delivery(_)));
         let net = Net {
             events,
             links: built,
-            nodes: network.nodes.len(),
-            next: network.next,
+            routes: network.routes,
             bodies: Bodies::default(),
             tags: Tags::default(),
             flows: FlowTable::default(),

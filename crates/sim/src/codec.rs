@@ -1,7 +1,7 @@
 //! Segments to packets and back.
 //!
-//! What a queue may read travels in the packet; the rest of a segment waits in the arena, unless it follows from what both
-//! ends know. `tcp` promises not to read what a form leaves out.
+//! What a queue may read travels in the packet; the rest of a segment waits in the arena, unless both
+//! ends can derive it. `tcp` promises not to read what a form leaves out.
 //!
 //! | form | of which segment | `seq` | `body` | left out |
 //! |---|---|---|---|---|
@@ -12,7 +12,7 @@
 //! | whole | any other, also one that stands for several | its number, of a pure ACK that | [`Body`] | nothing |
 //!
 //! The first three make up nearly all traffic and need no arena: with AccECN, plain data and ACKs carry the counter in their flags. A
-//! sender that measures one-way delay reads the stamp of ACKs: its plain ones are whole. So is every segment that tells a window.
+//! sender that measures one-way delay reads the stamp of ACKs: its plain ones are whole. So is any segment that carries a window.
 
 use crate::arena::Arena;
 use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta};
@@ -26,9 +26,9 @@ const MORE: Flags =
 /// Flags that a plain segment has none of: those, and ECN bits, which a counting one may have.
 const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 
-/// What of a plain segment's flags is AccECN's counter.
+/// The flags of a plain segment that hold AccECN's counter.
 const COUNTED: Flags = Flags(Flags::ACE.0 | Flags::ECN.0);
-/// What plain data keeps of its flags.
+/// The flags that plain data keeps.
 const KEPT: Flags = Flags(COUNTED.0 | Flags::PSH.0);
 /// Flags of which a SACK has none.
 const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0 | Flags::WINDOW.0);
@@ -80,7 +80,7 @@ impl Form {
     }
 }
 
-/// What a packet says besides its segment.
+/// The fields of a packet that are not in its segment.
 pub(crate) struct Envelope {
     pub flow: FlowId,
     pub direction: Flags,
@@ -144,7 +144,7 @@ pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
     Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
 }
 
-/// What a segment keeps in the arena while its packet is in flight.
+/// The part of a segment kept in the arena while its packet is in flight.
 #[derive(Clone, Copy, Debug)]
 struct Body {
     segment: Segment,
@@ -152,9 +152,9 @@ struct Body {
     sent: Time,
 }
 
-/// What a pure ACK with SACK blocks keeps: half a cache line, for the ACKs of thousands of flows that lose packets.
+/// The part of a pure ACK with SACK blocks kept in the arena: half a cache line, since thousands of flows may lose packets.
 ///
-/// Blocks as (start - ACK, length), the first one not empty, and below the ACK if it tells of a duplicate (RFC 2883); a fourth one only without time stamps (40 bytes of options
+/// Blocks as (start - ACK, length), the first one not empty, and below the ACK if it reports a duplicate (RFC 2883); a fourth one only without time stamps (40 bytes of options
 /// hold no more), or else the echoed stamp.
 #[derive(Clone, Copy, Debug)]
 struct Sacks {
@@ -199,13 +199,13 @@ impl Sacks {
     }
 }
 
-/// What a queue sees of the blocks of an ACK that tells a window, too.
+/// The flags by which a queue sees the SACK blocks of an ACK that carries a window.
 fn seen(segment: &Segment) -> Flags {
     let blocks = segment.flags.has(Flags::WINDOW.with(Flags::SACK)) && segment.flags.has(Flags::PURE_ACK);
     if blocks { Sacks::new(segment).whole() } else { Flags::default() }
 }
 
-/// Whether a packet without [`Flags::INLINE`] has [`Sacks`] instead of a [`Body`].
+/// Returns true if a packet without [`Flags::INLINE`] has [`Sacks`] instead of a [`Body`].
 #[inline]
 fn is_sack(flags: Flags) -> bool {
     flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !flags.any(NOT_SACK)
@@ -217,7 +217,7 @@ fn counts(flags: Flags) -> bool {
     flags.has(Flags::ACE) && !flags.any(MORE)
 }
 
-/// What only end hosts read of the packets in flight.
+/// The parts of packets in flight that only end hosts read.
 #[derive(Default)]
 pub(crate) struct Bodies {
     whole: Arena<Body>,
@@ -275,7 +275,7 @@ impl Bodies {
         }
     }
 
-    /// Gives back the slot of a packet that goes no further.
+    /// Frees the slot of a packet that goes no further.
     #[inline]
     pub(crate) fn free(&mut self, packet: &PacketMeta) {
         if packet.flags.has(Flags::INLINE) {
@@ -362,7 +362,7 @@ mod tests {
                     seen[6] += u32::from(segment.flags.has(Flags::ACE));
                     // with four blocks there is no room for the echo
                     let ts_ecr = if segment.sack.as_slice().len() < 4 { segment.ts_ecr } else { 0 };
-                    // a queue is told besides whether these are all blocks that there are
+                    // the packet also tells a queue if these are all the blocks
                     let flags = flags.with(packet.flags.and(Flags::SACK_WHOLE));
                     let kept = Segment { seq: 0, ts_val: 0, ts_ecr, flags, ..segment };
                     assert_eq!(bodies.sack(&packet), kept);

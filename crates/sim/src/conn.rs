@@ -1,4 +1,4 @@
-//! Connections: two TCP ends and what the host knows about them.
+//! Connections: two TCP ends and the host's state of each.
 
 use crate::codec::{Envelope, Form, encode};
 use crate::net::Net;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
 use units::Time;
 
-/// What a slot of the connection table holds.
+/// The content of a slot of the connection table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Free,
@@ -17,10 +17,10 @@ pub(crate) enum Use {
     Udp,
 }
 
-/// The path from one side of an application's flows to the other: what its packets have in common. A few for a whole world.
+/// The path from one side of an application's flows to the other: the properties its packets share. A world has few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
-    /// Where this side is, and where the other is.
+    /// The nodes of this side and of the other.
     pub at: NodeId,
     pub peer: NodeId,
     pub direction: Flags,
@@ -32,15 +32,15 @@ pub(crate) struct Path {
     /// Header bytes of a plain data segment of the other side.
     pub peer_header: u16,
     pub app: u16,
-    /// Whether the application wants to be told of every byte.
+    /// The application is notified of received payload.
     pub counts: bool,
-    /// Whether its rows have series.
+    /// Its rows have series.
     pub series: bool,
-    /// Whether the other side reads the time stamps of this side's ACKs.
+    /// The other side reads the time stamps of this side's ACKs.
     pub ack_time: bool,
 }
 
-/// One end: the machine, what of it is the host's, and the earliest event in the event set for its timer. Cache lines
+/// One end: the TCP machine, the host's state of it, and its timer's earliest event in the event set. Cache lines
 /// matter here: see [`Endpoint`], which begins 32 bytes into the first.
 #[repr(C, align(64))]
 pub(crate) struct End {
@@ -53,18 +53,18 @@ pub(crate) struct End {
     pub tcp: Endpoint,
 }
 
-/// The cold part of a connection, which few packets read.
+/// The rarely read part of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cold {
     /// The row of counters that this connection adds to.
     pub row: u32,
     /// Its number among the application's flows.
     pub number: u32,
-    /// `Closed` was reported, of either end.
+    /// `Closed` was reported, by end.
     pub closed: [bool; 2],
 }
 
-/// Packets received at one end. The row of counters gets it when the connection is no more: rows are many, and far away.
+/// Packets received at one end. Added to the row of counters when the connection ends: rows are many, and far away in memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RxCounts {
     pub packets: u64,
@@ -72,7 +72,7 @@ pub(crate) struct RxCounts {
 }
 
 impl End {
-    /// What this end received from the other, and what it did as a sender.
+    /// Counters of this end as a receiver and as a sender.
     pub(crate) fn account(&self) -> (tally::ReceiverCounts, SenderCounts) {
         let (RxCounts { packets, wire_bytes }, stats) = (self.rx, self.tcp.stats());
         let rx = tally::ReceiverCounts { packets, wire_bytes, goodput_bytes: stats.bytes_received };
@@ -80,7 +80,7 @@ impl End {
             retransmits: u64::from(stats.retransmits),
             timeouts: u64::from(stats.timeouts),
             fast_recoveries: u64::from(stats.fast_recoveries),
-            ce_packets: u64::from(stats.ce_told),
+            ce_packets: u64::from(stats.ce_reported),
         };
         (rx, sender)
     }
@@ -107,19 +107,19 @@ pub(crate) struct Conn {
     pub cold: Cold,
 }
 
-/// Bytes of a connection in a world's table: both ends, with room for a few segments and a few ranges each. What more is in
-/// flight, or was received above holes, lies elsewhere.
+/// Bytes of a connection in a world's table: both ends, with room for a few segments and a few ranges each. Further
+/// segments in flight and ranges received above holes are stored elsewhere.
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {
-    /// What the slot holds; both ends know.
+    /// The content of the slot; stored in both ends.
     #[inline]
     pub(crate) fn used(&self) -> Use {
         self.ends[0].used
     }
 }
 
-/// What an application is to be told, in order.
+/// An event for an application; events are delivered in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AppEvent {
     pub app: u16,
@@ -128,18 +128,18 @@ pub(crate) struct AppEvent {
     pub what: AppEventKind,
 }
 
-/// What has happened.
+/// The kind of an [`AppEvent`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AppEventKind {
     Connected,
     Received(u64),
     Datagram(u64),
     Closed,
-    /// This side gave up; no segment tells the other.
+    /// This side gave up; no segment is sent to the other.
     Failed,
 }
 
-/// Takes what an end sends and says.
+/// Receives the segments and events of an end.
 pub(crate) struct Wire<'a, S> {
     pub net: &'a mut Net<S>,
     pub flow: FlowId,
@@ -149,12 +149,12 @@ pub(crate) struct Wire<'a, S> {
     pub tally: &'a mut Tally,
     pub app_events: &'a mut VecDeque<AppEvent>,
     pub deferred_acks: &'a mut Vec<(NodeId, PacketMeta)>,
-    /// Payload has gone up in this call.
+    /// Payload was delivered to the application in this call.
     pub delivered: bool,
 }
 
 impl<S: Sink> Wire<'_, S> {
-    /// The packet of a segment that leaves now.
+    /// Encodes a segment that leaves now as a packet.
     #[inline(always)]
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
         let (now, path) = (self.net.now(), self.path);

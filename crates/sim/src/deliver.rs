@@ -3,7 +3,7 @@
 use crate::codec::{Form, counting_ack, inline_delay, plain_ack, plain_data};
 use crate::conn::{AppEvent, AppEventKind, Conn, End, Path, Use, Wire};
 use crate::event::Target;
-use crate::link::Kind;
+use crate::link::Carrier;
 use crate::table::Core;
 use packet::{DropReason, Flags, PacketMeta};
 use record::{Mask, Record, Sink};
@@ -25,7 +25,7 @@ impl<S: Sink> Core<S> {
         if self.conns.len() <= IN_CACHE {
             return;
         }
-        let Kind::Fifo(fifo) = &self.net.links[usize::from(i)].kind else { return };
+        let Carrier::Fifo(fifo) = &self.net.links[usize::from(i)].carrier else { return };
         if let Some(packet) = fifo.ahead(LOOKAHEAD[0]) {
             let end = self.end_of(&packet);
             prefetch(end, 0);
@@ -183,7 +183,7 @@ impl<S: Sink> Core<S> {
         }
     }
 
-    /// After any call into an end: its timer is scheduled, the sink hears of its state.
+    /// After any call into an end: its timer is scheduled, the sink gets its state.
     #[inline]
     fn after(&mut self, slot: usize, side: usize) {
         let end = &mut self.conns[slot].ends[side];

@@ -2,33 +2,36 @@
 //!
 //! With one rate, one delay and no early drops, the moment at which a packet starts to be sent is known when it arrives:
 //! `start = max(now, free_at)`, `free_at' = start + size * 8 / rate`, far end at `free_at' + delay`. So the link needs one
-//! event per packet (its arrival at the far end), and only the first of them is in the event set. Who waits, who is being
-//! sent and who is on the wire share one ring; a cursor parts the waiting from the rest and is moved when somebody looks.
+//! event per packet (its arrival at the far end), and only the first of them is in the event set. Packets that wait,
+//! are being sent or are on the wire share one ring; a cursor separates those waiting and moves lazily.
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
-//! test (`tests/it/fast_path.rs`) proves the two equal.
+//! test (`tests/it/fast_path.rs`) compares the two.
 //!
-//! Among equal times a departure goes before an arrival, as in `port`; and `net` schedules a port's arrivals when it would
+//! At equal times a departure goes before an arrival, as in `port`; and `net` schedules a port's arrivals when it would
 //! schedule those of this link, so that two links whose packets arrive in one moment keep their order, too.
 
-use crate::meter::LinkMeter;
 use crate::ring::Ring;
-use packet::{Backlog, Packed, PacketMeta};
+use measure::{LinkCounts, LinkMeter};
+use packet::{Backlog, Count, DropReason, Packed, PacketMeta};
 use units::{BitRate, Duration, Time};
 
-/// How much may wait; the packet in transmission does not count.
+/// Series and distributions of a link, if it is recorded.
+pub(crate) type Meter = Option<Box<LinkMeter>>;
+
+/// Limit of the queue; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capacity {
-    /// So many packets.
+    /// Limit in packets.
     Packets(u32),
-    /// So many bytes.
+    /// Limit in bytes.
     Bytes(u64),
 }
 
-/// How many entries ahead the ring is prefetched: some cache lines.
+/// Prefetch distance in entries of the ring: a few cache lines.
 const LOOKAHEAD: usize = 8;
 
-/// Sizes whose serialisation times are remembered at once.
+/// Number of cached serialisation times.
 const SIZES: usize = 32;
 
 /// Serialisation times by size: links see few sizes, and a division costs more than the look-up. Sizes share a place if
@@ -65,33 +68,36 @@ struct Entry {
 /// The link.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo {
-    /// Who waits, is sent or travels.
+    /// Packets waiting, in transmission or on the wire.
     ring: Ring<Entry>,
-    /// How long those who wait will have waited, if the meter wants to know.
+    /// Sojourn times of the waiting packets, if the link has a meter.
     sojourns: Ring<Duration>,
-    /// How many at the front of the ring have started to be sent, and when the next one will; `NEVER` if none waits.
+    /// Packets at the front of the ring whose transmission has started, and the start of the next; `NEVER` if none waits.
     started: usize,
     next_start: Time,
     waiting: Backlog,
     free_at: Time,
+    offered: Count,
+    delivered: Count,
+    dropped: Count,
     tx: TxTime,
     delay: Duration,
     capacity: Capacity,
 }
 
-/// What became of an arrival.
+/// The outcome of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// Taken, behind others: their event is pending.
+    /// Accepted behind other packets, whose event is pending.
     Behind,
-    /// Taken, and the first on the link: it reaches the far end at this moment.
+    /// Accepted as the first on the link: it reaches the far end at this time.
     First(Time),
     /// No room.
     Full,
 }
 
 impl Fifo {
-    /// An idle link. No rate: serialisation takes no time.
+    /// An idle link. Without a rate, serialisation takes no time.
     pub(crate) fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
         let tx = TxTime { rate, known: [(0, Duration::ZERO); SIZES] };
         Self {
@@ -101,33 +107,42 @@ impl Fifo {
             next_start: Time::NEVER,
             waiting: Backlog::default(),
             free_at: Time::ZERO,
+            offered: Count::default(),
+            delivered: Count::default(),
+            dropped: Count::default(),
             tx,
             delay,
             capacity,
         }
     }
 
-    /// Who waits at the moment of the last call.
-    pub(crate) fn backlog(&self) -> Backlog {
-        self.waiting
+    /// Counters and backlog as of the last call.
+    pub(crate) fn counts(&self) -> LinkCounts {
+        let mut drops = [0; DropReason::ALL.len()];
+        drops[DropReason::TailFull as usize] = self.dropped.packets;
+        LinkCounts {
+            offered: self.offered,
+            delivered: self.delivered,
+            dropped: self.dropped,
+            drops,
+            backlog: self.waiting,
+            // those that have started to be sent
+            in_flight: self.started as u64,
+            ..LinkCounts::default()
+        }
     }
 
-    /// Packets that have started to be sent and are not yet at the far end.
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.started as u64
-    }
-
-    /// Moves the cursor past everybody whose transmission has started by `now`, and tells the meter.
+    /// Moves the cursor past all packets whose transmission has started by `now`, and reports them to the meter.
     #[inline]
-    pub(crate) fn settle(&mut self, now: Time, meter: &mut LinkMeter) {
-        // bounded: each turn takes one of those who wait
+    pub(crate) fn catch_up(&mut self, now: Time, meter: &mut Meter) {
+        // bounded: each turn takes one waiting packet
         while self.next_start <= now {
             self.start_next(meter);
         }
     }
 
     #[inline]
-    fn start_next(&mut self, meter: &mut LinkMeter) {
+    fn start_next(&mut self, meter: &mut Meter) {
         let Some(&Entry { start, packet }) = self.ring.get(self.started) else {
             return self.next_start = Time::NEVER;
         };
@@ -135,7 +150,7 @@ impl Fifo {
         self.started += 1;
         self.waiting.packets -= 1;
         self.waiting.bytes -= u64::from(packet.size());
-        if meter.is_full() {
+        if let Some(meter) = meter {
             let sojourn = self.sojourns.pop().unwrap_or_default();
             meter.dequeued(start, packet.size(), self.waiting.packets, sojourn);
         }
@@ -144,22 +159,27 @@ impl Fifo {
 
     /// An arrival.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, now: Time, packet: Packed, meter: &mut LinkMeter) -> Offered {
+    pub(crate) fn offer(&mut self, now: Time, packet: Packed, meter: &mut Meter) -> Offered {
         let Packed { seq, whose, what } = packet;
         self.take(now, seq, whose, what, meter)
     }
 
-    /// The same, with all arguments in registers.
+    /// [`Self::offer`], with all arguments in registers.
     #[inline(never)]
-    fn take(&mut self, now: Time, seq: u64, whose: u64, what: u64, meter: &mut LinkMeter) -> Offered {
+    fn take(&mut self, now: Time, seq: u64, whose: u64, what: u64, meter: &mut Meter) -> Offered {
         let packet = Packed { seq, whose, what };
         let (size, bytes) = (packet.size(), u64::from(packet.size()));
-        self.settle(now, meter);
+        self.offered.add_size(size);
+        self.catch_up(now, meter);
         let full = match self.capacity {
             Capacity::Packets(n) => self.waiting.packets >= n,
             Capacity::Bytes(n) => self.waiting.bytes + bytes > n,
         };
         if full {
+            self.dropped.add_size(size);
+            if let Some(meter) = meter {
+                meter.dropped(now);
+            }
             return Offered::Full;
         }
         let start = self.free_at.max(now);
@@ -168,39 +188,44 @@ impl Fifo {
         let first = self.ring.is_empty();
         self.ring.push(Entry { start, packet });
         let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + bytes };
-        meter.enqueued(now, with.packets);
-        if start <= now {
-            // settled before, so nobody waits: it goes at once
+        // the cursor has been moved up to now: if the link is free no packet waits, and this one is sent at once
+        let at_once = start <= now;
+        if let Some(meter) = meter {
+            meter.enqueued(now, with.packets);
+            if at_once {
+                meter.dequeued(now, size, self.waiting.packets, Duration::ZERO);
+            } else {
+                self.sojourns.push(start.since(now));
+            }
+        }
+        if at_once {
             self.started += 1;
-            meter.dequeued(now, size, self.waiting.packets, Duration::ZERO);
         } else {
             self.next_start = self.next_start.min(start);
             self.waiting = with;
-            if meter.is_full() {
-                self.sojourns.push(start.since(now));
-            }
         }
         if first { Offered::First(sent + self.delay) } else { Offered::Behind }
     }
 
-    /// The first packet has reached the far end: the packet, and when the next one will.
+    /// Removes the first packet, which has reached the far end; returns it and the arrival time of the next.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, now: Time, meter: &mut LinkMeter) -> (PacketMeta, Option<Time>) {
-        self.settle(now, meter);
+    pub(crate) fn arrive(&mut self, now: Time, meter: &mut Meter) -> (PacketMeta, Option<Time>) {
+        self.catch_up(now, meter);
         let Entry { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
         self.ring.prefetch(LOOKAHEAD);
         debug_assert!(self.started > 0, "a packet arrives after it has started");
         self.started -= 1;
+        self.delivered.add_size(packet.size());
         (packet.at(start), self.next_arrival())
     }
 
-    /// The packet that arrives after so many others, if it is on the link already.
+    /// The packet that arrives after `others` more, if it is on the link already.
     #[inline]
     pub(crate) fn ahead(&self, others: usize) -> Option<PacketMeta> {
         self.ring.get(others).map(|c| c.packet.at(c.start))
     }
 
-    /// When the first packet on the link reaches the far end.
+    /// The time at which the first packet on the link reaches the far end.
     #[inline]
     pub(crate) fn next_arrival(&mut self) -> Option<Time> {
         let &Entry { start, packet } = self.ring.get(0)?;

@@ -1,4 +1,4 @@
-//! What an application asks of its host, done.
+//! The host's side of an application: carries out its requests.
 
 use crate::codec::clock_us;
 use crate::conn::Use;

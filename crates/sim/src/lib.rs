@@ -4,8 +4,8 @@
 //! |---|---|
 //! | [`event`] | the pending events: (time, order, target) in one integer |
 //! | [`fifo`] | plain links, computed at enqueue; everything else is a `port` |
-//! | `link` | a link: a queue, what is on its way, and its meter |
-//! | `net`, `fates` | routes, from link to link; what becomes of packets that are dropped |
+//! | `link` | what carries the packets of a link |
+//! | `net`, `release` | from link to link; frees what dropped packets own |
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | segments to packets and back |
 //! | `local` | what leaves its host's device, for TCP small queues |
@@ -27,15 +27,14 @@ mod codec;
 mod conn;
 mod deliver;
 mod event;
-mod fates;
 mod fifo;
 mod host;
 mod link;
 mod local;
 mod look;
-mod meter;
 mod net;
 mod pages;
+mod release;
 mod ring;
 mod table;
 mod tags;

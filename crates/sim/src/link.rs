@@ -1,20 +1,22 @@
-//! A link of the world: a queue, what is on its way, and the meter that counts both.
+//! What carries the packets of a simulated link.
 //!
 //! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other is a [`Port`]. The network gives them packets
 //! and schedules their events.
 
-use crate::fifo::{Capacity, Fifo};
-use crate::meter::LinkMeter;
-use measure::{ClassCounts, LinkCounts, LinkMeterParams};
-use packet::{Backlog, FateSink, FlowTable, GrantCounts, NodeId, PacketMeta};
-use port::{Env, Port, Service};
-use qdisc::{ClassProbe, Spec};
-use record::{LinkId, Mask, Record, Sink};
+use crate::fifo::{Capacity, Fifo, Meter};
+use measure::LinkCounts;
+use packet::PacketMeta;
+use port::{Carries, Port, Service};
+use qdisc::Spec;
+use record::LinkId;
 use scenario::{NetworkLink, Scenario};
-use units::{Duration, Limit, Problem, Time};
+use units::{Limit, Problem, Time};
+
+/// A link of the world.
+pub(crate) type Link = port::Link<Carrier>;
 
 /// How a link is run.
-pub(crate) enum Kind {
+pub(crate) enum Carrier {
     /// Computed at enqueue.
     Fifo(Box<Fifo>),
     /// Anything else. `work` is the moment of its earliest event for work; `armed` that of its earliest event for
@@ -30,95 +32,33 @@ pub(crate) enum Kind {
     Port { port: Box<Port>, work: Time, armed: Time, lazy: bool, cuts: bool },
 }
 
-/// One link of the world.
-pub(crate) struct Link {
-    pub name: String,
-    pub to: NodeId,
-    pub kind: Kind,
-    pub meter: LinkMeter,
-}
-
-/// A port's sink: the link's meter, and the run's own sink behind it.
-pub(crate) struct Tap<'a, S> {
-    meter: &'a mut LinkMeter,
-    sink: &'a mut S,
-}
-
-impl<S: Sink> Sink for Tap<'_, S> {
-    #[inline]
-    fn mask(&self) -> Mask {
-        Mask::ALL
-    }
-    // the kind of record is known where it is made: there nothing of it is built that nobody reads
-    #[inline(always)]
-    fn put(&mut self, now: Time, record: Record) {
-        self.meter.put(now, record);
-        if self.sink.mask().has(record.kind()) {
-            self.sink.put(now, record);
+/// Link number `i` at rest. It is a [`Fifo`] if it can be one and nothing of it is `seen` but its counts.
+pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, seen: bool) -> Result<Link, Problem> {
+    let carrier = match fast_path(link).filter(|_| !seen) {
+        Some(fifo) => Carrier::Fifo(Box::new(fifo)),
+        None => {
+            let port = link.build_port(i, scenario.seed)?;
+            let (lazy, cuts) = (!seen && port.can_wait(), link.port.cuts());
+            Carrier::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts }
         }
-    }
+    };
+    link.build(i, scenario, scenario.duration, carrier)
 }
 
-impl Link {
-    /// Link number `i` at rest. It is a [`Fifo`] if it can be one and nothing of it is `seen` but its counts.
-    pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, seen: bool) -> Result<Self, Problem> {
-        let kind = match fast_path(link).filter(|_| !seen) {
-            Some(fifo) => Kind::Fifo(Box::new(fifo)),
-            None => {
-                let at = format!("link.{}", link.name);
-                let port = Port::build(&link.port, link_id(i), scenario.seed, &at).map_err(|p| p.under(&at))?;
-                let (lazy, cuts) = (!seen && port.can_wait(), link.port.cuts());
-                Kind::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts }
-            }
-        };
-        let params = LinkMeterParams {
-            link: link_id(i),
-            limit: queue_cap(&link.port.queue),
-            start: Time::ZERO,
-            duration: scenario.duration,
-            bin: scenario.bin(),
-            warm_up: Time(scenario.record.warm_up.0),
-        };
-        let meter = LinkMeter::new(link.recorded.then_some(params))?;
-        Ok(Self { name: link.name.clone(), to: NodeId(link.to), kind, meter })
-    }
-
-    /// The port, if it is one.
-    #[inline]
-    pub(crate) fn port(&self) -> Option<&Port> {
-        match &self.kind {
-            Kind::Fifo(_) => None,
-            Kind::Port { port, .. } => Some(port),
-        }
-    }
-
-    /// Lets a port do something; its records go to the meter and to `sink`.
-    #[inline(always)]
-    pub(crate) fn act<S: Sink, T>(
-        &mut self,
-        flows: &FlowTable,
-        fate: &mut dyn FateSink,
-        sink: &mut S,
-        act: impl FnOnce(&mut Port, &mut Env<'_, Tap<'_, S>>) -> T,
-    ) -> Option<T> {
-        let Kind::Port { port, .. } = &mut self.kind else { return None };
-        let mut tap = Tap { meter: &mut self.meter, sink };
-        Some(act(port, &mut Env { flows, fate, sink: &mut tap }))
-    }
-
+impl Carrier {
     /// Takes out every packet that reaches the far end `now`; returns when the next does ([`Time::NEVER`]: none).
-    pub(crate) fn arrive_all(&mut self, now: Time, arrived: &mut Vec<PacketMeta>) -> Time {
-        match &mut self.kind {
-            Kind::Fifo(fifo) => {
+    pub(crate) fn arrive_all(&mut self, now: Time, meter: &mut Meter, arrived: &mut Vec<PacketMeta>) -> Time {
+        match self {
+            Self::Fifo(fifo) => {
                 let mut next = fifo.next_arrival();
                 while next == Some(now) {
                     let packet;
-                    (packet, next) = fifo.arrive(now, &mut self.meter);
+                    (packet, next) = fifo.arrive(now, meter);
                     arrived.push(packet);
                 }
                 next.unwrap_or(Time::NEVER)
             }
-            Kind::Port { port, .. } => {
+            Self::Port { port, .. } => {
                 while let Some(packet) = port.arrive(now) {
                     arrived.push(packet);
                 }
@@ -128,77 +68,27 @@ impl Link {
     }
 
     /// Brings the accounts of a [`Fifo`] up to `last`; a port's are.
-    fn settle(&mut self, last: Time) {
-        if let Kind::Fifo(fifo) = &mut self.kind {
-            fifo.settle(last, &mut self.meter);
+    pub(crate) fn catch_up(&mut self, last: Time, meter: &mut Meter) {
+        if let Self::Fifo(fifo) = self {
+            fifo.catch_up(last, meter);
         }
-    }
-
-    /// The warm-up is over, of which `last` was the last moment: it begins to count.
-    pub(crate) fn begin(&mut self, last: Time) {
-        self.settle(last);
-        self.meter.before = Some(Box::new(self.counts(last + Duration(1))));
-        if let Some(full) = &mut self.meter.full {
-            full.begin();
-        }
-    }
-
-    /// The run ends just after the `last` moment that counts.
-    pub(crate) fn finish(&mut self, last: Time, end: Time) {
-        self.settle(last);
-        self.meter.finish(end);
-    }
-
-    fn backlog(&self) -> Backlog {
-        match &self.kind {
-            Kind::Fifo(fifo) => fifo.backlog(),
-            Kind::Port { port, .. } => port.backlog(),
-        }
-    }
-
-    /// Packets in its queue, and packets that have left the queue but not reached the far end.
-    pub(crate) fn holds(&self) -> (u64, u64) {
-        let in_flight = match &self.kind {
-            Kind::Fifo(fifo) => fifo.in_flight(),
-            Kind::Port { port, .. } => port.counters().in_flight(),
-        };
-        (self.backlog().packets.into(), in_flight)
-    }
-
-    /// What it has counted before `now`, and what it holds.
-    pub(crate) fn counts(&self, now: Time) -> LinkCounts {
-        let m = &self.meter;
-        LinkCounts {
-            offered: m.offered,
-            delivered: m.delivered,
-            dropped: m.dropped,
-            drops: m.drops,
-            marked: m.marked,
-            backlog: self.backlog(),
-            in_flight: self.holds().1,
-            classes: self.classes().iter().map(|c| ClassCounts { counts: c.counts, marked: c.marked }).collect(),
-            opportunities: self.port().and_then(|port| port.opportunities(now)),
-            grants: self.grants().iter().map(|(_, grants)| *grants).collect(),
-        }
-    }
-
-    /// The grants of its modem, if that tells of them.
-    pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
-        self.port().map_or_else(Vec::new, Port::grants)
-    }
-
-    /// The classes of its discipline, if it has any.
-    pub(crate) fn classes(&self) -> Vec<ClassProbe<'_>> {
-        self.port().map_or_else(Vec::new, Port::classes)
     }
 }
 
-/// Packets for which the distribution of the queue's length has a bin of its own.
-fn queue_cap(queue: &Spec) -> u32 {
-    let segments = if let Spec::Droptail(p) = queue { u32::from(p.super_segment) } else { 1 };
-    match queue.limit() {
-        Some(Limit::Packets(n)) => n.saturating_mul(segments),
-        _ => 4096,
+impl Carries for Carrier {
+    #[inline]
+    fn port(&self) -> Option<&Port> {
+        match self {
+            Self::Fifo(_) => None,
+            Self::Port { port, .. } => Some(port),
+        }
+    }
+
+    fn counts(&self, now: Time) -> LinkCounts {
+        match self {
+            Self::Fifo(fifo) => fifo.counts(),
+            Self::Port { port, .. } => port.counts(now),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use units::Time;
 /// When a packet leaves, its number, its flow and whether it goes back, its bytes.
 type Leaving = (Time, u64, u32, bool, u16);
 
-/// Who leaves when. One event is pending for each.
+/// Packets by departure time. One event is pending for each.
 #[derive(Debug, Default)]
 pub(crate) struct Local {
     leaving: BinaryHeap<Reverse<Leaving>>,

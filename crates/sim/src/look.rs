@@ -4,6 +4,7 @@ use crate::conn::{End, Use};
 use crate::link::link_id;
 use crate::table::Core;
 use packet::Reading;
+use port::Carries;
 use record::{Probed, Sink, Subject};
 use tcp::{Endpoint, TcpParams};
 use units::Time;
@@ -31,7 +32,7 @@ impl<S: Sink> Core<S> {
             let (links, sink) = (&self.net.links, &mut self.net.sink);
             for (i, link) in links.iter().enumerate() {
                 let of = Subject::Link(link_id(i as u16));
-                if let Some(port) = link.port()
+                if let Some(port) = link.carrier.port()
                     && sink.wants(of, false)
                 {
                     sink.read(at, of, false, port);

@@ -2,24 +2,27 @@
 
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
-use crate::fates::{Fates, direction_index};
 use crate::fifo::Offered;
-use crate::link::{Kind, Link, Tap, link_id};
+use crate::link::{Carrier, Link, link_id};
 use crate::local::Local;
+use crate::release::{Release, direction_index};
 use crate::tags::Tags;
 use crate::waits::Waits;
-use packet::{DropReason, Flags, FlowTable, NodeId, Packed, PacketMeta, Point};
-use port::{Change, Env, Port};
+use measure::LinkMeter;
+use packet::{Flags, FlowTable, NodeId, Packed, PacketMeta};
+use port::{Carries, Change, Env, Port};
 use record::{LinkEnd, Mask, Passing, Record, Sink, Subject};
+use scenario::Routes;
 use units::{Duration, Time};
+
+/// Where a port's records go: to the link's meter and to the run's own sink.
+type Tap<'a, S> = (Option<&'a mut LinkMeter>, &'a mut S);
 
 /// The network.
 pub(crate) struct Net<S> {
     pub events: Events,
     pub links: Vec<Link>,
-    /// Next link by node and destination, row by row.
-    pub next: Vec<u16>,
-    pub nodes: usize,
+    pub routes: Routes,
     pub bodies: Bodies,
     /// Used by runs that look at packets.
     pub tags: Tags,
@@ -47,7 +50,7 @@ impl<S: Sink> Net<S> {
     /// A packet is at `node` and goes on towards its destination. Inline, so that it stays in registers.
     #[inline(always)]
     pub(crate) fn send(&mut self, node: NodeId, packet: PacketMeta) {
-        let i = self.next[usize::from(node.0) * self.nodes + usize::from(packet.dst.0)];
+        let i = self.routes.next(node, packet.dst);
         debug_assert_ne!(i, scenario::NO_LINK, "routes are checked when the world is built");
         self.offer(i, packet);
     }
@@ -56,17 +59,16 @@ impl<S: Sink> Net<S> {
     fn offer(&mut self, i: u16, packet: PacketMeta) {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
-        link.meter.offered(packet.size);
-        match &mut link.kind {
-            Kind::Fifo(fifo) => match fifo.offer(now, packet.packed(), &mut link.meter) {
+        match &mut link.carrier {
+            Carrier::Fifo(fifo) => match fifo.offer(now, packet.packed(), &mut link.meter) {
                 Offered::Behind => {}
                 Offered::First(at) => self.events.set_arrival(at, i),
                 Offered::Full => {
                     let Packed { seq, whose, what } = packet.packed();
-                    self.full(i, seq, whose, what);
+                    self.full(seq, whose, what);
                 }
             },
-            Kind::Port { .. } => self.offer_port(i, packet),
+            Carrier::Port { .. } => self.offer_port(i, packet),
         }
     }
 
@@ -79,22 +81,10 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// The queue of link `i` has no room for a packet (a [`Packed`], in registers).
+    /// A queue has no room for a packet (a [`Packed`], in registers).
     #[inline(never)]
-    fn full(&mut self, i: u16, seq: u64, whose: u64, what: u64) {
+    fn full(&mut self, seq: u64, whose: u64, what: u64) {
         let packet = &Packed { seq, whose, what }.at(self.events.now());
-        let (reason, point) = (DropReason::TailFull, Point::Enqueue);
-        let record = Record::Dropped {
-            link: link_id(i),
-            flow: packet.flow,
-            reverse: packet.flags.has(Flags::REVERSE),
-            seq: packet.seq,
-            size: packet.size,
-            reason,
-            point,
-            sojourn: Duration::ZERO,
-        };
-        self.links[usize::from(i)].meter.put(self.events.now(), record);
         self.flow_drops[direction_index(packet)] += 1;
         self.bodies.free(packet);
     }
@@ -111,8 +101,7 @@ impl<S: Sink> Net<S> {
     /// Offers the segments of a packet one by one, if link `i` wants that.
     #[cold]
     fn cut(&mut self, i: u16, packet: &PacketMeta) -> bool {
-        let link = &mut self.links[usize::from(i)];
-        if !matches!(link.kind, Kind::Port { cuts: true, .. }) {
+        if !matches!(self.links[usize::from(i)].carrier, Carrier::Port { cuts: true, .. }) {
             return false;
         }
         let mut packet = *packet;
@@ -120,7 +109,6 @@ impl<S: Sink> Net<S> {
             self.tags.take(&mut packet);
         }
         let pieces = self.bodies.cut(&packet);
-        link.meter.offered.packets += pieces.len() as u64 - 1;
         for (mut piece, segment) in pieces {
             if S::PACKETS {
                 self.tags.put(&mut piece, Some(&segment));
@@ -143,7 +131,7 @@ impl<S: Sink> Net<S> {
     fn read_change(&mut self, i: u16) {
         let of = Subject::Link(link_id(i));
         if S::PROBES
-            && let Some(port) = self.links[usize::from(i)].port()
+            && let Some(port) = self.links[usize::from(i)].carrier.port()
             && self.sink.wants(of, true)
         {
             self.sink.read(self.events.now(), of, true, port);
@@ -156,14 +144,17 @@ impl<S: Sink> Net<S> {
         let now = self.events.now();
         let Self { links, bodies, tags, flow_drops, local, events, flows, sink, .. } = self;
         let tags = if S::PACKETS { Some(tags) } else { None };
-        let mut fates = Fates { bodies, tags, flow_drops, local, events };
-        links[usize::from(i)].act(flows, &mut fates, sink, |port, env| act(port, now, env))
+        let mut fates = Release { bodies, tags, flow_drops, local, events };
+        let link = &mut links[usize::from(i)];
+        let Carrier::Port { port, .. } = &mut link.carrier else { return None };
+        let mut sink = (link.meter.as_deref_mut(), sink);
+        Some(act(port, now, &mut Env { flows, fate: &mut fates, sink: &mut sink }))
     }
 
     /// Schedules what a port waits for. Of a lazy one that is the next arrival, and its work only where none is under way.
     #[inline(always)]
     fn schedule(&mut self, i: u16) {
-        let Kind::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].kind else { return };
+        let Carrier::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].carrier else { return };
         if *lazy {
             if *armed != Time::NEVER {
                 return;
@@ -180,7 +171,7 @@ impl<S: Sink> Net<S> {
     #[inline(never)]
     fn schedule_all(&mut self, i: u16) {
         let now = self.events.now();
-        let Kind::Port { port, work, armed, .. } = &mut self.links[usize::from(i)].kind else { return };
+        let Carrier::Port { port, work, armed, .. } = &mut self.links[usize::from(i)].carrier else { return };
         let work_at = port.work_at();
         if work_at < *work {
             *work = work_at;
@@ -201,7 +192,7 @@ impl<S: Sink> Net<S> {
     /// The event for the work of the port of link `i` has been taken.
     pub(crate) fn port_work(&mut self, i: u16) {
         let now = self.events.now();
-        let Kind::Port { work, .. } = &mut self.links[usize::from(i)].kind else { return };
+        let Carrier::Port { work, .. } = &mut self.links[usize::from(i)].carrier else { return };
         if *work == now {
             *work = Time::NEVER;
             self.with_port(i, |port, now, env| port.work(now, env));
@@ -215,8 +206,8 @@ impl<S: Sink> Net<S> {
         let now = self.events.now();
         let link = &mut self.links[usize::from(i)];
         let to = link.to;
-        match &mut link.kind {
-            Kind::Fifo(fifo) => {
+        match &mut link.carrier {
+            Carrier::Fifo(fifo) => {
                 let (packet, next) = fifo.arrive(now, &mut link.meter);
                 if next == Some(now) {
                     self.arrive_together(i, to, packet);
@@ -226,13 +217,12 @@ impl<S: Sink> Net<S> {
                     Some(at) => self.events.set_arrival(at, i),
                     None => self.events.clear_arrival(i),
                 }
-                link.meter.delivered(packet.size);
                 if packet.dst == to {
                     return Some(packet);
                 }
                 self.send(to, packet);
             }
-            Kind::Port { .. } => return self.port_arrival(i, to),
+            Carrier::Port { .. } => return self.port_arrival(i, to),
         }
         None
     }
@@ -241,7 +231,7 @@ impl<S: Sink> Net<S> {
     #[inline(never)]
     fn port_arrival(&mut self, i: u16, to: NodeId) -> Option<PacketMeta> {
         let now = self.events.now();
-        let Kind::Port { armed, .. } = &mut self.links[usize::from(i)].kind else { return None };
+        let Carrier::Port { armed, .. } = &mut self.links[usize::from(i)].carrier else { return None };
         if *armed != now {
             return None; // overtaken: that arrival has happened
         }
@@ -257,7 +247,6 @@ impl<S: Sink> Net<S> {
         }
         self.schedule_arrival(i, next);
         let packet = packet?;
-        self.links[usize::from(i)].meter.delivered(packet.size);
         self.passing(i, LinkEnd::Far, &packet);
         if packet.dst == to {
             return Some(packet);
@@ -274,9 +263,9 @@ impl<S: Sink> Net<S> {
         let now = self.events.now();
         let mut arrived = std::mem::take(&mut self.arrived);
         arrived.push(first);
-        let next = self.links[usize::from(i)].arrive_all(now, &mut arrived);
+        let link = &mut self.links[usize::from(i)];
+        let next = link.carrier.arrive_all(now, &mut link.meter, &mut arrived);
         for packet in &arrived {
-            self.links[usize::from(i)].meter.delivered(packet.size);
             self.passing(i, LinkEnd::Far, packet);
         }
         self.schedule_arrival(i, next);
@@ -301,10 +290,10 @@ impl<S: Sink> Net<S> {
         if next == Time::NEVER {
             self.events.clear_arrival(i);
         }
-        match &self.links[usize::from(i)].kind {
-            Kind::Fifo(_) if next == Time::NEVER => {}
-            Kind::Fifo(_) => self.events.set_arrival(next, i),
-            Kind::Port { .. } => self.schedule(i),
+        match &self.links[usize::from(i)].carrier {
+            Carrier::Fifo(_) if next == Time::NEVER => {}
+            Carrier::Fifo(_) => self.events.set_arrival(next, i),
+            Carrier::Port { .. } => self.schedule(i),
         }
     }
 
@@ -323,7 +312,8 @@ impl<S: Sink> Net<S> {
 
     /// Reads the waits in disciplines of two queues, if that is asked for; everything before `now` has been done.
     pub(crate) fn read_waits(&mut self, now: Time) {
-        self.waits.retain_mut(|of| self.links[usize::from(of.link)].port().is_some_and(|port| of.read(now, port)));
+        self.waits
+            .retain_mut(|of| self.links[usize::from(of.link)].carrier.port().is_some_and(|port| of.read(now, port)));
     }
 
     fn catch_up_to(&mut self, last: Time) {
@@ -334,19 +324,25 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Brings every link's accounts up to the `end` of the run, which happens just after the `last` moment that counts.
-    pub(crate) fn settle(&mut self, last: Time, end: Time) {
+    /// Brings every link's accounts up to `last`.
+    fn catch_up_accounts(&mut self, last: Time) {
         self.catch_up_to(last);
-        self.links.iter_mut().for_each(|link| link.finish(last, end));
+        self.links.iter_mut().for_each(|link| link.carrier.catch_up(last, &mut link.meter));
     }
 
-    /// The warm-up is over, of which `last` was the last moment: every link begins to count.
-    pub(crate) fn begin(&mut self, last: Time) {
-        self.catch_up_to(last);
-        self.links.iter_mut().for_each(|link| link.begin(last));
+    /// Closes every link's accounts at the `end` of the run, just after the `last` moment that counts.
+    pub(crate) fn finish(&mut self, last: Time, end: Time) {
+        self.catch_up_accounts(last);
+        self.links.iter_mut().for_each(|link| link.finish(end));
     }
 
-    /// Tells the run's sink, if it wants to know.
+    /// Ends the warm-up: every link counts from `now` on.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.catch_up_accounts(Time(now.0 - 1));
+        self.links.iter_mut().for_each(|link| link.begin(now));
+    }
+
+    /// Records a delivery, if the sink's mask includes it.
     #[inline]
     pub(crate) fn tell_delivered(&mut self, packet: &PacketMeta, delay: Duration) {
         if self.sink.mask().has(Mask::DELIVERED) {

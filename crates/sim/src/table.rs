@@ -158,7 +158,7 @@ impl<S: Sink> Core<S> {
 
     /// The warm-up is over just before this moment: what happened so far is left out of every sum.
     pub(crate) fn begin(&mut self) {
-        self.net.begin(Time(self.net.now().0 - 1));
+        self.net.begin(self.net.now());
         for slot in 0..self.conns.len() {
             self.settle_drops(slot);
         }

@@ -1,4 +1,4 @@
-//! A run as traces: the state of links and senders, moment by moment, and what became of every packet.
+//! A run as traces: the state of links and senders, moment by moment, and the fate of every packet.
 //!
 //! ```text
 //! at each moment of the interval   every chosen link, queue and sender is a row, as it was just before the events of the moment
@@ -6,7 +6,7 @@
 //! packets                          a row for each record of a chosen link, and for each packet that reaches its host
 //! ```
 //!
-//! What is read does not depend on who reads: no event is added, and no random number drawn.
+//! Tracing does not change the run: it adds no event and draws no random number.
 
 use packet::{FlowId, Item, Reading, Unit, Value};
 use record::trace::{Chunk, Fates, NO_WORD, Readings};
@@ -14,30 +14,30 @@ use record::{Mask, Probed, Record, Sink, Subject, Whose};
 use scenario::{Interval, Scenario, can_queue};
 use units::{Duration, Time};
 
-/// What of one link is kept.
+/// The settings and last readings of one traced link.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     name: String,
     law: bool,
     queues: bool,
     packets: bool,
-    /// Of the packet that left last.
+    /// Sojourn time of the packet that left last.
     sojourn: Option<Duration>,
     seen: Seen,
 }
 
-/// The values of the last row of something that is read at every change.
+/// The values of the last row of a link or sender that is read at every change.
 type Seen = Vec<u64>;
 
-/// The sink that makes tables: `links`, `queues`, `flows` and `packets`. `out` gets them in chunks.
+/// The sink that builds the tables `links`, `queues`, `flows` and `packets`, and passes them to `out` in chunks.
 pub struct Trace<F: FnMut(Chunk)> {
-    /// Between two looks; none: at every change.
+    /// Time between two readings; none: read at every change.
     interval: Option<Duration>,
     next: Time,
     mask: Mask,
     links: Vec<Watched>,
     apps: Vec<(String, bool)>,
-    /// By slot of the flow: which flow it is, whose, and what its ends last told.
+    /// By slot of the flow: its id, its owner, and the last values of its ends.
     flows: Vec<(FlowId, Whose, [Seen; 2])>,
     link_rows: Readings,
     queue_rows: Readings,
@@ -47,7 +47,7 @@ pub struct Trace<F: FnMut(Chunk)> {
 }
 
 impl<F: FnMut(Chunk)> Trace<F> {
-    /// What the scenario asks for; it is valid. None if it asks for nothing.
+    /// The trace that a valid scenario requests; none if it requests nothing.
     pub fn new(scenario: &Scenario, out: F) -> Option<Self> {
         let asked = scenario.trace.as_ref()?;
         let watched = |(name, link): (String, scenario::Link)| {
@@ -166,7 +166,7 @@ impl<F: FnMut(Chunk)> Trace<F> {
     }
 }
 
-/// Whether what is told differs from what was `seen` last, which it then is.
+/// Returns true if the reading changed since `seen`, and updates `seen`.
 fn changed(now: Time, seen: &mut Seen, state: &dyn Probed) -> bool {
     let (mut at, mut differs) = (0, false);
     let mut compare = |item: Item<'_>| {
@@ -208,7 +208,7 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
             | Record::Marked { link, flow, .. } => (Some(link), flow),
             Record::Delivered { flow, .. } | Record::Sender { flow, .. } => (None, flow),
         };
-        // what is dropped at no link came to an end that is no more
+        // a packet dropped at no link arrived at an end that no longer exists
         let link = link.and_then(|link| self.links.get(usize::from(link.0)));
         if self.mask == Mask::DEQUEUED || link.is_some_and(|l| !l.packets) {
             return;

@@ -1,31 +1,31 @@
-//! The wait in L and in C of disciplines of two queues, as it is at the end of each bin of the series.
+//! Queueing delay in L and in C of dual-queue disciplines, at the end of each bin of the series.
 //!
-//! A link's series has the time of all its packets, those of both queues in one mean; here they are told apart. They are read where
-//! windows are, so no event is added, and only for whoever draws them: other runs pay nothing.
+//! A link's series has one mean over the packets of both queues; here they are separate. Sampled at the same bins as congestion
+//! windows, so sampling adds no events; off unless a plot needs it.
 
 use packet::{Item, Reading, Value};
 use record::Probed;
 use units::Time;
 
-/// The names by which disciplines tell the wait in L, and in C. One that tells both has two queues.
+/// Names of the probe values for the delay in L and in C. A discipline that reports both has two queues.
 const TOLD: [[&str; 2]; 2] = [["delay_l", "qdelay_l"], ["delay_c", "qdelay_old"]];
 
 /// The readings of one link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Waits {
-    /// Its number.
+    /// The link's number.
     pub link: u16,
-    /// In L and in C, bin by bin.   Unit: ms.
+    /// Delay in L and in C, by bin.   Unit: ms.
     pub ms: [Vec<f64>; 2],
 }
 
 impl Waits {
-    /// Of a link of which nothing has been read.
+    /// No readings yet of this link.
     pub(crate) fn of(link: u16) -> Self {
         Self { link, ms: Default::default() }
     }
 
-    /// Reads it; everything before `now` has been done. False of a discipline of one queue.
+    /// Takes a reading; all events before `now` are done. Returns false for a discipline with one queue.
     pub(crate) fn read(&mut self, now: Time, port: &impl Probed) -> bool {
         let ms = &mut self.ms;
         let mut put = |item: Item<'_>| {

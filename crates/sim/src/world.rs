@@ -1,6 +1,6 @@
 //! The world: a network, connections, applications and one clock, stepped event by event.
 //!
-//! A step takes the earliest event, lets its target act, and then lets applications hear what happened to them. A test, a
+//! A step takes the earliest event, lets its target act, and then delivers the resulting events to applications. A test, a
 //! trace and a run are the same loop over [`World::step`]; [`World::run`] adds only the end and a way to stop.
 //!
 //! Between two calls of its `look` a run does a bounded amount of work, whether simulated time moves or not: [`WORK_PER_LOOK`]
@@ -14,8 +14,9 @@ use crate::event::Target;
 use crate::host::AppHost;
 use crate::table::Core;
 use crate::waits::Waits;
-use port::Change;
+use port::Carries;
 use record::Sink;
+use scenario::Task;
 use traffic::{Application, ConnId, Side};
 use units::{Duration, Time};
 
@@ -24,38 +25,29 @@ pub(crate) struct AppSlot {
     pub machine: traffic::App,
 }
 
-/// A task of the world's own clock.
-#[derive(Clone, Debug)]
-pub(crate) enum ClockTask {
-    /// The warm-up is over.
-    Begin,
-    /// Change this link.
-    Change(u16, Change),
-}
-
 /// A simulated world.
 pub struct World<S: Sink = ()> {
     pub(crate) apps: Vec<AppSlot>,
     pub(crate) core: Core<S>,
     pub(crate) end: Time,
-    /// [`World::run`] has come to the end.
+    /// [`World::run`] has reached the end.
     pub(crate) over: bool,
     pub(crate) bin: Duration,
     pub(crate) next_sample: Time,
     /// When links with opportunities are next brought up to now; [`Time::NEVER`] if there are none.
     pub(crate) next_catch_up: Time,
-    /// What is to be done at which moment, last first.
-    pub(crate) tasks: Vec<(Time, ClockTask)>,
+    /// Scheduled tasks and their times, latest first.
+    pub(crate) tasks: Vec<(Time, Task)>,
 }
 
-/// What became of the packets that were offered to a link: `offered = delivered + dropped + queued + in_flight`.
+/// The account of the packets offered to a link: `offered = delivered + dropped + queued + in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Books {
     /// Arrivals at its queue.
     pub offered: u64,
     /// Arrivals at its far end.
     pub delivered: u64,
-    /// Drops, whatever the reason.
+    /// Drops, for any reason.
     pub dropped: u64,
     /// In its queue now.
     pub queued: u64,
@@ -63,7 +55,7 @@ pub struct Books {
     pub in_flight: u64,
 }
 
-/// What segments in flight take, at one moment and over all connections.
+/// Memory used by segments in flight, at one moment and over all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InFlight {
     /// Segments that were sent and are neither acknowledged nor given up, SACKed ones included.
@@ -77,7 +69,7 @@ pub struct InFlight {
 pub enum Ended {
     /// At its duration.
     Finished,
-    /// Because the caller said so.
+    /// Stopped by the caller.
     Cancelled,
 }
 
@@ -92,7 +84,7 @@ impl<S: Sink> World<S> {
         self.core.net.now()
     }
 
-    /// How many events have happened.
+    /// Number of events so far.
     pub fn events(&self) -> u64 {
         self.core.net.events.taken()
     }
@@ -120,28 +112,27 @@ impl<S: Sink> World<S> {
     /// Every link's account at this moment.
     pub fn books(&self) -> impl Iterator<Item = Books> {
         self.core.net.links.iter().map(|link| {
-            let (queued, in_flight) = link.holds();
-            let m = &link.meter;
-            let [offered, delivered, dropped] = [m.offered, m.delivered, m.dropped].map(|c| c.packets);
-            Books { offered, delivered, dropped, queued, in_flight }
+            let c = link.carrier.counts(self.now());
+            let [offered, delivered, dropped] = [c.offered, c.delivered, c.dropped].map(|c| c.packets);
+            Books { offered, delivered, dropped, queued: c.backlog.packets.into(), in_flight: c.in_flight }
         })
     }
 
-    /// From now on the wait in either queue of disciplines of two is read, for [`World::waits`].
+    /// Starts sampling the queueing delay in each queue of dual-queue disciplines, for [`World::waits`].
     pub fn read_waits(&mut self) {
         let net = &mut self.core.net;
         net.waits = net.ports.iter().map(|link| Waits::of(*link)).collect();
     }
 
-    /// By the link's name, the wait in either queue of disciplines of two: at the end of each bin so far, if any application has series
-    /// and [`World::read_waits`] asked for it; empty otherwise.
+    /// Queueing delay in each queue of dual-queue disciplines, by link name: at the end of each bin so far, if any application
+    /// has series and [`World::read_waits`] was called; empty otherwise.
     pub fn waits(&self) -> impl Iterator<Item = (&str, &Waits)> {
         let net = &self.core.net;
         let read = net.waits.iter().filter(|of| !of.ms[0].is_empty());
         read.map(|of| (&*net.links[usize::from(of.link)].name, of))
     }
 
-    /// What segments in flight take now.
+    /// Memory used by segments in flight now.
     pub fn in_flight(&self) -> InFlight {
         let mut sum = InFlight::default();
         for end in self.core.conns.iter().flat_map(|conn| &conn.ends) {
@@ -152,12 +143,12 @@ impl<S: Sink> World<S> {
         sum
     }
 
-    /// Lets the next event happen, if there is one by the end of the run.
+    /// Processes the next event, if there is one by the end of the run.
     pub fn step(&mut self) -> bool {
         self.advance(self.last()) > 0
     }
 
-    /// Lets the next event happen, if there is one by `last`; returns the work: 0 for no event, 1 for an event, and more for packets
+    /// Processes the next event, if there is one by `last`; returns the work: 0 for no event, 1 for an event, and more for packets
     /// that arrive together in it.
     #[inline(always)]
     fn advance(&mut self, last: Time) -> u32 {
@@ -207,7 +198,7 @@ impl<S: Sink> World<S> {
         self.run_watched(|world| look(world.now().secs() / world.end.secs()))
     }
 
-    /// The same; `look` is called with the world itself.
+    /// Like [`World::run`], but calls `look` with the world itself.
     pub fn run_watched(&mut self, mut look: impl FnMut(&Self) -> bool) -> Ended {
         let last = self.last();
         loop {
@@ -241,7 +232,7 @@ impl<S: Sink> World<S> {
             self.core.sample(self.end);
             self.next_sample = Time::NEVER;
         }
-        self.core.net.settle(self.last(), self.end);
+        self.core.net.finish(self.last(), self.end);
         for slot in 0..self.core.conns.len() {
             self.core.settle_drops(slot);
         }
@@ -292,8 +283,8 @@ impl<S: Sink> World<S> {
         while let Some((at, task)) = self.tasks.pop_if(|(at, _)| *at <= now) {
             debug_assert_eq!(at, now, "tasks happen at their moment");
             match task {
-                ClockTask::Begin => self.core.begin(),
-                ClockTask::Change(link, change) => self.core.net.change(link, change),
+                Task::Begin => self.core.begin(),
+                Task::Change(link, change) => self.core.net.change(link, change),
             }
         }
         if now >= self.next_sample && !self.bin.is_zero() {

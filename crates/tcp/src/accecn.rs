@@ -1,10 +1,10 @@
-//! Accurate ECN: the codes of its handshake, what a receiver counts, and how a sender counts by that.
+//! Accurate ECN: the codes of its handshake, the counters of a receiver, and the count of marks that a sender derives from them.
 //!
 //! ```text
 //! handshake   SYN 111.  The SYN-ACK, and the first packet that answers it, name the ECN field that came with what they answer:
 //!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   Of a server 001: RFC 3168's ECN;  000, 111: none
 //! receiver    r.cep: packets with CE, of any kind.  r.e0b, r.ceb, r.e1b: bytes of payload by ECN field.  ACE = r.cep mod 8
-//!             An ACK at once: for the first CE after data without;  for the n-th CE since the last ACK, n = 2, 3 if no data waits
+//!             An immediate ACK: for the first CE after data without;  for the n-th CE since the last ACK, n = 2, 3 if no data waits
 //!             With congestion_control = "dctcp" also for the first data without CE after data with CE; and before either what
 //!             waits is acknowledged on its own (Linux)
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
@@ -12,11 +12,11 @@
 //!             With the option: that one of delta, delta + 8, ... safe  which is nearest to r.ceb's growth in segments
 //! ```
 //!
-//! RFC 3168's handshake of ECE and CWR has no place here: the bits are a number.
+//! There is no handshake of ECE and CWR as in RFC 3168: the bits are a number.
 //!
 //! Source: RFC 9768 §3.1.1, §3.1.2 (handshake), §3.2.1, §3.2.2 (ACE), §3.2.2.5 (when to acknowledge), §3.2.3 (option), A.2 (counting).
 //! Departs: the option is sent from the first segment after the handshake on, and not in SYNs; a mark on a SYN or SYN-ACK is
-//! counted, and reduces nothing; nobody tests whether a path bleaches ECN fields or clears ACE.
+//! counted, and reduces nothing; there is no test for a path that bleaches ECN fields or clears ACE.
 
 use crate::cc::control::Feedback;
 use crate::feedback::EcnUse;
@@ -30,10 +30,10 @@ const FIRST_CEP: u8 = 5;
 const ACE: u32 = 8;
 /// Counters of bytes have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
-/// How many marks make an ACK leave: with data that waits for one, and without.   Source: RFC 9768 §3.2.2.5.1.
+/// Marks that trigger an immediate ACK: with data that awaits one, and without.   Source: RFC 9768 §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
 
-/// How a SYN or SYN-ACK with this ECN field is answered.   Source: RFC 9768 table 2 and 3.
+/// The code that answers a SYN or SYN-ACK with this ECN field.   Source: RFC 9768 table 2 and 3.
 pub(crate) fn code(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -43,7 +43,7 @@ pub(crate) fn code(ecn: Ecn) -> u8 {
     }
 }
 
-/// What a server makes of a SYN with these ECN bits.   Source: RFC 9768 §3.1.2, §3.1.3.
+/// The use of ECN that a server derives from the ECN bits of a SYN.   Source: RFC 9768 §3.1.2, §3.1.3.
 pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
     match (p.ecn.ecn, p.ecn.ecn_feedback, ace) {
         (false, ..) | (true, _, 0) => EcnUse::Off,
@@ -53,7 +53,7 @@ pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
     }
 }
 
-/// What a client makes of a SYN-ACK with these ECN bits.   Source: RFC 9768 §3.1.2; RFC 3168 §6.1.1.
+/// The use of ECN that a client derives from the ECN bits of a SYN-ACK.   Source: RFC 9768 §3.1.2; RFC 3168 §6.1.1.
 pub(crate) fn client(p: &TcpParams, ace: u8) -> EcnUse {
     match (p.ecn.ecn, p.ecn.ecn_feedback, ace) {
         (false, ..) => EcnUse::Off,
@@ -64,7 +64,7 @@ pub(crate) fn client(p: &TcpParams, ace: u8) -> EcnUse {
     }
 }
 
-/// What a client's SYN asks for.
+/// The ECN bits of a client's SYN.
 pub(crate) fn request(p: &TcpParams) -> u8 {
     match (p.ecn.ecn, p.ecn.ecn_feedback) {
         (false, _) => 0b000,
@@ -73,31 +73,31 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
     }
 }
 
-/// Without a handshake: what this side does is what the other does.
+/// The use of ECN without a handshake, where both ends have the same parameters.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
 
-/// The other side knows RFC 3168's only.
+/// The use of ECN with a peer that supports RFC 3168 only.
 fn fallback(p: &TcpParams) -> EcnUse {
     EcnUse::classic(p.control.ecn().feedback < Feedback::Accecn)
 }
 
-/// What both halves of an end count.
+/// The counters of both halves of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counts {
     /// Packets with CE, r.cep.
     cep: u8,
-    /// Of them, those of which no ACK has told.
+    /// CE-marked packets not yet reported by an ACK.
     untold: u32,
     /// The last segment with payload had CE.
     last_ce: bool,
     e0b: u32,
     ceb: u32,
     e1b: u32,
-    /// What the next packet has in ACE's place: the answer to the SYN-ACK.
+    /// Code that the next packet carries in place of ACE: the answer to the SYN or SYN-ACK.
     code: Option<u8>,
-    /// As the other side has told: s.cep, and its r.ceb.
+    /// The peer's counters, as last reported: s.cep and r.ceb.
     told_cep: u8,
     told_ceb: u32,
 }
@@ -121,24 +121,24 @@ impl Default for Counts {
 impl Counts {
     // ---------------------------------------------------------------- the handshake
 
-    /// A SYN or SYN-ACK came with this ECN field.
+    /// Processes the ECN field of a received SYN or SYN-ACK.
     pub(crate) fn on_syn(&mut self, ecn: Ecn) {
         self.cep = FIRST_CEP + u8::from(ecn == Ecn::Ce);
         self.code = Some(code(ecn));
     }
 
-    /// What a server's SYN-ACK says.
+    /// The code in a server's SYN-ACK.
     pub(crate) fn answer(&self) -> u8 {
         self.code.unwrap_or(0)
     }
 
-    /// The SYN-ACK, whose ECN bits these were, came with this ECN field.
+    /// Processes a received SYN-ACK: its ECN field, and the ECN bits in its header.
     pub(crate) fn on_syn_ack(&mut self, ecn: Ecn, ace: u8) {
         self.on_syn(ecn);
         self.told_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
     }
 
-    /// What our SYN-ACK was answered with; false if that is that there is no ECN.
+    /// Processes the client's answer to our SYN-ACK; returns false if it declines ECN.
     pub(crate) fn on_answer(&mut self, ace: u8) -> bool {
         self.code = None;
         self.told_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
@@ -154,18 +154,19 @@ impl Counts {
         }
     }
 
-    /// A packet without payload came; true if an ACK must leave at once. `waits`: data waits for one anyhow.
+    /// Counts a packet without payload; returns true if an ACK must leave at once. `waits`: data already awaits an ACK.
     pub(crate) fn on_control(&mut self, ecn: Ecn, waits: bool) -> bool {
         self.count(ecn, 1);
         self.untold >= MARKS[usize::from(!waits)]
     }
 
-    /// Whether a segment with this field is marked and the last one was not, or the other way round.
+    /// Returns true if a segment with this ECN field changes the CE state.
     pub(crate) fn changes(&self, ecn: Ecn) -> bool {
         self.last_ce != (ecn == Ecn::Ce)
     }
 
-    /// The same of a packet of so many segments, with so many bytes of payload: each segment was marked.
+    /// Counts a packet of `segments` segments and `len` bytes of payload, all with the same ECN field; returns true if an ACK must
+    /// leave at once.
     pub(crate) fn on_data(&mut self, ecn: Ecn, segments: u32, len: u32) -> bool {
         self.count(ecn, segments);
         let counter = match ecn {
@@ -182,7 +183,7 @@ impl Counts {
         begins || self.untold >= MARKS[0]
     }
 
-    /// Writes what every segment says; `room` bytes are left for options.
+    /// Writes ACE, and the option as far as `room` bytes allow, into an outgoing segment.
     pub(crate) fn stamp(&mut self, segment: &mut Segment, room: Option<usize>) {
         self.untold = 0;
         let ace = self.code.take().unwrap_or(self.cep);
@@ -195,7 +196,7 @@ impl Counts {
 
     // ---------------------------------------------------------------- the sender
 
-    /// How many packets, and bytes of payload, an ACK says were marked, that delivers `d` segments of `bytes` together.
+    /// Packets and payload bytes newly reported as marked by an ACK that delivers `d` segments with `bytes` of payload.
     pub(crate) fn newly(&mut self, ack: &Segment, d: u32, bytes: u64) -> (u32, u64) {
         let delta = u32::from(ack.flags.ace().wrapping_sub(self.told_cep) % ACE as u8);
         let ceb = ack.accecn().told_ceb().map(|ceb| {
@@ -214,12 +215,12 @@ impl Counts {
     }
 }
 
-/// The most that the counter may have moved on, if it looks to have moved by `delta`, and up to `d` segments were marked.
+/// The largest increase of the counter that is congruent to `delta` mod 8 and at most `d`.
 fn safe(d: u32, delta: u32) -> u32 {
     d - d.wrapping_sub(delta) % ACE
 }
 
-/// Of the numbers that look like `delta`, that which is nearest to `marked` bytes, in segments of `bytes / d`.
+/// Undoes the wrap of ACE: the value congruent to `delta` mod 8 that is nearest to `marked` bytes in segments of `bytes / d`.
 fn nearest(d: u32, delta: u32, marked: u64, bytes: u64) -> u32 {
     // in halves of a segment, so that a whole number of rounds is the nearest
     let segments = (2 * marked * u64::from(d) + bytes) / (2 * bytes).max(1);
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_counter_begins_at_five_and_goes_round() {
-        // one mark has been told: s.cep 6. ACE 1 is 9: three more, if no more than 7 segments were delivered
+        // one mark was reported: s.cep 6. ACE 1 is 9: three more, if no more than 7 segments were delivered
         let one = Counts { told_cep: 6, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
         // of 20 segments 3, 11 or 19 were marked: 20 - (17 mod 8) = 19
@@ -255,7 +256,7 @@ mod tests {
         // none were
         let none = AccEcnOption { ceb: 0, ..option };
         assert_eq!(one.clone().newly(&with(none, 6), 20, 20_000), (0, 0));
-        // an option that had room for one counter does not tell
+        // an option with room for one counter does not have r.ceb
         let short = AccEcnOption { fields: 1, ..option };
         assert_eq!(one.clone().newly(&with(short, 1), 20, 20_000).0, 19);
     }
@@ -269,12 +270,12 @@ mod tests {
         let old = TcpParams::default().with(|p| p.ecn.ecn = true);
         let none = TcpParams::default();
         use EcnUse::{Accurate, Classic, Off};
-        // by what the SYN says: 0 to 7
+        // by the ECN bits of the SYN: 0 to 7
         let servers = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| server(p, ace));
         assert_eq!(servers(&accecn), [Off, Accurate, Accurate, Classic, Accurate, Accurate, Accurate, Accurate]);
         assert_eq!(servers(&old), [Off, Off, Off, Classic, Off, Off, Off, Classic]);
         assert_eq!(servers(&none), [Off; 8]);
-        // by what the SYN-ACK says
+        // by the ECN bits of the SYN-ACK
         let clients = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| client(p, ace));
         assert_eq!(clients(&accecn), [Off, Classic, Accurate, Accurate, Accurate, Classic, Accurate, Off]);
         assert_eq!(clients(&old), [Off, Classic, Off, Off, Off, Classic, Off, Off]);
@@ -293,7 +294,7 @@ mod tests {
         client.stamp(&mut third, None);
         assert_eq!(third.flags.ace(), 0b110);
         assert!(server.on_answer(third.flags.ace()));
-        // and nothing is counted that was told by then
+        // marks of the handshake are not counted again
         let (mut up, mut down) = (Segment::default(), Segment::default());
         client.stamp(&mut up, None);
         server.stamp(&mut down, None);
@@ -306,7 +307,7 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // nothing is acknowledged between: from the second mark on every one asks
+        // nothing is acknowledged between: from the second mark on every mark triggers one
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));

@@ -1,4 +1,4 @@
-//! How many segments a host hands to its device at once, and when it waits until it can hand over that many.
+//! The number of segments that a host passes to its device at once, and when it waits until it can pass that many.
 //!
 //! ```text
 //! pacing rate   R = 2 max(cwnd, packets out) MSS / SRTT below half of ssthresh, 1.2 max(cwnd, packets out) MSS / SRTT from there on
@@ -12,14 +12,14 @@
 //! ```
 //!
 //! TCP small queues (`tsq`): nothing leaves while max(2 bursts, R / 1024), at most 4 MB unless paced, twice that for what is sent again,
-//! is in the host's own queue and device; a burst that is alone in flight always leaves.
+//! is in the host's own queue and device; a burst with nothing else in flight always leaves.
 //!
-//! R is what a controller without a rate of its own is paced with, too (`paced`); Linux works it out for every flow.
+//! R also paces controllers that set no rate (`paced`); Linux computes it for every flow.
 //!
 //! Source: Linux' ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3).
 //! Departs: small queues count bytes on the wire, where Linux counts the memory of its packet buffers, and a drop in the host's own
-//! queue is not told to its sender. A retransmission leaves alone (but see `offload`), as the window lets it; R follows every ACK, not
+//! queue is not reported to its sender. A retransmission leaves alone (but see `offload`), as the window lets it; R follows every ACK, not
 //! only those that change something.
 
 use crate::params::TcpParams;
@@ -37,9 +37,9 @@ const RTT_LOG: u32 = 9;
 const LIMIT_OUTPUT: u64 = 4 << 20;
 /// Fewest segments of a burst.
 const LEAST: u32 = 2;
-/// A room of one window in so many is large enough.
+/// A burst may leave once 1/WIN_DIVISOR of the window is free.
 const WIN_DIVISOR: u64 = 3;
-/// A sender that has been silent so long does not wait.
+/// A sender idle for longer than this does not wait.
 const RECENT: Duration = Duration::from_millis(1);
 
 /// Payload bytes per second of `segments` a round trip of `srtt`; none before one is known.
@@ -63,7 +63,7 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
 /// An ACK is waited for if it is due within this (since October 2025, in 6.12's and 6.6's later releases, too).
 const SOON: Duration = Duration::from_millis(1);
 
-/// What a decision to wait looks at.
+/// Inputs of the decision to wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight {
     pub(crate) now: Time,
@@ -76,7 +76,7 @@ pub(crate) struct Sight {
     pub(crate) srtt: Duration,
 }
 
-/// What a sender remembers of its bursts.
+/// State of a sender's bursts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bursts {
     /// Least round trip, microseconds.

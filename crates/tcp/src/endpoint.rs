@@ -14,7 +14,7 @@ mod opening;
 use crate::feedback::EcnUse;
 use crate::receiver::{Phase, Receiver};
 use crate::segment::{Event, Io, PlainData, Segment};
-use crate::sender::{Cx, Sender};
+use crate::sender::{Context, Sender};
 use crate::stats::Counters;
 use crate::stats::{Probe, Stats};
 use packet::{Flags, Reading, Unit};
@@ -26,8 +26,8 @@ use units::{Duration, Rng, Time};
 /// the stack's parameters, which thousands of endpoints share; they must be the same (and valid) throughout. Time must
 /// not go backwards.
 ///
-/// The fields lie in the order in which a packet needs them, which is what it costs when ten thousand connections share a
-/// cache. Offset by the 32 bytes that a host may put in front, an end that only receives touches one cache line, a second
+/// The fields are in the order in which a packet needs them, since cache misses dominate when ten thousand connections share a
+/// cache. Offset by the 32 bytes that a host may put in front, an endpoint that only receives touches one cache line, a second
 /// while there are holes; one that only sends touches the first and the four after the second.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -40,12 +40,13 @@ pub struct Endpoint {
 impl Endpoint {
     /// A passive endpoint. It answers a SYN; [`Endpoint::connect`] makes it active.
     ///
-    /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]): its only one, unless its segments tell others.
+    /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]): constant unless its segments
+    /// announce others.
     pub fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
         Self { rx: Receiver::new(p), tx: Sender::new(p, peer_rwnd), stats: Counters::default() }
     }
 
-    /// Gives its controller a stream of random numbers of its own, if it draws any: before the connection opens.
+    /// Gives its controller a random stream of its own, if it uses one. Call before the connection opens.
     pub fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
         self.tx.cc.draw_from(stream);
     }
@@ -65,15 +66,15 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// As if a handshake had measured this round trip: for an end without one, before it connects.
+    /// Sets the round-trip estimate as a handshake would; for an endpoint without handshake, before it connects.
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);
         self.tx.on_handshake(p, now, us);
     }
 
-    /// The application hands over `bytes` more to send; `u64::MAX` is endless. Sent as the windows allow; before the
-    /// connection is established it waits.
+    /// Queues `bytes` more of the application's data; `u64::MAX` is endless. Sent as the windows allow, once the
+    /// connection is established.
     pub fn write(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         self.tx.write(bytes);
         self.rx.quiet = false;
@@ -83,8 +84,8 @@ impl Endpoint {
         }
     }
 
-    /// Nothing more will be written: a FIN follows what was (on the last segment, if that is still unsent). What is endless ends
-    /// with what has left.
+    /// Ends the stream: a FIN follows the data written (on the last segment, if that is still unsent). An endless stream ends
+    /// with the data already sent.
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         self.rx.quiet = false;
@@ -94,7 +95,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment arrived.
+    /// Processes a segment that arrived.
     pub fn on_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.rx.phase != Phase::Established && !self.on_early_segment(p, now, segment, io) {
             return;
@@ -103,11 +104,11 @@ impl Endpoint {
             self.rx.hear_control(segment.ecn);
         }
         if segment.flags.has(Flags::WINDOW) {
-            self.tx.heed_window(segment);
+            self.tx.update_send_window(segment);
             self.rx.hear_window(p, segment);
         }
         if segment.has_ack {
-            let cx = &mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
+            let cx = &mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
             self.tx.on_ack(cx, segment);
         }
         if segment.seq_len() > 0 {
@@ -131,20 +132,20 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// A segment arrived that is fully described by its ACK and echo: a pure ACK without SACK and ECE.
+    /// Processes a segment fully described by its ACK and echo: a pure ACK without SACK and ECE.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
         if self.rx.phase != Phase::Established {
             return self.on_segment(p, now, &segment, io);
         }
-        self.tx.on_ack(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io }, &segment);
+        self.tx.on_ack(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io }, &segment);
         self.output(p, now, io);
         self.finish(p, now, io);
     }
 
-    /// A segment arrived that carries payload and acknowledges nothing but the SYN: `seq`, `len`, `ts_val` and `ecn` are all
-    /// that there is to it.
+    /// Processes a segment that carries payload and acknowledges only the SYN: it is fully described by `seq`, `len`, `ts_val`
+    /// and `ecn`.
     #[inline]
     pub fn on_plain_data(&mut self, p: &TcpParams, now: Time, data: PlainData, io: &mut impl Io) {
         let PlainData { seq, len, ts_val, ecn, flags } = data;
@@ -152,14 +153,14 @@ impl Endpoint {
         if self.rx.phase != Phase::Established {
             return self.on_segment(p, now, &Segment { flags, ..segment }, io);
         }
-        // an ACK of the SYN tells an established end nothing
+        // an ACK of the SYN is of no use to an established endpoint
         self.note_pause(p, ts_val);
         self.rx.on_data(p, now, &segment, &mut self.stats, io);
         if flags.has(Flags::PSH) {
             self.heed_push(p);
         }
         if self.rx.quiet {
-            // the sending half has no part in this, nor in the end: that would need a FIN of ours
+            // the sending half is idle, and the connection cannot end without its FIN
             if self.rx.ack_now() {
                 self.send_ack(p, now, io);
             }
@@ -169,7 +170,7 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// What has arrived was the end of something: the application reads it, and the ACK leaves.
+    /// Acknowledges a segment with PSH at once, where `ack_pushed`.
     #[cold]
     fn heed_push(&mut self, p: &TcpParams) {
         if p.receiver.ack_pushed {
@@ -177,7 +178,7 @@ impl Endpoint {
         }
     }
 
-    /// Data arrives that left at `ts_val`: was there a pause before?
+    /// Resumes quick ACKs if the sender paused for longer than the RTO before `ts_val`.
     #[inline]
     fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
         if p.quirks.quick_acks_return
@@ -188,7 +189,7 @@ impl Endpoint {
         }
     }
 
-    /// So many bytes on the wire of segments with [`Flags::LOCAL`] have left the host's device, or were dropped there.
+    /// `bytes` on the wire of segments with [`Flags::LOCAL`] have left the host's device, or were dropped there.
     #[cold]
     pub fn on_left(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         if self.tx.on_left(bytes) && self.rx.phase == Phase::Established {
@@ -197,7 +198,7 @@ impl Endpoint {
         }
     }
 
-    /// Something is due at or after [`Endpoint::deadline`]. Harmless if early.
+    /// Runs the timers that are due; call at or after [`Endpoint::deadline`]. Harmless if early.
     pub fn on_timer(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if now < self.deadline() {
             return;
@@ -209,13 +210,15 @@ impl Endpoint {
             match self.rx.phase {
                 Phase::SynSent | Phase::SynReceived => self.on_syn_timeout(p, now, io),
                 Phase::Established if self.tx.timer_is_rack() => {
-                    self.tx.on_rack_timer(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
+                    self.tx.on_rack_timer(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
                 }
                 Phase::Established if p.rto.retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most) => {
                     self.fail(io);
                     return;
                 }
-                Phase::Established => self.tx.on_rto(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io }),
+                Phase::Established => {
+                    self.tx.on_rto(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io })
+                }
                 Phase::Listen | Phase::Closed => self.tx.rto_at = Time::NEVER,
             }
         }
@@ -231,7 +234,7 @@ impl Endpoint {
         if self.rx.quiet { self.rx.ack_at } else { self.rx.ack_at.min(self.tx.rto_at).min(self.tx.pace_at()) }
     }
 
-    /// What a trace sees.
+    /// The state that a trace records.
     pub fn probe(&self, p: &TcpParams) -> Probe {
         let bytes = |segments: f64| (segments * f64::from(p.wire.mss)) as u64;
         Probe {
@@ -246,12 +249,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether its application has written anything: it is a sender, too.
+    /// Returns true if its application has written anything.
     pub fn has_written(&self) -> bool {
         self.tx.has_written()
     }
 
-    /// Tells what a sender is at: the names of `ss -i` where it has them; then its controller's own.
+    /// Reports the sender's state, under the names of `ss -i` where it has them, then the controller's.
     pub fn read(&self, p: &TcpParams, out: &mut Reading<'_>) {
         let probe = self.probe(p);
         out.word("state", probe.state.word());
@@ -276,8 +279,8 @@ impl Endpoint {
         self.tx.cc.probe(out);
     }
 
-    /// A segment will arrive soon, a pure ACK or one with payload: asks for the cache lines that it will need. `steps` counts
-    /// down to 0 as it comes nearer; what the lines of one step point to is asked for in the next. Changes nothing.
+    /// Prefetches the cache lines for a segment that will arrive soon, a pure ACK or one with payload. `steps` counts
+    /// down to 0 as it comes nearer; each step prefetches what the lines of the step before point to. Changes no state.
     #[inline]
     pub fn prefetch(&self, ack: bool, steps: u32) {
         match (steps, ack) {
@@ -289,7 +292,7 @@ impl Endpoint {
         }
     }
 
-    /// Segments taken for lost and not acknowledged since, sent again or not. Bound: what is in flight.
+    /// Segments declared lost and not yet acknowledged, retransmitted or not. Bound: the segments in flight.
     pub fn lost_segments(&self) -> u32 {
         self.tx.board.lost_segments()
     }
@@ -304,16 +307,16 @@ impl Endpoint {
             timeouts: c.timeouts,
             fast_recoveries: c.fast_recoveries,
             ecn_reductions: c.ecn_reductions,
-            ce_told: self.tx.ce_told,
+            ce_reported: self.tx.ce_reported,
             duplicates_received: c.duplicates_received,
             rescues: c.rescues,
-            probes: self.tx.probes(),
+            probes: self.tx.detection.probes(),
             undone: self.tx.undone(),
         }
     }
 
-    /// Segments in flight from this end, and the bytes on the heap that remember those of either direction (or have done so):
-    /// entries of the scoreboard and ranges above holes for which there is no room inside.
+    /// Segments in flight from this endpoint, and heap bytes allocated for both directions: scoreboard entries and ranges above
+    /// holes that do not fit inline.
     pub fn footprint(&self) -> (usize, usize) {
         let (segments, bytes) = self.tx.board.footprint();
         (segments, bytes + self.rx.heap_bytes())
@@ -325,7 +328,7 @@ impl Endpoint {
         self.rx.is_closed()
     }
 
-    /// Bytes of its stream that have left at least once.
+    /// Bytes of its stream sent at least once.
     pub fn sent(&self) -> u64 {
         self.tx.sent()
     }
@@ -341,7 +344,7 @@ impl Endpoint {
         if self.tx.is_quiet() {
             return;
         }
-        self.tx.output(&mut Cx { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
+        self.tx.output(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io });
     }
 
     // ---------------------------------------------------------------- ending
@@ -362,7 +365,7 @@ impl Endpoint {
         io.event(Event::Closed);
     }
 
-    /// A pure ACK. Its `seq` is never read, and left out: an end that only receives would have to look it up.
+    /// Sends a pure ACK. Its `seq` is never read, and is left out: reading it would cost a receive-only endpoint a cache miss.
     fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.rx.stamp(p, now, &mut s);
@@ -373,7 +376,7 @@ impl Endpoint {
         }
     }
 
-    /// The end of every call: an ACK that is still due, the end of the connection.
+    /// Ends every call: sends an ACK that is still due, and closes the connection when both sides are done.
     #[inline]
     fn finish(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if self.rx.ack_now() {
@@ -385,7 +388,7 @@ impl Endpoint {
         self.rx.quiet = self.tx.is_quiet() && self.tx.rto_at == Time::NEVER;
         if self.tx.done(p) && !self.rx.is_closed() {
             if !p.opening.handshake {
-                // without FIN nobody knows whether the peer is done: this side stays able to receive
+                // without a FIN the peer's end is unknown: this side stays able to receive
                 self.rx.set_closed();
                 io.event(Event::Closed);
             } else if self.rx.finished() {
@@ -394,20 +397,16 @@ impl Endpoint {
         }
     }
 
-    /// Whose ECN is in use.
+    /// ECN feedback in use.
     #[cfg(test)]
     pub(crate) fn ecn(&self) -> EcnUse {
         self.rx.ecn
     }
 
-    /// The running counters equal a recount.
+    /// Asserts that the running counters equal a recount.
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
-        let rack = self.tx.detection.as_rack();
-        self.tx.board.check(p.detection.dupthresh, p.wire.mss, rack.is_some());
-        if let Some(rack) = rack {
-            rack.check(&self.tx.board);
-        }
+        self.tx.detection.check(&self.tx.board, p);
         assert_eq!(self.deadline(), self.tx.rto_at.min(self.rx.ack_at).min(self.tx.pace_at()));
         assert!(!self.rx.ack_now(), "no call ends with an ACK due");
         assert!(

@@ -4,8 +4,8 @@ use crate::cc::bbr3::Bbr3Form;
 use crate::cc::cubic::CubicForm;
 use crate::cc::shared::HyStart;
 use crate::params::{
-    CongestionControl, CwndValidation, EcnFeedback, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Quirks,
-    ReceiveWindow, Recovery, Reduction, RttSource, TcpParams, Undo,
+    CwndValidation, EcnFeedback, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Quirks, ReceiveWindow,
+    Recovery, Reduction, RttSource, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -46,10 +46,9 @@ impl TcpParams {
         let mut p = Self::default();
         match name {
             "linux-6" | "cubic" => {}
-            "reno" => p.control.congestion_control = CongestionControl::Reno,
-            "bbr" => p.control.congestion_control = CongestionControl::Bbr,
-            "dctcp" => marked(&mut p, CongestionControl::Dctcp, EcnFeedback::Dctcp),
-            "prague" => marked(&mut p, CongestionControl::Prague, EcnFeedback::Accecn),
+            "reno" | "bbr" => p.control.choose(name),
+            "dctcp" => marked(&mut p, name, EcnFeedback::Dctcp),
+            "prague" => marked(&mut p, name, EcnFeedback::Accecn),
             "bbr3" | "bbr3-draft" => bbr3(&mut p, Bbr3Form::Draft),
             "bbr3-linux" => bbr3(&mut p, Bbr3Form::Linux),
             "ledbat" => ledbat(&mut p),
@@ -64,20 +63,20 @@ impl TcpParams {
 }
 
 /// A controller that answers counted marks, on Linux' machinery.
-fn marked(p: &mut TcpParams, control: CongestionControl, feedback: EcnFeedback) {
-    p.control.congestion_control = control;
+fn marked(p: &mut TcpParams, word: &str, feedback: EcnFeedback) {
+    p.control.choose(word);
     (p.ecn.ecn, p.ecn.ecn_feedback) = (true, feedback);
 }
 
 /// BBR version 3 on Linux' machinery.
 fn bbr3(p: &mut TcpParams, form: Bbr3Form) {
-    p.control.congestion_control = CongestionControl::Bbr3;
+    p.control.choose("bbr3");
     p.control.bbr3.bbr3_form = form;
 }
 
 /// The background transport of RFC 6817 on Linux' machinery; INIT_CWND 2 (§2.5).
 fn ledbat(p: &mut TcpParams) {
-    p.control.congestion_control = CongestionControl::Ledbat;
+    p.control.choose("ledbat");
     p.control.shared.hystart = HyStart::Off;
     p.opening.initial_window = InitialWindow::Segments(2);
     only_dupthresh(p);
@@ -111,7 +110,7 @@ fn without_linux(p: &mut TcpParams) {
 /// The RFCs and nothing else; initial window of RFC 3390 (RFC 6928 is experimental).
 fn rfc(p: &mut TcpParams) {
     without_linux(p);
-    p.control.congestion_control = CongestionControl::Reno;
+    p.control.choose("reno");
     p.opening.initial_window = InitialWindow::Rfc3390;
     p.reduction.reduce_from_flight = true;
     p.rto.min_rto = Duration::from_secs(1);
@@ -148,7 +147,7 @@ fn ns2_cubic_2622(p: &mut TcpParams) {
     p.wire.timestamp_bytes = 10;
     p.window.cwnd_validation = CwndValidation::Full;
     p.window.idle_restart = IdleRestart::InitialAfterAck;
-    p.control.congestion_control = CongestionControl::Cubic2622;
+    p.control.choose("cubic-2.6.22");
     // bic_scale 41 and a round trip of 100 ms
     p.control.shared.cubic_c = 410.0 / 1024.0;
     p.reduction.reduction = Reduction::HeldRateHalving;
@@ -166,7 +165,7 @@ fn ns2_reno(p: &mut TcpParams) {
     ns2(p, Quirks::NS2_RENO);
     p.opening.handshake = false;
     p.wire.timestamps = false;
-    p.control.congestion_control = CongestionControl::Reno;
+    p.control.choose("reno");
     p.window.idle_restart = IdleRestart::OneAfterAck;
     p.detection.recovery = Recovery::Reno;
     (p.detection.limited_transmit, p.detection.keep_sack_after_rto) = (true, false);
@@ -177,7 +176,7 @@ fn ns2_reno(p: &mut TcpParams) {
 fn ns2_fulltcp_sack(p: &mut TcpParams) {
     ns2(p, Quirks::NS2_FULLTCP);
     (p.wire.timestamp_bytes, p.wire.syn_option_bytes) = (10, 10);
-    p.control.congestion_control = CongestionControl::Reno;
+    p.control.choose("reno");
     p.window.nagle = true;
     p.detection.keep_sack_after_rto = false;
 }

@@ -1,7 +1,7 @@
-//! The receiving half: reassembly, acknowledgement policy, SACK blocks, time stamp echo, ECN echo.
+//! The receiving half: reassembly, acknowledgement policy, SACK blocks, timestamp echo, ECN echo.
 //!
-//! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (which stamp is echoed), RFC 3168
-//! §6.1.3 (ECE until CWR), RFC 2883 (D-SACK; of segments that are duplicates as a whole, as retransmissions are).
+//! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (timestamp to echo), RFC 3168
+//! §6.1.3 (ECE until CWR), RFC 2883 (D-SACK; only for segments that are duplicates as a whole, as retransmissions are).
 
 mod ecn;
 mod ranges;
@@ -20,23 +20,23 @@ use ranges::OutOfOrder;
 use space::Space;
 use units::{LINE, Time, prefetch};
 
-/// Ranges above holes that the receiver holds itself. More go to the heap, until no hole is left.
+/// Ranges above holes that are stored inline. More go to the heap, until no hole is left.
 const FEW: usize = 3;
 /// `held` when the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
 /// An ACK must leave before this call ends. (Nothing falls due at the start of time: no segment can have arrived.)
 const AT_ONCE: Time = Time::ZERO;
 
-/// Pauses that are looked at, microseconds; no usual RTO is shorter.
+/// Shortest pause considered, microseconds; no usual RTO is shorter.
 const PAUSE: u32 = 100_000;
-/// ACKs at once after a CE mark that begins an echo.   Source: Linux.
+/// Immediate ACKs after a CE mark that begins an echo.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
 /// In `tells`: ACKs carry ECE.
 const ECHO: u8 = 1;
 /// In `tells`: the next ACK reports a duplicate.
 const DUPLICATE: u8 = 2;
-/// In `tells`: the host was told of the end.
+/// In `tells`: the end of the connection was reported to the host.
 const CLOSED: u8 = 4;
 /// In `tells`: every segment is ECN-capable.
 const CAPABLE: u8 = 8;
@@ -44,10 +44,10 @@ const CAPABLE: u8 = 8;
 const COUNTS: u8 = 16;
 /// In `tells`: every segment carries the window.
 const WINDOW: u8 = 32;
-/// Most bytes of TCP options, and those of a time stamp.
+/// Largest size of the TCP options, and size of the timestamp option, bytes.
 const OPTIONS: [usize; 2] = [40, 12];
 
-/// Where the connection is.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Listen,
@@ -61,55 +61,55 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
     None,
-    /// Seen, perhaps above a hole.
+    /// Received, perhaps above a hole.
     Seen,
-    /// All before it was received, and it is consumed.
+    /// Received in order.
     Consumed,
 }
 
-/// The receiving half of an endpoint. With nothing above a hole, all that a segment needs is in its first 32 bytes, among
-/// them what the whole endpoint must know to leave the sending half alone: the phase, and whether that half is quiet.
+/// The receiving half of an endpoint. With nothing above a hole, a segment needs only the first 32 bytes. They include the
+/// state that lets the endpoint skip the sending half: the phase and the `quiet` flag.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
     /// Next byte expected.
     pub(crate) next: u64,
-    /// When a delayed ACK is due; [`AT_ONCE`] if before this call ends.
+    /// Time at which a delayed ACK is due; [`AT_ONCE`] if before this call ends.
     pub(crate) ack_at: Time,
     /// Bytes received in order since the last ACK was sent.
     since_ack: u32,
     ts_recent: u32,
     /// Data segments since the last ACK.
     unacked: u8,
-    /// ACKs still to be sent at once.
+    /// Remaining ACKs that are sent at once.
     quick: u8,
-    /// How many ranges `few` holds, or [`ON_HEAP`].
+    /// Number of ranges in `few`, or [`ON_HEAP`].
     held: u8,
-    /// What ACKs must tell besides: [`ECHO`], [`DUPLICATE`]; and what the host was told: [`CLOSED`].
+    /// Flags: contents of ACKs and segments ([`ECHO`], [`DUPLICATE`], [`CAPABLE`], [`COUNTS`], [`WINDOW`]), and [`CLOSED`].
     tells: u8,
     fin: Fin,
-    /// Whose ECN is in use on this connection.
+    /// ECN feedback in use on this connection.
     pub(crate) ecn: EcnUse,
     pub(crate) phase: Phase,
-    /// Established, and the sending half neither waits for anything nor has anything to send.
+    /// The connection is established, and the sending half has nothing outstanding and nothing to send.
     pub(crate) quiet: bool,
-    /// Disjoint, not touching, the most recently extended one first.
+    /// Ranges above holes: disjoint, not adjacent, the most recently extended one first.
     few: [SackBlock; FEW],
     many: Option<Box<OutOfOrder>>,
-    /// Low half of the position of the peer's FIN, once it was seen: it is within the window.
+    /// Low 32 bits of the sequence number of the peer's FIN, once seen; enough, since it is within the window.
     fin_at: u32,
-    /// First transmission of the SYN, microseconds; for a sample without an echo.
+    /// Time of the first SYN sent, microseconds; for a round-trip sample without an echo.
     pub(crate) syn_sent: u32,
-    /// Only with AccECN, or where windows change.
+    /// State used only with AccECN, or where windows change.
     rare: Option<Box<Rare>>,
 }
 
-/// What few connections have.
+/// State that few connections use.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     /// Only with AccECN.
     counts: Option<Counts>,
-    /// Only where windows change: where [`WINDOW`] is told.
+    /// Only where windows change: where [`WINDOW`] is set.
     space: Option<Space>,
 }
 
@@ -137,13 +137,13 @@ impl Receiver {
         }
     }
 
-    /// Asks for what a segment needs if there are holes.
+    /// Prefetches the state that a segment needs if there are holes.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(&self.few, 0);
     }
 
-    /// The same for ranges on the heap.
+    /// Prefetches the ranges on the heap.
     #[inline]
     pub(crate) fn prefetch_ranges(&self) {
         if self.held == ON_HEAP
@@ -161,51 +161,51 @@ impl Receiver {
             + self.rare.as_ref().map_or(0, |_| size_of::<Rare>())
     }
 
-    /// The peer's SYN (or, without handshake, the beginning of time).
+    /// Initialises the receive sequence: at the peer's SYN, or at the start without handshake.
     pub(crate) fn open(&mut self, ts_val: u32) {
         self.next = 1;
         self.since_ack = 0;
         self.ts_recent = ts_val;
     }
 
-    /// An ACK must leave before this call ends.
+    /// Returns true if an ACK must leave before this call ends.
     #[inline]
     pub(crate) fn ack_now(&self) -> bool {
         self.ack_at == AT_ONCE
     }
 
-    /// Asks for it.
+    /// Requests an ACK before this call ends.
     #[inline]
     pub(crate) fn set_ack_now(&mut self) {
         self.ack_at = AT_ONCE;
     }
 
-    /// How long the sender paused before what left at `ts_val`, microseconds, if that is long and data came before.
+    /// Pause of the sender before the segment sent at `ts_val`, microseconds; none up to [`PAUSE`], and before the first data.
     #[inline]
     pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
         let us = ts_val.wrapping_sub(self.ts_recent);
         (us > PAUSE && us < 1 << 31 && self.next > 1).then_some(us)
     }
 
-    /// The next `acks` ACKs leave at once.
+    /// Sends the next `acks` ACKs at once.
     #[cold]
     pub(crate) fn quicken(&mut self, acks: u32) {
         self.quick = self.quick.max(acks as u8);
     }
 
-    /// The peer's FIN was consumed.
+    /// Returns true if the peer's FIN was received in order.
     #[inline]
     pub(crate) fn finished(&self) -> bool {
         self.fin == Fin::Consumed
     }
 
-    /// `Closed` was reported.
+    /// Returns true if `Closed` was reported.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.tells & CLOSED != 0
     }
 
-    /// `Closed` is being reported.
+    /// Records that `Closed` is reported.
     pub(crate) fn set_closed(&mut self) {
         self.tells |= CLOSED;
     }
@@ -220,7 +220,7 @@ impl Receiver {
         self.held != 0
     }
 
-    /// A segment that occupies sequence space.
+    /// Processes a segment that occupies sequence space.
     #[inline]
     pub(crate) fn on_data(
         &mut self,
@@ -246,7 +246,7 @@ impl Receiver {
             self.set_ack_now();
             return;
         }
-        // not above what the last ACK said
+        // SEG.SEQ <= Last.ACK.sent
         if start + u64::from(self.since_ack) <= self.next {
             self.ts_recent = segment.ts_val;
         }
@@ -278,7 +278,7 @@ impl Receiver {
         self.schedule_ack(p, now, segment.len);
     }
 
-    /// What comes stands for several segments, each of which counts; it is acknowledged as one (GRO).
+    /// Counts every segment of a packet that carries several; it is acknowledged as one (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
         if segment.gso_size > 0 {
@@ -291,7 +291,7 @@ impl Receiver {
         if self.held == ON_HEAP {
             return self.many.get_or_insert_default().insert(start, end);
         }
-        // the ranges that it touches become one with it, in front of the others, which keep their order
+        // merges the ranges that it touches, and moves the result to the front; the others keep their order
         let mut kept = [SackBlock::default(); FEW];
         let mut n = 0;
         let mut merged = SackBlock { start, end };
@@ -324,7 +324,7 @@ impl Receiver {
         many.insert(start, end)
     }
 
-    /// Takes everything that continues `next`; returns the new next byte.
+    /// Removes the ranges that continue `next`; returns the new next byte.
     fn take(&mut self, next: u64) -> u64 {
         if self.held == ON_HEAP {
             let many = self.many.get_or_insert_default();
@@ -334,7 +334,7 @@ impl Receiver {
             }
             return next;
         }
-        // ranges do not touch one another: one that begins above `next` stays above all that is taken
+        // ranges are not adjacent: one that begins above `next` also lies above all those removed
         let mut reached = next;
         let mut n = 0;
         for i in 0..usize::from(self.held) {
@@ -367,7 +367,7 @@ impl Receiver {
     fn schedule_ack(&mut self, p: &TcpParams, now: Time, len: u32) {
         self.unacked = self.unacked.saturating_add(1);
         let due = if p.quirks.short_segments_wait {
-            // of a peer that sends smaller ones by plan, these are the full ones
+            // a peer that deliberately sends smaller segments: these count as full
             let full = if p.control.ecn().small_segments { p.wire.mss.min(len) } else { p.wire.mss };
             u64::from(self.since_ack) >= u64::from(p.receiver.ack_every) * u64::from(full)
         } else {
@@ -380,7 +380,7 @@ impl Receiver {
         }
     }
 
-    /// Fills in what every segment of an established connection carries; whatever ACK was due is hereby sent.
+    /// Fills in the fields common to all segments of an established connection; clears any ACK due.
     #[inline]
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
         segment.has_ack = true;
@@ -395,14 +395,14 @@ impl Receiver {
         if self.tells & (ECHO | CAPABLE | COUNTS | WINDOW) != 0 {
             self.stamp_rest(p, segment);
         }
-        // an ACK that was due, of data
+        // a due ACK of data uses up one quick ACK
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
             self.quick -= 1;
         }
         (self.since_ack, self.unacked, self.ack_at) = (0, 0, Time::NEVER);
     }
 
-    /// What not every connection has.
+    /// Fills in the fields that only some connections use.
     #[inline(never)]
     fn stamp_rest(&mut self, p: &TcpParams, segment: &mut Segment) {
         self.stamp_ecn(p, segment);
@@ -411,7 +411,7 @@ impl Receiver {
         }
     }
 
-    /// The next ACK reports that `[start, end)` came twice; what lies above the window did not come at all.
+    /// Reports `[start, end)` as a duplicate in the next ACK; data above the window counts as not received.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
         let valid = start < end && end <= self.next + p.receiver.receive_window.bound();

@@ -1,4 +1,4 @@
-//! How the window shrinks to ssthresh while a loss is repaired.
+//! How the window comes down to ssthresh while a loss is repaired.
 //!
 //! ```text
 //! instant:       cwnd = ssthresh
@@ -18,14 +18,14 @@
 use crate::cc::control::Window;
 use crate::params::{Reduction, TcpParams};
 
-/// No window is larger: the peer's is not.
+/// Clips to 32 bits: no peer's window is larger.
 fn narrow(bytes: u64) -> u32 {
     bytes.min(u32::MAX.into()) as u32
 }
 
-/// The books of one reduction, bytes; before the first, and where the controller sets the window itself, it has not begun.
+/// The state of one reduction, bytes. It has not begun before the first one, nor ever where the controller sets the window itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Shrink {
+pub(crate) struct ReductionState {
     /// RecoverFS: what ssthresh is a share of.
     flight: u32,
     /// prr_delivered.
@@ -36,7 +36,7 @@ pub(crate) struct Shrink {
     sndcnt: u32,
 }
 
-impl Shrink {
+impl ReductionState {
     /// A congestion event just set `w.ssthresh`, a share of `base` segments.
     pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, base: f64) {
         *self = Self { flight: narrow((base * f64::from(p.wire.mss)) as u64).max(1), ..Self::default() };
@@ -56,7 +56,7 @@ impl Shrink {
         self.flight > 0
     }
 
-    /// An ACK told of `delivered` bytes; `pipe` is what is in flight now, `safe` RFC 9937's SafeACK.
+    /// An ACK delivers `delivered` bytes; `pipe` is what is in flight now, `safe` RFC 9937's SafeACK.
     pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         let mss = f64::from(p.wire.mss);
         match p.reduction.reduction {
@@ -88,7 +88,7 @@ impl Shrink {
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// A timer found so many bytes lost: what is in flight falls, the window stays.   Source: Linux.
+    /// A timer found `lost` bytes lost: what is in flight falls, the window stays.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
         match p.reduction.reduction {
             Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
@@ -96,21 +96,17 @@ impl Shrink {
         }
     }
 
-    /// PRR's room, bytes.
-    pub(crate) fn room(&self) -> u64 {
-        u64::from(self.sndcnt)
-    }
-
-    /// PRR's room for a segment of `size`.
+    /// PRR's room, bytes; none where the window decides.
     #[inline]
-    pub(crate) fn has_room(&self, size: u64) -> bool {
-        size <= u64::from(self.sndcnt)
+    pub(crate) fn room(&self, p: &TcpParams) -> Option<u64> {
+        (p.reduction.reduction == Reduction::Prr).then_some(self.sndcnt.into())
     }
 
-    /// Held rate halving's bound of what is in flight, bytes.
+    /// Held rate halving's bound of what is in flight, bytes; 0 with the others.
     #[inline]
     pub(crate) fn held(&self, p: &TcpParams) -> u64 {
-        u64::from(self.sndcnt) * u64::from(p.wire.mss)
+        let segments = if p.reduction.reduction == Reduction::HeldRateHalving { self.sndcnt } else { 0 };
+        u64::from(segments) * u64::from(p.wire.mss)
     }
 
     /// A segment of `size` was sent during the reduction; `pipe` is what is in flight with it.
@@ -153,7 +149,7 @@ mod tests {
         // a round; PRR answers every second ACK.
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
-        let mut s = Shrink::default();
+        let mut s = ReductionState::default();
         // at the third duplicate: 3 SACKed, 1 lost, so pipe 16
         s.begin(&p, &mut w, 20.0);
         s.on_ack(&p, &mut w, MSS, 16 * MSS, false);
@@ -165,7 +161,7 @@ mod tests {
         for ack in 4..=19 {
             pipe -= MSS;
             s.on_ack(&p, &mut w, MSS, pipe, false);
-            while s.has_room(MSS) {
+            while s.room(&p) >= Some(MSS) {
                 s.on_send(&p, MSS, pipe);
                 pipe += MSS;
                 sent.push(ack);
@@ -184,7 +180,7 @@ mod tests {
         // RFC 9937 §8, after RFC 6937 §4: 20 in flight, segments 1 to 15 lost, so pipe (4) is below ssthresh 10: no burst of six
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
-        let mut s = Shrink::default();
+        let mut s = ReductionState::default();
         s.begin(&p, &mut w, 20.0);
         // the ACK that says so finds losses: one segment for one delivered
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
@@ -213,7 +209,7 @@ mod tests {
         // one of four lost, limited transmit has filled the window of two: pipe = ssthresh, no room but for the first
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 4.0, ssthresh: 2.0 };
-        let mut s = Shrink::default();
+        let mut s = ReductionState::default();
         s.begin(&p, &mut w, 4.0);
         s.on_ack(&p, &mut w, MSS, 2 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
@@ -229,7 +225,7 @@ mod tests {
     fn rate_halving_takes_one_segment_for_two_acks() {
         let p = params(Reduction::RateHalving);
         let mut w = Window { cwnd: 20.0, ssthresh: 16.0 };
-        let mut s = Shrink::default();
+        let mut s = ReductionState::default();
         s.begin(&p, &mut w, 20.0);
         assert_eq!(w.cwnd, 20.0);
         let mut seen = vec![];
@@ -249,7 +245,7 @@ mod tests {
     fn held_rate_halving_sends_one_for_two_until_the_window_holds() {
         let p = params(Reduction::HeldRateHalving);
         let mut w = Window { cwnd: 20.0, ssthresh: 16.0 };
-        let mut s = Shrink::default();
+        let mut s = ReductionState::default();
         s.begin(&p, &mut w, 20.0);
         assert_eq!((w.cwnd, s.held(&p)), (16.0, 20 * MSS));
         // each ACK takes one segment out of the 20 in flight; what has room is sent at once

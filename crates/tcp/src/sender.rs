@@ -18,8 +18,9 @@
 
 mod ack;
 mod output;
-mod paced;
+mod pacing;
 mod rack;
+mod rates;
 mod recovery;
 mod undo;
 
@@ -31,16 +32,17 @@ use crate::detection::Detection;
 use crate::pacer::Pacer;
 use crate::params::TcpParams;
 use crate::receiver::Receiver;
-use crate::reduction::Shrink;
+use crate::reduction::ReductionState;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use crate::segment::Segment;
 use crate::stats::{Counters, State};
+use crate::timer::Timer;
 use crate::undo::Undo;
 use units::{LINE, Time, prefetch};
 
 /// What a call of the sending half works with.
-pub(crate) struct Cx<'a, I> {
+pub(crate) struct Context<'a, I> {
     pub(crate) p: &'a TcpParams,
     pub(crate) now: Time,
     pub(crate) rx: &'a mut Receiver,
@@ -48,24 +50,23 @@ pub(crate) struct Cx<'a, I> {
     pub(crate) io: &'a mut I,
 }
 
-/// What a sender keeps for a controller that asks for delivery rates, and of its bursts.
+/// Delivery rates, pace and bursts, of flows that have any of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Path {
+pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
     pacer: Pacer,
     /// Most payload of a new segment, where the controller wants less than the MSS; else 0.
-    segment: u16,
+    max_payload: u16,
     bursts: Option<Bursts>,
 }
 
-impl Path {
-    /// For a flow that needs any of it.
+impl PacingAndRate {
     fn new(p: &TcpParams, rates: bool) -> Option<Box<Self>> {
         let bursts =
             (p.pacing.paced || p.pacing.gso_max_segs > 1 || p.receiver.ack_pushed || p.pacing.tsq).then(Bursts::new);
         (rates || bursts.is_some()).then(|| {
             let rates = rates.then(Sampler::default);
-            Box::new(Self { rates, pacer: Pacer::new(p.pacing.pacing), segment: 0, bursts })
+            Box::new(Self { rates, pacer: Pacer::new(p.pacing.pacing), max_payload: 0, bursts })
         })
     }
 }
@@ -114,16 +115,19 @@ pub(crate) struct Sender {
     peer_rwnd: u32,
     /// Low half of where the round under way ends: what was sent next when it began.
     round_end: u32,
-    /// Packets that ACKs told to have been marked.
-    pub(crate) ce_told: u32,
-    /// A reduction may prove to have been for nothing: `undo` has something to judge.
-    doubt: bool,
+    /// CE-marked packets that ACKs have reported.
+    pub(crate) ce_reported: u32,
+    /// A reduction may prove spurious: `undo` is open.
+    suspicious: bool,
+    pub(crate) timer: Timer,
+    /// While duplicate ACKs arrive, what is outstanding counts against the window, not what is in flight.
+    counts_outstanding: bool,
     pub(crate) cc: Controller,
-    /// Only where the controller asks for it, or segments leave in bursts or paced.
-    path: Option<Box<Path>>,
+    /// Only where the controller needs rates, or segments leave in bursts or paced.
+    pacing: Option<Box<PacingAndRate>>,
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
-    shrink: Shrink,
+    reduction: ReductionState,
     /// Only in stacks that undo, and not before something was sent again.
     undo: Option<Box<Undo>>,
 }
@@ -143,16 +147,18 @@ impl Sender {
             max_flight: 0,
             usage_until: 0,
             round_end: 0,
-            ce_told: 0,
+            ce_reported: 0,
+            timer: Timer::Rto,
+            counts_outstanding: false,
             window: Window { cwnd: p.initial_window_segments(), ssthresh },
-            path: Path::new(p, cc.needs().rates),
+            pacing: PacingAndRate::new(p, cc.needs().rates),
             cc,
             rtt: Rtt::new(p),
             detection: Detection::new(p),
             board: Scoreboard::new(1),
-            shrink: Shrink::default(),
+            reduction: ReductionState::default(),
             undo: None,
-            doubt: false,
+            suspicious: false,
             dupacks: 0,
             timeouts: 0,
             state: State::Open,
@@ -164,11 +170,12 @@ impl Sender {
             limited: false,
         };
         let d = sender.cc.begin(sender.window);
+        sender.counts_outstanding = d.reduction && sender.detection.counts_outstanding(p);
         sender.follow(&d);
         sender
     }
 
-    /// Asks for what every ACK needs.
+    /// Prefetches what every ACK needs.
     #[inline]
     pub(crate) fn prefetch(&self) {
         for line in 0..5 {
@@ -176,12 +183,12 @@ impl Sender {
         }
     }
 
-    /// Asks for what it needs besides: entries on the heap; the books of a reduction, and the counters beside them.
+    /// Prefetches what it needs besides: entries on the heap; the state of a reduction, and the counters beside it.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
         self.board.prefetch();
         if self.state != State::Open {
-            prefetch(&self.shrink, LINE / 2);
+            prefetch(&self.reduction, LINE / 2);
         }
     }
 
@@ -197,16 +204,16 @@ impl Sender {
         self.rto_at = Time::NEVER;
     }
 
-    /// The peer says how much it takes from its ACK on. What it has once taken, it does not refuse later.   Source: RFC 9293 §3.8.6.
+    /// Updates the send window from a segment that announces one. Its right edge never moves back.   Source: RFC 9293 §3.8.6.
     #[cold]
-    pub(crate) fn heed_window(&mut self, segment: &Segment) {
+    pub(crate) fn update_send_window(&mut self, segment: &Segment) {
         let Some(window) = segment.window().filter(|_| segment.ack <= self.next) else { return };
         let edge = (self.una + u64::from(self.peer_rwnd)).max(segment.ack + u64::from(window));
         let una = self.una.max(segment.ack.min(self.next));
         self.peer_rwnd = (edge - una).min(u32::MAX.into()) as u32;
     }
 
-    /// How much the peer takes, from the first byte not acknowledged on.
+    /// The peer's window, bytes from the first one not acknowledged on.
     pub(crate) fn peer_window(&self) -> u64 {
         self.peer_rwnd.into()
     }

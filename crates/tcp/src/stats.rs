@@ -18,6 +18,12 @@ pub enum State {
 }
 
 impl State {
+    /// Losses are being repaired.
+    #[inline]
+    pub(crate) const fn repairs(self) -> bool {
+        matches!(self, Self::Recovery | Self::Loss)
+    }
+
     /// Its name in a trace.
     pub const fn word(self) -> &'static str {
         match self {
@@ -74,8 +80,8 @@ pub struct Stats {
     pub fast_recoveries: u32,
     /// Window reductions that answered an ECN echo.
     pub ecn_reductions: u32,
-    /// Packets of this end that ACKs told to have been marked (see [`crate::cc::control::AckSample::ce_packets`]).
-    pub ce_told: u32,
+    /// CE-marked packets that ACKs have reported (see [`crate::cc::control::AckSample::ce_packets`]).
+    pub ce_reported: u32,
     /// Segments that arrived without anything new in them.
     pub duplicates_received: u32,
     /// RFC 6675 rescue retransmissions.

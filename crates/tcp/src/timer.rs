@@ -13,6 +13,17 @@
 use crate::params::RtoParams;
 use units::{Duration, Time};
 
+/// What the retransmission timer waits for.   Source: RFC 8985 §8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// A timeout.
+    Rto,
+    /// Sending a loss probe.
+    Probe,
+    /// The end of a reordering window.
+    Reordering,
+}
+
 /// Ticks that the lowest level reaches; every further level reaches eight times as far, in buckets eight times as wide.
 const REACH: u64 = 63;
 /// The wheel of HZ 1000 has nine levels.

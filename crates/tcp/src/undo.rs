@@ -1,4 +1,4 @@
-//! Reductions that prove to have been for nothing: the books by which to tell.
+//! Spurious reductions: what it takes to recognise one.
 //!
 //! ```text
 //! begins   with a fast recovery or a timeout: undo_marker = SND.UNA; the window and ssthresh of before are kept
@@ -23,7 +23,7 @@ use crate::segment::{SackBlock, Segment};
 pub(crate) struct Undo {
     /// SND.UNA when it began; none: there is nothing to undo.
     marker: Option<u64>,
-    /// Retransmissions of which no D-SACK has told; none: nothing was sent again yet.
+    /// Retransmissions that no D-SACK has reported; none: nothing was sent again yet.
     resent: Option<u32>,
     /// When the first of them left, microseconds modulo 2^32.
     first_resent: Option<u32>,
@@ -37,27 +37,27 @@ pub(crate) struct Undo {
     pub(crate) undone: u32,
 }
 
-/// What says that the last reduction was for nothing.
+/// Evidence that the last reduction was spurious.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Evidence {
-    /// D-SACK has told of everything.
-    pub(crate) told: bool,
+    /// D-SACK has reported every retransmission.
+    pub(crate) duplicates: bool,
     /// An original arrived late.
     pub(crate) delayed: bool,
 }
 
 impl Undo {
-    /// The stack keeps books.
+    /// The stack undoes reductions, or runs F-RTO.
     pub(crate) fn is_kept(p: &TcpParams) -> bool {
         p.detection.undo != UndoAxis::None || p.detection.frto
     }
 
-    /// Something is to be judged.
+    /// A reduction may still prove spurious.
     pub(crate) fn is_open(&self) -> bool {
         self.marker.is_some() || self.frto
     }
 
-    /// A fast recovery or a timeout begins at `una` while `out` retransmissions are on their way, which may be told of, too;
+    /// A fast recovery or a timeout begins at `una` while `out` retransmissions are on their way, which D-SACK may report, too;
     /// `before` is the window, if it is taken down.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
@@ -76,21 +76,21 @@ impl Undo {
         self.first_resent.get_or_insert(now_us);
     }
 
-    /// D-SACK tells of so many segments that end at `end`.
+    /// D-SACK reports `segments` duplicates that end at `end`.
     pub(crate) fn on_dsack(&mut self, end: u64, segments: u32) {
         if self.marker.is_some_and(|marker| end > marker) {
             self.resent = self.resent.map(|n| n.saturating_sub(segments));
         }
     }
 
-    /// What the ACK that echoes `ts_ecr` makes of it. Nothing is judged without a marker.   Source: RFC 3522 §3.2.
+    /// The evidence after the ACK that echoes `ts_ecr`; none without a marker.   Source: RFC 3522 §3.2.
     pub(crate) fn evidence(&self, p: &TcpParams, ts_ecr: u32) -> Evidence {
         if p.detection.undo != UndoAxis::Linux || self.marker.is_none() {
             return Evidence::default();
         }
         let echo = if p.wire.timestamps { ts_ecr } else { 0 };
         let before = |first: u32| (echo.wrapping_sub(first) as i32) < 0;
-        Evidence { told: self.resent == Some(0), delayed: echo != 0 && self.first_resent.is_some_and(before) }
+        Evidence { duplicates: self.resent == Some(0), delayed: echo != 0 && self.first_resent.is_some_and(before) }
     }
 
     /// The reduction is taken back; gives the window before it.
@@ -101,7 +101,7 @@ impl Undo {
     }
 }
 
-/// The block that tells of a duplicate, if there is one: below the ACK, or within the second block.   Source: RFC 2883 §4.
+/// The block that reports a duplicate, if there is one: below the ACK, or within the second block.   Source: RFC 2883 §4.
 pub(crate) fn duplicate(segment: &Segment) -> Option<SackBlock> {
     let blocks = segment.sack.as_slice();
     let first = *blocks.first()?;

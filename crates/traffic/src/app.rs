@@ -4,12 +4,13 @@ use crate::{
     Application, ConnId, Demand, Host, Params, Side, bittorrent, burst, cbr, ftp, game, messages, ping, proshare, rpm,
     short, video, voip, web,
 };
+use packet::Measure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time};
 
 /// One line of the list of applications.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AppInfo {
     /// The key in a scenario.
     pub name: &'static str,
@@ -21,6 +22,8 @@ pub struct AppInfo {
     pub source: &'static str,
     /// A minimal example: the JSON of its parameters.
     pub example: &'static str,
+    /// What its machine measures, for the summary.
+    pub measures: &'static [&'static [Measure]],
 }
 
 /// Declares every application once: the scenario's enum, the running enum and the list come from the same lines.
@@ -120,7 +123,14 @@ macro_rules! applications {
 
         /// Every application, in the order in which they are listed.
         pub const APPS: &[AppInfo] = &[
-            $(AppInfo { name: $name, summary: $summary, transport: $transport, source: $source, example: $example },)+
+            $(AppInfo {
+                name: $name,
+                summary: $summary,
+                transport: $transport,
+                source: $source,
+                example: $example,
+                measures: <$Params as Params>::App::MEASURES,
+            },)+
         ];
     };
 }

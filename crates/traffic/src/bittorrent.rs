@@ -23,6 +23,7 @@
 use crate::conns::Conns;
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Host, Params, RETRY_AFTER, Side};
+use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -324,13 +325,21 @@ impl Application for Bittorrent {
         }
     }
 
+    const MEASURES: &'static [&'static [Measure]] = &[EXCHANGE];
+
     fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
-        vec![
-            ("connected", self.peers.iter().filter(|p| p.connected).count() as f64),
-            ("unchokes", self.unchokes as f64),
-            ("blocks_sent", self.blocks[0] as f64),
-            ("blocks_received", self.blocks[1] as f64),
-        ]
+        exchange(self).into()
+    }
+}
+
+packet::measures! {
+    /// What was exchanged with the swarm.
+    const EXCHANGE = fn exchange(b: &Bittorrent) -> f64 {
+        "connected": Kind::ONE, "connected", "Peers connected at the end."
+            => b.peers.iter().filter(|p| p.connected).count() as f64;
+        "unchokes": Kind::ONE, "unchokes", "Times that a peer was unchoked." => b.unchokes as f64;
+        "blocks_sent": Kind::ONE, "blocks sent", "Blocks that arrived at peers." => b.blocks[0] as f64;
+        "blocks_received": Kind::ONE, "blocks received", "Blocks that arrived from them." => b.blocks[1] as f64;
     }
 }
 

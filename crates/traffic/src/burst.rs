@@ -15,6 +15,7 @@
 use crate::conns::Conns;
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, Side, cbr};
+use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -238,15 +239,31 @@ impl Application for Burst {
         self.conns.remove(conn);
     }
 
+    const MEASURES: &'static [&'static [Measure]] = &[BEGUN, OVER_TCP, OVER_UDP];
+
     fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
+        let mut all = begun(self).to_vec();
         match self.params.transport {
-            Transport::Tcp => vec![("bursts", self.next as f64), ("failed", self.failed as f64)],
-            Transport::Udp => vec![
-                ("bursts", self.next as f64),
-                ("datagrams_sent", self.sent as f64),
-                ("datagrams_received", self.received as f64),
-            ],
+            Transport::Tcp => all.extend(over_tcp(self)),
+            Transport::Udp => all.extend(over_udp(self)),
         }
+        all
+    }
+}
+
+packet::measures! {
+    /// Whatever they run over.
+    const BEGUN = fn begun(b: &Burst) -> f64 {
+        "bursts": Kind::ONE, "bursts", "Bursts begun; `files` holds those that arrived whole." => b.next as f64;
+    }
+    /// Over TCP.
+    const OVER_TCP = fn over_tcp(b: &Burst) -> f64 {
+        "failed": Kind::ONE.less().rank(18), "failed", "Bursts over TCP whose connection failed." => b.failed as f64;
+    }
+    /// Over UDP.
+    const OVER_UDP = fn over_udp(b: &Burst) -> f64 {
+        "datagrams_sent": Kind::PACKETS, "datagrams sent", "Datagrams sent, over UDP." => b.sent as f64;
+        "datagrams_received": Kind::PACKETS, "datagrams received", "Datagrams that arrived." => b.received as f64;
     }
 }
 

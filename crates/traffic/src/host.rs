@@ -1,5 +1,6 @@
 //! What an application may ask of its host, and what it is told.
 
+use packet::Measure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rng, Time};
@@ -117,6 +118,8 @@ pub trait Application {
     fn counts(&self) -> bool {
         true
     }
+    /// The declarations of what `figures` and `words` give, each list as a whole or not at all.
+    const MEASURES: &'static [&'static [Measure]] = &[];
     /// What only the machine knows, for the summary: names that end in their unit, and numbers (NaN for none).
     fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {
         Vec::new()

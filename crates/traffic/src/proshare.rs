@@ -17,6 +17,7 @@
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, Side};
+use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -207,16 +208,27 @@ impl Application for Proshare {
         self.picture.arrived(number, host.now(), self.params.frame_interval);
     }
 
+    const MEASURES: &'static [&'static [Measure]] = &[PICTURE];
+
     /// Frames that are on their way, or lost, at the end are in `frames_sent` alone.
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut p = self.picture.clone();
         p.gap(now, self.params.frame_interval);
-        vec![
-            ("frames_sent", p.sent as f64),
-            ("frames_whole", p.whole as f64),
-            ("freezes", p.freezes as f64),
-            ("frozen_s", p.frozen.secs()),
-        ]
+        picture(&p).into()
+    }
+}
+
+packet::measures! {
+    /// What its viewer saw.
+    const PICTURE = fn picture(p: &Picture) -> f64 {
+        "frames_sent": Kind::ONE, "frames sent",
+            "Video frames that left. All keys of `proshare` are of the whole run." => p.sent as f64;
+        "frames_whole": Kind::ONE, "frames whole",
+            "Frames that arrived with every datagram and before a later frame." => p.whole as f64;
+        "freezes": Kind::ONE.less(), "freezes",
+            "Times without a whole frame for more than max(3 T, T + 150 ms), T the time between frames (W3C webrtc-stats, `freezeCount`)."
+            => p.freezes as f64;
+        "frozen_s": Kind::S.less(), "frozen", "Time in them." => p.frozen.secs();
     }
 }
 

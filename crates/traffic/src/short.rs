@@ -19,6 +19,7 @@
 use crate::conns::Conns;
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, Side};
+use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Rng, Time, math};
@@ -288,14 +289,22 @@ impl Application for Short {
         }
     }
 
+    const MEASURES: &'static [&'static [Measure]] = &[TRANSFERS];
+
     fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
-        let open = self.slots.len() - self.free.len();
-        vec![
-            ("arrivals", self.arrivals as f64),
-            ("refused", self.refused as f64),
-            ("failed", self.failed as f64),
-            ("under_way", open as f64),
-        ]
+        transfers(self).into()
+    }
+}
+
+packet::measures! {
+    /// What became of the transfers.
+    const TRANSFERS = fn transfers(s: &Short) -> f64 {
+        "arrivals": Kind::ONE, "arrivals", "Transfers that arrived; `files` holds those that were finished." => s.arrivals as f64;
+        "refused": Kind::ONE.less().rank(19), "refused", "Of these, refused because `max_open` were under way."
+            => s.refused as f64;
+        "failed": Kind::ONE.less().rank(18), "failed", "Flows whose connection failed." => s.failed as f64;
+        "under_way": Kind::ONE, "under way", "Of these, those under way at the end."
+            => (s.slots.len() - s.free.len()) as f64;
     }
 }
 

@@ -17,6 +17,7 @@
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Side};
+use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -301,18 +302,32 @@ impl Application for Video {
         }
     }
 
+    const MEASURES: &'static [&'static [Measure]] = &[PLAYBACK];
+
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut player = self.player.clone();
         player.advance(now.max(player.since));
-        vec![
-            ("segments", self.done as f64),
-            ("mean_bitrate_mbit", self.sum_of_rates as f64 / self.done as f64 * 1e-6),
-            ("switches", self.switches as f64),
-            ("startup_s", player.startup.map_or(f64::NAN, Duration::secs)),
-            ("stalls", player.stalls as f64),
-            ("stalled_s", player.stalled.secs()),
-            ("buffer_s", player.level.secs()),
-        ]
+        playback(self, &player).into()
+    }
+}
+
+packet::measures! {
+    /// What was fetched, and what its viewer saw.
+    const PLAYBACK = fn playback(video: &Video, player: &Player) -> f64 {
+        "segments": Kind::ONE, "segments",
+            "Segments that arrived; each is in `files`. All keys of `video`, `bittorrent`, `short` and `burst` are of the whole run."
+            => video.done as f64;
+        "mean_bitrate_mbit": Kind::MBIT.more().rank(7), "mean bitrate", "Mean of their rates."
+            => video.sum_of_rates as f64 / video.done as f64 * 1e-6;
+        "switches": Kind::ONE, "switches", "Times that the rate changed from one segment to the next."
+            => video.switches as f64;
+        "startup_s": Kind::S.less().rank(6), "startup", "Time from the start to the first picture."
+            => player.startup.map_or(f64::NAN, Duration::secs);
+        "stalls": Kind::ONE.less().rank(4), "stalls", "Times that playback ran dry." => player.stalls as f64;
+        "stalled_s": Kind::S.less().rank(5), "stalled",
+            "Time without picture after the first; startup + stalled + played is the time since the start."
+            => player.stalled.secs();
+        "buffer_s": Kind::S, "buffer", "Video buffered at the end." => player.level.secs();
     }
 }
 

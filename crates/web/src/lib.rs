@@ -1,7 +1,7 @@
-//! The simulator for a page: texts go in and out of linear memory, one run at a time.
+//! The simulator for a web page: text is exchanged through linear memory, one run at a time.
 //!
-//! The caller asks [`bl_input`] for room, writes a text there (UTF-8), calls a function with nothing but numbers, and reads the
-//! answer at [`bl_output`], [`bl_output_length`] bytes long. Answers are JSON. What is refused is
+//! The caller allocates input with [`bl_input`], writes UTF-8 text there, calls a function that takes only numbers, and reads the
+//! answer at [`bl_output`], [`bl_output_length`] bytes long. Answers are JSON. Invalid input is answered with
 //! `{"problems": [{"path": "link.up.rate", "message": "..."}]}`. After a panic the module is not used again; its message is
 //! the output.
 //!
@@ -18,9 +18,9 @@ use std::cell::RefCell;
 use std::sync::Mutex;
 use units::Problem;
 
-/// What the caller wrote.
+/// Input, written by the caller.
 static INPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-/// What it may read.
+/// Output, read by the caller.
 static OUTPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -38,19 +38,19 @@ pub extern "C" fn bl_input(length: usize) -> *mut u8 {
     })
 }
 
-/// Where the last answer is.
+/// The address of the last answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_output() -> *const u8 {
     lock(&OUTPUT, |room| room.as_ptr())
 }
 
-/// How long it is, bytes.
+/// The length of the last answer in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_output_length() -> usize {
     lock(&OUTPUT, |room| room.len())
 }
 
-/// What there is to choose from: `{"version", "schema", "catalogue"}`. To be called first: from then on a panic leaves its
+/// Describes the available choices: `{"version", "schema", "catalogue"}`. Call it first: from then on a panic leaves its
 /// message.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_describe() {

@@ -244,7 +244,7 @@ fn a_mark_is_written_into_the_real_header() {
         let marked = tos.iter().filter(|t| **t == (46 << 2 | 3)).count();
         assert_eq!(
             marked as u64,
-            bench.links.iter().map(|l| l.port.counters().queue.marked.iter().flatten().sum::<u64>()).sum::<u64>()
+            bench.links.iter().map(|l| l.carrier.counters().queue.marked.iter().flatten().sum::<u64>()).sum::<u64>()
         );
         assert!(marked > 3 && tos.iter().all(|t| t >> 2 == 46));
     }

@@ -2,6 +2,7 @@
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
+use port::Carries;
 use scenario::read::{Format, scenario};
 use units::{BitRate, Duration, Time};
 
@@ -42,7 +43,7 @@ fn the_bench_counts_from_the_end_of_the_warm_up() {
     // as in the simulator's test of the same line: crates/sim/tests/it/measures.rs
     let bench = overload(Time(20_000_000_000));
     let link = bench.links.iter().find(|l| l.name == "up").unwrap();
-    let (all, before) = (link.counts(Time::ZERO), &link.before);
+    let (all, before) = (link.carrier.counts(Time::ZERO), &link.before);
     let since = [
         all.offered.packets - before.offered.packets,
         all.delivered.packets - before.delivered.packets,
@@ -61,6 +62,6 @@ fn the_bench_counts_from_the_end_of_the_warm_up() {
 fn a_run_that_ends_in_its_warm_up_has_counted_nothing() {
     let bench = overload(Time(5_000_000_000));
     let link = bench.links.iter().find(|l| l.name == "up").unwrap();
-    assert!(link.counts(Time::ZERO).offered.packets > 900);
-    assert_eq!(link.counts(Time::ZERO), link.before);
+    assert!(link.carrier.counts(Time::ZERO).offered.packets > 900);
+    assert_eq!(link.carrier.counts(Time::ZERO), *link.before);
 }

@@ -1,4 +1,4 @@
-//! What a run hands over to be told of, and what it comes to.
+//! The input of the summary and tables (a run's account), and their types.
 
 use crate::tally::Tally;
 use crate::{Compares, LinkMeter, Scale};
@@ -17,7 +17,7 @@ pub enum Column {
     F64(Vec<f64>),
     /// Names.
     Text(Vec<String>),
-    /// Whole numbers that nobody counted, so many of them: null in every row.
+    /// A column of nulls, with this many rows: a counter that this run did not have.
     Unknown(usize),
 }
 
@@ -26,20 +26,20 @@ pub enum Column {
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// Name and values.
+    /// Columns: name and values.
     pub columns: Vec<(&'static str, Column)>,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Everything that fits on a page.
+    /// The numbers that fit on one page.
     pub summary: Value,
-    /// The rest.
+    /// Series, flows and events.
     pub tables: Vec<Table>,
 }
 
-/// What a link has counted up to a moment, and what it holds then.
+/// A link's counters at a moment, and its content then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     /// Arrivals at the queue.
@@ -52,22 +52,22 @@ pub struct LinkCounts {
     pub drops: [u64; DropReason::ALL.len()],
     /// Packets marked with CE.
     pub marked: u64,
-    /// In its queue.
+    /// Content of its queue.
     pub backlog: Backlog,
-    /// Packets that have left the queue, and neither arrived nor been dropped.
+    /// Packets that have left the queue and have neither arrived nor been dropped.
     pub in_flight: u64,
     /// The classes of its discipline, if it has any.
     pub classes: Vec<ClassCounts>,
-    /// The opportunities of a link that delivers at moments of its own.
+    /// The opportunities of a link with delivery opportunities instead of a rate.
     pub opportunities: Option<OpportunityCounts>,
-    /// The grants of its modem, by service flow, if that tells of them.
+    /// The grants of its modem, by service flow, if the modem reports them.
     pub grants: Vec<GrantCounts>,
 }
 
-/// What a class of a discipline has counted up to a moment.
+/// The counters of a discipline's class at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounts {
-    /// What became of its packets.
+    /// Packets offered, delivered and dropped.
     pub counts: ClassCount,
     /// Marks by a law and by a step; `None` for a class that never marks.
     pub marked: Option<[u64; 2]>,
@@ -82,7 +82,7 @@ impl ClassCounts {
 }
 
 impl LinkCounts {
-    /// What was counted since `before`, and what is held now.
+    /// Counts since `before`, and the current content.
     pub(super) fn since(&self, before: &Self) -> Self {
         let mut drops = self.drops;
         drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);
@@ -103,33 +103,33 @@ impl LinkCounts {
     }
 }
 
-/// What a run knows of one link.
+/// A run's account of one link.
 #[derive(Clone, Debug)]
 pub struct LinkAccount<'a> {
     /// Its name.
     pub name: &'a str,
     /// Bits that its rate carries from the end of the warm-up on; `None` without a rate.
     pub capacity: Option<f64>,
-    /// What it has counted in the whole run.
+    /// Its counters over the whole run.
     pub total: LinkCounts,
-    /// What it had counted when the warm-up ended.
+    /// Its counters at the end of the warm-up.
     pub before: LinkCounts,
     /// Names of the classes of its discipline, if it has any.
     pub classes: Vec<&'a str>,
-    /// Names of the service flows of its modem, if that tells of them.
+    /// Names of the service flows of its modem, if the modem reports them.
     pub service_flows: Vec<&'static str>,
     /// Series and distributions, if it is recorded.
     pub meter: Option<&'a LinkMeter>,
 }
 
 impl LinkAccount<'_> {
-    /// What was counted since the warm-up ended.
+    /// Counts since the end of the warm-up.
     pub(super) fn counts(&self) -> LinkCounts {
         self.total.since(&self.before)
     }
 
-    /// What its queue is graded by: the mean wait of those that have left it, or its 99th percentile. `None` where more wait at the
-    /// end than have left: how long they will wait is not known.
+    /// The sojourn by which its queue is graded: the mean or the 99th percentile, of packets that left. `None` if more packets
+    /// wait at the end than have left, since their sojourn is not known.
     pub(super) fn graded(&self, scale: &Scale) -> Option<Duration> {
         let sojourn = &self.meter?.sojourn;
         let known = sojourn.count() >= u64::from(self.total.backlog.packets);
@@ -137,18 +137,18 @@ impl LinkAccount<'_> {
     }
 }
 
-/// How the delay that load adds is graded.
+/// The grading of the delay added by load.
 #[derive(Clone, Debug)]
 pub struct Grading {
-    /// The scale that was asked for; `None`: the first of [`crate::SCALES`], of which the summary does not tell the name.
+    /// The scale that the scenario names; `None`: the first of [`crate::SCALES`], whose name the summary then omits.
     pub scale: Option<Scale>,
-    /// From the start of the first application that is no probe to the end of the last.
+    /// From the start of the first application that is not a probe to the end of the last one.
     pub load: Range<Time>,
-    /// Applications whose packets say that they can wait.
+    /// Applications whose packets are marked as background traffic.
     pub background: BTreeSet<String>,
 }
 
-/// All that a run, simulated or live, gives account of.
+/// The account of a run, simulated or live.
 #[derive(Clone, Debug)]
 pub struct Account<'a> {
     /// Name of the scenario.
@@ -157,26 +157,26 @@ pub struct Account<'a> {
     pub seed: u64,
     /// How long it ran.
     pub duration: Duration,
-    /// How much of that is left out at the start.
+    /// Time at the start that the summary leaves out.
     pub warm_up: Duration,
     /// Events that were handled.
     pub events: u64,
     /// Every link, in the order of names.
     pub links: Vec<LinkAccount<'a>>,
-    /// How it is graded.
+    /// Its grading.
     pub grading: Grading,
     /// Applications and flows.
     pub tally: &'a Tally,
-    /// By application, what only its machine knows.
+    /// Figures specific to its kind, by application.
     pub figures: Vec<Vec<(&'static str, f64)>>,
-    /// The same in words.
+    /// Texts specific to its kind, by application.
     pub words: Vec<Vec<(&'static str, &'static str)>>,
-    /// The same over time: columns of equal length.
+    /// Series specific to its kind, by application: columns of equal length.
     pub columns: Vec<Vec<(&'static str, Vec<f64>)>>,
 }
 
 impl Account<'_> {
-    /// How long it was measured.
+    /// Duration without the warm-up.
     pub(super) fn measured(&self) -> Duration {
         self.duration.saturating_sub(self.warm_up)
     }
@@ -187,7 +187,7 @@ pub(super) fn ms(d: Option<Duration>) -> f64 {
     d.map_or(f64::NAN, Duration::millis)
 }
 
-/// Bits per second, in millions, of `bytes` in `time`; NaN (null in JSON) for no time.
+/// Rate in Mbit/s of `bytes` in `time`; NaN (null in JSON) if `time` is zero.
 pub(super) fn mbit(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { f64::NAN } else { bytes as f64 * 8e-6 / time.secs() }
 }

@@ -1,4 +1,4 @@
-//! What load adds to the delay of a run, and its grade on the scale that the scenario chose.
+//! The delay that load adds in a run, and its grade on the scale that the scenario chose.
 //!
 //! ```text
 //!   of a ping      99th percentile of the round trip - least round trip, or on another scale what that compares
@@ -7,26 +7,68 @@
 //!                  in round trips per minute of the responsiveness test, else of the slowest ping
 //! ```
 //!
-//! A run is graded by what a person feels: what is marked as background, whose part is to wait, only where nothing else is there.
+//! A run is graded by what a person feels. Background traffic can wait, so it is graded only if there is nothing else.
 
-use super::account::{Account, Grading};
+use super::account::{Account, Grading, ms};
+use super::statistics::put;
 use crate::{Compares, Idle, Probes, SCALES, Scale};
-use serde_json::{Value, json};
+use packet::{Kind, measures};
+use serde_json::{Map, Value};
 use units::Duration;
 
 /// A minute, ms.
 const MINUTE: f64 = 60_000.0;
 
-/// What is said of a ping.
+/// The grading of a ping.
 pub(super) struct Judged<'a> {
-    /// What load adds to its round trip in the mean.
+    /// Mean delay that load adds to its round trip.
     pub added: Option<Duration>,
-    /// What it adds to 99 of 100 at most.
+    /// 99th percentile of the delay that load adds.
     pub p99: Option<Duration>,
-    /// Round trips per minute, on a scale of them.
+    /// Round trips per minute, on a scale that grades them.
     rpm: Option<f64>,
-    /// The grade of what the scale compares.
+    /// The grade on the scale.
     pub grade: Option<&'a str>,
+}
+
+/// The result by which the run is graded, on any scale.
+struct Latency<'a> {
+    added: Option<Duration>,
+    grade: Option<&'a str>,
+    /// `app.NAME` or `link.NAME`.
+    from: Option<String>,
+}
+
+measures! {
+    /// Measures of every run.
+    pub(super) const LATENCY = fn latency(l: &Latency<'_>) -> Value {
+        "induced_ms": Kind::MS.less().rank(21), "delay added by load",
+            "Delay added by load to the ping that suffers most, background excluded; without pings, to packets in the longest recorded \
+             queue (see Fairness and grade, below)." => ms(l.added);
+        "grade": Kind::scale("A+ to F"), "grade",
+            "Grade of the 99th percentile; other scales grade another measure (see below)." => l.grade;
+        "from": Kind::ONE, "from", "Source of the grade: `app.NAME` or `link.NAME`." => l.from.as_deref();
+    }
+    /// Measures of every scale except `rpm`.
+    pub(super) const HIGH_PERCENTILE = fn high_percentile(p99: Option<Duration>) -> Value {
+        "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
+            "Delay that load adds to at most 99 of 100 packets; absent on the scale `rpm`." => ms(p99);
+    }
+    /// Measures of the scale `rpm`.
+    pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {
+        "rpm": Kind::ONE.more(), "round trips per minute",
+            "Round trips per minute, graded on the scale `rpm`: those of an application `rpm`, or 60 000 over the mean round trip of the \
+             slowest ping in ms."
+            => rpm;
+    }
+    /// Present if the scenario names a scale.
+    pub(super) const SCALE = fn scale(name: &str) -> Value {
+        "scale": Kind::ONE, "scale", "Name of the scale in the scenario (`own`: a list); absent without one." => name;
+    }
+    /// Present if the run is graded by background traffic, because there is nothing else.
+    pub(super) const BACKGROUND = fn background(is: bool) -> Value {
+        "background": Kind::ONE, "background", "True if `from` is a background application, because there is no other." => is;
+    }
 }
 
 impl Grading {
@@ -34,7 +76,7 @@ impl Grading {
         self.scale.as_ref().unwrap_or(&SCALES[0])
     }
 
-    /// What load adds to these round trips, and its grade.
+    /// The delay that load adds to these round trips, and its grade.
     pub(super) fn judge(&self, probes: &Probes) -> Judged<'_> {
         let (scale, loaded, p99) = (self.scale(), probes.loaded(&self.load), probes.induced_p99());
         match scale.compares {
@@ -57,23 +99,24 @@ impl Grading {
         }
     }
 
-    /// What the run is graded by: `latency` of the summary.
+    /// Computes `latency` of the summary, the result by which the run is graded.
     pub(super) fn latency(&self, account: &Account<'_>) -> Value {
-        let mut v = match self.scale().compares {
+        let (found, mut v) = match self.scale().compares {
             Compares::Added(_) | Compares::P99 => self.added(account),
             Compares::Rpm => self.rpm(account),
         };
-        if let Some(scale) = &self.scale {
-            v["scale"] = scale.name.into();
+        put(&mut v, latency(&found));
+        if let Some(chosen) = &self.scale {
+            put(&mut v, scale(chosen.name));
         }
-        let from = v["from"].as_str().and_then(|from| from.strip_prefix("app."));
-        if from.is_some_and(|app| self.background.contains(app)) {
-            v["background"] = true.into();
+        let app = found.from.as_ref().and_then(|from| from.strip_prefix("app."));
+        if app.is_some_and(|app| self.background.contains(app)) {
+            put(&mut v, background(true));
         }
-        v
+        v.into()
     }
 
-    fn added(&self, account: &Account<'_>) -> Value {
+    fn added<'a>(&'a self, account: &Account<'_>) -> (Latency<'a>, Map<String, Value>) {
         let high = self.scale().compares == Compares::P99;
         let apps = account.tally.apps.iter().filter_map(|app| {
             let judged = self.judge(app.probes.as_ref()?);
@@ -83,20 +126,19 @@ impl Grading {
             let sojourn = &l.meter?.sojourn;
             Some((l.graded(self.scale())?, sojourn.mean(), sojourn.percentile(99.0), "link", l.name))
         });
-        // of equals the first in the order of names
+        // ties: the first in the order of names
         let worst = |a: (Duration, _, _, _, _), b: (Duration, _, _, _, _)| if b.0 > a.0 { b } else { a };
         let (behind, felt): (Vec<_>, Vec<_>) = apps.partition(|(.., name)| self.background.contains(*name));
         let found = felt.into_iter().reduce(worst).or_else(|| behind.into_iter().reduce(worst));
         let found = found.or_else(|| queues.reduce(worst));
-        json!({
-            "induced_ms": found.and_then(|(_, mean, ..)| mean).map(Duration::millis),
-            "induced_p99_ms": found.and_then(|(_, _, p99, ..)| p99).map(Duration::millis),
-            "grade": found.and_then(|(d, ..)| self.scale().added(d)),
-            "from": found.map(|(.., what, name)| format!("{what}.{name}")),
-        })
+        let mut v = Map::new();
+        put(&mut v, high_percentile(found.and_then(|(_, _, p99, ..)| p99)));
+        let grade = found.and_then(|(d, ..)| self.scale().added(d));
+        let from = found.map(|(.., what, name)| format!("{what}.{name}"));
+        (Latency { added: found.and_then(|(_, mean, ..)| mean), grade, from }, v)
     }
 
-    fn rpm(&self, account: &Account<'_>) -> Value {
+    fn rpm<'a>(&'a self, account: &Account<'_>) -> (Latency<'a>, Map<String, Value>) {
         let apps = account.tally.apps.iter();
         let tests = apps.clone().zip(&account.figures).filter_map(|(app, figures)| {
             let (_, rpm) = figures.iter().find(|(name, rpm)| *name == "rpm" && !rpm.is_nan())?;
@@ -112,10 +154,10 @@ impl Grading {
             tests.clone().filter(is).reduce(worst).or_else(|| pings.clone().filter(is).reduce(worst))
         };
         let found = of(true).or_else(|| of(false));
-        json!({
-            "induced_ms": found.and_then(|(_, added, _)| added).map(Duration::millis), "rpm": found.map(|(rpm, ..)| rpm),
-            "grade": found.and_then(|(rpm, ..)| self.scale().grade(rpm)),
-            "from": found.map(|(.., name)| format!("app.{name}")),
-        })
+        let mut v = Map::new();
+        put(&mut v, per_minute(found.map(|(rpm, ..)| rpm)));
+        let grade = found.and_then(|(rpm, ..)| self.scale().grade(rpm));
+        let from = found.map(|(.., name)| format!("app.{name}"));
+        (Latency { added: found.and_then(|(_, added, _)| added), grade, from }, v)
     }
 }

@@ -1,18 +1,23 @@
-//! What a run comes to: a summary, and tables of columns.
+//! The result of a run: a summary, and tables of columns.
 //!
-//! Numbers that have no value (the median of nothing) are null in the summary and NaN in a table. Column and key names end
-//! in their unit; `wire` counts every header, `goodput` payload that arrived in order.
+//! Numbers without a value (the median of nothing) are null in the summary and NaN in a table. Column and key names end
+//! with their unit; `wire` includes all headers, `goodput` is payload that arrived in order.
 
 mod account;
+mod apps;
+mod declared;
 mod graded;
+mod links;
+mod statistics;
 mod summary;
 mod tables;
 
 pub use account::{Account, ClassCounts, Column, Grading, LinkAccount, LinkCounts, Outcome, Table};
-pub use summary::delay_json;
+pub use declared::{Declared, declared};
+pub use summary::Verdict;
 
 impl Account<'_> {
-    /// Summary and tables.
+    /// The summary and the tables.
     pub fn outcome(&self) -> Outcome {
         let mut tables = vec![
             self.links_table(),

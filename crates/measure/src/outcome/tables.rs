@@ -1,4 +1,4 @@
-//! The tables.
+//! The tables of a result.
 
 use super::account::{Account, Column, Table, mbit, ms};
 use crate::LinkMeter;
@@ -109,7 +109,7 @@ impl Account<'_> {
         })
     }
 
-    /// What applications tell over time; `None` if none does. One kind does, so all have the same columns.
+    /// Series of applications that report some; `None` without any. Only one kind does, so all have the same columns.
     pub(super) fn rpm_table(&self) -> Option<Table> {
         let told = || self.tally.apps.iter().zip(&self.columns).filter(|(_, columns)| !columns.is_empty());
         let (_, first) = told().next()?;

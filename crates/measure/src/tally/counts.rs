@@ -1,6 +1,6 @@
-//! What is counted of each direction of a flow.
+//! Counters of each direction of a flow.
 
-/// What has arrived at one end of a connection.
+/// Counters of one end of a connection as a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
     /// Packets that arrived.
@@ -11,27 +11,27 @@ pub struct ReceiverCounts {
     pub goodput_bytes: u64,
 }
 
-/// What one end of a connection did as a sender.
+/// Counters of one end of a connection as a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounts {
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Times that it entered fast recovery.
+    /// Entries into fast recovery.
     pub fast_recoveries: u64,
-    /// Its packets that ACKs told to have been CE-marked.
+    /// Its packets that ACKs reported as CE-marked.
     pub ce_packets: u64,
 }
 
-/// What senders tell of themselves: a kernel keeps some of it to itself, and what is unknown is null, not 0.
+/// Counters that senders report: a kernel does not export all of them, and an unknown counter is null, not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Retransmission timeouts.
     pub timeouts: bool,
     /// Entries into fast recovery.
     pub fast_recoveries: bool,
-    /// CE marks: a stack has ECN, and tells. Without it there is no column of them.
+    /// CE marks: some stack uses ECN and reports them. If false, the tables have no column for them.
     pub ce_packets: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Known {
     }
 }
 
-/// What is counted of one direction of a flow.
+/// Counters of one direction of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets that arrived at the end host.
@@ -52,25 +52,25 @@ pub struct Counts {
     pub goodput_bytes: u64,
     /// Packets dropped on the way, in queues or on links.
     pub dropped: u64,
-    /// Segments that its sender sent again.
+    /// Segments that its sender retransmitted.
     pub retransmits: u64,
     /// Retransmission timeouts of its sender.
     pub timeouts: u64,
-    /// Times that its sender entered fast recovery.
+    /// Entries of its sender into fast recovery.
     pub fast_recoveries: u64,
-    /// Packets that its sender was told to have been CE-marked.
+    /// Packets that were reported to its sender as CE-marked.
     pub ce_packets: u64,
 }
 
 impl Counts {
-    /// What has arrived at the far end.
+    /// Adds the counters of the far end as receiver.
     pub(super) fn received(&mut self, receiver: ReceiverCounts) {
         self.packets += receiver.packets;
         self.wire_bytes += receiver.wire_bytes;
         self.goodput_bytes += receiver.goodput_bytes;
     }
 
-    /// What the near end did as its sender.
+    /// Adds the counters of the near end as sender.
     pub(super) fn sent(&mut self, sender: SenderCounts) {
         self.retransmits += sender.retransmits;
         self.timeouts += sender.timeouts;
@@ -78,7 +78,7 @@ impl Counts {
         self.ce_packets += sender.ce_packets;
     }
 
-    /// What was counted since `before`.
+    /// Counts since `before`.
     pub(super) fn since(&self, before: &Self) -> Self {
         Self {
             packets: self.packets - before.packets,

@@ -1,4 +1,4 @@
-//! A flow: what is counted of it in either direction, and its rates and windows over time.
+//! A flow: its counters in each direction, and its rates and windows over time.
 
 use super::counts::Counts;
 use crate::{Channel, Series};
@@ -10,24 +10,24 @@ use units::{Duration, Problem, Time};
 pub struct Window {
     /// Congestion window, bytes.
     pub cwnd_bytes: u64,
-    /// Slow start threshold, bytes; `u64::MAX` while it is infinite.
+    /// Slow-start threshold, bytes; `u64::MAX` while it is infinite.
     pub ssthresh_bytes: u64,
-    /// Smoothed round trip; zero before the first sample.
+    /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
-    /// What the controller believes of the path, if it models one and has seen a rate.
+    /// The controller's model of the path, if it has one and has measured a rate.
     pub model: Option<Model>,
 }
 
-/// What a controller that models the path (BBR) believes of it.
+/// The path model of a controller (BBR).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Model {
     /// Its phase, an index into [`Model::MODES`].
     pub mode: u8,
-    /// Payload bits per second at which segments leave.
+    /// Pacing rate, payload bits per second.
     pub pacing_bps: u64,
-    /// Estimated bandwidth of the bottleneck, payload bits per second.
+    /// Estimated bottleneck bandwidth, payload bits per second.
     pub btl_bw_bps: u64,
-    /// Estimated round-trip propagation; zero before the first sample.
+    /// Estimated round-trip propagation time; zero before the first sample.
     pub rt_prop: Duration,
 }
 
@@ -39,16 +39,16 @@ impl Model {
 /// One direction of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
-    /// What was counted in the whole run.
+    /// Counts over the whole run.
     pub total: Counts,
-    /// What had been counted when the warm-up ended, if that was anything.
+    /// Counts at the end of the warm-up, if any was above 0.
     pub before: Option<Box<Counts>>,
     /// Rates and windows over time.
     pub series: Option<Box<RowSeries>>,
 }
 
 impl Direction {
-    /// What was counted since the warm-up ended.
+    /// Counts since the end of the warm-up.
     pub(crate) fn counts(&self) -> Counts {
         self.before.as_deref().map_or(self.total, |before| self.total.since(before))
     }
@@ -63,32 +63,32 @@ pub struct RowSeries {
     pub goodput: Series,
     /// The sender's congestion window at the end of each bin, bytes.
     pub cwnd: Series,
-    /// Its slow start threshold, bytes.
+    /// Its slow-start threshold, bytes.
     pub ssthresh: Series,
     /// Its smoothed round-trip time, ns.
     pub srtt: Series,
     /// Mean one-way delay of the packets with payload that arrived in each bin, ns.
     pub delay: Series,
-    /// The greatest of them, ns.
+    /// Greatest one-way delay of these packets, ns.
     pub delay_max: Series,
     /// Packets dropped on the way in each bin.
     pub dropped: Series,
-    /// What a controller that models the path believed; made when one first speaks.
+    /// The path model of the controller; created at its first sample.
     pub model: Option<Box<ModelSeries>>,
-    /// The run's length and that of a bin.
+    /// Duration of the run and width of a bin.
     span: (Duration, Duration),
 }
 
-/// The beliefs of BBR at the end of each bin.
+/// BBR's path model at the end of each bin.
 #[derive(Clone, Debug)]
 pub struct ModelSeries {
     /// Number of the mode (see [`Model::MODES`]).
     pub mode: Series,
     /// Pacing rate, payload bits per second.
     pub pacing: Series,
-    /// Bottleneck bandwidth, payload bits per second.
+    /// Estimated bottleneck bandwidth, payload bits per second.
     pub btl_bw: Series,
-    /// Round-trip propagation, ns.
+    /// Estimated round-trip propagation time, ns.
     pub rt_prop: Series,
 }
 
@@ -102,7 +102,7 @@ impl ModelSeries {
 /// One flow: a long transfer, or all connections of an application that opens many.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The application.
+    /// Number of the application.
     pub app: u16,
     /// Its latest connection, whose windows go into the series.
     pub latest: FlowId,
@@ -127,7 +127,7 @@ impl RowSeries {
         })
     }
 
-    /// The sender's state at a moment within a bin.
+    /// Records the sender's state at a moment within a bin.
     pub(super) fn sample(&mut self, within: Time, window: Window) {
         self.cwnd.put(within, window.cwnd_bytes);
         self.ssthresh.put(within, window.ssthresh_bytes);

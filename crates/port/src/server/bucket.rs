@@ -1,6 +1,6 @@
 //! A dual token bucket before a link: the next packet waits for its tokens, then for the link.
 
-use super::{INFINITE, Serve, Taken};
+use super::{INFINITE, Serializer, Serve, Taken};
 use crate::Change;
 use docsis::{ShaperParams, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
@@ -35,14 +35,16 @@ impl Serve for Bucket {
         self.0.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
         None
     }
+}
 
+impl Serializer for Bucket {
     #[inline]
     fn holds_back(&mut self, _now: Time, _rate: Option<BitRate>, _waiting: Backlog) -> bool {
         false
     }
 
     #[inline]
-    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
+    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
         let serialize = rate.map_or(Duration::ZERO, |r| r.time_for(packet.bytes()));
         let end = now + serialize + self.0.take(now, packet.bytes());
         Taken::Sent { end, free_at: end }

@@ -1,9 +1,9 @@
 //! The modem of DOCSIS 3.1: no queue but the managed one, or the two of an aggregate; a grant takes from its own what fits.
 
-use super::{Asks, INFINITE, Serve, Taken};
+use super::{Granted, INFINITE, Request, Serve};
 use crate::Change;
 use docsis::{Ask, Docsis31Params, Modem31};
-use packet::{Backlog, GrantCounts, LinkView, PacketMeta};
+use packet::{GrantCounts, LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
@@ -43,31 +43,25 @@ impl Serve for Docsis31 {
         self.modem.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
         None
     }
+}
 
-    /// It asks the queue when it has a grant; until then it is told that there is something to ask for.
-    fn holds_back(&mut self, now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
-        if waiting.packets > 0 {
-            self.modem.notify(now, &mut self.rng);
-        }
-        true
-    }
-
-    fn take(&mut self, _now: Time, _packet: &PacketMeta, _rate: Option<BitRate>) -> Taken {
-        unreachable!("it asks for itself")
+impl Granted for Docsis31 {
+    fn notify(&mut self, now: Time) {
+        self.modem.notify(now, &mut self.rng);
     }
 
     fn next(&self) -> Time {
         self.modem.deadline()
     }
 
-    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
+    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
         match self.modem.advance(now, queue.frames(), &mut self.rng, depart) {
-            Ask::Nothing => Asks::Nothing,
-            Ask::Packet(flow) => Asks::Of(flow),
+            Ask::Nothing => Request::Nothing,
+            Ask::Packet(flow) => Request::Of(flow),
         }
     }
 
-    fn given(&mut self, _now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+    fn answer(&mut self, _now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         self.modem.given(packet);
         None
     }

@@ -1,9 +1,9 @@
 //! The CMTS's downstream to a modem of DOCSIS 3.1: it asks the service flow whose turn it is.
 
-use super::{Asks, INFINITE, Serve, Taken};
+use super::{Granted, INFINITE, Request, Serve};
 use crate::Change;
 use docsis::{Ask, Docsis31Params, Downstream31};
-use packet::{Backlog, LinkView, PacketMeta};
+use packet::{LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
@@ -32,32 +32,26 @@ impl Serve for Downstream {
         self.0.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
         None
     }
+}
 
-    /// It asks the queue when it has tokens and the channel; until then it is told that there is something to ask for.
-    fn holds_back(&mut self, now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
-        if waiting.packets > 0 {
-            self.0.notify(now);
-        }
-        true
-    }
-
-    fn take(&mut self, _now: Time, _packet: &PacketMeta, _rate: Option<BitRate>) -> Taken {
-        unreachable!("it asks for itself")
+impl Granted for Downstream {
+    fn notify(&mut self, now: Time) {
+        self.0.notify(now);
     }
 
     fn next(&self) -> Time {
         self.0.deadline()
     }
 
-    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, _depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
+    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, _depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
         let heads = if self.0.has_low_latency() { queue.head_bytes() } else { [0, queue.backlog().packets.into()] };
         match self.0.advance(now, heads) {
-            Ask::Nothing => Asks::Nothing,
-            Ask::Packet(flow) => Asks::Of(flow),
+            Ask::Nothing => Request::Nothing,
+            Ask::Packet(flow) => Request::Of(flow),
         }
     }
 
-    fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+    fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         self.0.given(now, packet)
     }
 }

@@ -1,17 +1,17 @@
 //! The modem of SCTE 2013: no queue but the managed one; a grant takes from it what fits.
 
-use super::{Asks, Serve, Taken};
+use super::{Granted, Request, Serve};
 use crate::Change;
 use docsis::{DocsisParams, GrantedLink, Next};
-use packet::{Backlog, LinkView, PacketMeta};
+use packet::{LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
 /// The link, which asks for itself.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Granted(GrantedLink);
+pub(crate) struct Modem2013(GrantedLink);
 
-impl Granted {
+impl Modem2013 {
     pub(crate) fn new(p: &DocsisParams, rate: Option<BitRate>) -> Self {
         Self(GrantedLink::new(p, rate))
     }
@@ -22,7 +22,7 @@ fn leaving(next: Next) -> Option<(PacketMeta, Time)> {
     if let Next::Depart(packet, end) = next { Some((packet, end)) } else { None }
 }
 
-impl Serve for Granted {
+impl Serve for Modem2013 {
     fn view(&self, now: Time, _rate: Option<BitRate>) -> LinkView {
         LinkView {
             rate: self.0.sustained_rate(),
@@ -38,18 +38,12 @@ impl Serve for Granted {
         change.max_grant.into_iter().for_each(|m| self.0.set_max_grant(m));
         None
     }
+}
 
-    /// It asks the queue when it has a grant; until then it is told that there is something to ask for.
+impl Granted for Modem2013 {
     #[inline]
-    fn holds_back(&mut self, now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
-        if waiting.packets > 0 {
-            self.0.notify(now);
-        }
-        true
-    }
-
-    fn take(&mut self, _now: Time, _packet: &PacketMeta, _rate: Option<BitRate>) -> Taken {
-        unreachable!("it asks for itself")
+    fn notify(&mut self, now: Time) {
+        self.0.notify(now);
     }
 
     #[inline]
@@ -57,18 +51,18 @@ impl Serve for Granted {
         self.0.deadline()
     }
 
-    fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
+    fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
         let next = self.0.advance(now, queue.backlog().bytes, rng);
         if next == Next::Dequeue {
-            return Asks::Next;
+            return Request::Next;
         }
         if let Some((packet, end)) = leaving(next) {
             depart(packet, end);
         }
-        Asks::Nothing
+        Request::Nothing
     }
 
-    fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+    fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         leaving(self.0.send(now, packet))
     }
 

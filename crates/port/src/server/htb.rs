@@ -1,6 +1,6 @@
 //! One class of HTB before a link: what goes is paid for afterwards.
 
-use super::{Serve, Taken};
+use super::{Serializer, Serve, Taken};
 use crate::Change;
 use crate::htb::{Htb, HtbParams};
 use packet::{Backlog, LinkView, PacketMeta};
@@ -32,7 +32,9 @@ impl Serve for Class {
         let rate = change.rate.filter(|_| self.buckets.follows_link()).or(change.max_sustained_rate);
         Some(self.buckets.set_rates(now, rate, change.peak_traffic_rate).max(self.sent))
     }
+}
 
+impl Serializer for Class {
     /// It knows how much waits in its class, and does not ask an empty one.
     #[inline]
     fn holds_back(&mut self, _now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
@@ -40,7 +42,7 @@ impl Serve for Class {
     }
 
     #[inline]
-    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
+    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
         self.sent = now + self.buckets.serialize(rate, packet.bytes());
         let free_at = (now + self.buckets.charge(now, packet.bytes())).max(self.sent);
         Taken::Sent { end: self.sent, free_at }

@@ -1,7 +1,11 @@
 //! What takes packets from a queue: one file per kind of link, dispatched by a closed enum.
 //!
-//! A port asks its server in the order of time: whether it holds the queue back, what it does with the packet that it gets,
-//! and what happens when it is free again. A server with a clock of its own (a modem's MAPs and grants) has moments, too.
+//! | what it is | who |
+//! |---|---|
+//! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
+//! | [`Granted`]: takes packets at moments of its own | the modem of 2013, those of DOCSIS 3.1, opportunities |
+//!
+//! The modem of 2012 has a transmit queue behind its token bucket, which no other server has: room in it, and MAPs, are its own.
 
 mod bucket;
 mod docsis31;
@@ -29,12 +33,12 @@ pub(crate) enum Taken {
     Sent { end: Time, free_at: Time },
     /// It leaves now and takes no time: the queue is asked again at once.
     Gone,
-    /// It stays inside, until [`Serve::freed`] at `free_at`.
+    /// It stays inside, until [`Server::free`] at `free_at`.
     Held { free_at: Time },
 }
 
-/// What a server wants of the queue when its own clock has come.
-pub(crate) enum Asks {
+/// What a granted server requests of the queue when its own clock has come.
+pub(crate) enum Request {
     /// Nothing.
     Nothing,
     /// The next packet.
@@ -43,7 +47,7 @@ pub(crate) enum Asks {
     Of(ServiceFlow),
 }
 
-/// The moments of a server. `rate` is the link's own rate, if it has one.
+/// What every server does. `rate` is the link's own rate, if it has one.
 pub(crate) trait Serve {
     /// Whether a packet leaves before another arrives in the same moment.
     #[inline]
@@ -56,89 +60,62 @@ pub(crate) trait Serve {
 
     /// Other rates from now on. If that moves the moment at which a busy link is free: when that is.
     fn change(&mut self, now: Time, change: &Change) -> Option<Time>;
+}
 
-    /// Whether the queue, where so much waits, is not to be asked now.
+/// A server that takes the next packet whenever it is free.
+pub(crate) trait Serializer: Serve {
+    /// Whether the queue, which has this backlog, must wait.
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool;
 
-    /// The queue gave a packet.
-    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken;
+    /// Takes a packet from the queue.
+    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken;
 
-    /// Keeps the packet that [`Serve::take`] holds.
-    fn hold(&mut self, _packet: PacketMeta) {
-        unreachable!("it holds none")
-    }
-
-    /// The link is free: a held packet goes on, or is dropped because there is no room for it.
+    /// The server, unless it is known when the program is compiled to have no clock and no room of its own.
     #[inline]
-    fn freed(&mut self, _now: Time) -> Result<(), PacketMeta> {
-        Ok(())
-    }
-
-    /// Whether it keeps a packet until the link is free.
-    #[inline]
-    fn holds(&self) -> bool {
-        false
-    }
-
-    /// The next moment of its own clock.
-    #[inline]
-    fn next(&self) -> Time {
-        Time::NEVER
-    }
-
-    /// Its own clock has come to [`Serve::next`]: packets that leave go to `depart` with the moment of their last bit.
-    /// Returns what it asks for, which [`Serve::given`] gets.
-    fn tick(&mut self, _now: Time, _queue: &Queue, _rng: &mut Rng, _depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
-        Asks::Nothing
-    }
-
-    /// What the queue had when [`Serve::tick`] asked; returns what leaves, and when.
-    fn given(&mut self, _now: Time, _packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+    fn other(&self) -> Option<&Server> {
         None
     }
 
-    /// When there is room again, if it holds the queue back.
+    /// The same, to change it.
     #[inline]
-    fn room_at(&self) -> Time {
-        Time::NEVER
+    fn other_mut(&mut self) -> Option<&mut Server> {
+        None
     }
+}
+
+/// A server that takes packets at moments of its own: a modem's grants, the opportunities of a radio link.
+pub(crate) trait Granted: Serve {
+    /// Packets wait in the queue.
+    fn notify(&mut self, now: Time);
+
+    /// The next moment of its own clock.
+    fn next(&self) -> Time;
+
+    /// Does what is due at [`Granted::next`]: packets that leave go to `depart` with the moment of their last bit.
+    /// Returns its request, which [`Granted::answer`] gets.
+    fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
+
+    /// The queue's answer to the request of [`Granted::tick`]; returns what leaves, and when.
+    fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)>;
 
     /// Packets that have left the queue and not departed.
     fn inside(&self) -> usize {
         0
     }
-
-    /// Of these, those in a transmit queue whose transmission has not begun by `now`.
-    fn transmit_backlog(&self, _now: Time) -> Backlog {
-        Backlog::default()
-    }
-
-    /// The queue dropped a packet that had arrived at `arrived`.
-    fn dropped(&mut self, _now: Time, _arrived: Time) {}
-
-    /// What hears of fates while the queue is at work: `fates`, and a server that wants to know of drops. A plain link does not, and
-    /// pays nothing.
-    #[inline]
-    fn hearing<'a>(&'a mut self, _now: Time, fates: impl FateSink + 'a) -> impl FateSink + 'a {
-        fates
-    }
-
-    /// What became of its opportunities before `now`, if it has such.
-    fn opportunities(&self, _now: Time) -> Option<OpportunityCounts> {
-        None
-    }
 }
 
-/// Tells a server of drops on their way to the host.
-struct Hearing<'a, F> {
-    server: &'a mut Server,
-    now: Time,
-    fates: F,
+/// Reports drops to a server, on their way to the host.
+pub(crate) struct Reported<'a, F> {
+    pub server: Option<&'a mut Server>,
+    pub now: Time,
+    pub fates: F,
 }
 
-impl<F: FateSink> FateSink for Hearing<'_, F> {
+impl<F: FateSink> FateSink for Reported<'_, F> {
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point) {
-        self.server.dropped(self.now, packet.stamp);
+        if let Some(Server::Opportunities(link)) = &mut self.server {
+            link.dropped(self.now, packet.stamp);
+        }
         self.fates.dropped(packet, reason, point);
     }
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point) {
@@ -156,26 +133,10 @@ pub(crate) enum Server {
     Bucket(bucket::Bucket),
     Htb(htb::Class),
     TwoQueue(Box<two_queue::TwoQueue>),
-    Granted(Box<granted::Granted>),
+    Granted(Box<granted::Modem2013>),
     Docsis31(Box<docsis31::Docsis31>),
     Downstream31(Box<downstream31::Downstream>),
     Opportunities(Box<opportunity::Opportunities>),
-}
-
-/// The same of whichever server it is.
-macro_rules! each {
-    ($server:expr, $it:ident => $do:expr) => {
-        match $server {
-            Server::Plain($it) => $do,
-            Server::Bucket($it) => $do,
-            Server::Htb($it) => $do,
-            Server::TwoQueue($it) => $do,
-            Server::Granted($it) => $do,
-            Server::Docsis31($it) => $do,
-            Server::Downstream31($it) => $do,
-            Server::Opportunities($it) => $do,
-        }
-    };
 }
 
 impl Server {
@@ -191,7 +152,7 @@ impl Server {
             }
             Service::Docsis(p) => match p.model {
                 Model::TwoQueue2012 => Self::TwoQueue(Box::new(two_queue::TwoQueue::new(p, spec.rate))),
-                Model::DocsisLink2013 => Self::Granted(Box::new(granted::Granted::new(p, spec.rate))),
+                Model::DocsisLink2013 => Self::Granted(Box::new(granted::Modem2013::new(p, spec.rate))),
             },
             Service::Docsis31(p) if p.downstream.is_some() => {
                 Self::Downstream31(Box::new(downstream31::Downstream::new(p)))
@@ -217,6 +178,110 @@ impl Server {
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
+
+    /// What became of its opportunities before `now`, if it has such.
+    pub(crate) fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
+        if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
+    }
+
+    /// The server, if it takes packets at moments of its own.
+    #[inline]
+    fn granted(&self) -> Option<&dyn Granted> {
+        Some(match self {
+            Self::Plain(_) | Self::Bucket(_) | Self::Htb(_) | Self::TwoQueue(_) => return None,
+            Self::Granted(s) => &**s,
+            Self::Docsis31(s) => &**s,
+            Self::Downstream31(s) => &**s,
+            Self::Opportunities(s) => &**s,
+        })
+    }
+
+    /// The same, to change it.
+    #[inline]
+    fn granted_mut(&mut self) -> Option<&mut dyn Granted> {
+        Some(match self {
+            Self::Plain(_) | Self::Bucket(_) | Self::Htb(_) | Self::TwoQueue(_) => return None,
+            Self::Granted(s) => &mut **s,
+            Self::Docsis31(s) => &mut **s,
+            Self::Downstream31(s) => &mut **s,
+            Self::Opportunities(s) => &mut **s,
+        })
+    }
+
+    /// The link is free: a held packet goes on, or is dropped because there is no room for it.
+    #[inline]
+    pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
+        if let Self::TwoQueue(modem) = self { modem.free(now) } else { Ok(()) }
+    }
+
+    /// Whether it keeps a packet until the link is free.
+    #[inline]
+    pub(crate) fn holds(&self) -> bool {
+        matches!(self, Self::TwoQueue(modem) if modem.holds())
+    }
+
+    /// When there is room again, if it holds the queue back.
+    #[inline]
+    pub(crate) fn room_at(&self) -> Time {
+        if let Self::TwoQueue(modem) = self { modem.room_at() } else { Time::NEVER }
+    }
+
+    /// Packets and bytes in a transmit queue whose transmission has not begun by `now`.
+    pub(crate) fn transmit_backlog(&self, now: Time) -> Backlog {
+        if let Self::TwoQueue(modem) = self { modem.transmit_backlog(now) } else { Backlog::default() }
+    }
+
+    /// The next moment of its own clock.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        match self {
+            Self::TwoQueue(modem) => modem.next_map(),
+            _ => self.granted().map_or(Time::NEVER, Granted::next),
+        }
+    }
+
+    /// As [`Granted::tick`]; of a modem with a transmit queue its MAP.
+    pub(crate) fn tick(
+        &mut self,
+        now: Time,
+        queue: &Queue,
+        rng: &mut Rng,
+        depart: &mut dyn FnMut(PacketMeta, Time),
+    ) -> Request {
+        if let Self::TwoQueue(modem) = self {
+            modem.map(now, rng, depart);
+        }
+        self.granted_mut().map_or(Request::Nothing, |server| server.tick(now, queue, rng, depart))
+    }
+
+    /// As [`Granted::answer`].
+    pub(crate) fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+        self.granted_mut()?.answer(now, packet)
+    }
+
+    /// Packets that have left the queue and not departed.
+    pub(crate) fn inside(&self) -> usize {
+        match self {
+            Self::TwoQueue(modem) => modem.inside(),
+            _ => self.granted().map_or(0, Granted::inside),
+        }
+    }
+}
+
+/// Does `$do` with the server at hand, whichever it is.
+macro_rules! each {
+    ($server:expr, $it:ident => $do:expr) => {
+        match $server {
+            Server::Plain($it) => $do,
+            Server::Bucket($it) => $do,
+            Server::Htb($it) => $do,
+            Server::TwoQueue($it) => $do,
+            Server::Granted($it) => $do,
+            Server::Docsis31($it) => $do,
+            Server::Downstream31($it) => $do,
+            Server::Opportunities($it) => $do,
+        }
+    };
 }
 
 impl Serve for Server {
@@ -231,53 +296,41 @@ impl Serve for Server {
     fn change(&mut self, now: Time, change: &Change) -> Option<Time> {
         each!(self, s => s.change(now, change))
     }
+}
+
+impl Serializer for Server {
+    /// A granted server takes nothing while it is free: it learns that there is something to request.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
-        each!(self, s => s.holds_back(now, rate, waiting))
+        match self {
+            Self::Plain(s) => s.holds_back(now, rate, waiting),
+            Self::Bucket(s) => s.holds_back(now, rate, waiting),
+            Self::Htb(s) => s.holds_back(now, rate, waiting),
+            Self::TwoQueue(s) => s.holds_back(now, rate, waiting),
+            _ => {
+                if let Some(server) = self.granted_mut().filter(|_| waiting.packets > 0) {
+                    server.notify(now);
+                }
+                true
+            }
+        }
     }
     #[inline]
-    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
-        each!(self, s => s.take(now, packet, rate))
-    }
-    fn hold(&mut self, packet: PacketMeta) {
-        each!(self, s => s.hold(packet));
-    }
-    #[inline]
-    fn freed(&mut self, now: Time) -> Result<(), PacketMeta> {
-        each!(self, s => s.freed(now))
-    }
-    #[inline]
-    fn holds(&self) -> bool {
-        each!(self, s => s.holds())
+    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
+        match self {
+            Self::Plain(s) => s.take(now, packet, rate),
+            Self::Bucket(s) => s.take(now, packet, rate),
+            Self::Htb(s) => s.take(now, packet, rate),
+            Self::TwoQueue(s) => s.take(now, packet, rate),
+            _ => unreachable!("a granted server holds the queue back"),
+        }
     }
     #[inline]
-    fn next(&self) -> Time {
-        each!(self, s => s.next())
-    }
-    fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
-        each!(self, s => s.tick(now, queue, rng, depart))
-    }
-    fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
-        each!(self, s => s.given(now, packet))
+    fn other(&self) -> Option<&Server> {
+        Some(self)
     }
     #[inline]
-    fn room_at(&self) -> Time {
-        each!(self, s => s.room_at())
-    }
-    fn inside(&self) -> usize {
-        each!(self, s => s.inside())
-    }
-    fn transmit_backlog(&self, now: Time) -> Backlog {
-        each!(self, s => s.transmit_backlog(now))
-    }
-    fn dropped(&mut self, now: Time, arrived: Time) {
-        each!(self, s => s.dropped(now, arrived));
-    }
-    #[inline]
-    fn hearing<'a>(&'a mut self, now: Time, fates: impl FateSink + 'a) -> impl FateSink + 'a {
-        Hearing { server: self, now, fates }
-    }
-    fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
-        each!(self, s => s.opportunities(now))
+    fn other_mut(&mut self) -> Option<&mut Server> {
+        Some(self)
     }
 }

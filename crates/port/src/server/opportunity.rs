@@ -7,7 +7,7 @@
 //!     nothing waits               the rest of the opportunity is lost
 //! ```
 //!
-//! While nothing waits it has no moments: opportunities that pass are counted when somebody comes, or asks.
+//! An idle link schedules no events; missed opportunities are counted at the next arrival or query.
 //!
 //! A packet that arrives at the very moment of an opportunity has missed it: there opportunities come before arrivals
 //! ([`Serve::departs_first`]).
@@ -16,10 +16,10 @@
 //! Departs: times are those of the simulation, not of a clock in whole milliseconds; as the trace has whole ones, both agree.
 //! The queue is asked once when it has become empty, as any link that is free asks it: CoDel then knows.
 
-use super::{Asks, Serve, Taken};
+use super::{Granted, Request, Serve};
 use crate::Change;
 use crate::delivery::{Delivery, Opportunity, Source};
-use packet::{Backlog, LinkView, OpportunityCounts, PacketMeta};
+use packet::{LinkView, OpportunityCounts, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
@@ -109,6 +109,27 @@ impl Opportunities {
             self.end(left);
         }
     }
+
+    /// The queue dropped a packet that had arrived at `arrived`.
+    ///
+    /// Of several long gaps that have begun, the last one decides: an arrival before the end of another came before its end, too.
+    pub(super) fn dropped(&mut self, now: Time, arrived: Time) {
+        if self.asleep {
+            self.pass(now + Duration(1));
+        }
+        let in_gap = self.left.is_none() && self.waits_long();
+        self.counts.gap_drops += u64::from(in_gap || arrived < self.long_until);
+    }
+
+    /// What became of the opportunities before `now`.
+    pub(super) fn opportunities(&self, now: Time) -> OpportunityCounts {
+        if !self.asleep {
+            return self.counts;
+        }
+        let mut then = self.clone();
+        then.pass(now);
+        then.counts
+    }
 }
 
 impl Serve for Opportunities {
@@ -123,26 +144,22 @@ impl Serve for Opportunities {
     fn change(&mut self, _now: Time, _change: &Change) -> Option<Time> {
         None
     }
+}
 
-    /// It asks the queue at its own moments; until then it is told that there is something to ask for.
-    fn holds_back(&mut self, now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
-        if self.asleep && waiting.packets > 0 {
+impl Granted for Opportunities {
+    fn notify(&mut self, now: Time) {
+        if self.asleep {
             // an arrival has missed the opportunity of its own moment, too
             self.pass(now + Duration(1));
             self.asleep = false;
         }
-        true
-    }
-
-    fn take(&mut self, _now: Time, _packet: &PacketMeta, _rate: Option<BitRate>) -> Taken {
-        unreachable!("it asks for itself")
     }
 
     fn next(&self) -> Time {
         if self.asleep { Time::NEVER } else { self.at_hand.at }
     }
 
-    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
+    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
         let mut left = match self.left {
             Some(left) => left,
             None => self.begin(),
@@ -160,13 +177,13 @@ impl Serve for Opportunities {
         self.empty &= self.waiting == 0;
         if left > 0 && !self.empty {
             self.left = Some(left);
-            return Asks::Next;
+            return Request::Next;
         }
         self.end(left);
-        Asks::Nothing
+        Request::Nothing
     }
 
-    fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+    fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         let left = self.left.unwrap_or_default();
         let Some(packet) = packet else {
             self.empty = true;
@@ -188,23 +205,5 @@ impl Serve for Opportunities {
 
     fn inside(&self) -> usize {
         usize::from(self.under_way.is_some())
-    }
-
-    /// Of several long gaps that have begun, the last one decides: who came before the end of another came before its end, too.
-    fn dropped(&mut self, now: Time, arrived: Time) {
-        if self.asleep {
-            self.pass(now + Duration(1));
-        }
-        let in_gap = self.left.is_none() && self.waits_long();
-        self.counts.gap_drops += u64::from(in_gap || arrived < self.long_until);
-    }
-
-    fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
-        if !self.asleep {
-            return Some(self.counts);
-        }
-        let mut then = self.clone();
-        then.pass(now);
-        Some(then.counts)
     }
 }

@@ -1,6 +1,6 @@
 //! A link with a rate and nothing else: a packet of n bytes takes 8 n / rate, or no time where there is no rate.
 
-use super::{INFINITE, Serve, Taken};
+use super::{INFINITE, Serializer, Serve, Taken};
 use crate::Change;
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Time};
@@ -23,7 +23,9 @@ impl Serve for Plain {
     fn change(&mut self, _now: Time, _change: &Change) -> Option<Time> {
         None
     }
+}
 
+impl Serializer for Plain {
     /// A rate of zero stops the link.
     #[inline]
     fn holds_back(&mut self, _now: Time, rate: Option<BitRate>, _waiting: Backlog) -> bool {
@@ -31,7 +33,7 @@ impl Serve for Plain {
     }
 
     #[inline]
-    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
+    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
         let Some(rate) = rate else { return Taken::Gone };
         let end = now + rate.time_for(packet.bytes());
         Taken::Sent { end, free_at: end }

@@ -1,11 +1,10 @@
 //! The modem of CableLabs 2012: a token bucket, and behind it a transmit queue that grants empty.
 
 use super::bucket::shaped;
-use super::{Asks, Serve, Taken};
+use super::{Serializer, Serve, Taken};
 use crate::Change;
 use docsis::{DocsisParams, Mac, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
-use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
 /// The packet that the bucket lets pass next, and the transmit queue behind it.
@@ -20,6 +19,45 @@ impl TwoQueue {
     pub(crate) fn new(p: &DocsisParams, rate: Option<BitRate>) -> Self {
         Self { bucket: TokenBucket::new(&p.flow), held: None, mac: Mac::new(p, rate) }
     }
+
+    /// The packet that the bucket lets pass enters the transmit queue; returned if that has no room.
+    #[inline]
+    pub(super) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
+        self.held.take().map_or(Ok(()), |packet| self.mac.push(now, packet))
+    }
+
+    /// Whether a packet waits for its tokens.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// When the transmit queue has room again.
+    #[inline]
+    pub(super) fn room_at(&self) -> Time {
+        self.mac.room_at()
+    }
+
+    /// The moment of the next MAP.
+    #[inline]
+    pub(super) fn next_map(&self) -> Time {
+        self.mac.next_map()
+    }
+
+    /// Handles a MAP.
+    pub(super) fn map(&mut self, now: Time, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) {
+        self.mac.map(now, rng, depart);
+    }
+
+    /// Packets that have left the queue and not departed.
+    pub(super) fn inside(&self) -> usize {
+        self.mac.queued() + usize::from(self.held.is_some())
+    }
+
+    /// Packets and bytes in the transmit queue whose transmission has not begun by `now`.
+    pub(super) fn transmit_backlog(&self, now: Time) -> Backlog {
+        self.mac.backlog(now)
+    }
 }
 
 impl Serve for TwoQueue {
@@ -33,54 +71,17 @@ impl Serve for TwoQueue {
         change.max_grant.into_iter().for_each(|g| self.mac.set_max_grant(g));
         None
     }
+}
 
+impl Serializer for TwoQueue {
     #[inline]
     fn holds_back(&mut self, now: Time, _rate: Option<BitRate>, _waiting: Backlog) -> bool {
         self.mac.holds_back(now)
     }
 
     #[inline]
-    fn take(&mut self, now: Time, packet: &PacketMeta, _rate: Option<BitRate>) -> Taken {
-        Taken::Held { free_at: now + self.bucket.take(now, packet.bytes()) }
-    }
-
-    #[inline]
-    fn hold(&mut self, packet: PacketMeta) {
+    fn take(&mut self, now: Time, packet: PacketMeta, _rate: Option<BitRate>) -> Taken {
         self.held = Some(packet);
-    }
-
-    /// What the bucket let pass enters the transmit queue.
-    #[inline]
-    fn freed(&mut self, now: Time) -> Result<(), PacketMeta> {
-        self.held.take().map_or(Ok(()), |packet| self.mac.push(now, packet))
-    }
-
-    #[inline]
-    fn holds(&self) -> bool {
-        self.held.is_some()
-    }
-
-    #[inline]
-    fn next(&self) -> Time {
-        self.mac.next_map()
-    }
-
-    /// A MAP.
-    fn tick(&mut self, now: Time, _queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Asks {
-        self.mac.map(now, rng, depart);
-        Asks::Nothing
-    }
-
-    #[inline]
-    fn room_at(&self) -> Time {
-        self.mac.room_at()
-    }
-
-    fn inside(&self) -> usize {
-        self.mac.queued() + usize::from(self.held.is_some())
-    }
-
-    fn transmit_backlog(&self, now: Time) -> Backlog {
-        self.mac.backlog(now)
+        Taken::Held { free_at: now + self.bucket.take(now, packet.bytes()) }
     }
 }

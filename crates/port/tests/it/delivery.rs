@@ -175,8 +175,8 @@ fn what_cannot_be_built_is_refused() {
     let missing = problem("service = { delivery = { trace = { file = 'lte.down' } } }");
     assert!(missing.starts_with("delivery.trace.file: \"lte.down\" has not been read"), "{missing}");
     let small = problem("service = { delivery = { trace = { source = '+1', opportunity = 27 } } }");
-    assert!(small.starts_with("service.delivery.trace.opportunity: 27B is not valid"), "{small}");
-    assert!(problem("service = { delivery = { trace = {} } }").starts_with("service.delivery.trace.file: is missing"));
+    assert!(small.starts_with("delivery.trace.opportunity: 27B is not valid"), "{small}");
+    assert!(problem("service = { delivery = { trace = {} } }").starts_with("delivery.trace.file: is missing"));
     let falls = "queue = 'droptail'\nservice = { delivery = { trace = { source = '+1 -2' } } }";
     let message = toml::from_str::<PortSpec>(falls).unwrap_err().to_string();
     assert!(message.contains("line 2: \"-2\" is not valid; expected +MS or +MSxCOUNT"), "{message}");

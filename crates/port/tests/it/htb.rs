@@ -141,11 +141,11 @@ fn words_tables_and_what_is_wrong() {
         Ok(spec) => spec.validate().unwrap_err().to_string(),
     };
     for (text, what) in [
-        ("service = { shaper = 'htb' }", "service.shaper.htb.rate: there is none"),
+        ("service = { shaper = 'htb' }", "shaper.htb.rate: there is none"),
         ("service = { shaper = 'tbf' }", "unknown variant `tbf`, expected `htb`"),
         ("service = { shaper = { htb = { brust = 1 } } }", "unknown field `brust`, expected one of `rate`, `ceil`"),
         ("service = { shaper = { max_sustained_rat = 1 } }", "unknown field `max_sustained_rat`"),
-        ("rate = 1\nservice = { shaper = { htb = { burst = '0B' } } }", "service.shaper.htb.burst: 0B is not valid"),
+        ("rate = 1\nservice = { shaper = { htb = { burst = '0B' } } }", "shaper.htb.burst: 0B is not valid"),
         ("rate = '2mbit'\nservice = { shaper = { htb = { ceil = '1mbit' } } }", "at least the rate, 2Mbit"),
         ("rate = 1\nservice = { shaper = { htb = {}, rate = 1 } }", "\"rate\" does not go with htb"),
     ] {

@@ -1,4 +1,4 @@
-//! One queue discipline by hand.
+//! One queue discipline, driven by the caller.
 
 use crate::refuse;
 use packet::{
@@ -14,7 +14,7 @@ use units::{BitRate, Problem, Rng, Time, shown};
 /// The words for the codes of the IP header's ECN field, by code.   Source: RFC 3168 §5.
 const ECN_WORDS: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
 
-/// An ECN field as it is given: its code or its word.
+/// An ECN field as an argument: its code or its word.
 #[derive(FromPyObject)]
 enum EcnGiven {
     Code(i64),
@@ -99,7 +99,7 @@ fn point_name(point: Point) -> &'static str {
     }
 }
 
-/// Keeps fates.
+/// Collects fates.
 #[derive(Default)]
 struct Fates(Vec<Fate>);
 
@@ -118,7 +118,7 @@ impl FateSink for Fates {
     }
 }
 
-/// An IPv4 address as a 5-tuple has it.
+/// Parses an IPv4 address for a 5-tuple.
 fn address(text: &str) -> PyResult<u32> {
     let read = text.parse::<std::net::Ipv4Addr>();
     read.map(u32::from).map_err(|_| {

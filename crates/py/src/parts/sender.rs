@@ -1,4 +1,4 @@
-//! One TCP sender by hand.
+//! One TCP sender, driven by the caller.
 
 use crate::refuse;
 use packet::Flags;
@@ -30,7 +30,7 @@ impl SentSegment {
     }
 }
 
-/// Keeps segments.
+/// Collects segments.
 struct Outbox<'a> {
     stack: &'a TcpParams,
     sent: Vec<SentSegment>,
@@ -96,7 +96,7 @@ impl TcpSender {
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().map_err(wrong)?;
         stack.opening.handshake = false;
-        // it has no host that could hold back what it sends
+        // there is no host that could hold back its segments
         stack.pacing.tsq = false;
         stack.wire.timestamps = false;
         let mut end = Endpoint::new(&stack, stack.receiver.most_window());

@@ -1,51 +1,52 @@
-//! The ACK filter: an ACK that a newer one makes superfluous leaves the queue.
+//! The ACK filter: drops a queued ACK that a newer one makes redundant.
 //!
 //! ```text
-//! a pure ACK comes; of the same flow, from the head on, wait
-//!   eligible:  pure ACKs, no SYN, no AE, no option but time stamp and SACK, an older ACK number (the same number: if the new one
+//! on a pure ACK, queued packets of its flow, from the head on:
+//!   eligible:  pure ACKs, no SYN, no AE, no option but time stamp and SACK, an older ACK number (an equal one if the new ACK
 //!              has SACK blocks); with SACK blocks only if the new one has the same number and its blocks cover them
 //!   kept:      the last eligible one before a change of ECE or CWR
-//! normal       the second eligible one found: the first goes
-//! aggressive   one is enough if it stands right before the new one and has its ECE and CWR
+//! normal       once a second eligible one is found, the first is dropped
+//! aggressive   one is enough if it is right before the new one and has its ECE and CWR
 //! ```
 //!
-//! The new ACK stays at the tail. Two are left in normal mode, so that the sender still sees duplicates and its clock.
+//! The new ACK stays at the tail. Normal mode keeps two, which preserves duplicates and the sender's ACK clock.
 //!
 //! Source: tc-cake(8); Linux' sch_cake.c (facts only).
-//! Departs: a queue sees no ranges. Blocks count as covered if both ACKs list all that the receiver holds ([`Flags::SACK_WHOLE`]),
-//! and an ACK on a data segment filters none. Time stamps are not compared: ACKs of a flow that wait are in order.
+//! Departs: a queue sees no SACK ranges. Blocks count as covered if both ACKs list all that the receiver holds
+//! ([`Flags::SACK_WHOLE`]), and an ACK on a data segment filters none. Time stamps are not compared: queued ACKs of a flow are
+//! in order.
 
 use crate::Fifo;
 use packet::{Flags, PacketMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether ACKs are filtered.
+/// Modes of the ACK filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AckFilter {
-    /// No.
+    /// No filter.
     #[default]
     Off,
-    /// Two stay of each flow, for senders that count duplicates.
+    /// Keeps two ACKs of each flow, for senders that count duplicates.
     Normal,
-    /// One stays.
+    /// Keeps one ACK of each flow.
     Aggressive,
 }
 
-/// What an ACK says of congestion.
+/// The congestion flags of an ACK.
 const ECHO: Flags = Flags::ECE.with(Flags::CWR);
 
-/// With one of these an ACK is never filtered.
+/// Flags of ACKs that are never filtered.
 const SAYS_MORE: Flags = Flags::SYN.with(Flags::FIN).with(Flags::AE).with(Flags::ACCECN_OPTION);
 
-/// Whether `a` and `b` travel the same way of the same connection.
+/// Returns true if `a` and `b` belong to the same flow and direction.
 #[inline]
 fn same(a: &PacketMeta, b: &PacketMeta) -> bool {
     a.flow == b.flow && a.flags.has(Flags::REVERSE) == b.flags.has(Flags::REVERSE)
 }
 
-/// Whether `old`, of the same flow, says nothing that `new` does not.
+/// Returns true if `old`, of the same flow, carries nothing that `new` does not.
 #[inline]
 fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     if !old.flags.has(Flags::PURE_ACK) || old.flags.any(SAYS_MORE) {
@@ -54,13 +55,13 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     // ACK numbers of real packets have 32 bits and wrap
     let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
     if old.flags.has(Flags::SACK) {
-        // of a receiver that tells all it holds, what it tells later includes what it told, until the ACK number moves over a block
+        // if both list all that the receiver holds, the later blocks include the earlier, until the ACK number passes a block
         return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
     }
     newer > 0 || (newer == 0 && new.flags.has(Flags::SACK))
 }
 
-/// The place in `queue` of the ACK that its newest packet makes superfluous.   Bound: one look at each packet.
+/// Position in `queue` of the ACK that its newest packet makes redundant.   Bound: visits each packet once.
 pub(crate) fn superfluous(queue: &Fifo, filter: AckFilter) -> Option<usize> {
     let last = queue.backlog().packets.checked_sub(1)? as usize;
     let new = queue.back().filter(|p| p.flags.has(Flags::PURE_ACK) && !p.flags.has(Flags::SYN))?;
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!(of(PacketMeta { flags: NONE, size: 1500, ..ack(1, NONE) }), None, "data");
         assert_eq!(of(PacketMeta { flow: FlowId(7), ..ack(1, NONE) }), None, "another flow");
         assert_eq!(of(ack(1, Flags::REVERSE)), None, "the other way");
-        // blocks: of the same number, and where both tell all
+        // blocks: with the same number, and if both list all
         let (some, all) = (Flags::SACK, Flags::SACK.with(Flags::SACK_WHOLE));
         let sacks = |old: (u64, Flags), new: (u64, Flags)| found(&[ack(old.0, old.1), ack(new.0, new.1)], Aggressive);
         assert_eq!(
@@ -141,7 +142,7 @@ mod tests {
     fn a_change_of_the_echo_is_not_lost() {
         use AckFilter::{Aggressive, Normal};
         let (on, off) = (Flags::ECE, NONE);
-        // 1 off, 2 on: the first cannot go, the second starts anew and stays alone
+        // 1 off, 2 on: the first must stay, the search restarts at the second and finds no other
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on)], Normal), None);
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on), ack(4, on)], Normal), Some(1));
         assert_eq!(found(&[ack(1, off), ack(2, on)], Aggressive), None);

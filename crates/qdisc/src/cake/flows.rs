@@ -1,18 +1,18 @@
-//! The queues of a tin: which one a packet joins, and whose turn it is.
+//! The queues of a tin: the queue that a packet joins, and the order of service.
 //!
 //! ```text
 //! place     the hash's own, if it is this flow's and in use; else in its set of 8: the flow's, a free one, or a shared one
 //! sparse    new to the tin: first, for one turn        bulk      the others, in turn        (DRR++)
-//! decaying  empty, with a law that has not come to rest: looked at once for each packet that leaves
+//! decaying  empty, with a law that has not come to rest: one is visited on each dequeue
 //!
-//! deficit <= 0: += quantum / host load, to the end of the bulk ones; sparse becomes bulk, or waits if it is empty
+//! deficit <= 0: += quantum / host load, to the end of the bulk list; sparse becomes bulk, or waits there if it is empty
 //! ```
 //!
-//! Only bulk flows count as load of their hosts, so a sparse flow's first turn is free. Sixty flows of one host have a sixtieth of a
-//! quantum each: rounds are not walked but reckoned.
+//! Only bulk flows count towards their hosts' load, so a sparse flow's first turn is free. Sixty flows of one host get a sixtieth
+//! of a quantum each, so the rounds that a packet takes are computed, not iterated.
 //!
 //! Source: Piece of CAKE; Linux' sch_cake.c (facts only); RFC 8290 for DRR++.
-//! Departs: what is left when a quantum is shared is kept as a fraction of a byte (CAKE: rounded up or down by chance).
+//! Departs: a share of a quantum keeps its fraction of a byte (CAKE: rounded up or down at random).
 
 use super::hosts::{Ends, Hosts};
 use super::lines::{Line, Links, NONE};
@@ -24,17 +24,17 @@ use crate::law::cobalt::CobaltState;
 use crate::longest::Lengths;
 use packet::{FlowTuple, PacketMeta};
 
-/// Where a queue stands.
+/// Scheduling state of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
-    /// Nowhere: empty, its law at rest.
+    /// In no list: empty, its law at rest.
     #[default]
     Out,
-    /// In its free turn, or waiting for it.
+    /// In its first, free turn, or waiting for it.
     Sparse,
-    /// It had its free turn and is empty, among the bulk ones.
+    /// Empty after its free turn, in the bulk list.
     SparseWait,
-    /// Among those that take turns.
+    /// In the bulk list.
     Bulk,
     /// Empty, its law not at rest.
     Decaying,
@@ -43,25 +43,25 @@ enum Set {
 /// One queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Flow {
-    /// What waits.
+    /// Its packets.
     fifo: Fifo,
-    /// The law's state.
+    /// State of its law.
     law: CobaltState,
 }
 
-/// All queues of a tin. What is looked at to find a queue, or to keep order, lies side by side, apart from the queues.
+/// All queues of a tin. The fields read by lookup and scheduling are in arrays of their own, apart from the queues.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Flows {
     isolation: Isolation,
     quantum: u32,
-    /// What a turn gives by host load, from 1 on, bytes times 2^16.
+    /// Credit per turn by host load, from 1 on, bytes times 2^16.
     turns: Table<u32>,
     tags: Table<u32>,
     sets: Table<Set>,
     ends: Table<Ends>,
     /// Credit, bytes times 2^16.
     deficits: Table<i64>,
-    /// None before the first packet.
+    /// Empty before the first packet.
     all: Vec<Flow>,
     lengths: Lengths,
     hosts: Hosts,
@@ -74,7 +74,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// No packet has come.
+    /// A tin that has had no packet.
     pub(crate) fn new(isolation: Isolation, quantum: u32) -> Self {
         Self {
             isolation,
@@ -96,7 +96,7 @@ impl Flows {
         }
     }
 
-    /// Makes the queues. A tin that no packet comes to has none.
+    /// Allocates the queues on the tin's first packet.
     #[cold]
     fn start(&mut self) {
         self.all.resize_with(PLACES, Flow::default);
@@ -105,18 +105,18 @@ impl Flows {
         (0..PLACES as u16).for_each(|i| self.turns[i] = (self.quantum << 16) / (u32::from(i) + 1));
     }
 
-    /// Queues with packets, and those in line for want of a look.
+    /// Queues with packets, and empty ones still in line.
     #[inline]
     pub(crate) fn active(&self) -> u32 {
         self.sparse + self.bulk
     }
 
-    /// Sparse flows, waiting ones among them.
+    /// Sparse flows, including waiting ones.
     pub(crate) fn sparse(&self) -> u32 {
         self.sparse
     }
 
-    /// Queues whose BLUE drops.
+    /// Queues with a positive BLUE drop probability.
     pub(crate) fn unresponsive(&self) -> u32 {
         self.all.iter().filter(|flow| flow.law.p_drop > 0.0).count() as u32
     }
@@ -127,7 +127,7 @@ impl Flows {
         self.bulk
     }
 
-    /// The hash that tells one queue's packets from another's.
+    /// The hash that identifies the packets of one queue.
     fn identity(&self, tuple: &FlowTuple, salt: u32) -> u32 {
         let host = |key| hash(tuple, key, salt);
         match self.isolation {
@@ -141,7 +141,7 @@ impl Flows {
         }
     }
 
-    /// The queue that a packet of `tuple` joins.   Bound: two looks at each place of a set.
+    /// The queue that a packet of `tuple` joins.   Bound: visits each place of a set twice.
     #[inline]
     pub(crate) fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
         if self.all.is_empty() {
@@ -166,7 +166,7 @@ impl Flows {
         let place = free.unwrap_or(place_of(identity));
         self.tags[place] = identity;
         let ends = self.find(tuple, salt);
-        // the flows that shared it count for the new one's hosts from now on
+        // the flows that share it now count towards the new flow's hosts
         if self.sets[place] == Set::Bulk {
             self.hosts.less(self.ends[place]);
             self.hosts.more(ends);
@@ -179,7 +179,7 @@ impl Flows {
         self.hosts.ends(|| hash(tuple, HashKey::Source, salt), || hash(tuple, HashKey::Destination, salt))
     }
 
-    /// Moves queue `i` to a set: the tin's counts and the hosts' follow.
+    /// Moves queue `i` to a set and updates the counts of the tin and the hosts.
     fn becomes(&mut self, i: u16, set: Set) {
         let ends = self.ends[i];
         match std::mem::replace(&mut self.sets[i], set) {
@@ -200,19 +200,19 @@ impl Flows {
         }
     }
 
-    /// What a turn gives, bytes times 2^16: the host's share of a quantum.
+    /// Credit of queue `i` per turn, bytes times 2^16: a quantum divided by the host load.
     #[inline]
     fn turn(&self, i: u16) -> i64 {
         i64::from(self.turns[self.hosts.load(self.ends[i]) - 1])
     }
 
-    /// `cost` bytes of queue `i` were sent.
+    /// Charges `cost` bytes to queue `i`.
     #[inline]
     pub(crate) fn pays(&mut self, i: u16, cost: u64) {
         self.deficits[i] -= (cost as i64) << 16;
     }
 
-    /// Queue `i` takes `packet` in.
+    /// Appends `packet` to queue `i`.
     #[inline]
     pub(crate) fn push(&mut self, i: u16, packet: PacketMeta) {
         let fifo = &mut self.all[usize::from(i)].fifo;
@@ -232,7 +232,7 @@ impl Flows {
         }
     }
 
-    /// The oldest packet of queue `i` leaves it.
+    /// Removes the oldest packet of queue `i`.
     #[inline]
     pub(crate) fn pop(&mut self, i: u16) -> Option<PacketMeta> {
         let fifo = &mut self.all[usize::from(i)].fifo;
@@ -241,7 +241,7 @@ impl Flows {
         Some(packet)
     }
 
-    /// The packet at `place` of queue `i`, counted from the oldest, leaves it.
+    /// Removes the packet at `place` of queue `i`, counted from the oldest.
     pub(crate) fn remove(&mut self, i: u16, place: usize) -> Option<PacketMeta> {
         let fifo = &mut self.all[usize::from(i)].fifo;
         let packet = fifo.remove(place)?;
@@ -249,21 +249,21 @@ impl Flows {
         Some(packet)
     }
 
-    /// What waits in queue `i`.
+    /// The packets of queue `i`.
     #[inline]
     pub(crate) fn fifo(&self, i: u16) -> &Fifo {
         &self.all[usize::from(i)].fifo
     }
 
-    /// The law's state of queue `i`.
+    /// State of the law of queue `i`.
     #[inline]
     pub(crate) fn law(&mut self, i: u16) -> &mut CobaltState {
         &mut self.all[usize::from(i)].law
     }
 
-    /// The queue whose turn it is; it may be empty. `look`: at a decaying one first. `None`: none is in line.
+    /// The queue whose turn it is, which may be empty; `None` if none is in line. `look`: a decaying queue comes first.
     ///
-    /// Bound: a look at each queue that is new, and two at each of the others.
+    /// Bound: visits each new queue once, and each of the others twice.
     #[inline]
     pub(crate) fn next(&mut self, look: bool) -> Option<u16> {
         if look && self.decaying.head != NONE {
@@ -289,15 +289,15 @@ impl Flows {
         Some(self.old.head)
     }
 
-    /// Gives the old ones turns, round after round, until one comes to the head in credit.
+    /// Gives the bulk list turns, round after round, until its head is in credit.
     ///
-    /// That is the one that needs fewest turns, the first in line among equals: all get as many, and those before it, which go to
-    /// the end, one more.
+    /// That head is the queue that needs fewest turns, the first in line among equals. All queues get as many turns, and those
+    /// before it, which move to the end, one more.
     fn rounds(&mut self) {
         let (mut rounds, mut first, mut i) = (i64::MAX, NONE, self.old.head);
         while i != NONE {
             let (debt, turn) = (-self.deficits[i], self.turn(i));
-            // floor(debt / turn) + 1, or none in credit; a division only where that is less
+            // floor(debt / turn) + 1, or 0 in credit; divides only where the result is less
             if debt < 0 {
                 (rounds, first) = (0, i);
                 break;
@@ -309,7 +309,7 @@ impl Flows {
         }
         let mut turns = rounds + 1;
         i = self.old.head;
-        // those behind a queue in credit get nothing
+        // queues behind one in credit get no turn
         while i != NONE && turns > 0 {
             if i == first {
                 turns = rounds;
@@ -320,7 +320,7 @@ impl Flows {
         self.old.rotate(first, &mut self.links);
     }
 
-    /// Queue `i`, the one of [`Flows::next`], turned out to be empty. `rests`: so has its law.
+    /// Handles an empty queue `i` returned by [`Flows::next`]. `rests`: its law is at rest.
     pub(crate) fn emptied(&mut self, i: u16, rests: bool) {
         let line = match self.sets[i] {
             Set::Decaying => &mut self.decaying,
@@ -336,7 +336,7 @@ impl Flows {
         }
     }
 
-    /// The queue with most bytes and their number, the first among equals.
+    /// The queue with most bytes, the first among equals, and its bytes.
     pub(crate) fn longest(&mut self) -> Option<(u16, u64)> {
         self.lengths.longest().map(|(place, bytes)| (place as u16, bytes))
     }

@@ -1,29 +1,29 @@
-//! Who else is busy on a flow's hosts.
+//! The load of a flow's hosts: their bulk flows.
 //!
 //! ```text
-//! host load = max(1, bulk flows of the source, bulk flows of the destination)      as far as the isolation looks at them
+//! host load = max(1, bulk flows of the source, bulk flows of the destination)      each only if the isolation counts it
 //! turn      = quantum / host load
 //! ```
 //!
-//! Each side has a table of 1024 hosts, set-associative as that of the flows: a host keeps its place while it has bulk flows.
+//! Each side has a table of 1024 hosts, set-associative like that of the flows: a host keeps its place while it has bulk flows.
 //!
 //! Source: Piece of CAKE; Linux' sch_cake.c (facts only).
 
 use super::params::Isolation;
 use super::table::{Table, place_of};
 
-/// Hosts of one side.
+/// Source hosts or destination hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Side {
-    /// The isolation looks at them; if not, none has bulk flows here.
+    /// The isolation counts this side; if not, no host has bulk flows here.
     counts: bool,
     tags: Table<u32>,
-    /// Bulk flows of each.
+    /// Bulk flows of each host.
     bulk: Table<u16>,
 }
 
 impl Side {
-    /// The place of the host: its own, else one whose host is not busy, else one that is shared.
+    /// The place of the host: its own, else that of a host without bulk flows, else a shared one.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;
@@ -36,7 +36,7 @@ impl Side {
     }
 }
 
-/// Where a flow's hosts stand.
+/// Places of a flow's two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
     src: u16,
@@ -51,7 +51,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Nobody is busy.
+    /// Hosts without bulk flows.
     pub(crate) fn new(isolation: Isolation) -> Self {
         let (src, dst) = isolation.shares_hosts();
         Self { src: Side { counts: src, ..Side::default() }, dst: Side { counts: dst, ..Side::default() } }
@@ -62,21 +62,21 @@ impl Hosts {
         Ends { src: self.src.place(src), dst: self.dst.place(dst) }
     }
 
-    /// One bulk flow more between `ends`.
+    /// Adds a bulk flow between `ends`.
     #[inline]
     pub(crate) fn more(&mut self, ends: Ends) {
         self.src.bulk[ends.src] += u16::from(self.src.counts);
         self.dst.bulk[ends.dst] += u16::from(self.dst.counts);
     }
 
-    /// One less.
+    /// Removes a bulk flow between `ends`.
     #[inline]
     pub(crate) fn less(&mut self, ends: Ends) {
         self.src.bulk[ends.src] -= u16::from(self.src.counts);
         self.dst.bulk[ends.dst] -= u16::from(self.dst.counts);
     }
 
-    /// By how many a flow between `ends` shares its turn.
+    /// Number of flows that share a turn with a flow between `ends`, itself included.
     #[inline]
     pub(crate) fn load(&self, ends: Ends) -> u16 {
         self.src.bulk[ends.src].max(self.dst.bulk[ends.dst]).max(1)

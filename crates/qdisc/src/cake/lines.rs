@@ -1,13 +1,13 @@
-//! Queues in line.
+//! Linked lists of queues.
 //!
-//! A line is linked through one small table of neighbours, so that a queue joins and leaves without a look at any other queue.
+//! A line is linked through one small table of neighbours, so a queue joins and leaves without access to any other queue.
 
 use super::table::Table;
 
 /// No queue.
 pub(crate) const NONE: u16 = u16::MAX;
 
-/// The neighbours of every queue in whichever line it is.
+/// The neighbours of every queue in its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Links(Table<Neighbours>);
 
@@ -34,10 +34,10 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Nobody in line.
+    /// An empty line.
     pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
 
-    /// Queue `i`, which is in no line, joins as the last.
+    /// Appends queue `i`, which is in no line.
     #[inline]
     pub(crate) fn push(&mut self, i: u16, links: &mut Links) {
         links.0[i] = Neighbours { before: self.tail, behind: NONE };
@@ -48,7 +48,7 @@ impl Line {
         self.tail = i;
     }
 
-    /// Queue `i`, which is in this line, leaves it.
+    /// Removes queue `i`, which is in this line.
     #[inline]
     pub(crate) fn remove(&mut self, i: u16, links: &mut Links) {
         let Neighbours { before, behind } = links.0[i];
@@ -62,7 +62,7 @@ impl Line {
         }
     }
 
-    /// Queue `i`, which is in this line, comes to the head; those before it go to the end, in order.
+    /// Moves queue `i`, which is in this line, to the head; those before it go to the end, in order.
     #[inline]
     pub(crate) fn rotate(&mut self, i: u16, links: &mut Links) {
         if i == self.head {

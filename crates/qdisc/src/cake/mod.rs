@@ -6,20 +6,21 @@
 //!                  |             +-- tin                                       +
 //!                  +-- hash, 8 ways; ACK filter; over the limit: the head of the longest queue
 //!
-//! which tin    shaped: of those with packets the last whose clock is due, else the one whose clock is earliest
+//! next tin     shaped: of those with packets the last whose clock is due, else the one whose clock is earliest
 //!              unlimited: deficit round robin with the tins' weights
 //! tin's clock  sent n: earlier than now: += n / threshold; else: at least now + n / threshold
 //! over target  sojourn > target and > 4 mtu_time, and in ingress mode > 2 mtu_time x bulk flows of the tin
 //! ```
 //!
-//! With `bandwidth` the discipline shapes: it gives out nothing before its clock says so, although the link is free, and asks to
-//! be woken then ([`QueueDiscipline::next_wake`]). One mechanism has one file: `overhead`, `shaper`, `tins`, `flows` (in `lines`), `hosts`,
-//! `ack_filter`; the law is COBALT's own (`law/cobalt.rs`).
+//! With `bandwidth` the discipline shapes: it sends nothing before its clock is due, even if the link is free, and wakes then
+//! ([`QueueDiscipline::next_wake`]). Each mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (in `lines`),
+//! `hosts`, `ack_filter`; the law is COBALT (`law/cobalt.rs`).
 //!
-//! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux' sch_cake.c (facts only).
+//! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux' sch_cake.c (facts
+//! only).
 //! Departs: the memory limit counts bytes on the wire (Linux: of its packet buffers, some 50 % more), and `limit` counts packets
-//! (CAKE: as frames, of the memory). Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq. The host cuts
-//! packets of several segments (`split-gso`).
+//! (CAKE: as frames, of the memory). Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq. The host splits packets of
+//! several segments (`split-gso`).
 
 mod ack_filter;
 mod flows;
@@ -66,27 +67,27 @@ impl Params for CakeParams {
     }
 }
 
-/// A class of traffic at work.
+/// A class of traffic: its queues and its clock.
 #[derive(Clone, Debug, PartialEq)]
 struct Tin {
     plan: Plan,
     flows: Flows,
-    /// Its clock, while shaped.
+    /// Its clock, if shaped.
     next: Time,
-    /// Its credit among tins, while nothing shapes.
+    /// Its credit among tins, if not shaped.
     deficit: i64,
     backlog: Backlog,
     counts: ClassCount,
 }
 
-/// CAKE at work.
+/// CAKE's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cake {
     tins: Vec<Tin>,
     /// The tin of each code point.
     map: Box<[u8; 64]>,
     shaper: Option<Shaper>,
-    /// The link that limits in time are reckoned for, if the shaper is it.
+    /// The shaper as a link, for limits in time; `None` without a shaper.
     shaped: Option<LinkView>,
     overhead: Overhead,
     ack_filter: AckFilter,
@@ -98,12 +99,12 @@ pub struct Cake {
     salt: Option<u32>,
     /// The tin of the last turn.
     current: usize,
-    /// When to ask again, if the shaper held a packet back.
+    /// Time of the next dequeue, if the shaper held a packet back.
     wake_at: Option<Time>,
 }
 
 impl Cake {
-    /// Empty. `p` is valid.
+    /// An empty discipline. `p` is valid.
     fn new(p: &CakeParams) -> Self {
         let tin = |plan: Plan| Tin {
             flows: Flows::new(p.isolation, plan.quantum),
@@ -131,7 +132,7 @@ impl Cake {
         }
     }
 
-    /// Bytes that `packet` costs on the line: each of its segments its own.
+    /// Bytes that `packet` costs on the line, with the overhead of each of its segments.
     #[inline]
     fn cost(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u64 {
         if packet.flags.has(Flags::GSO) { self.cost_of_several(packet, cx) } else { self.overhead.of(packet.bytes()) }
@@ -143,7 +144,7 @@ impl Cake {
         full * self.overhead.of(frame) + self.overhead.of(packet.bytes() - full * frame)
     }
 
-    /// `packet` has left the queues of tin `t`.
+    /// Removes `packet` from the backlog of tin `t` and from the total.
     #[inline]
     fn leaves(&mut self, t: usize, packet: &PacketMeta) {
         for backlog in [&mut self.total, &mut self.tins[t].backlog] {
@@ -152,7 +153,7 @@ impl Cake {
         }
     }
 
-    /// The clocks move on for `cost` bytes of tin `t`; `dropped`: they were not sent.
+    /// Advances the clocks by `cost` bytes of tin `t`; `dropped`: they were not sent.
     #[inline]
     fn charge(&mut self, t: usize, cost: u64, dropped: bool, now: Time) {
         let tin = &mut self.tins[t];
@@ -167,7 +168,7 @@ impl Cake {
         }
     }
 
-    /// `packet`, which has left the queues of tin `t`, is gone.
+    /// Reports the drop of `packet`, which has left the queues of tin `t`; in ingress mode, charges it.
     fn gone(&mut self, t: usize, packet: &PacketMeta, reason: DropReason, point: Point, cx: &mut Cx<'_>) {
         self.tins[t].counts.dropped.add(packet);
         if self.ingress {
@@ -177,9 +178,9 @@ impl Cake {
         cx.fate.dropped(packet, reason, point);
     }
 
-    /// Drops heads of the longest queues until the limits hold. `home`: where the newest packet is.
+    /// Drops heads of the longest queues until the limits hold. `home`: tin and queue of the newest packet.
     ///
-    /// Bound: every turn drops a packet.
+    /// Bound: every iteration drops a packet.
     #[cold]
     fn shrink(&mut self, arrival: &PacketMeta, home: (usize, u16), cx: &mut Cx<'_>) {
         while !self.fits(arrival, cx) {
@@ -201,14 +202,14 @@ impl Cake {
         }
     }
 
-    /// Whether what waits, `arrival` among it, is within the limits.
+    /// Returns true if the backlog, including `arrival`, is within the limits.
     #[inline]
     fn fits(&mut self, arrival: &PacketMeta, cx: &Cx<'_>) -> bool {
         let others = Backlog { packets: self.total.packets - 1, bytes: self.total.bytes - arrival.bytes() };
         self.total.bytes <= self.memory && self.room.fits(others, arrival, self.shaped.as_ref().unwrap_or(cx.link))
     }
 
-    /// The tin that sends next.
+    /// Chooses the tin that sends next.
     ///
     /// Bound: a round of the tins gives each its weight, of at least 64 bytes, against a debt of a packet at most.
     #[inline]
@@ -221,7 +222,7 @@ impl Cake {
         }
         let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
         let rank = |tin: &Tin| if tin.next <= now { Time::ZERO } else { tin.next };
-        // of those that are due, and of equally early ones, the last
+        // the last of those that are due, and of equally early ones
         waiting.reduce(|a, b| if rank(b.1) <= rank(a.1) { b } else { a }).map(|(t, _)| t)
     }
 
@@ -248,9 +249,9 @@ impl Cake {
         }
     }
 
-    /// Lets tin `t` send. `look`: at an emptied queue first. `None`: nothing came of it, ask again.
+    /// Takes a packet from tin `t`; `None`: it had nothing to send, choose again. `look`: a decaying queue comes first.
     ///
-    /// Bound: every turn drops a packet.
+    /// Bound: every iteration drops a packet.
     #[inline]
     fn serve(&mut self, t: usize, look: &mut bool, cx: &mut Cx<'_>) -> Option<PacketMeta> {
         loop {
@@ -337,7 +338,7 @@ impl QueueDiscipline for Cake {
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
         let mut look = true;
-        // bound: every turn sends a packet, drops one, or takes a queue out of a line
+        // bound: every iteration sends a packet, drops one, or takes a queue out of a line
         loop {
             self.wake_at = None;
             if self.total.packets == 0 {
@@ -359,7 +360,7 @@ impl QueueDiscipline for Cake {
         self.wake_at
     }
 
-    /// The shaper's clock is due: whoever called asks for a packet now.
+    /// The shaper's clock is due; the caller calls `dequeue` next.
     fn wake(&mut self, _cx: &mut Cx<'_>) {
         self.wake_at = None;
     }
@@ -369,7 +370,7 @@ impl QueueDiscipline for Cake {
         self.total
     }
 
-    /// As `tc -s qdisc` names it; each tin follows.
+    /// Under the names of `tc -s qdisc`; each tin follows.
     fn probe(&self, out: &mut Reading<'_>) {
         let flows = |of: fn(&Flows) -> u32| self.tins.iter().map(|tin| of(&tin.flows)).sum::<u32>();
         out.number("sparse_flows", flows(Flows::sparse));

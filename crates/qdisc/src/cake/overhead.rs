@@ -1,37 +1,37 @@
-//! What a packet costs on the line: CAKE's overhead compensation.
+//! CAKE's overhead compensation: the bytes that a packet costs on the line.
 //!
 //! ```text
-//! n = bytes of the IP packet + overhead, at least mpu            raw: n = the packet's size as it is
+//! n = bytes of the IP packet + overhead, at least mpu            raw: n = the packet's size, unchanged
 //! atm   ceil(n / 48) x 53        ptm   n + ceil(n / 64)          none   n
 //! ```
 //!
 //! Source: tc-cake(8).   Units: bytes.
-//! Departs: the manual's keywords (`docsis`, `ethernet`, `pppoe-ptm` ...) are words of the text in tc's language, not values here.
+//! Departs: the manual's keywords (`docsis`, `ethernet`, `pppoe-ptm` ...) exist only in tc's syntax, not as values here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a line carries the bytes of a frame.
+/// The framing of the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// As they are.
+    /// No cells, no extra bytes.
     #[default]
     None,
-    /// In cells of 53 bytes that carry 48 each (ADSL).
+    /// Cells of 53 bytes that carry 48 each (ADSL).
     Atm,
-    /// With one byte more for each 64 begun (VDSL2).
+    /// One extra byte for each 64 or part of 64 (VDSL2).
     Ptm,
 }
 
 /// The compensation, resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overhead {
-    /// Added to every packet: the overhead, less the bytes before its IP header that its size counts.
+    /// Bytes added to every packet: the overhead, less the bytes before the IP header that its size includes.
     pub add: i64,
     /// Least bytes of a frame.
     pub mpu: u64,
-    /// How the line carries them.
+    /// The framing of the line.
     pub framing: Framing,
 }
 

@@ -24,11 +24,11 @@ pub enum Diffserv {
     Precedence,
 }
 
-/// Who is kept apart from whom.
+/// Isolation between flows and hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
-    /// Nobody: one queue in each tin.
+    /// No isolation: one queue in each tin.
     Flowblind,
     /// A queue for each sending host.
     Srchost,
@@ -42,13 +42,13 @@ pub enum Isolation {
     DualSrchost,
     /// A queue for each flow; receiving hosts have equal shares.
     DualDsthost,
-    /// A queue for each flow; hosts have equal shares, whichever of the two has more flows.
+    /// A queue for each flow; equal shares for sending and for receiving hosts, by whichever host of a flow has more flows.
     #[default]
     TripleIsolate,
 }
 
 impl Isolation {
-    /// Whether the flows of a sending host share its turn, and those of a receiving one.
+    /// Returns whether turns are shared among the flows of a sending host, and among those of a receiving host.
     pub(crate) fn shares_hosts(self) -> (bool, bool) {
         let triple = self == Self::TripleIsolate;
         (triple || self == Self::DualSrchost, triple || self == Self::DualDsthost)
@@ -59,38 +59,38 @@ impl Isolation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CakeParams {
-    /// Rate of CAKE's own shaper, at most the link's; null: unlimited, the link sets the pace.
+    /// Rate of CAKE's own shaper, at most the link's; null: unlimited, at the link's rate.
     pub bandwidth: Option<BitRate>,
     /// How packets are sorted into tins.
     pub diffserv: Diffserv,
-    /// Who is kept apart from whom.
+    /// Isolation between flows and hosts.
     pub isolation: Isolation,
-    /// The round-trip time that the law reckons with: COBALT's interval. tc's words for it: datacentre 100us, lan 1ms, metro
-    /// 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
+    /// The round-trip time assumed by the law: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms, metro 10ms,
+    /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
     pub rtt: Duration,
-    /// Acceptable standing delay, of tins that need no more than this for one and a half packets; null: a 20th of `rtt`.
+    /// Acceptable standing delay; slow tins use the time of 1.5 packets at their rate if that is longer; null: a 20th of `rtt`.
     pub target: Option<Duration>,
-    /// Bytes that the line adds to each IP packet, -64 to 256; null: packets count as they are (raw).
+    /// Bytes that the line adds to each IP packet, -64 to 256; null: packet sizes are used unchanged (raw).
     pub overhead: Option<i16>,
-    /// Least bytes that the line carries for a packet, 0 to 256.
+    /// Minimum bytes on the line for a packet, 0 to 256.
     pub mpu: u16,
-    /// How the line carries them: as they are, in ATM cells, or with PTM's byte for each 64.
+    /// The framing of the line: none, ATM cells, or PTM's extra byte for each 64.
     pub framing: Framing,
-    /// Bytes before its IP header that a packet's size counts: 14 where sizes are those of Ethernet frames. `overhead` counts
+    /// Bytes before the IP header that a packet's size includes: 14 where sizes are those of Ethernet frames. `overhead` counts
     /// from the IP header on.
     pub header: u16,
-    /// Whether ACKs that newer ones make superfluous are dropped.
+    /// Drop ACKs that newer ones make redundant.
     pub ack_filter: AckFilter,
-    /// The shaper stands behind the bottleneck: what is dropped here counts as sent, and a flow keeps two packets.
+    /// The shaper is behind the bottleneck: packets dropped here count as sent, and a flow keeps two packets.
     pub ingress: bool,
-    /// Take code points off packets once they are sorted.
+    /// Clear the code points of packets once they are sorted.
     pub wash: bool,
-    /// Cut packets of several segments (`tso`) when they come; false: each is one packet in its queue, with the overhead of each
+    /// Split packets of several segments (`tso`) on arrival; false: each is one packet in its queue, with the overhead of each
     /// segment.
     pub split_gso: bool,
-    /// How much may wait in bytes; null: four times what `bandwidth` carries in `rtt`, and at least 4 MiB.
+    /// Most bytes that may wait; null: four times the bytes of `bandwidth` in `rtt`, at least 4 MiB.
     pub memory_limit: Option<Bytes>,
-    /// How much may wait in all.
+    /// Total that may wait.
     pub limit: Limit,
 }
 
@@ -117,16 +117,16 @@ impl Default for CakeParams {
     }
 }
 
-/// Least memory that CAKE takes by itself, bytes.
+/// Least default of `memory_limit`, bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 
 impl CakeParams {
-    /// The delay that every tin may have.
+    /// The target before adjustment to a tin's rate.
     pub(crate) fn target(&self) -> Duration {
         self.target.unwrap_or(Duration((self.rtt.0 / 20).max(1)))
     }
 
-    /// How many bytes may wait.
+    /// Most bytes that may wait.
     pub(crate) fn memory(&self) -> Bytes {
         let own = || {
             let carried = self.bandwidth.map_or(0, |b| b.bytes_in(self.rtt));
@@ -135,13 +135,13 @@ impl CakeParams {
         self.memory_limit.unwrap_or_else(own)
     }
 
-    /// What a packet costs on the line.
+    /// The overhead compensation.
     pub(crate) fn compensation(&self) -> Overhead {
         let add = self.overhead.map_or(0, |o| i64::from(o) - i64::from(self.header));
         Overhead { add, mpu: u64::from(self.mpu), framing: self.framing }
     }
 
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     pub(super) fn check(&self) -> Result<(), Problem> {
         let refuse = |path: &str, message: String| Err(Problem::new(path, message));
         if self.bandwidth == Some(BitRate(0)) {
@@ -166,8 +166,8 @@ impl CakeParams {
         Room::validate(self.limit, false)
     }
 
-    /// The first thing that is wrong on a link of this rate: a shaper faster than its link would hold nothing back, and the queue
-    /// would be the link's.
+    /// Reports the first parameter that is invalid on a link of this rate. A shaper faster than its link would not shape, and
+    /// the link would be the bottleneck.
     pub(super) fn check_at(&self, rate: BitRate) -> Result<(), Problem> {
         match self.bandwidth {
             Some(b) if b > rate => {

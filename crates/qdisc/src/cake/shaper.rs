@@ -1,44 +1,44 @@
-//! CAKE's shaper: a clock instead of tokens.
+//! CAKE's shaper: a clock instead of a token bucket.
 //!
 //! ```text
-//! go        when now >= next, or now >= failsafe
+//! send      when now >= next, or now >= failsafe
 //! sent      next += n / rate          failsafe += 1.5 n / rate
-//! dropped   next += n / rate          (ingress mode: what was dropped here had used the line before)
-//! new       a packet comes and nothing waits: a next in the past becomes now; so does failsafe
+//! dropped   next += n / rate          (ingress mode: packets dropped here have already used the bottleneck)
+//! new       arrival at an empty queue: if next is in the past, next and failsafe become now
 //! ```
 //!
-//! A clock keeps no credit while the queue is empty, so there is no burst; while packets wait it does not ask when it was looked
-//! at, so a late timer loses nothing. The failsafe clock lets packets go at two thirds of the rate whatever was dropped.
+//! A clock keeps no credit while the queue is empty, so there is no burst; while packets wait it does not depend on when it is
+//! read, so a late timer loses nothing. The failsafe clock sends at two thirds of the rate however many packets were dropped.
 //!
-//! Source: tc-cake(8); Linux' sch_cake.c (facts only).   Units: ns, with 32 binary digits more, so that rounding does not add up.
+//! Source: tc-cake(8); Linux' sch_cake.c (facts only).   Units: ns with 32 fractional bits, so that rounding does not accumulate.
 
 use units::{BitRate, Duration, Time};
 
-/// Nanoseconds for a byte, times 2^32.
+/// Nanoseconds per byte, times 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace(u64);
 
 impl Pace {
-    /// Of `rate`, which is not zero. 1 bit/s is the slowest that is told apart.
+    /// The pace of `rate`, which is not zero.
     pub(crate) fn new(rate: BitRate) -> Self {
         let ns = (8_000_000_000u128 << 32) / u128::from(rate.0.max(1));
         Self(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// How long `bytes` take, times 2^32.
+    /// Nanoseconds that `bytes` take, times 2^32.
     #[inline]
     fn exact(self, bytes: u64) -> u128 {
         u128::from(self.0) * u128::from(bytes)
     }
 
-    /// How long `bytes` take.
+    /// The time that `bytes` take.
     #[inline]
     pub(crate) fn time(self, bytes: u64) -> Duration {
         Duration((self.exact(bytes) >> 32) as u64)
     }
 }
 
-/// A moment with 32 binary digits behind the nanosecond.
+/// A time in ns with 32 fractional bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fine {
     ns: Time,
@@ -54,7 +54,7 @@ impl Fine {
     }
 }
 
-/// The clock of the whole.
+/// The clock of the whole discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shaper {
     pace: Pace,
@@ -68,13 +68,13 @@ impl Shaper {
         Self { pace: Pace::new(rate), next: Fine::default(), failsafe: Fine::default() }
     }
 
-    /// When a packet may go.
+    /// Time at which a packet may be sent.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.next.ns.min(self.failsafe.ns)
     }
 
-    /// A packet comes, and nothing waits.
+    /// Brings the clock up to `now`, on an arrival at an empty queue.
     #[inline]
     pub(crate) fn fresh(&mut self, now: Time) {
         if self.next.ns < now {
@@ -82,7 +82,7 @@ impl Shaper {
         }
     }
 
-    /// `bytes` were sent.
+    /// Charges `bytes` sent.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         let span = self.pace.exact(bytes);
@@ -90,7 +90,7 @@ impl Shaper {
         self.failsafe.add(span + span / 2);
     }
 
-    /// `bytes` were dropped that count as sent.
+    /// Charges `bytes` dropped that count as sent.
     #[inline]
     pub(crate) fn dropped(&mut self, bytes: u64) {
         self.next.add(self.pace.exact(bytes));
@@ -115,7 +115,7 @@ mod tests {
         let mut clock = Shaper::new(BitRate(8_000_000));
         clock.fresh(Time(0));
         clock.sent(1000);
-        // due at 1 ms, looked at at 1.7 ms: the next is due at 2 ms all the same
+        // due at 1 ms, read at 1.7 ms: the next is still due at 2 ms
         clock.sent(1000);
         assert_eq!(clock.due(), Time(2_000_000));
         clock.fresh(Time(1_500_000));

@@ -1,10 +1,10 @@
-//! What a tin keeps of each of its queues, and of each host: 1024 places, side by side.
+//! The tables of a tin, for its queues and its hosts: 1024 places in one array.
 //!
 //! ```text
 //! place     h mod 1024          set     the eight places that differ from it in the lowest three bits
 //! ```
 
-/// Places, of queues and of hosts.
+/// Number of places, for queues and for hosts.
 pub(crate) const PLACES: usize = 1024;
 /// Places in a set.
 const WAYS: usize = 8;
@@ -20,16 +20,16 @@ impl<T: Copy + Default> Default for Table<T> {
     }
 }
 
-/// The place that a hash points at.
+/// The place of a hash.
 #[inline]
 pub(crate) fn place_of(hash: u32) -> u16 {
     (hash as usize % PLACES) as u16
 }
 
 impl<T> Table<T> {
-    /// The first place, of the set that `hash` chooses, at which `is` holds, from the hash's own on, round the set.
+    /// The first place at which `is` holds in the set of `hash`, from the hash's own place on, wrapping round the set.
     ///
-    /// All eight are looked at, in the order of memory: that is quicker than to guess where to stop.
+    /// All eight are tested, in memory order: that is faster than an early exit, which the CPU must predict.
     #[inline]
     pub(crate) fn first_in_set(&self, hash: u32, is: impl Fn(&T) -> bool) -> Option<u16> {
         let (inner, outer) = (hash as usize % WAYS, hash as usize % PLACES / WAYS * WAYS);
@@ -40,7 +40,7 @@ impl<T> Table<T> {
     }
 }
 
-// places are below 1024: the remainder spares a check
+// places are below 1024: the remainder saves a bounds check
 impl<T> std::ops::Index<u16> for Table<T> {
     type Output = T;
     #[inline(always)]

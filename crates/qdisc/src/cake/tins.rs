@@ -1,4 +1,4 @@
-//! Tins: classes of traffic by code point, each with a threshold, a weight, and what its rate makes of quantum and target.
+//! Tins: classes of traffic by code point, each with a threshold, a weight, and a quantum and target for its rate.
 //!
 //! ```text
 //! diffserv3     0 best effort 1, 1024     1 bulk 1/16, 64     2 voice 1/4, 256          (share of the rate, weight)
@@ -10,7 +10,7 @@
 //! interval  max(rtt + target - its setting, 2 target)
 //! ```
 //!
-//! A share is a threshold, not a cap: up to it a tin goes first, above it the tin whose clock is earliest.
+//! A share is a threshold, not a cap: tins within it go first, then the tin whose clock is earliest.
 //!
 //! Source: tc-cake(8); Linux' sch_cake.c (facts only); RFC 4594, RFC 8622 (LE).
 
@@ -19,23 +19,23 @@ use super::shaper::Pace;
 use crate::law::cobalt::CobaltParams;
 use units::{BitRate, Duration};
 
-/// A full Ethernet frame without its checksum, bytes: what CAKE takes for a packet.
+/// A full Ethernet frame without its checksum, bytes: CAKE's packet size.
 const FRAME: u64 = 1514;
 
-/// What a tin is.
+/// The constants of a tin.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// What it is called.
+    /// Name of the tin.
     pub name: &'static str,
     /// Its threshold as a clock's pace; `None` without a rate.
     pub pace: Option<Pace>,
-    /// Its weight among tins that nothing shapes, bytes a turn.
+    /// Its weight among unshaped tins, bytes per turn.
     pub weight: i64,
-    /// Bytes a turn of one of its flows.
+    /// Bytes per turn of one of its flows.
     pub quantum: u32,
     /// COBALT's constants.
     pub law: CobaltParams,
-    /// How long a frame takes at its rate; zero without one.
+    /// Time of a full frame at the tin's rate; zero without a rate.
     pub mtu_time: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Who sends, and what share of the queue is theirs.
+//! Active flows, and each class's share of the queue.
 
 use super::average::{Average, Sampling};
 use super::occupancy::Unit;
@@ -6,7 +6,7 @@ use packet::{Backlog, Flags, LinkView, PacketMeta, Reading};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
-/// Who sends, and the average that they share.
+/// The active flows, and the average that they share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Active {
     unit: Unit,
@@ -14,7 +14,7 @@ pub(super) struct Active {
     total: Average,
     packet: u64,
     active_for: Duration,
-    /// Class and last arrival of every active flow, by its identity and direction.
+    /// Class and last arrival of every active flow, by flow and direction.
     flows: BTreeMap<u64, (u8, Time)>,
     /// Active flows per class.
     per_class: Vec<u32>,
@@ -22,7 +22,7 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Nobody sends. `min_th` and its unit; `packet`: bytes of a typical packet; `classes`: how many there are.
+    /// No active flows. `min_th` comes with its unit; `packet`: bytes of a typical packet; `classes`: number of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
         weight: f64,
@@ -46,7 +46,7 @@ impl Active {
         self.unit
     }
 
-    /// A packet of a class arrives.
+    /// Records the arrival of a packet of class `p.class`.
     pub(super) fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
         self.total.arrival(now, link, self.packet);
         if now >= self.next_sweep {
@@ -63,7 +63,7 @@ impl Active {
         }
     }
 
-    /// Forgets the flows that have been silent; bound: once per active flow, four times in `active_for`.
+    /// Removes flows without an arrival for `active_for`.   Bound: once per active flow, four times in `active_for`.
     fn sweep(&mut self, now: Time) {
         let Self { flows, per_class, active_for, .. } = self;
         flows.retain(|_, (class, last)| {
@@ -74,24 +74,24 @@ impl Active {
         self.next_sweep = now + Duration((self.active_for.0 / 4).max(1));
     }
 
-    /// The average of the whole queue asks for shares.
+    /// Returns true if the average of the whole queue is at least `min_th`, so that shares apply.
     pub(super) fn congested(&self) -> bool {
         self.total.get() >= self.min_th
     }
 
-    /// The part of the whole queue's average that the class's active flows may have.
+    /// The share of the whole queue's average due to the class's active flows.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
     }
 
-    /// Tells the average that flows share, and how many share it.
+    /// Reports the average that flows share, and their number.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.value("avg", self.unit.told(), Some(self.total.get()));
         out.number("active_flows", self.flows.len() as u32);
     }
 
-    /// So much waits from now on.
+    /// Sets the backlog of the whole queue from `now` on.
     pub(super) fn now_queued(&mut self, queued: Backlog, now: Time, link: &LinkView) {
         self.total.now_queued(self.unit.of(queued), now, link, self.packet);
     }

@@ -6,9 +6,9 @@
 //!   time       avg <- q + (avg - q) (1 - w)^m    m = (since q changed) / s, on every event of the class
 //! ```
 //!
-//! `s` is the time that a typical packet takes on the link. By `arrivals`, an idle class counts as one that sees m samples of
-//! zero; the average is then that of a class that sends as many packets as the link: one that sends fewer gets more than its
-//! threshold, one that sends more gets less. By `time` the average is that of the clock, whatever arrives.
+//! `s` is the time that a typical packet takes on the link. With `arrivals`, an idle time counts as m samples of zero, which is
+//! right for a class that sends as many packets as the link: one that sends fewer gets more than its threshold, one that sends
+//! more gets less. With `time` the average is over time, independent of arrivals.
 //!
 //! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
 //! Departs: ns-2, ns-3 and ALTQ fold in the current sample (0) after the decay of an idle queue.
@@ -36,13 +36,13 @@ pub(crate) struct Average {
     w: Weight,
     sampling: Sampling,
     avg: f64,
-    /// What is queued since `since`, by `time`; by `arrivals`, whether something is.
+    /// Occupancy since `since`.
     q: f64,
     since: Time,
 }
 
 impl Average {
-    /// An average of weight `w`, at zero and idle.
+    /// An average with weight `w`, at zero and idle.
     pub(crate) fn new(w: f64, sampling: Sampling) -> Self {
         Self { w: Weight::new(w), sampling, avg: 0.0, q: 0.0, since: Time::ZERO }
     }
@@ -52,7 +52,7 @@ impl Average {
         self.avg
     }
 
-    /// An arrival finds what [`Average::now_queued`] last said; `packet` is the size of a typical one in bytes.
+    /// Samples the occupancy set by [`Average::now_queued`] on an arrival; `packet` is the size of a typical packet in bytes.
     pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);
@@ -62,13 +62,13 @@ impl Average {
         self.avg
     }
 
-    /// A packet has left, `q` stays: a sample (FRED).
+    /// Samples `q`, the occupancy left by a departure (FRED).
     pub(crate) fn departure(&mut self, q: f64, now: Time) {
         self.avg += self.w.get() * (q - self.avg);
         (self.q, self.since) = (q, now);
     }
 
-    /// So much is queued from now on.
+    /// Sets the occupancy from `now` on.
     pub(crate) fn now_queued(&mut self, q: f64, now: Time, link: &LinkView, packet: u64) {
         if self.sampling == Sampling::Time {
             self.elapse(now, link, packet);
@@ -76,13 +76,13 @@ impl Average {
         (self.q, self.since) = (q, now);
     }
 
-    /// Samples of q for the time that has passed.
+    /// Adds samples of `q` for the time that has passed.
     fn elapse(&mut self, now: Time, link: &LinkView, packet: u64) {
         if self.avg != self.q {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // what has been counted is not counted again: who arrives may be dropped, and q stays
+        // time already counted must not count again: the arrival may be dropped, which leaves q unchanged
         self.since = now;
     }
 }

@@ -7,13 +7,13 @@
 //!                         clear_c <- max(clear_c, now - burst) + 8 s / (share_c * rate)
 //! ```
 //!
-//! With `borrow` (the default) a class also takes what the others leave, so the link never idles while something waits;
-//! without, it has its share and no more. Each class's queue drops at its tail, or early under RED on its own occupancy.
+//! With `borrow` (the default) a class may also use what the others leave, so the link never idles while something waits;
+//! without it, the class gets its share and no more. Each class's queue drops at its tail, or early by RED on its own occupancy.
 //!
 //! Source: MMCN 1999 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
 //! 1995 for the scheduler.
 //! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 15/16) and regulates classes over their limit;
-//! ours needs no estimator: round robin by deficit gives the shares exactly, and a class that may not borrow is shaped.
+//! ours needs no estimator: deficit round robin gives the shares exactly, and a class that may not borrow is shaped.
 
 use super::average::Sampling;
 use super::classify::{Classifier, Match, Transport};
@@ -25,9 +25,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Duration, Limit, Prob, Problem, Time};
 
-/// What the class with the least share may send in a turn: an Ethernet packet, so that every turn sends one.
+/// Quantum of the class with the least share: an Ethernet packet, so that every turn sends one.
 const QUANTUM: f64 = 1500.0;
-/// Packets of this size that a class without borrowing may send back to back after a pause: two.
+/// Packets of `QUANTUM` bytes that a class without borrowing may send back to back after a pause.
 const BURST_PACKETS: u64 = 2;
 
 /// One class of traffic.
@@ -35,20 +35,20 @@ const BURST_PACKETS: u64 = 2;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CbqClass")]
 pub struct Class {
-    /// What it is called.
+    /// Name of the class.
     pub name: String,
-    /// Which packets belong to it; without it, all that no other class asks for.
+    /// The packets that belong to it; by default, all that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// Part of the link that it is sure of; all parts together are 1.
+    /// Guaranteed share of the link; the shares of all classes add up to 1.
     pub share: Prob,
-    /// Whether it may also have what others leave. Default true.
+    /// Lets the class also use what the others leave. Default true.
     #[serde(default = "yes")]
     pub borrow: bool,
-    /// How much of it may wait. Default 60p.
+    /// How much may wait in its queue. Default 60p.
     #[serde(default = "limit")]
     pub limit: Limit,
-    /// RED on its own occupancy; without it, drops at the tail only.
+    /// RED on the class's own occupancy; by default, drops at the tail only.
     #[serde(default)]
     pub red: Option<RedTest>,
     /// Weight of a sample in RED's average. Default 0.002.
@@ -66,11 +66,11 @@ fn weight() -> f64 {
     WEIGHT
 }
 
-/// Parameters of CBQ. The defaults serve MMCN 1999's workload.
+/// Parameters of CBQ. The defaults suit MMCN 1999's workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CbqParams {
-    /// Size of a typical packet: how fast the average of a class with nothing queued decays.
+    /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
     pub packet: Bytes,
     /// The classes; every packet must belong to exactly one, the most specific.
     pub classes: Vec<Class>,
@@ -102,7 +102,7 @@ impl Default for CbqParams {
 impl Params for CbqParams {
     type Discipline = Cbq;
     fn limit(&self) -> Option<Limit> {
-        // each class has its own; together, if all count packets
+        // each class has its own limit; their sum, if all count packets
         let packets = |c: &Class| if let Limit::Packets(n) = c.limit { Some(n) } else { None };
         self.classes.iter().map(packets).try_fold(0u32, |sum, n| Some(sum.saturating_add(n?))).map(Limit::Packets)
     }
@@ -172,12 +172,12 @@ struct Leaf {
     red: Option<Red>,
     occupancy: Occupancy,
     deficit: u64,
-    /// Without borrowing: when the next packet may leave.
+    /// Without borrowing: time at which the next packet may leave.
     clear: Time,
 }
 
 impl Leaf {
-    /// Without borrowing, a packet of `bytes` has used its share's time.
+    /// Advances `clear` by the time of `bytes` at the class's share; no effect with borrowing.
     fn charge(&mut self, bytes: u64, now: Time, link: &LinkView) {
         if self.borrow {
             return;
@@ -188,28 +188,28 @@ impl Leaf {
     }
 }
 
-/// The queues of CBQ and the round among them.
+/// The queues of CBQ and their round robin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbq {
     classifier: Classifier,
     leaves: Vec<Leaf>,
     /// Classes with something queued; the front one has the turn.
     turns: VecDeque<u8>,
-    /// The front class has had its quantum for this turn.
+    /// The front class has received its quantum for this turn.
     in_turn: bool,
     backlog: Backlog,
-    /// When the first class that waits for its share may send, if the link found nothing to send.
+    /// Earliest time at which a class held to its share may send, if the last dequeue sent nothing.
     wake: Option<Time>,
 }
 
 impl Cbq {
-    /// The front class's turn is over.
+    /// Ends the front class's turn.
     fn next_turn(&mut self) {
         self.turns.rotate_left(1);
         self.in_turn = false;
     }
 
-    /// Takes the head of the front class.
+    /// Removes the head of the front class.
     fn send(&mut self, cx: &Cx<'_>) -> Option<PacketMeta> {
         let leaf = &mut self.leaves[usize::from(*self.turns.front()?)];
         let packet = leaf.fifo.pop()?;
@@ -253,8 +253,8 @@ impl QueueDiscipline for Cbq {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
         self.wake = None;
-        // bound: a class that may send gets at least a packet's worth after 65 535 / 1500 turns; after a round in which
-        // none may send, there is nothing to wait for but time
+        // bound: a class that may send has credit for its head after 65 535 / 1500 turns; after a round in which none may
+        // send, the loop ends
         let mut shut = 0;
         while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {
             let leaf = &mut self.leaves[usize::from(front)];
@@ -284,7 +284,7 @@ impl QueueDiscipline for Cbq {
     }
 
     fn wake(&mut self, _cx: &mut Cx<'_>) {
-        // the link asks now
+        // the link calls dequeue next
         self.wake = None;
     }
 

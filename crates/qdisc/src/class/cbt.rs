@@ -9,11 +9,11 @@
 //!   share of class c                   B_c = C * q_c / sum_j q_j   (its share of the queued bytes: the allocation law)
 //! ```
 //!
-//! The state is one account per class, whatever the number of flows. Thresholds are in packets or bytes.
+//! The state is one account per class, independent of the number of flows. Thresholds are in packets or bytes.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999.
-//! Departs: the weights of the averages of other classes than TCP are not published; ours default to RED's 0.002. A class
-//! that has nothing queued decays as an idle RED queue does, by elapsed packet times: otherwise it would keep its average.
+//! Departs: the weights of the averages are published for TCP's class only; ours default to RED's 0.002. The average of a class
+//! with nothing queued decays as that of an idle RED queue, by elapsed packet times: otherwise it would stay.
 
 use super::active::Active;
 use super::average::Sampling;
@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Limit, Problem};
 
-/// What an arrival of a class must pass.
+/// The test for arrivals of a class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "ClassTest")]
@@ -36,7 +36,7 @@ pub enum Test {
     Threshold(Limit),
     /// Drop while the class's average is at or above `slack` x its active flows' share of the whole queue's average (dcbt).
     Share {
-        /// How many fair shares the class may have queued.
+        /// Number of fair shares that the class may have queued.
         slack: f64,
     },
 }
@@ -46,12 +46,12 @@ pub enum Test {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CbtClass")]
 pub struct Class {
-    /// What it is called.
+    /// Name of the class.
     pub name: String,
-    /// Which packets belong to it; without it, all that no other class asks for.
+    /// The packets that belong to it; by default, all that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// What its arrivals must pass.
+    /// The test for its arrivals.
     pub test: Test,
     /// Weight of a sample in the class's average. Default 0.002.
     #[serde(default = "default_weight")]
@@ -102,9 +102,9 @@ impl Class {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CbtParams {
-    /// How much may wait in all: packets ("60p"), bytes ("60KB") or time at the link's rate.
+    /// Total that may wait: packets ("60p"), bytes ("60KB") or time at the link's rate.
     pub limit: Limit,
-    /// Size of a typical packet: how fast the average of a class with nothing queued decays.
+    /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
     pub packet: Bytes,
     /// The classes; every packet must belong to exactly one, the most specific.
     pub classes: Vec<Class>,
@@ -122,7 +122,7 @@ impl Default for CbtParams {
     }
 }
 
-/// What CBT and D-CBT refuse alike.
+/// Checks that CBT and D-CBT share.
 pub(super) fn validate(limit: Limit, packet: Bytes, classes: &[Class], dynamic: bool) -> Result<(), Problem> {
     Room::validate(limit, false)?;
     check_packet(packet)?;
@@ -146,7 +146,7 @@ impl Params for CbtParams {
     }
 }
 
-/// What a class does with its average.
+/// The test of a class, resolved.
 #[derive(Clone, Debug, PartialEq)]
 enum Gate {
     Red(Red),
@@ -168,7 +168,7 @@ pub struct Cbt {
     fifo: Fifo,
     classifier: Classifier,
     accounts: Vec<Account>,
-    /// Who is active, where a class has a share of the whole queue's average.
+    /// Active flows, for classes with a share of the whole queue's average (D-CBT).
     active: Option<Active>,
 }
 
@@ -194,14 +194,14 @@ impl Cbt {
         }
     }
 
-    /// The whole queue has changed.
+    /// Updates the average of the whole queue after a change.
     fn changed(&mut self, cx: &Cx<'_>) {
         if let Some(active) = &mut self.active {
             active.now_queued(self.fifo.backlog(), cx.now, cx.link);
         }
     }
 
-    /// The threshold of a class: fixed, or as its active flows have it now; `None` under RED.
+    /// The threshold of a class: fixed, or the current share of its active flows; `None` under RED.
     fn threshold(&self, class: usize) -> Option<f64> {
         match &self.accounts[class].gate {
             Gate::Red(_) => None,

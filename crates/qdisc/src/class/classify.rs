@@ -1,14 +1,14 @@
-//! Which class a packet belongs to, from its protocol, code point, ECN field, ports, addresses or flow.
+//! The class of a packet, from its protocol, code point, ECN field, ports, addresses or flow.
 //!
 //! ```text
 //!   a match holds a packet   iff   every list that it gives contains the packet's value
 //!   class of a packet        =     that of the most specific match that holds it
 //! ```
 //!
-//! A match whose packets are a true part of another's is the more specific one. Two matches that share packets although
-//! neither lies inside the other are ambiguous, and refused; so are matches that leave packets without a class.
+//! A match whose packets are a proper subset of another's is the more specific one. Two matches that share packets without
+//! one being a subset of the other are ambiguous, and refused; so are matches that leave packets without a class.
 //!
-//! Source: MMCN 1999 (TCP, marked UDP, all others).   Departs: nothing is said there of how classes are configured.
+//! Source: MMCN 1999 (TCP, marked UDP, all others).   Departs: it does not specify how classes are configured.
 
 use crate::Cx;
 use packet::{Flags, FlowTuple, PacketMeta, Protocol};
@@ -58,7 +58,7 @@ pub enum EcnField {
 }
 
 impl EcnField {
-    /// By their two bits.
+    /// Indexed by the two bits of the field.
     const ALL: [Self; 4] = [Self::NotEct, Self::Ect1, Self::Ect0, Self::Ce];
 
     fn of(tos: u8) -> Self {
@@ -66,7 +66,7 @@ impl EcnField {
     }
 }
 
-/// What a packet must be to belong to a class. A list that is left out (or empty) asks for nothing.
+/// The packets of a class. A list that is left out (or empty) matches every packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -96,17 +96,17 @@ pub struct Match {
     pub flow: Vec<u32>,
 }
 
-/// True when a list asks for nothing, or has the value.
+/// Returns true if the list is empty or contains the value.
 fn has<T: PartialEq>(list: &[T], value: T) -> bool {
     list.is_empty() || list.contains(&value)
 }
 
-/// How the values of one list relate to another's.
+/// Set relation between the values of two lists.
 #[derive(Clone, Copy)]
 struct Relation {
-    /// Every value of the first is one of the second.
+    /// Every value of the first is in the second.
     inside: bool,
-    /// Every value of the second is one of the first.
+    /// Every value of the second is in the first.
     around: bool,
     /// No value is in both.
     apart: bool,
@@ -131,7 +131,7 @@ impl Match {
         Self { protocol: list.to_vec(), ..Self::default() }
     }
 
-    /// Whether a packet with this tuple (in its own direction), byte of DSCP and ECN, and flow slot is held.
+    /// Returns true if a packet with this tuple (in its own direction), byte of DSCP and ECN, and flow slot matches.
     pub(crate) fn holds(&self, tuple: &FlowTuple, tos: u8, slot: usize) -> bool {
         has(&self.protocol, Transport::of(tuple.protocol))
             && has(&self.dscp, tos >> 2)
@@ -156,7 +156,7 @@ impl Match {
         ]
     }
 
-    /// Whether every packet of a protocol, code point and ECN field is held: nothing else is asked for.
+    /// Returns true if every packet of a protocol, code point and ECN field matches, whatever its other fields.
     fn holds_all_of(&self, protocol: Transport, dscp: u8, ecn: EcnField) -> bool {
         let free = self.sport.is_empty() && self.dport.is_empty() && self.src.is_empty() && self.dst.is_empty();
         free && self.flow.is_empty() && has(&self.protocol, protocol) && has(&self.dscp, dscp) && has(&self.ecn, ecn)
@@ -166,7 +166,7 @@ impl Match {
 /// The classes' matches, most specific first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
-    /// Index of the class, and what it asks for.
+    /// Index of each class, with its match.
     order: Vec<(u8, Match)>,
 }
 
@@ -175,14 +175,14 @@ impl Classifier {
     pub(crate) fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
         let mut order: Vec<(u8, Match)> = Vec::new();
         for (i, m) in matches.enumerate() {
-            // before the first one that lies around it; those between are apart from one of the two
+            // before the first superset of it; a match between the two is disjoint from one of them
             let at = order.iter().position(|(_, o)| m.relations(o).iter().all(|r| r.inside)).unwrap_or(order.len());
             order.insert(at, (i as u8, m.clone()));
         }
         Self { order }
     }
 
-    /// The class of `packet`. Every packet has one, as validated; without, it would be the last.
+    /// The class of `packet`. Validated matches give every packet one; otherwise it would be the last.
     #[inline]
     pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u8 {
         let forward = cx.flows.get(packet.flow);
@@ -192,7 +192,7 @@ impl Classifier {
         found.map_or(0, |(class, _)| *class)
     }
 
-    /// The first thing that is wrong with named matches: a name twice, a code point above 63, ambiguity, a gap.
+    /// Reports the first problem of named matches: a duplicate name, a code point above 63, ambiguity, a gap.
     pub(crate) fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
         let classes: Vec<(&str, &Match)> = classes.collect();
         if classes.is_empty() || classes.len() > MAX_CLASSES {
@@ -230,7 +230,7 @@ fn ambiguous(relations: &[Relation]) -> Option<&'static str> {
     }
 }
 
-/// Every packet has a class. Ports, addresses and flows are never counted as complete, however many are listed.
+/// Checks that every packet has a class. Lists of ports, addresses or flows never count as complete.
 fn covered(classes: &[(&str, &Match)]) -> Result<(), Problem> {
     for protocol in Transport::ALL {
         for (dscp, ecn) in (0..64).flat_map(|dscp| EcnField::ALL.map(|ecn| (dscp, ecn))) {
@@ -287,7 +287,7 @@ mod tests {
         let c = Classifier::new(classes.iter().map(|(_, m)| m));
         let udp = FlowTuple { protocol: Protocol::Udp, ..FlowTuple::default() };
         let class = |tos| c.order.iter().find(|(_, m)| m.holds(&udp, tos, 0)).unwrap().0;
-        // 00 Not-ECT, 01 ECT(1), 10 ECT(0), 11 CE; the same with code point 45
+        // 00 Not-ECT, 01 ECT(1), 10 ECT(0), 11 CE; then with code point 45
         assert_eq!([0, 1, 2, 3].map(class), [2, 0, 2, 0]);
         assert_eq!([0, 1, 2, 3].map(|ecn| class(45 << 2 | ecn)), [1, 0, 1, 0]);
         // an ECT(0) packet would have no class

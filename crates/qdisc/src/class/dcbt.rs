@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Source: Chung & Claypool, NOSSDAV 2000, of which only abstracts are at hand; MMCN 1999 (future work).
-//! Departs: a design with stated choices. (1) Shares are counted in the unit of `min_th`, bytes by default: flows that
-//! send small packets would lose by packets. (2) Tagged traffic has a slack of 2, as it sends in bursts of a frame.
-//! (3) A flow stops being active between one and one and a quarter `active_for` after its last packet. (4) TCP keeps CBT's
+//! Departs: a design with stated choices. (1) Shares are counted in the unit of `min_th`, bytes by default: counting packets
+//! would disadvantage flows that send small ones. (2) Tagged traffic has a slack of 2, as it sends in bursts of a frame.
+//! (3) A flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's
 //! RED on its own occupancy.
 //!
 //! The state is one account per class and one time stamp per active flow.
@@ -27,15 +27,15 @@ use units::{Bytes, Duration, Limit, Problem};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DcbtParams {
-    /// How much may wait in all: packets ("60p"), bytes ("60KB") or time at the link's rate.
+    /// Total that may wait: packets ("60p"), bytes ("60KB") or time at the link's rate.
     pub limit: Limit,
-    /// Size of a typical packet: how fast the average of a class with nothing queued decays.
+    /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
     pub packet: Bytes,
-    /// Shares hold while the average of the whole queue is at or above this; its unit (packets or bytes) is theirs.
+    /// Shares apply while the average of the whole queue is at or above this; they have its unit (packets or bytes).
     pub min_th: Limit,
     /// Weight of a sample in the average of the whole queue.
     pub weight: f64,
-    /// How long after its last packet a flow counts as active.
+    /// Time for which a flow counts as active after its last packet.
     pub active_for: Duration,
     /// The classes; every packet must belong to exactly one, the most specific.
     pub classes: Vec<Class>,
@@ -57,7 +57,7 @@ impl Default for DcbtParams {
 }
 
 impl DcbtParams {
-    /// Nobody sends.
+    /// The state without active flows.
     fn active(&self) -> Active {
         let min_th = threshold("min_th", self.min_th, self.limit).unwrap_or((0.0, Unit::Packets));
         Active::new(min_th, self.weight, self.packet.0, self.active_for, self.classes.len())
@@ -106,7 +106,7 @@ mod tests {
         arrive(3, 1, 0);
         // 3, 1 and 1 of 5 flows, of 30 packets
         assert_eq!(arrive(4, 2, 0), (18.0, 6.0, 6.0));
-        // two seconds later only the one that sends is left
+        // two seconds later only the sending flow is left
         assert_eq!(arrive(0, 0, 2), (30.0, 0.0, 0.0));
         // a flow whose class changes counts once
         assert_eq!(arrive(0, 1, 2), (0.0, 30.0, 0.0));

@@ -1,7 +1,7 @@
 //! FRED: flow random early drop, one FIFO with an account per active flow.
 //!
 //! ```text
-//!   active flow            one with a packet queued; qlen_i its packets, strike_i how often it asked for too much
+//!   active flow            one with a packet queued; qlen_i its packets, strike_i the times that it exceeded its share
 //!   avgcq                = max(1, avg / nactive)
 //!   maxq                 = min_th, or 2 while avg >= max_th
 //!   drop, strike_i += 1    iff qlen_i >= maxq, or avg >= max_th and qlen_i > 2 avgcq, or qlen_i >= avgcq and strike_i > 1
@@ -9,7 +9,7 @@
 //!   else avg >= max_th             two_packets: accept;  drop_all: drop
 //! ```
 //!
-//! avg is updated on accepted arrivals and on departures, and on an arrival that finds nothing queued; not on drops.
+//! avg is updated on accepted arrivals and on departures, and on an arrival at an empty queue; not on drops.
 //!
 //! Source: Lin & Morris, SIGCOMM 1997.
 //! Departs: the sources disagree at avg >= max_th, so both readings are offered ([`ManyFlows`]).
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Limit, Prob, Problem};
 
-/// What happens to a flow that asks for no more than its share while the average is at or above `max_th`.
+/// Treatment of a flow within its share while the average is at or above `max_th`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
@@ -34,30 +34,30 @@ pub enum ManyFlows {
     DropAll,
 }
 
-/// Parameters of FRED. The geometry is MMCN 1999's, the rest the paper's.
+/// Parameters of FRED. Limit and thresholds are MMCN 1999's, the rest the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FredParams {
-    /// How much may wait in all: packets ("60p"), bytes ("60KB") or time at the link's rate.
+    /// Total that may wait: packets ("60p"), bytes ("60KB") or time at the link's rate.
     pub limit: Limit,
     /// No random drop while the average is below this; also the most that one flow may have queued. Packets.
     pub min_th: Limit,
-    /// From this average on, two packets at most for each flow, or none (`many_flows`). Packets.
+    /// From this average on, each flow may have at most two packets queued, or none (`many_flows`). Packets.
     pub max_th: Limit,
     /// Drop probability just below `max_th`.
     pub max_p: Prob,
     /// Weight of a sample in the average.
     pub weight: f64,
-    /// What every flow may have queued without random drops: 2 for small buffers, 4 for large ones. Packets.
+    /// Packets that every flow may have queued without random drops: 2 for small buffers, 4 for large ones.
     pub minq: u32,
-    /// What happens at and above `max_th`.
+    /// Treatment of flows within their share at and above `max_th`.
     pub many_flows: ManyFlows,
-    /// Size of a typical packet: how fast the average of an idle queue decays.
+    /// Size of a typical packet: sets how fast the average of an idle queue decays.
     pub packet: Bytes,
 }
 
 impl Default for FredParams {
-    /// MMCN 1999's 60/15/30, 0.002 and 0.1 (the same geometry is assumed for FRED).
+    /// MMCN 1999's 60/15/30, 0.002 and 0.1 (assumed for FRED as well).
     fn default() -> Self {
         let RedTest { min_th, max_th, max_p } = RedTest::default();
         let limit = Limit::Packets(60);
@@ -122,7 +122,7 @@ impl Params for FredParams {
 struct Account {
     /// Its packets in the queue.
     qlen: u32,
-    /// How often it asked for more than its share.
+    /// Number of times that it exceeded its share.
     strike: u32,
 }
 
@@ -138,7 +138,7 @@ pub struct Fred {
     many_flows: ManyFlows,
     packet: u64,
     average: Average,
-    /// Flows with a packet queued, by identity and direction: never more than the queue holds packets.
+    /// Flows with a packet queued, by flow and direction: never more than the packets queued.
     flows: BTreeMap<u64, Account>,
 }
 
@@ -147,19 +147,19 @@ fn key(packet: &PacketMeta) -> u64 {
 }
 
 impl Fred {
-    /// The average flow's share of the queue, packets.
+    /// The average queue of an active flow, packets.
     fn avgcq(&self) -> f64 {
         (self.average.get() / self.flows.len().max(1) as f64).max(1.0)
     }
 
-    /// Whether the flow asks for more than its share: the strike is the caller's to note.
+    /// Returns true if the flow exceeds its share; the caller counts the strike.
     fn too_much(&self, flow: Account) -> bool {
         let (qlen, avgcq, many) = (f64::from(flow.qlen), self.avgcq(), self.red.forced(self.average.get()));
         let maxq = if many { 2 } else { self.maxq };
         flow.qlen >= maxq || (many && qlen > 2.0 * avgcq) || (qlen >= avgcq && flow.strike > 1)
     }
 
-    /// Whether RED, or the full average, drops an arrival of a flow within its share.
+    /// Returns true if RED, or an average at or above `max_th`, drops an arrival of a flow within its share.
     fn early(&mut self, flow: Account, cx: &mut Cx<'_>) -> bool {
         let avg = self.average.get();
         if !self.red.congested(avg) {
@@ -207,7 +207,7 @@ impl QueueDiscipline for Fred {
         if let Some(flow) = self.flows.get_mut(&id) {
             flow.qlen -= 1;
             if flow.qlen == 0 {
-                // forgotten with its strikes
+                // its strikes go with it
                 self.flows.remove(&id);
             }
         }

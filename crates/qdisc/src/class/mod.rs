@@ -1,10 +1,10 @@
-//! One FIFO, or few queues, with accounts per class or per flow (MMCN 1999): state that grows with classes, not flows.
+//! One FIFO, or few queues, with accounts per class or per active flow (MMCN 1999).
 //!
-//! | name | queues | accounts | what they decide |
+//! | name | queues | accounts | decides |
 //! |---|---|---|---|
 //! | [`fred`] | one | per active flow | a flow's share of the buffer |
 //! | [`cbt`] | one | per class | a class's share of the buffer: a threshold on its average occupancy, RED for TCP |
-//! | [`dcbt`] | one | per class, and who is active | the same; thresholds follow the number of active flows |
+//! | [`dcbt`] | one | per class, and the active flows | as `cbt`; thresholds follow the number of active flows |
 //! | [`cbq`] | one per class | per class | a class's share of the link |
 
 mod cbq;

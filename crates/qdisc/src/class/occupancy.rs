@@ -1,4 +1,4 @@
-//! One class's account: what it has queued, its average, and what became of its packets.
+//! One class's account: its backlog, its average occupancy, and its packets by fate.
 //!
 //! ```text
 //!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     1 from max_th on
@@ -34,7 +34,7 @@ impl Default for RedTest {
     }
 }
 
-/// What an occupancy is counted in.
+/// The unit of an occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Packets.
@@ -53,7 +53,7 @@ impl Unit {
         }
     }
 
-    /// The unit of a value that a probe tells.
+    /// The unit of a probe's value.
     pub(crate) fn told(self) -> packet::Unit {
         match self {
             Self::Packets => packet::Unit::Packets,
@@ -62,7 +62,7 @@ impl Unit {
     }
 }
 
-/// A threshold's value and unit.   Errors: a time, nothing, or more than the `buffer` can hold, where both have one unit.
+/// A threshold's value and unit.   Errors: a time, zero, or more than the `buffer` can hold.
 pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Problem> {
     let (value, unit) = match th {
         Limit::Packets(n) => (f64::from(n), Unit::Packets),
@@ -90,7 +90,7 @@ pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Un
     Ok((value, unit))
 }
 
-/// Refuses a weight that is no weight.
+/// Refuses a weight outside (0, 1].
 pub(crate) fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
     if w > 0.0 && w <= 1.0 {
         return Ok(());
@@ -98,7 +98,7 @@ pub(crate) fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
     Err(Problem::new(path, format!("{w} is not valid; expected above 0 and at most 1")))
 }
 
-/// Refuses a typical packet of nothing.
+/// Refuses a typical packet outside 1 to 65 535 bytes.
 pub(crate) fn check_packet(packet: Bytes) -> Result<(), Problem> {
     if (1..=65_535).contains(&packet.0) {
         return Ok(());
@@ -107,7 +107,7 @@ pub(crate) fn check_packet(packet: Bytes) -> Result<(), Problem> {
 }
 
 impl RedTest {
-    /// Refuses thresholds in two units, out of order, or above the `buffer`.
+    /// Refuses thresholds in different units, out of order, or above the `buffer`.
     pub(crate) fn validate(&self, buffer: Limit) -> Result<(), Problem> {
         let (min, unit) = threshold("min_th", self.min_th, buffer)?;
         let (max, other) = threshold("max_th", self.max_th, buffer)?;
@@ -122,7 +122,7 @@ impl RedTest {
         Ok(())
     }
 
-    /// The unit of its thresholds.
+    /// The unit of the thresholds.
     pub(crate) fn unit(&self) -> Unit {
         if matches!(self.min_th, Limit::Bytes(_)) { Unit::Bytes } else { Unit::Packets }
     }
@@ -139,28 +139,28 @@ pub(crate) struct Red {
 }
 
 impl Red {
-    /// From valid parameters.
+    /// Creates it from valid parameters.
     pub(crate) fn new(test: &RedTest) -> Self {
         let value = |th: Limit| threshold("", th, Limit::Time(Duration::ZERO)).map_or(0.0, |(v, _)| v);
         Self { min: value(test.min_th), max: value(test.max_th), max_p: test.max_p.get(), count: -1 }
     }
 
-    /// True when the average asks for early drops, or for all.
+    /// Returns true if the average is at or above `min_th`.
     pub(crate) fn congested(&self, avg: f64) -> bool {
         avg >= self.min
     }
 
-    /// True when the average asks for every arrival.
+    /// Returns true if the average is at or above `max_th`, so that every arrival is dropped.
     pub(crate) fn forced(&self, avg: f64) -> bool {
         avg >= self.max
     }
 
-    /// The average is below `min_th`.
+    /// Resets the count, for an average below `min_th`.
     pub(crate) fn calm(&mut self) {
         self.count = -1;
     }
 
-    /// Whether to drop an arrival at this average, at or above `min_th`.
+    /// Decides on an arrival at an average at or above `min_th`; returns true to drop it.
     pub(crate) fn drops(&mut self, avg: f64, rng: &mut Rng) -> bool {
         self.count += 1;
         let drop = self.forced(avg) || rng.chance(p_a(p_b(avg, self.min, self.max, self.max_p), self.count));
@@ -170,7 +170,7 @@ impl Red {
         drop
     }
 
-    /// Whether to drop an arrival at this average, whatever it is.
+    /// Decides on an arrival at any average; returns true to drop it.
     pub(crate) fn test(&mut self, avg: f64, rng: &mut Rng) -> bool {
         if !self.congested(avg) {
             self.calm();
@@ -185,13 +185,13 @@ fn p_b(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     max_p * (avg - min) / (max - min)
 }
 
-/// The same, made uniform between drops.
+/// `p_b` corrected by the count, so that the gaps between drops are uniform.
 fn p_a(p_b: f64, count: i64) -> f64 {
     let spread = count.max(0) as f64 * p_b;
     if spread >= 1.0 { 1.0 } else { (p_b / (1.0 - spread)).min(1.0) }
 }
 
-/// What one class has queued, and its average.
+/// Backlog and average occupancy of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Occupancy {
     unit: Unit,
@@ -208,25 +208,25 @@ impl Occupancy {
         Self { unit, packet, queued: Backlog::default(), average, counts: ClassCount::default() }
     }
 
-    /// A packet of the class arrives; returns the average.
+    /// Records an arrival of the class and returns the average.
     pub(crate) fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) -> f64 {
         self.counts.offered.add(p);
         self.average.arrival(now, link, self.packet)
     }
 
-    /// It was dropped.
+    /// Records that the arrival was dropped.
     pub(crate) fn dropped(&mut self, p: &PacketMeta) {
         self.counts.dropped.add(p);
     }
 
-    /// It has joined the queue.
+    /// Records that the arrival joined the queue.
     pub(crate) fn joined(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
         self.queued.packets += 1;
         self.queued.bytes += p.bytes();
         self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
     }
 
-    /// It has left for the link.
+    /// Records that a packet left for the link.
     pub(crate) fn left(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
         self.counts.delivered.add(p);
         self.queued.packets -= 1;
@@ -234,12 +234,12 @@ impl Occupancy {
         self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
     }
 
-    /// What waits.
+    /// The class's backlog.
     pub(crate) fn queued(&self) -> Backlog {
         self.queued
     }
 
-    /// What it counts in.
+    /// The unit of the account.
     pub(crate) fn unit(&self) -> Unit {
         self.unit
     }
@@ -249,7 +249,7 @@ impl Occupancy {
         self.average.get()
     }
 
-    /// What became of the class's packets.
+    /// The class's packets by fate.
     pub(crate) fn counts(&self) -> ClassCount {
         self.counts
     }

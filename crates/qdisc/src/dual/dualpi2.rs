@@ -2,22 +2,22 @@
 //!
 //! ```text
 //! arrival    ECT(1), CE (ecn_mask) or a code point of its own: L;  all others: C;   one limit for both
-//! tupdate    p' from the longer of the two heads' waits (see `pi2`)
-//! turn       L, but for C's share while both wait (see `turns`)
-//! C's head   p_C = p'^2 hits: mark, or drop what cannot be marked
-//! L's head   linux: k p' hits: mark;  then its own wait > step_thresh: mark (a packet may be counted by both)
+//! tupdate    p' from the longer of the two heads' sojourn times (see `pi2`)
+//! turn       L, except for C's share while both wait (see `turns`)
+//! C's head   p_C = p'^2 hits: mark, or drop if it cannot be marked
+//! L's head   linux: k p' hits: mark;  then its sojourn time > step_thresh: mark (both may count the packet)
 //!            rfc9332: max(ramp, k p') hits: mark
-//! overload   k p' > 1: L drops with p_C and marks all the rest; C drops whatever the ECN field
+//! overload   k p' > 1: L drops with p_C and marks all the rest; C drops regardless of the ECN field
 //! ```
 //!
-//! What cannot be marked in L is dropped where it would be (Linux), or has C's law (RFC 9332 §2.5.1.1); ECT(1) in C is marked with
-//! k p' (rfc9332). A packet that came to L for its code point alone is Linux's class 1, or 2 with `l_dscp_exempt`.
+//! A packet in L that cannot be marked is dropped instead (Linux), or subject to C's law (RFC 9332 §2.5.1.1); ECT(1) in C is
+//! marked with k p' (rfc9332). A packet in L because of its code point alone is Linux's class 1, or 2 with `l_dscp_exempt`.
 //!
 //! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.
-//! Departs: the ramp sees the packet that leaves, its wait and L's length with it, as the RFC's text has it (its pseudo-code looks
-//! after removal). An empty queue takes a packet that rfc9332's limit would not. `memory_limit` counts bytes on the wire, where
-//! Linux counts the memory of its packet buffers. The clock of updates stands still while both queues are empty and p' is 0, and
-//! an update would change nothing. The host cuts packets of several segments (split_gso).
+//! Departs: the ramp uses the departing packet's sojourn time and L's length including it, as in the RFC's text (its pseudo-code
+//! measures after removal). An empty queue accepts a packet that rfc9332's limit would not. `memory_limit` counts bytes on the
+//! wire, where Linux counts the memory of its packet buffers. No updates run while both queues are empty and p' is 0, when an
+//! update would change nothing. The host splits packets of several segments (split_gso).
 
 use super::params::{Config, Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};
@@ -27,31 +27,31 @@ use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading};
 use units::{Duration, Limit, Problem, Time};
 
-/// What a packet is to the discipline; kept in [`PacketMeta::class`] while it waits.
+/// Classes of packets, stored in [`PacketMeta::class`] while they wait. This one: in C.
 const CLASSIC: u8 = 0;
 /// In L, under the coupled law, the step and the ramp.
 const L4S: u8 = 1;
-/// The same without the step: it found L shorter than `min_qlen_step`.
+/// As [`L4S`] without the step: L was shorter than `min_qlen_step` on arrival.
 const NO_STEP: u8 = 2;
-/// In L for its code point alone, with C's law.
+/// In L because of its code point alone, under C's law.
 const CLASSIC_IN_L: u8 = 3;
-/// In L for its code point alone, never marked or dropped.
+/// In L because of its code point alone, never marked or dropped by the law.
 const EXEMPT: u8 = 4;
 
-/// One of the two queues, and what became of its packets.
+/// One of the two queues, with its packets by fate.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Side {
     fifo: Fifo,
     counts: ClassCount,
     /// Marks by reason, in the order of [`MarkReason`].
     marked: [u64; 2],
-    /// The sums of evenly spaced marks: of the classic signal, and of the scalable one.
+    /// Sums for evenly spaced marks, of the classic and of the scalable signal.
     classic: Recur,
     scalable: Recur,
 }
 
 impl Side {
-    /// When its head came.
+    /// Arrival time of its head.
     #[inline]
     fn head(&self) -> Option<Time> {
         self.fifo.front().map(|p| p.stamp)
@@ -74,7 +74,7 @@ impl Params for Dualpi2Params {
     }
 }
 
-/// The two queues at work.
+/// The two queues and their controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dualpi2 {
     cfg: Config,
@@ -84,12 +84,12 @@ pub struct Dualpi2 {
     c: Side,
     pi: Pi2,
     turns: Turns,
-    /// The next update.
+    /// Time of the next update.
     next: Option<Time>,
 }
 
 impl Dualpi2 {
-    /// Empty. `p` is valid.
+    /// An empty discipline. `p` is valid.
     fn new(p: &Dualpi2Params) -> Self {
         Self {
             cfg: p.config(),
@@ -108,17 +108,17 @@ impl Dualpi2 {
         &self.pi
     }
 
-    /// How long the head of L and that of C have waited by `now`; zero for an empty queue.
+    /// Sojourn times of the heads of L and C at `now`; zero for an empty queue.
     pub fn heads(&self, now: Time) -> [Duration; 2] {
         [&self.l, &self.c].map(|side| side.head().map_or(Duration::ZERO, |t| now.since(t)))
     }
 
-    /// What waits in L and in C.
+    /// Backlogs of L and C.
     pub fn backlogs(&self) -> [Backlog; 2] {
         [self.l.fifo.backlog(), self.c.fifo.backlog()]
     }
 
-    /// RFC 9332 §2.3, Linux's classes.
+    /// The class of an arrival.   Source: RFC 9332 §2.3; Linux's classes.
     #[inline]
     fn classify(&self, packet: &PacketMeta) -> u8 {
         let cfg = &self.cfg;
@@ -134,17 +134,17 @@ impl Dualpi2 {
         }
     }
 
-    /// Whether an arrival is within every limit.
+    /// Returns true if an arrival is within every limit.
     #[inline]
     fn fits(&mut self, packet: &PacketMeta, cx: &Cx<'_>) -> bool {
         let all = self.backlog();
-        // RFC 9332 Appendix A keeps room for a whole packet, whatever comes
+        // RFC 9332 Appendix A keeps room for a full-size packet, whatever the size of the arrival
         let size = if all.packets > 0 { packet.size.max(self.cfg.least_size) } else { packet.size };
         let counted = PacketMeta { size, ..*packet };
         self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))
     }
 
-    /// The coupled law (and the ramp) on a packet, with so many bytes left beside it: true to drop it.
+    /// Applies the coupled law (and the ramp) to a packet; `left`: bytes queued without it. Returns true to drop it.
     ///
     /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux: at most one of the two signals is drawn.
     #[inline]
@@ -183,7 +183,7 @@ impl Dualpi2 {
         overload || signal(side, packet, MarkReason::Law, point, cx)
     }
 
-    /// The step on a packet of L that leaves: true to drop it.   Source: Linux; it has no regard to what else waits.
+    /// Applies the step to a departing packet of L; returns true to drop it.   Source: Linux; `least_backlog` does not apply.
     #[inline]
     fn step(&mut self, packet: &mut PacketMeta, cx: &mut Cx<'_>) -> bool {
         let above = match self.cfg.step_thresh {
@@ -194,7 +194,7 @@ impl Dualpi2 {
         above && signal(&mut self.l, packet, MarkReason::Step, Point::Dequeue, cx)
     }
 
-    /// Takes the packet whose turn it is, and says whether it comes from L and whether the other queue waits.
+    /// Removes the packet whose turn it is; returns it with two flags: it was in L, and both queues had packets.
     #[inline]
     fn take(&mut self) -> Option<(PacketMeta, bool, bool)> {
         let (l, c) = (self.l.head(), self.c.head());
@@ -204,7 +204,7 @@ impl Dualpi2 {
     }
 }
 
-/// Marks a packet, and counts it; one that cannot be marked is to be dropped.
+/// Marks a packet and counts the mark; returns true if it cannot be marked, and must be dropped.
 #[inline]
 fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Cx<'_>) -> bool {
     if packet.ecn() == Ecn::NotEct {
@@ -215,10 +215,10 @@ fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: P
     false
 }
 
-/// L's own probability, p'_L, of a packet that has just been taken from L.   Source: RFC 9332 Appendix A `laqm`.
+/// L's own probability, p'_L, for a packet that has just been removed from L.   Source: RFC 9332 Appendix A `laqm`.
 #[inline]
 fn ramp(cfg: &Config, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
-    // the packet itself is one more
+    // the packet itself counts as well
     if cfg.native == Native::Step || (l.fifo.backlog().packets as usize) < cfg.th_len {
         return 0.0;
     }
@@ -250,7 +250,7 @@ impl QueueDiscipline for Dualpi2 {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
-        // bound: every turn removes a stored packet
+        // bound: every iteration removes a packet
         while let Some((mut packet, from_l, both)) = self.take() {
             let left = self.backlog().bytes;
             let steps = packet.class == L4S && self.cfg.native == Native::Step;

@@ -1,4 +1,4 @@
-//! DualPI2's parameters: what a scenario writes, what is refused, and the constants of a version.
+//! DualPI2's parameters: their checks, and the constants of each version.
 
 use super::pi2::{Base, Draws, Pi2};
 use super::turns::Turns;
@@ -10,12 +10,12 @@ use units::{Bytes, Duration, Limit, Prob, Problem};
 
 /// Linux's largest packet on Ethernet, bytes.
 const FRAME: u64 = 1514;
-/// The packet that RFC 9332's limit keeps room for, bytes.
+/// Packet size for which RFC 9332's limit keeps room, bytes.
 const MTU: u64 = 1500;
-/// The steepest of both gains, 1/s.
+/// Upper bound of both gains, 1/s.
 const MOST_GAIN: f64 = 1e4;
 
-/// A published version: presets for the parameters that are left out.
+/// A published version: defaults for the parameters that are null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dualpi2Variant {
@@ -41,17 +41,17 @@ pub enum Native {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dualpi2Params {
-    /// Published version that gives the parameters below.
+    /// Published version, from which parameters that are null take their values.
     pub variant: Dualpi2Variant,
     /// How much may wait in both queues together; null: 10000p, 250ms (rfc9332, which keeps room for a packet of 1500 bytes).
     pub limit: Option<Limit>,
     /// A second limit on both queues together, in bytes; null: two frames of 1514 bytes for each packet of `limit` (linux), none
     /// (rfc9332).
     pub memory_limit: Option<Bytes>,
-    /// Delay that the controller aims at, of the longer-waiting head of the two queues.
+    /// Target delay of the controller, for the head that has waited longer of the two queues.
     pub target: Duration,
-    /// Longest round-trip time to be stable for: `tupdate`, `alpha` and `beta` that are null follow from it as min(target,
-    /// rtt_max/3), 0.1 tupdate/rtt_max^2 and 0.3/rtt_max; null: 100ms (rfc9332), none, but the kernel's constants (linux).
+    /// Longest round-trip time at which the controller must be stable: where they are null, `tupdate`, `alpha` and `beta` are
+    /// min(target, rtt_max/3), 0.1 tupdate/rtt_max^2 and 0.3/rtt_max; null: 100ms (rfc9332), the kernel's constants (linux).
     pub rtt_max: Option<Duration>,
     /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
     pub tupdate: Option<Duration>,
@@ -63,38 +63,38 @@ pub struct Dualpi2Params {
     pub coupling_factor: f64,
     /// How L marks for its own queue; null: step, ramp (rfc9332).
     pub native: Option<Native>,
-    /// step: packets of L that waited longer than this are marked, or more packets than this behind the one that leaves ("5p").
+    /// step: packets of L that waited longer than this are marked, or that leave more packets than this behind ("5p").
     pub step_thresh: Limit,
-    /// step: only packets that found at least this many in L when they came.
+    /// step: applies only to packets that found at least this many in L on arrival.
     pub min_qlen_step: u32,
-    /// ramp: where it begins.
+    /// ramp: delay at which it begins.
     pub min_th: Duration,
-    /// ramp: from here on every packet is marked.
+    /// ramp: delay from which every packet is marked.
     pub max_th: Duration,
-    /// ramp: no marks while at most this many packets are in L, the one that leaves included (Th_len).
+    /// ramp: no marks while at most this many packets are in L, including the departing one (Th_len).
     pub th_len: u32,
     /// C's share of the link, in bytes, while both wait; null: 0.1, 0.0625 (rfc9332).
     pub classic_protection: Option<Prob>,
-    /// First in, first out of both queues, with L's packets taken for this much older, instead of shares (RFC 9332: 50ms);
+    /// Replaces shares by one FIFO order over both queues, with L's packets treated as this much older (RFC 9332: 50ms);
     /// null: shares.
     pub time_shift: Option<Duration>,
     /// How a probability becomes marks and drops; null: independent, recur (rfc9332).
     pub draws: Option<Draws>,
-    /// When k p' exceeds 1, drop in L with p'^2 and mark the rest, and drop in C whatever the ECN field; false: p' stays at
-    /// 1/k, and the queues grow to the limit.
+    /// When k p' exceeds 1, drop in L with p'^2 and mark the rest, and drop in C regardless of the ECN field; false: p' is capped
+    /// at 1/k, and the queues grow to the limit.
     pub drop_overload: bool,
     /// Mark and drop by the coupled law on arrival, instead of at the head. The step and the ramp are always at the head.
     pub drop_early: bool,
-    /// Coupled marks and drops only while at least this much is left behind the packet; null: 3028B, two frames, 0B (rfc9332).
+    /// Coupled marks and drops only while at least this much else is queued; null: 3028B, two frames, 0B (rfc9332).
     pub least_backlog: Option<Bytes>,
     /// Packets go to L if their ECN field has one of these bits: 1 is ECT(1) and CE, 2 ECT(0) and CE, 3 any but Not-ECT.
     pub ecn_mask: u8,
-    /// Differentiated services code points that go to L whatever their ECN field, such as 45, non-queue-building (NQB).
+    /// Differentiated services code points that go to L regardless of their ECN field, such as 45, non-queue-building (NQB).
     pub l_dscp: Vec<u8>,
-    /// Packets that are in L for their code point alone are neither marked nor dropped (Linux's class 2); false: Linux treats
+    /// Packets in L because of their code point alone are neither marked nor dropped (Linux's class 2); false: Linux treats
     /// them as L's, rfc9332 as C's.
     pub l_dscp_exempt: bool,
-    /// Cut packets of several segments (`tso`) when they come; false: each is one packet in its queue.
+    /// Split packets of several segments (`tso`) on arrival; false: each is one packet in its queue.
     pub split_gso: bool,
 }
 
@@ -147,7 +147,7 @@ pub(super) struct Config {
     /// A bit for each code point that goes to L.
     pub l_dscp: u64,
     pub l_dscp_exempt: bool,
-    /// Bytes that an arrival is taken for by the limit, if it is smaller.
+    /// Least size at which the limit counts an arrival, bytes.
     pub least_size: u16,
 }
 
@@ -175,7 +175,7 @@ impl Dualpi2Params {
         }
     }
 
-    /// The round-trip time that the gains follow from; `None` for the kernel's own constants.
+    /// The round-trip time from which the gains are computed; `None` for the kernel's own constants.
     fn rtt_max(&self) -> Option<Duration> {
         self.rtt_max.or((!self.linux()).then_some(Duration::from_millis(100)))
     }
@@ -219,7 +219,7 @@ impl Dualpi2Params {
         self.limit.unwrap_or(default)
     }
 
-    /// What a number must be.
+    /// Checks the range of each number.
     fn numbers(&self) -> Result<(), Problem> {
         for (name, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             if let Some(gain) = gain.filter(|g| !(*g > 0.0 && *g <= MOST_GAIN)) {
@@ -257,7 +257,7 @@ impl Dualpi2Params {
         Ok(())
     }
 
-    /// What goes together.
+    /// Checks combinations of parameters.
     fn combinations(&self) -> Result<(), Problem> {
         if let Limit::Bytes(b) = self.step_thresh {
             let message = format!("{b} is not valid; expected a time (\"1ms\") or packets (\"5p\")");
@@ -282,7 +282,7 @@ impl Dualpi2Params {
         Ok(())
     }
 
-    /// The first thing that is wrong.
+    /// Reports the first invalid parameter.
     pub(super) fn check(&self) -> Result<(), Problem> {
         Room::validate(self.all(), false)?;
         if let Some(memory) = self.memory_limit {

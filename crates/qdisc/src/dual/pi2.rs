@@ -1,12 +1,12 @@
-//! PI2: the controller of DualPI2, and how a probability becomes marks.
+//! PI2: the controller of DualPI2, and the draws that turn its probability into marks.
 //!
 //! ```text
 //! every tupdate   p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old), bounded to [0, 1]
 //! classic         p_C  = p'^2          scalable   p_CL = k p'          overload   k p' > 1
-//! recur(p)        count <- count + p;  count > 1: count <- count - 1, and it is a hit
+//! recur(p)        count <- count + p;  count > 1: count <- count - 1, and a hit
 //! ```
 //!
-//! [`Base::Integer`] is Linux's: p' in units of 2^-32, gains per 64 ns, what is left of the division forgotten.
+//! [`Base::Integer`] is Linux's: p' in units of 2^-32, gains per 64 ns, remainders of the division discarded.
 //!
 //! Source: RFC 9332 §2 and Appendix A; De Schepper et al., CoNEXT 2016 (PI2); Linux sch_dualpi2 6.17.
 //! Departs: Linux's draw is a hit with (p' + 1) / 2^32, ours with p' / 2^32 where p' is 0.
@@ -15,18 +15,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rng};
 
-/// A second in the unit of Linux's gains, 64 ns.
+/// Time unit of Linux's gains, ns.
 const GAIN_UNIT: u64 = 64;
-/// Linux's gains are parameters of 1/256 Hz.
+/// Linux's gains are parameters in units of 1/256 Hz.
 const GAIN_SCALE: f64 = 256.0;
 
 /// How a probability becomes marks and drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Draws {
-    /// Each packet by itself (Linux).
+    /// Independently for each packet (Linux).
     Independent,
-    /// Evenly spaced: when the probabilities have added up to one (RFC 9332, `recur`).
+    /// Evenly spaced: each time the probabilities have added up to one (RFC 9332, `recur`).
     Recur,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Base {
 }
 
 impl Base {
-    /// Linux's, with gains in 1/s, which it keeps in steps of 1/256.
+    /// Linux's arithmetic, from gains in 1/s, which it rounds to 1/256.
     pub(crate) fn integer(alpha: f64, beta: f64) -> Self {
         Self::Integer { p: 0, alpha: linux_gain(alpha), beta: linux_gain(beta) }
     }
@@ -69,7 +69,7 @@ impl Base {
     }
 }
 
-/// A gain in 1/s as Linux computes with it: rounded to 1/256, then per 64 ns of 2^-32, rounded down.
+/// A gain in 1/s in Linux's arithmetic: rounded to 1/256, then per 64 ns in units of 2^-32, rounded down.
 fn linux_gain(per_second: f64) -> u64 {
     let parameter = (per_second * GAIN_SCALE + 0.5) as u64;
     ((parameter * u64::from(u32::MAX)) >> 2) / 1_000_000_000
@@ -82,7 +82,7 @@ pub(crate) struct Recur {
 }
 
 impl Recur {
-    /// RFC 9332 Appendix A: true each time that the probabilities have added up to more than one.
+    /// RFC 9332 Appendix A: returns true each time the probabilities have added up to more than one.
     #[inline]
     pub(crate) fn hit(&mut self, p: f64) -> bool {
         self.count += p;
@@ -101,14 +101,14 @@ pub struct Pi2 {
     /// k.
     coupling: f64,
     target: Duration,
-    /// Whether k p' may exceed 1, and what is dropped then.
+    /// Drop on overload; if false, p' is capped at 1/k.
     drop_overload: bool,
     draws: Draws,
     qdelay_old: Duration,
 }
 
 impl Pi2 {
-    /// At rest.
+    /// A controller at rest.
     pub(crate) fn new(base: Base, coupling: f64, target: Duration, drop_overload: bool, draws: Draws) -> Self {
         Self { base, coupling, target, drop_overload, draws, qdelay_old: Duration::ZERO }
     }
@@ -124,12 +124,12 @@ impl Pi2 {
         (self.coupling * self.p()).min(1.0)
     }
 
-    /// Nothing to update: p' is 0, and the delay was.
+    /// Returns true if p' and the last delay are 0, so that an update without delay changes nothing.
     pub(crate) fn at_rest(&self) -> bool {
         self.p() == 0.0 && self.qdelay_old.is_zero()
     }
 
-    /// One update.   Source: RFC 9332 Appendix A `dualpi2_update`; Linux's arithmetic in [`Base::Integer`].
+    /// Updates p'.   Source: RFC 9332 Appendix A `dualpi2_update`; Linux's arithmetic in [`Base::Integer`].
     pub(crate) fn update(&mut self, qdelay: Duration) {
         let old = std::mem::replace(&mut self.qdelay_old, qdelay);
         match &mut self.base {
@@ -140,7 +140,7 @@ impl Pi2 {
             }
             Base::Integer { p, alpha, beta } => {
                 let apart = |from: Duration| i128::from(qdelay.0) - i128::from(from.0);
-                // whole steps of the unit, whatever the sign
+                // whole units, rounded towards zero
                 let step =
                     (apart(self.target) * i128::from(*alpha) + apart(old) * i128::from(*beta)) / i128::from(GAIN_UNIT);
                 let most = if self.drop_overload { u32::MAX } else { u32::MAX / (self.coupling as u32).max(1) };
@@ -149,7 +149,7 @@ impl Pi2 {
         }
     }
 
-    /// More is asked of scalable flows than marks can say: RFC 9332 from k p' = 1 on, Linux above it.
+    /// Returns true if marks alone cannot carry the scalable signal: from k p' = 1 on (RFC 9332), above it (Linux).
     #[inline]
     pub(crate) fn overload(&self) -> bool {
         self.drop_overload
@@ -159,7 +159,7 @@ impl Pi2 {
             }
     }
 
-    /// Whether the classic signal p'^2 hits.
+    /// Draws the classic signal, p'^2.
     #[inline]
     pub(crate) fn classic(&self, recur: &mut Recur, rng: &mut Rng) -> bool {
         match (&self.base, self.draws) {
@@ -168,7 +168,7 @@ impl Pi2 {
         }
     }
 
-    /// Whether the scalable signal hits: the greater of `native` and k p'.
+    /// Draws the scalable signal, the greater of `native` and k p'.
     #[inline]
     pub(crate) fn scalable(&self, native: f64, recur: &mut Recur, rng: &mut Rng) -> bool {
         match (&self.base, self.draws) {
@@ -188,7 +188,7 @@ impl Pi2 {
     }
 }
 
-/// 32 uniform bits.
+/// Draws 32 uniform bits.
 #[inline]
 fn draw(rng: &mut Rng) -> u32 {
     (rng.bits() >> 32) as u32
@@ -220,14 +220,14 @@ mod tests {
         // down: -(15e6 x 44 + 20e6 x 879) / 64 = -284 999 999.99.. is cut towards zero: 18 240e6 / 64 = 285 000 000 exactly
         pi.update(Duration::ZERO);
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250 - 285_000_000, alpha: 44, beta: 879 });
-        // a remainder is forgotten on both sides: 1 ns above and below a target of 15 ms, after the same delay: 44 / 64 = 0
+        // a remainder is discarded on both sides: 1 ns above and below a target of 15 ms, after the same delay: 44 / 64 = 0
         let mut pi = pi2(Base::Integer { p: 1000, alpha: 44, beta: 879 }, true);
         for ns in [15 * MS + 1, 15 * MS - 1] {
             pi.qdelay_old = Duration(ns);
             pi.update(Duration(ns));
             assert_eq!(pi.base, Base::Integer { p: 1000, alpha: 44, beta: 879 });
         }
-        // both ends hold
+        // clamped at both ends
         pi.qdelay_old = Duration::ZERO;
         pi.update(Duration::from_secs(10));
         assert_eq!(pi.base, Base::Integer { p: u32::MAX, alpha: 44, beta: 879 });
@@ -256,7 +256,7 @@ mod tests {
         let integer = |p, drop| pi2(Base::Integer { p, alpha: 44, beta: 879 }, drop);
         // 2 x (2^31 - 1) = 2^32 - 2, below the greatest; 2 x 2^31 is above
         assert!(!integer((1 << 31) - 1, true).overload() && integer(1 << 31, true).overload());
-        // switched off, p' stays at 1/k and there is none
+        // switched off, p' is capped at 1/k and there is no overload
         for mut pi in [real(0.4, false), integer(1 << 30, false)] {
             pi.update(Duration::from_secs(100));
             assert!((pi.p() - 0.5).abs() < 1e-9 && !pi.overload(), "{}", pi.p());

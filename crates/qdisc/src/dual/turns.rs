@@ -1,10 +1,10 @@
-//! Whose turn it is: weighted round robin by credit, or a FIFO that looks at L as if it had waited longer.
+//! The order of service of L and C: weighted round robin by credit, or a FIFO with L's packets treated as older.
 //!
 //! ```text
 //! credit        starts at frame (w_C - w_L), below 0; L's turn while credit <= 0, or nothing waits in C
-//!               the other queue waits, too: L sent: credit += w_C size;  C sent: credit -= w_L size
+//!               the other queue also has packets: L sent: credit += w_C size;  C sent: credit -= w_L size
 //!               nothing waits: credit starts again
-//! time shift    L's turn if its head came before C's head + shift
+//! time shift    L's turn if its head arrived no later than C's head + shift
 //! ```
 //!
 //! Source: Linux sch_dualpi2 (weights 10 and 90 of 100); RFC 9332 §4.2.2 (weights), Appendix A (time-shifted FIFO).
@@ -13,27 +13,27 @@ use units::{Duration, Time};
 
 /// A frame, bytes: Linux's largest packet on Ethernet.
 const FRAME: i64 = 1514;
-/// Weights are parts of this many.
+/// Sum of the weights.
 const WHOLE: i64 = 1_000_000;
 
-/// Which queue is asked next.
+/// The rule for the next queue to send.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Turns {
     /// Weighted round robin.
     Weighted {
-        /// Weights of L and C, parts of a million.
+        /// Weight of L, in millionths.
         weight_l: i64,
-        /// See above.
+        /// Weight of C.
         weight_c: i64,
-        /// Above 0, it is C's turn. Bytes x parts of a million.
+        /// C's turn while above 0. Bytes x millionths.
         credit: i64,
     },
-    /// First in, first out, with L's packets taken for older than they are.
+    /// First in, first out, with L's packets treated as this much older.
     Shifted(Duration),
 }
 
 impl Turns {
-    /// Weighted, with this share for C, which is below 1.
+    /// Weighted round robin with this share for C, which is below 1.
     pub(crate) fn weighted(share_c: f64) -> Self {
         let weight_c = (share_c * WHOLE as f64 + 0.5) as i64;
         let mut turns = Self::Weighted { weight_l: WHOLE - weight_c, weight_c, credit: 0 };
@@ -41,7 +41,7 @@ impl Turns {
         turns
     }
 
-    /// Whether L is to send, of two queues whose heads came at these times; `None` for an empty one. At least one waits.
+    /// Returns true if it is L's turn, given the arrival times of both heads; `None` for an empty queue. Not both are empty.
     #[inline]
     pub(crate) fn is_l(&self, l: Option<Time>, c: Option<Time>) -> bool {
         match (l, c) {
@@ -54,7 +54,7 @@ impl Turns {
         }
     }
 
-    /// A queue has sent `size` bytes while the other waited.
+    /// Charges `size` bytes sent by one queue while the other had packets.
     #[inline]
     pub(crate) fn sent(&mut self, from_l: bool, size: u64) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
@@ -63,7 +63,7 @@ impl Turns {
         }
     }
 
-    /// The credit in bytes at the full rate, below or at 0 for L's turn; `None` without shares.
+    /// The credit in bytes at the full rate, at or below 0 for L's turn; `None` without shares.
     pub(crate) fn credit(&self) -> Option<f64> {
         match self {
             Self::Weighted { credit, .. } => Some(*credit as f64 / WHOLE as f64),
@@ -71,7 +71,7 @@ impl Turns {
         }
     }
 
-    /// Nothing waits.
+    /// Restarts the credit, when both queues are empty.
     #[inline]
     pub(crate) fn reset(&mut self) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
@@ -84,7 +84,7 @@ impl Turns {
 mod tests {
     use super::*;
 
-    /// The order in which packets of these sizes go, both queues never empty.
+    /// The order in which packets of these sizes leave, with both queues never empty.
     fn order(share: f64, l: u64, c: u64, n: usize) -> String {
         let mut turns = Turns::weighted(share);
         let one = |_| {

@@ -1,18 +1,18 @@
-//! Which queue a packet joins.
+//! Classifiers: the queue that a packet joins.
 //!
 //! ```text
-//! hash            queue = h(flow) of n                                   flows that meet there share it
+//! hash            queue = h(flow) of n                                   flows that collide share it
 //! serial search   group = h(flow) of G; the first unused queue of its k  full: share one (WhenFull)
 //! isolated        a queue for each flow                                  code points listed in shared_dscp: one each
-//! prio            queue = band of the packet's type of service, or of the filter that holds it
+//! prio            queue = band of the packet's type of service, or of the filter that matches it
 //! ```
 //!
 //! A flow is one direction of a connection: packets that travel back are another flow, with the 5-tuple reversed. While a
 //! packet of a flow waits, the flow keeps its queue: neither perturbation nor a freed queue of its group reorders it.
 //!
 //! Source: McKenney 1990; ARRIS 2013 (64 groups x 4); RFC 8290 §4.1.3.
-//! Departs: SFQ as published reorders a flow when the hash is perturbed; here the flow moves once its queue is empty of it.
-//! Serial search and set-associative hashing (CAKE) are one thing but for what happens in a full group.
+//! Departs: SFQ as published reorders a flow when the hash is perturbed; here the flow moves once none of its packets wait.
+//! Serial search and set-associative hashing (CAKE) differ only in a full group.
 
 use super::PrioParams;
 use super::hash::{HashKey, hash, place};
@@ -24,10 +24,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time};
 
-/// Queues beyond this many are refused: a slip, not a plan.
+/// Most queues; more are refused as a likely slip.
 const MOST_QUEUES: u64 = 1 << 20;
 
-/// How flows are told apart.
+/// How packets are assigned to queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
@@ -39,7 +39,7 @@ pub enum ClassifierSpec {
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own.
     Isolated(IsolatedParams),
-    /// Bands, told apart by type of service, code point, protocol, ports or addresses (tc prio); for `strict_priority`.
+    /// Bands by type of service, code point, protocol, ports or addresses (tc prio); for `strict_priority`.
     Prio(PrioParams),
 }
 
@@ -59,9 +59,9 @@ pub struct HashParams {
     pub queues: u32,
     /// Header fields that are hashed.
     pub key: HashKey,
-    /// How often the hash is salted anew; null: never.
+    /// Time between changes of the hash's salt; null: never.
     pub perturb: Option<Duration>,
-    /// Datagrams (UDP) share the last queue, and everything else is hashed among the others.
+    /// Datagrams (UDP) share the last queue; everything else is hashed among the others.
     pub datagrams_apart: bool,
 }
 
@@ -71,7 +71,7 @@ impl Default for HashParams {
     }
 }
 
-/// Which queue of a full group a further session shares.
+/// The queue that a further session shares in a full group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
@@ -80,7 +80,7 @@ pub enum WhenFull {
     First,
     /// The one with the fewest bytes.
     LeastLoaded,
-    /// The one that more bits of the hash point at, as CAKE.
+    /// The one that further bits of the hash select, as in CAKE.
     Hashed,
 }
 
@@ -92,10 +92,10 @@ pub struct SerialSearchParams {
     pub groups: u32,
     /// Queues in each group.
     pub ways: u32,
-    /// Which queue of a full group a further session shares; ARRIS 2013 does not say.
+    /// The queue that a further session shares in a full group; ARRIS 2013 does not specify it.
     pub when_full: WhenFull,
-    /// How long a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide;
-    /// ARRIS 2013 does not say.
+    /// Time for which a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide;
+    /// ARRIS 2013 does not specify it.
     pub timeout: Duration,
     /// Header fields that are hashed.
     pub key: HashKey,
@@ -111,13 +111,12 @@ impl Default for SerialSearchParams {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IsolatedParams {
-    /// Forced collision: all flows that carry a code point of this list (`app.NAME.dscp`, 0 to 63) share one queue, one for
-    /// each code point.
+    /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
     pub shared_dscp: Vec<u8>,
 }
 
 impl HashParams {
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         at_least_one("queues", self.queues)?;
         if u64::from(self.queues) > MOST_QUEUES {
@@ -137,7 +136,7 @@ impl HashParams {
 }
 
 impl HashParams {
-    /// The place of the queue for a flow.
+    /// Index of a flow's queue.
     fn place(&self, tuple: &FlowTuple, salt: u32) -> usize {
         let last = self.queues - 1;
         if !self.datagrams_apart {
@@ -151,7 +150,7 @@ impl HashParams {
 }
 
 impl SerialSearchParams {
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         at_least_one("groups", self.groups)?;
         at_least_one("ways", self.ways)?;
@@ -166,7 +165,7 @@ impl SerialSearchParams {
 }
 
 impl IsolatedParams {
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         match self.shared_dscp.iter().position(|d| *d > 63) {
             Some(i) => {
@@ -179,7 +178,7 @@ impl IsolatedParams {
 }
 
 impl ClassifierSpec {
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         match self {
             Self::Hash(p) => p.validate().map_err(|p| p.under("hash")),
@@ -189,12 +188,12 @@ impl ClassifierSpec {
         }
     }
 
-    /// Queues in each group that a session may be given.
+    /// Queues of a group among which a session may be placed.
     pub(crate) fn ways(&self) -> u32 {
         if let Self::SerialSearch(p) = self { p.ways } else { 1 }
     }
 
-    /// Queues there can be at most; `None`: one for every flow.
+    /// Greatest number of queues; `None`: one for every flow.
     pub fn queues(&self) -> Option<u32> {
         match self {
             Self::Hash(p) => Some(p.queues),
@@ -205,7 +204,7 @@ impl ClassifierSpec {
     }
 }
 
-/// What is known of one direction of a flow-table slot.
+/// State of one direction of a flow-table slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Session {
     last: Time,
@@ -218,11 +217,11 @@ struct Session {
 
 const STRANGER: Session = Session { last: Time::ZERO, queue: NONE, waiting: 0, generation: 0, epoch: 0 };
 
-/// A classifier at work.
+/// A classifier with its state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
     spec: ClassifierSpec,
-    /// Numbers of the queues by hash value or (group, way); of the shared queues by code point.
+    /// Queue numbers by hash value or (group, way); for `isolated`, of the shared queues by code point.
     places: Vec<u32>,
     /// By slot and direction.
     sessions: Vec<Session>,
@@ -230,7 +229,7 @@ pub(crate) struct Classifier {
     shared: u64,
     salt: Option<u32>,
     epoch: u16,
-    /// When the salt changes.
+    /// Time of the next change of the salt.
     perturb_at: Time,
 }
 
@@ -241,7 +240,7 @@ fn index(flow: FlowId, reverse: bool) -> usize {
 }
 
 impl Classifier {
-    /// Knows no flow. `spec` is valid.
+    /// A classifier that has seen no flow. `spec` is valid.
     pub(crate) fn new(spec: ClassifierSpec) -> Self {
         let (places, shared) = match &spec {
             ClassifierSpec::Isolated(p) => (64, p.shared_dscp.iter().fold(0, |bits, d| bits | 1 << d)),
@@ -251,7 +250,7 @@ impl Classifier {
         Self { spec, places, shared, sessions: Vec::new(), salt: None, epoch: 0, perturb_at: Time::NEVER }
     }
 
-    /// The queue that `packet` joins; the caller then calls [`Classifier::joined`] if it stays.
+    /// Returns the queue that `packet` joins; the caller then calls [`Classifier::joined`] if the packet is accepted.
     pub(crate) fn classify(&mut self, packet: &PacketMeta, queues: &mut Queues, cx: &mut Cx<'_>) -> u32 {
         if let ClassifierSpec::Prio(p) = &self.spec {
             return self.band(p.band(packet, cx.flows), packet, queues);
@@ -264,7 +263,7 @@ impl Classifier {
         let generation = packet.flow.generation() as u16;
         let shared = self.shared >> (packet.tos >> 2) & 1 == 1;
         if self.sessions[i].generation != generation {
-            // packets of the slot's last user may still wait, but they are not this flow's
+            // packets of the slot's previous flow may still wait, but they are not this flow's
             let last = self.sessions[i].queue;
             let own = matches!(self.spec, ClassifierSpec::Isolated(_)) && !self.places.contains(&last);
             let kept = if own { last } else { NONE };
@@ -302,7 +301,7 @@ impl Classifier {
         session.queue
     }
 
-    /// The queue of band `band`: bands are numbered as queues are, so all are made at once.
+    /// The queue of band `band`. Band and queue numbers are equal, so all queues are made at once.
     fn band(&mut self, band: u32, packet: &PacketMeta, queues: &mut Queues) -> u32 {
         while queues.len() < self.places.len() as u32 {
             queues.add();
@@ -315,7 +314,7 @@ impl Classifier {
         band
     }
 
-    /// `packet` waits.
+    /// Records that `packet` was accepted.
     #[inline]
     pub(crate) fn joined(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
@@ -323,23 +322,23 @@ impl Classifier {
         session.last = now;
     }
 
-    /// `packet`, which had joined, is gone.
+    /// Records that `packet`, which had joined, was sent or dropped.
     #[inline]
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
-            // a late packet of an earlier user of the slot starts the count anew
+            // a late packet of the slot's previous flow may have reset the count
             session.waiting = session.waiting.saturating_sub(1);
             session.last = now;
         }
     }
 
-    /// The queue of a flow that has been seen.
+    /// The queue of a flow; `None` if it has not been seen.
     pub(crate) fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.sessions.get(index(flow, reverse)).map(|s| s.queue).filter(|q| *q != NONE)
     }
 
-    /// The group of queues that queue `i` belongs to: itself, unless the classifier searches serially.
+    /// The group of queue `i` (serial search), or `i` itself.
     pub(crate) fn group_of(&self, i: u32) -> u32 {
         match &self.spec {
             ClassifierSpec::SerialSearch(p) => {
@@ -350,7 +349,7 @@ impl Classifier {
         }
     }
 
-    /// The salt of now: drawn from the queue's own random stream, and drawn again every `perturb`.
+    /// The current salt: drawn from the queue's own random stream, and again every `perturb`.
     #[inline]
     fn salt(&mut self, cx: &mut Cx<'_>) -> u32 {
         match self.salt {
@@ -369,7 +368,7 @@ impl Classifier {
     }
 }
 
-/// The first unused queue of the session's group, or one to share.   Bound: one look at each way.
+/// The first unused queue of the session's group, or one to share.   Bound: each way is examined once.
 fn search(
     p: &SerialSearchParams,
     places: &mut [u32],

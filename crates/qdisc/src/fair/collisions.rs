@@ -1,7 +1,7 @@
-//! How often sessions share a queue: random 5-tuples through a discipline's own classifier.
+//! Collision probabilities: random 5-tuples through a discipline's own classifier.
 //!
-//! A trial offers one packet of each of n sessions with random 5-tuples, all of which stay, and looks at their queues after
-//! each. So one trial answers for every number of sessions up to n, and the discipline is the one that a scenario runs.
+//! A trial offers one packet of each of n sessions with random 5-tuples, all of which are accepted, and examines the queues
+//! after each. So one trial serves every number of sessions up to n, and the discipline is the one that a scenario runs.
 //!
 //! Source: ARRIS 2013 Figures 8 and 9 for the closed forms that the tests compare with.
 
@@ -10,19 +10,19 @@ use crate::{Cx, QueueDiscipline};
 use packet::{FlowId, FlowTable, FlowTuple, LinkView, PacketMeta, Protocol};
 use units::{BitRate, Limit, Rng, Time};
 
-/// In how many trials something happened, for one number of active sessions.
+/// Number of trials with each kind of collision, for one number of active sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collisions {
-    /// At least two sessions share a queue. Under serial search this is: a group has more sessions than queues.
+    /// At least two sessions share a queue. Under serial search: a group has more sessions than queues.
     pub any: u64,
     /// The first session shares its queue.
     pub given_shares: u64,
-    /// The first session is in a group that has more sessions than queues, whether or not it is the one that shares.
+    /// The first session is in a group with more sessions than queues, even if it does not share its own.
     pub given_in_full_group: u64,
 }
 
 /// Counts collisions among 1, 2 ... `sessions` active sessions in `trials` trials. `parameters` are valid; limits and law do
-/// not matter, since nothing is dropped or sent.   Cost: `sessions` arrivals a trial.
+/// not matter, since nothing is dropped or sent.   Cost: `sessions` arrivals per trial.
 pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64) -> Vec<Collisions> {
     let parameters = FairParams {
         limit: Limit::Packets(u32::MAX),
@@ -61,7 +61,7 @@ pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64
     found
 }
 
-/// One more at `i`; how many there are now.
+/// Adds one at `i` and returns the new count.
 fn count(counts: &mut Vec<u32>, i: u32) -> u32 {
     let i = i as usize;
     if i >= counts.len() {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! once a turn   deficit += quantum;   while head <= deficit: send it, deficit -= head;   queue empty: deficit = 0
-//! full          the head of the queue with most bytes goes, until the arrival fits
+//! full          the head of the queue with most bytes is dropped, until the arrival fits
 //! ```
 //!
 //! Source: Shreedhar & Varghese, SIGCOMM 1995; ns-2 queue/drr.cc for the defaults.   Units: bytes on the wire.
@@ -23,11 +23,11 @@ pub struct DrrParams {
     pub limit: Limit,
     /// Number of queues.
     pub queues: u32,
-    /// Bytes that a queue may send in one turn, and keeps if it cannot use them. Below a packet, a packet takes several turns.
+    /// Bytes that a queue may send in one turn; an unused rest is kept. Below a packet's size, a packet takes several turns.
     pub quantum: Bytes,
     /// Header fields that are hashed.
     pub key: HashKey,
-    /// Who pays when the shared memory is full.
+    /// Packets to drop when the shared memory is full.
     pub overflow: Overflow,
     /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
     pub law: LawSpec,

@@ -5,13 +5,13 @@
 //! enqueue   an idle queue: new list, deficit = quantum
 //! dequeue   first of new, else of old;  deficit <= 0: += quantum, to the tail of old, next
 //!           CoDel on its head;  empty: new -> old, old -> out;  sent: deficit -= size
-//! full      half of the queue with most bytes, from its head, at most drop_batch packets; they raise its CoDel's count, too
+//! full      half of the queue with most bytes, from its head, at most drop_batch packets; they also raise its CoDel's count
 //! ```
 //!
-//! Where Linux and RFC 8290 part, this is Linux by default. CoDel does not drop while at most one packet waits: in Linux while
-//! so little waits in all queues together (`law_sees = "total"`), and a queue may then lose its last packet; the RFC runs CoDel
-//! on each queue, which its text reads as the queue's own (`law_sees = "own"`). Many flows with a packet or two each are dropped
-//! from in the one and never in the other. And Linux counts what overflow drops as CoDel's drops (`overflow_counts`), of which
+//! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet waits. Linux applies
+//! this to the backlog of all queues together (`law_sees = "total"`), so a queue may lose its last packet; the RFC runs CoDel on
+//! each queue, which reads as the queue's own backlog (`law_sees = "own"`). Many flows with a packet or two each lose packets
+//! under the first and never under the second. Linux also counts overflow drops as CoDel's drops (`overflow_counts`), of which
 //! the RFC says nothing.
 //!
 //! Source: RFC 8290 §4.1, §4.2; tc-fq_codel(8) for names and defaults; for Linux, its drop rates as measured (ten
@@ -46,7 +46,7 @@ pub struct FqCodelParams {
     pub ecn: bool,
     /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
     pub ce_threshold: Option<Duration>,
-    /// Of those, the packets that `ce_threshold` is for: a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1), so that L4S flows
+    /// Restricts `ce_threshold` to packets that match a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1), so that L4S flows
     /// have their own short queues); null: all.
     pub ce_threshold_selector: Option<Selector>,
     /// A second limit on all queues together, in bytes.
@@ -55,7 +55,7 @@ pub struct FqCodelParams {
     pub drop_batch: u32,
     /// Published version of CoDel.
     pub variant: Variant,
-    /// Whose backlog exempts a packet from CoDel: of all queues together (Linux), or of its own (RFC 8290).
+    /// The backlog that exempts a packet from CoDel: of all queues together (Linux), or of its own queue (RFC 8290).
     pub law_sees: LawSees,
     /// A packet dropped because a limit was reached raises CoDel's count (Linux).
     pub overflow_counts: bool,
@@ -108,7 +108,7 @@ impl Preset for FqCodelParams {
         match path {
             "classifier.hash.queues" => "flows".into(),
             "overflow.longest.batch" => "drop_batch".into(),
-            // the last part is a parameter here, too: law.codel.target, scheduler.drr_plus_plus.quantum
+            // the last part is a parameter here as well: law.codel.target, scheduler.drr_plus_plus.quantum
             _ => path.rsplit('.').next().unwrap_or(path).into(),
         }
     }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! queue = jenkins(5-tuple; salt) of 1024;   DRR++ as fq_codel;   PIE on each arrival, with the delay of its own queue
-//! timer     all laws are updated; that of an idle queue when its next packet comes, for all the time that has passed
+//! timer     all laws are updated; that of an idle queue on its next arrival, for all the time that has passed
 //! full      half of the queue with most bytes, from its head, at most drop_batch packets
 //! ```
 //!
 //! Source: tc-fq_pie(8); ns-3 fq-pie; RFC 8033 for the law.   Units: bytes on the wire.
-//! Departs: Linux drops the arrival when `limit` is reached; this and ns-3 drop from the longest queue. Linux counts the memory
-//! of its packet buffers in `memory_limit`.
+//! Departs: Linux drops the arrival when `limit` is reached; this and ns-3 drop from the longest queue. Linux's `memory_limit`
+//! counts the memory of its packet buffers.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -32,7 +32,7 @@ pub struct FqPieParams {
     pub memory_limit: Bytes,
     /// At most this many packets are dropped at once when a limit is reached.
     pub drop_batch: u32,
-    /// PIE's own parameters, as of the discipline `pie`; its `limit` is each queue's.
+    /// PIE's own parameters, as for the discipline `pie`; its `limit` is each queue's.
     pub pie: PieParams,
 }
 

@@ -1,4 +1,4 @@
-//! What a flow is to a classifier, and the hash of it.
+//! The header fields that identify a flow, and their hash.
 //!
 //! ```text
 //! h = lookup3(a, b, c; salt)     32 bits       index of n = h x n >> 32  (h mod n for a uniform h, without the division)
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// lookup3's start value for three words: 0xdeadbeef + (3 << 2).
 const START: u32 = 0xdead_beef + 12;
 
-/// The header fields that tell one flow from another.
+/// The header fields that identify a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HashKey {
@@ -28,7 +28,7 @@ pub enum HashKey {
     Destination,
 }
 
-/// 32 bits of `tuple` under `salt`.
+/// Hashes `tuple` to 32 bits under `salt`.
 pub(crate) fn hash(tuple: &FlowTuple, key: HashKey, salt: u32) -> u32 {
     let protocol = u32::from(tuple.protocol as u8);
     match key {
@@ -42,7 +42,7 @@ pub(crate) fn hash(tuple: &FlowTuple, key: HashKey, salt: u32) -> u32 {
     }
 }
 
-/// The place of `h` among `n`.
+/// Maps `h` to an index below `n`.
 #[inline]
 pub(crate) fn place(h: u32, n: u32) -> u32 {
     ((u64::from(h) * u64::from(n)) >> 32) as u32
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn lookup3_gives_the_known_answers() {
-        // by the macros of lookup3.c itself, compiled apart
+        // computed with the macros of lookup3.c itself, compiled separately
         assert_eq!(lookup3(1, 2, 3, 0), 0x45d6_77c8);
         assert_eq!(lookup3(0x0a00_0001, 0x0a00_0002, 0x0400_0050, 0x1234_5678), 0x68fc_caea);
         assert_eq!(lookup3(0, 0, 0, 0), 0xfb29_3fc1);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn places_are_uniform_and_every_field_counts() {
-        // 64 000 tuples that differ in one field only, into 64: mean 1000, sd 31; chi-square(63) below 103 at 0.1 %
+        // 64 000 tuples that differ in one field only, into 64 places: mean 1000, sd 31; chi-square(63) below 103 at 0.1 %
         type Vary = fn(u32) -> FlowTuple;
         let vary: [Vary; 4] = [
             |i| FlowTuple { src: i, ..Default::default() },
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(of(&a, HashKey::Destination), of(&FlowTuple { src: 8, ..a }, HashKey::Destination));
         let udp = FlowTuple { protocol: Protocol::Udp, ..a };
         assert_ne!(of(&a, HashKey::FiveTuple), of(&udp, HashKey::FiveTuple));
-        // the code point is no part of the identity
+        // the code point is not part of the identity
         assert_eq!(of(&a, HashKey::FiveTuple), of(&FlowTuple { dscp: 46, ..a }, HashKey::FiveTuple));
         // another salt, another place
         assert_ne!(hash(&a, HashKey::FiveTuple, 1), hash(&a, HashKey::FiveTuple, 2));

@@ -1,4 +1,4 @@
-//! The four parts at work.
+//! The discipline that combines the four parts.
 
 use super::classifier::Classifier;
 use super::overflow::{End, Longest, Overflow, ns2_sfq_fits};
@@ -10,29 +10,29 @@ use crate::{AnyLaw, Cx, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, FlowId, PacketMeta, Point, Reading, Unit};
 use units::{Duration, Limit, Time};
 
-/// Any discipline of Type A at work.
+/// Any discipline of Type A.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fair {
     classifier: Classifier,
     scheduler: Scheduler,
     overflow: Overflow,
     law_sees: LawSees,
-    /// What all queues may hold together.
+    /// Limit on all queues together.
     room: Room,
-    /// A second such limit, in bytes.
+    /// A second limit on all queues together, in bytes.
     memory: Option<Room>,
-    /// What each queue may hold.
+    /// Limit on each queue.
     queue_room: Option<Room>,
     /// `limit` in packets and number of queues, for ns-2's rule.
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// Not later than the next tick of any active queue.
+    /// A time no later than the next tick of any active queue's law.
     soonest: Option<Time>,
 }
 
 impl Fair {
-    /// Empty. `p` is valid.
+    /// An empty discipline. `p` is valid.
     pub(crate) fn new(p: &FairParams) -> Self {
         let queues = Queues::new(p.law.law());
         let packets = if let Limit::Packets(n) = p.limit { n } else { u32::MAX };
@@ -51,17 +51,17 @@ impl Fair {
         }
     }
 
-    /// The number of the queue that a flow was last given; `reverse`: the flow of its packets that travel back.
+    /// The number of the queue last assigned to a flow; `reverse`: to the flow's packets in the reverse direction.
     pub fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.classifier.queue_of(flow, reverse)
     }
 
-    /// The group that queue `i` belongs to (serial search), or `i` itself.
+    /// The group of queue `i` (serial search), or `i` itself.
     pub(crate) fn group_of(&self, i: u32) -> u32 {
         self.classifier.group_of(i)
     }
 
-    /// What waits in queue `i`.
+    /// Backlog of queue `i`.
     fn queue_backlog(&self, i: u32) -> Backlog {
         self.queues[i].fifo.backlog()
     }
@@ -76,7 +76,7 @@ impl Fair {
         self.scheduler.in_line(&self.queues).collect()
     }
 
-    /// What the law of queue `i` is shown as backlog.
+    /// The backlog passed to the law of queue `i`.
     #[inline]
     fn seen(&self, i: u32) -> Backlog {
         let own = self.queues[i].fifo.backlog();
@@ -87,7 +87,7 @@ impl Fair {
         }
     }
 
-    /// Keeps `soonest` in time for the law of queue `i`.
+    /// Updates `soonest` for the law of queue `i`.
     #[inline]
     fn watch(&mut self, i: u32) {
         if let Some(t) = self.queues[i].law.next_tick() {
@@ -95,10 +95,10 @@ impl Fair {
         }
     }
 
-    /// Queue `i` has been idle: its law is given the updates that it missed, each at its time, before the arrival.
+    /// Runs the updates that the law of queue `i` missed while idle, each at its own time, before the arrival.
     ///
     /// Bound: a law without load comes to rest: PIE at 100 % after some 700 updates, DOCSIS-PIE when its allowance and its reset
-    /// timeout are over; updates are 100 us apart or more.
+    /// timeout have expired; updates are 100 us apart or more.
     fn rouse(&mut self, i: u32, cx: &Cx<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {
@@ -111,11 +111,11 @@ impl Fair {
         self.room.fits(others, packet, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(others, packet, cx.link))
     }
 
-    /// Drops from longest queues until `arrival`, the newest packet of queue `home`, fits; true if it is still there.
+    /// Drops from the longest queues until `arrival`, the newest packet of queue `home`, fits; returns false if it was dropped.
     ///
-    /// Bound: every turn drops a packet.
+    /// Bound: every iteration drops a packet.
     fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Cx<'_>) -> bool {
-        // `total` is without the arrival, which is in its queue already
+        // `total` excludes the arrival, which is in its queue already
         while !self.fits(arrival, cx) {
             let Some(victim) = self.queues.longest() else { return false };
             let half = self.queues[victim].fifo.backlog().bytes / 2;
@@ -151,7 +151,7 @@ impl Fair {
         true
     }
 
-    /// Tests every limit for `packet`, which wants to join queue `i`, and puts it there; true if it waits there now.
+    /// Appends `packet` to queue `i` if every limit allows it; returns true if it was accepted.
     #[inline]
     fn admit(&mut self, packet: &PacketMeta, i: u32, cx: &mut Cx<'_>) -> bool {
         let own = self.queues[i].fifo.backlog();
@@ -181,7 +181,7 @@ impl Fair {
         true
     }
 
-    /// Shows heads of queue `i` to its law until one may go, or none is left.   Bound: every turn removes a stored packet.
+    /// Passes heads of queue `i` to its law until one may leave or none is left.   Bound: every iteration removes a packet.
     #[inline]
     fn take(&mut self, i: u32, cx: &mut Cx<'_>) -> Option<PacketMeta> {
         while let Some(mut packet) = self.queues[i].fifo.pop() {
@@ -221,7 +221,7 @@ impl QueueDiscipline for Fair {
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
         if !idle {
-            // a refused packet, too, may start the clock of a queue that is empty and still in line
+            // even a refused packet may start the clock of a queue that is empty and still in line
             self.watch(i);
         }
         if verdict == Verdict::Drop {
@@ -247,7 +247,7 @@ impl QueueDiscipline for Fair {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
-        // bound: every turn sends a packet, drops one, or takes a queue out of a list
+        // bound: every iteration sends a packet, drops one, or takes a queue out of a list
         loop {
             let i = self.scheduler.turn(&mut self.queues)?;
             let packet = self.take(i, cx);
@@ -270,8 +270,8 @@ impl QueueDiscipline for Fair {
         self.soonest
     }
 
-    /// Updates the laws of active queues; an idle one has its updates when its next packet comes, which nobody can tell from
-    /// updates in time (Linux fq_pie: all queues, every time).
+    /// Updates the laws of active queues. That of an idle queue catches up on its next arrival, with the same result as timely
+    /// updates (Linux fq_pie updates all queues every time).
     fn wake(&mut self, cx: &mut Cx<'_>) {
         self.soonest = None;
         let active = self.in_line();

@@ -9,12 +9,12 @@
 //!                   +-- law of that queue: pass, mark, drop; room? else overflow: who pays?
 //! ```
 //!
-//! Every registered discipline of this room is a choice of the four with its source's defaults; `fair` leaves all four open,
-//! and a text composes by name (`"sfq_hss + pie"`).
+//! Every registered discipline of this module is a choice of the four parts with its source's defaults; `fair` leaves all four
+//! open, and a text composes them by name (`"sfq_hss + pie"`).
 //!
 //! Source: McKenney 1990; ARRIS 2013; RFC 8290.
-//! Bounds: enqueue and dequeue take constant time, but for the longest queue (see `Queues::longest`, only on overflow), a group's
-//! ways, rounds without credit (see `Scheduler::turn`) and the law's timer (one look at each active queue).
+//! Bounds: enqueue and dequeue take constant time, except for the longest queue (see `Queues::longest`, only on overflow), a
+//! group's ways, rounds without credit (see `Scheduler::turn`) and the law's timer (it visits each active queue).
 
 mod classifier;
 mod collisions;

@@ -1,8 +1,8 @@
-//! Who pays when the memory that all queues share is full.
+//! Overflow rules: which packets are dropped when the memory that all queues share is full.
 //!
 //! ```text
 //! tail      the arrival                                                        (ARRIS 2013, read literally)
-//! longest   the queue with most bytes or packets, the arrival counted in: its head or tail, again until the arrival fits;
+//! longest   the queue with most bytes or packets, including the arrival: its head or tail, repeated until the arrival fits;
 //!           batch: up to `batch` packets or half of its bytes at once
 //! ns2_sfq   the arrival, if own >= free / 2, or free < queues and own > limit / queues, or free = 0      (packets)
 //! ```
@@ -24,7 +24,7 @@ pub enum Overflow {
     /// The arrival is dropped.
     #[default]
     Tail,
-    /// The longest queue gives up packets until the arrival fits; the arrival counts as part of its queue.
+    /// Packets of the longest queue are dropped until the arrival fits; the arrival counts as part of its queue.
     Longest(Longest),
     /// ns-2's SFQ: the arrival is dropped if its queue holds half of the free space, or more than its share of a nearly full
     /// memory. Needs a limit in packets and a fixed number of queues.
@@ -33,7 +33,7 @@ pub enum Overflow {
 
 units::word_or_table!(Overflow);
 
-/// What queues are compared by.
+/// The unit by which queues are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -44,7 +44,7 @@ pub enum Measure {
     Packets,
 }
 
-/// Where the victim is taken.
+/// The end of the queue from which packets are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -59,9 +59,9 @@ pub enum End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Longest {
-    /// What queues are compared by.
+    /// The unit by which queues are compared.
     pub by: Measure,
-    /// Where the victim is taken.
+    /// The end of the queue from which packets are dropped.
     pub from: End,
     /// Up to this many packets, or half of the queue's bytes, are dropped at once; 1 drops one at a time.
     pub batch: u32,
@@ -74,7 +74,7 @@ impl Default for Longest {
 }
 
 impl Measure {
-    /// How long `backlog` is.
+    /// The length of `backlog` in this unit.
     #[inline]
     pub(crate) fn of(self, backlog: Backlog) -> u64 {
         match self {
@@ -85,7 +85,7 @@ impl Measure {
 }
 
 impl Overflow {
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     pub(crate) fn validate(self) -> Result<(), Problem> {
         match self {
             Self::Longest(p) => at_least_one("longest.batch", p.batch),
@@ -94,7 +94,7 @@ impl Overflow {
     }
 }
 
-/// ns-2's test: true if an arrival may join a queue of `own` packets out of `queues`, with `total` of `limit` used.
+/// ns-2's test: returns true if an arrival may join a queue of `own` packets, one of `queues`, with `total` of `limit` used.
 pub(super) fn ns2_sfq_fits(own: u32, total: u32, limit: u32, queues: u32) -> bool {
     let free = limit.saturating_sub(total);
     !(own >= free / 2 || (free < queues && own > limit / queues) || free == 0)
@@ -110,10 +110,10 @@ mod tests {
         let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
         // alone, a queue grows until own >= (40 - own) / 2: at 13 the free space is 27, half of it 13
         assert!(fits(12, 12) && !fits(13, 13));
-        // fewer than 16 free: no more than 2 waiting may take another
+        // fewer than 16 free: a queue with more than 2 packets may not grow
         assert!(fits(2, 25) && !fits(3, 25), "15 free");
         assert!(fits(3, 24), "16 free");
-        // one place free: half of it is 0, and an empty queue already holds that much
+        // one place free: half of it is 0, and even an empty queue holds that many
         assert!(fits(0, 38) && !fits(0, 39) && !fits(0, 40));
     }
 }

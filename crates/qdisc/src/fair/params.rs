@@ -1,4 +1,4 @@
-//! `fair`: all four parts open.
+//! `fair`: all four parts are parameters.
 
 use super::{ClassifierSpec, Overflow, SchedulerSpec};
 use crate::{LawSpec, Room};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Limit, Problem};
 
-/// What a queue's law is shown as backlog.
+/// The backlog passed to a queue's law.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSees {
@@ -15,7 +15,7 @@ pub enum LawSees {
     Own,
     /// All queues together, even when nothing waits in its own (Linux fq_codel).
     Total,
-    /// All queues together; nothing when its own queue is empty, so that CoDel never drops a queue's last packet (ns-2 SFQ-CoDel).
+    /// All queues together; zero when its own queue is empty, so that CoDel never drops a queue's last packet (ns-2 SFQ-CoDel).
     TotalUnlessLast,
 }
 
@@ -27,22 +27,22 @@ pub struct FairParams {
     pub limit: Limit,
     /// A second limit on all queues together, in bytes; null: none.
     pub memory_limit: Option<Bytes>,
-    /// How much may wait in each queue; null: the law's `limit`, or no limit but the shared one.
+    /// How much may wait in each queue; null: the law's `limit`, or only the shared limit.
     pub queue_limit: Option<Limit>,
-    /// How flows are told apart.
+    /// How packets are assigned to queues.
     pub classifier: ClassifierSpec,
     /// The order of service.
     pub scheduler: SchedulerSpec,
     /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
     pub law: LawSpec,
-    /// What a queue's law is shown as backlog.
+    /// The backlog passed to a queue's law.
     pub law_sees: LawSees,
-    /// Who pays when the shared memory is full.
+    /// Packets to drop when the shared memory is full.
     pub overflow: Overflow,
 }
 
 impl Default for FairParams {
-    /// Round robin over hashed queues, and nothing clever; 1000 packets, as droptail.
+    /// Plain round robin over hashed queues; 1000 packets, as droptail.
     fn default() -> Self {
         Self {
             limit: Limit::Packets(1000),
@@ -57,7 +57,7 @@ impl Default for FairParams {
     }
 }
 
-/// Refuses a limit, by its own name, under which nothing could wait.
+/// Refuses a limit under which nothing could wait, under the field name `path`.
 pub(super) fn limit_holds(path: &str, limit: Limit) -> Result<(), Problem> {
     Room::validate(limit, false).map_err(|p| Problem::new(path, p.message))
 }

@@ -1,13 +1,13 @@
 //! Perfect isolation: a queue for each session, packet round robin, one memory for all.
 //!
 //! ```text
-//! with m other queues that hold packets of s bytes, a lone packet waits between 0 and m s / C, uniformly, and its service
+//! with m other queues that hold packets of s bytes, a lone packet waits between 0 and m s / C, uniformly, plus its service
 //! ```
 //!
 //! A forced collision: flows that carry a code point listed in `shared_dscp` share one queue.
 //!
 //! Source: ARRIS 2013 Figures 5 to 7.
-//! Departs: none known; ARRIS 2013 does not state the overflow rule, so it is a parameter.
+//! Departs: none known; ARRIS 2013 does not specify the overflow rule, so it is a parameter.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, IsolatedParams, Overflow, Quantum, SchedulerSpec};
@@ -22,12 +22,11 @@ use units::{Bytes, Limit};
 pub struct PerfectParams {
     /// How much may wait in all queues together.
     pub limit: Limit,
-    /// Forced collision: all flows that carry a code point of this list (`app.NAME.dscp`, 0 to 63) share one queue, one for
-    /// each code point.
+    /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
     pub shared_dscp: Vec<u8>,
-    /// Bytes of a turn; null: one packet a turn.
+    /// Bytes per turn; null: one packet per turn.
     pub quantum: Option<Bytes>,
-    /// Who pays when the shared memory is full; tail is the literal reading of ARRIS 2013.
+    /// Packets to drop when the shared memory is full; tail is the literal reading of ARRIS 2013.
     pub overflow: Overflow,
     /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
     pub law: LawSpec,

@@ -1,4 +1,4 @@
-//! A composition with a name: the parameters of its source, of which the four parts follow.
+//! A named composition: its source's parameters, from which the four parts are derived.
 
 use super::machine::Fair;
 use super::params::{FairParams, LawSees, limit_holds};
@@ -65,7 +65,7 @@ impl Params for FairParams {
 pub(super) trait Preset {
     /// All four parts.
     fn composition(&self) -> FairParams;
-    /// What is called `path` in [`FairParams`], by its name here: the parameters of classifier and scheduler stand at the top.
+    /// Maps a path in [`FairParams`] to this discipline's own name: parameters of classifier and scheduler are at the top level.
     fn own_name(path: &str) -> String {
         let mut parts = path.splitn(3, '.');
         match (parts.next(), parts.next(), parts.next()) {
@@ -73,13 +73,13 @@ pub(super) trait Preset {
             _ => path.to_owned(),
         }
     }
-    /// The composition's first problem, under this discipline's own names.
+    /// Reports the composition's first problem, under this discipline's own names.
     fn check(&self) -> Result<(), Problem> {
         self.composition().validate().map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
     }
 }
 
-/// Implements `Params` for a [`Preset`]; `any_law` for one whose field `law` is open, `own_law` for one that brings its own.
+/// Implements `Params` for a [`Preset`]; `any_law`: the law is a parameter; `own_law`: the law is fixed.
 macro_rules! preset {
     ($Params:ty, own_law) => {
         preset!(@impl $Params, {});

@@ -1,11 +1,11 @@
-//! Bands: the classifier of strict priority, as tc's prio and pfifo_fast have it.
+//! Bands: the classifier of strict priority, as in tc's prio and pfifo_fast.
 //!
 //! ```text
-//! priority = TOS2PRIO[(tos & 0x1e) / 2]                band = priomap[priority], unless a filter holds the packet
+//! priority = TOS2PRIO[(tos & 0x1e) / 2]                band = priomap[priority], unless a filter matches the packet
 //! ```
 //!
-//! The map knows IPv4's old type of service, not code points: EF (46) is "maximize throughput and minimize delay" to it, and
-//! goes to band 1. Filters ask for code points, ports, protocols and addresses.
+//! The map uses IPv4's old type of service, not code points: it reads EF (46) as "maximize throughput and minimize delay", and
+//! assigns band 1. Filters match code points, ports, protocols and addresses.
 //!
 //! Source: tc-prio(8), tc-pfifo_fast(8).
 
@@ -18,18 +18,18 @@ use units::Problem;
 
 /// Linux's priority of a packet, by the four bits of its type of service. Source: the table of tc-prio(8).
 const TOS2PRIO: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
-/// tc's greatest number of bands.
+/// Most bands in tc.
 const MOST_BANDS: u32 = 16;
 
 /// Parameters of a classifier into bands, with tc's names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrioParams {
-    /// Number of bands, 1 to 16; band 0 comes first.
+    /// Number of bands, 1 to 16; band 0 is served first.
     pub bands: u32,
     /// The band of each of the 16 priorities that the type of service gives.
     pub priomap: Vec<u8>,
-    /// Packets that go to a band whatever the map says; the first filter that holds a packet counts.
+    /// Filters that override the map; the first that matches a packet applies.
     pub filters: Vec<Filter>,
 }
 
@@ -38,22 +38,22 @@ pub struct PrioParams {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PrioFilter")]
 pub struct Filter {
-    /// What they must be.
+    /// The packets that it matches.
     #[serde(rename = "match")]
     pub matches: Match,
-    /// Their band, from 0 on.
+    /// Their band, from 0.
     pub band: u32,
 }
 
 impl Default for PrioParams {
-    /// tc-prio(8), the same as pfifo_fast's.
+    /// tc-prio(8); pfifo_fast has the same.
     fn default() -> Self {
         Self { bands: 3, priomap: vec![1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1], filters: Vec::new() }
     }
 }
 
 impl PrioParams {
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         at_least_one("bands", self.bands)?;
         if self.bands > MOST_BANDS {

@@ -1,4 +1,4 @@
-//! The queues of a fair discipline, made when a flow first needs one.
+//! The queues of a fair discipline, created on first use.
 
 use super::Measure;
 use crate::longest::Lengths;
@@ -9,34 +9,34 @@ use units::Time;
 /// No queue.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Where a queue stands in the schedule.
+/// The list in which a queue is scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// Nowhere: it is idle.
+    /// None: the queue is idle.
     #[default]
     No,
-    /// Among those that have just become active.
+    /// Queues that have just become active.
     New,
-    /// Among the others.
+    /// The other active queues.
     Old,
 }
 
-/// One queue: its packets, its law, its place in the schedule.
+/// One queue: its packets, its law and its scheduling state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FlowQueue {
-    /// What waits.
+    /// Its packets.
     pub fifo: Fifo,
-    /// The law with the state of this queue.
+    /// The law, with this queue's state.
     pub law: AnyLaw,
     /// Credit of the byte schedulers.   Unit: bytes.
     pub deficit: i64,
-    /// The queue behind it in its list.
+    /// The next queue in its list.
     pub next: u32,
     /// Its list.
     pub listed: Listed,
-    /// Moment of the last arrival or departure.
+    /// Time of the last arrival or departure.
     pub last_active: Time,
-    /// The session that it was last given to alone (serial search).
+    /// The last session to which it was assigned alone (serial search).
     pub owner: (u32, u16),
 }
 
@@ -44,19 +44,19 @@ pub(crate) struct FlowQueue {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Queues {
     all: Vec<FlowQueue>,
-    /// Kept up where [`Queues::longest`] is asked.
+    /// Maintained only where [`Queues::longest`] is used.
     lengths: Lengths,
-    /// A law that has seen nothing.
+    /// The law in its initial state.
     fresh: AnyLaw,
 }
 
 impl Queues {
-    /// None yet; each will start with `fresh`.
+    /// No queues yet; the law of each starts as `fresh`.
     pub(crate) fn new(fresh: AnyLaw) -> Self {
         Self { all: Vec::new(), lengths: Lengths::default(), fresh }
     }
 
-    /// A new queue's number.
+    /// Adds a queue and returns its number.
     pub(crate) fn add(&mut self) -> u32 {
         self.all.push(FlowQueue {
             fifo: Fifo::default(),
@@ -71,7 +71,7 @@ impl Queues {
         self.all.len() as u32 - 1
     }
 
-    /// The number in `place`, made if there is none yet.
+    /// Returns the queue number in `place`, adding a queue if there is none yet.
     #[inline]
     pub(crate) fn at(&mut self, place: &mut u32) -> u32 {
         if *place == NONE {
@@ -80,30 +80,30 @@ impl Queues {
         *place
     }
 
-    /// Gives queue `i` to another flow: its law starts anew.
+    /// Resets the law of queue `i` for another flow.
     pub(crate) fn renew(&mut self, i: u32) {
         let law = self.fresh.clone();
         self[i].law = law;
     }
 
-    /// How many there are.
+    /// Number of queues.
     pub(crate) fn len(&self) -> u32 {
         self.all.len() as u32
     }
 
-    /// Queue `i` has taken a packet in. Call it on every arrival if [`Queues::longest`] is to be asked, with the same measure.
+    /// Records that a packet joined queue `i`. Call it on every arrival if [`Queues::longest`] is used, with the same measure.
     #[inline]
     pub(crate) fn grown(&mut self, i: u32, measure: Measure) {
         self.lengths.grown(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
-    /// A packet has left queue `i`. Call it as [`Queues::grown`].
+    /// Records that a packet left queue `i`; see [`Queues::grown`].
     #[inline]
     pub(crate) fn shrunk(&mut self, i: u32, measure: Measure) {
         self.lengths.shrunk(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
-    /// The queue that holds most, the lowest number among equals; `None` when nothing waits.
+    /// The longest queue, the lowest number among equals; `None` when nothing waits.
     pub(crate) fn longest(&mut self) -> Option<u32> {
         self.lengths.longest().map(|(i, _)| i as u32)
     }
@@ -124,7 +124,7 @@ impl std::ops::IndexMut<u32> for Queues {
     }
 }
 
-/// Takes `packet` out of `total`.
+/// Subtracts `packet` from `total`.
 #[inline]
 pub(crate) fn less(total: &mut Backlog, packet: &PacketMeta) {
     total.packets -= 1;

@@ -1,4 +1,4 @@
-//! Which queue sends next.
+//! Schedulers: the order in which queues send.
 //!
 //! ```text
 //! packet_round_robin   one packet a turn
@@ -14,15 +14,15 @@
 //!
 //! Source: Shreedhar & Varghese 1995 (DRR); MacGregor & Shi 2000 (DRR++); RFC 8290 §4.2; ns-2 sfq.cc, drr.cc, sfqcodel.cc;
 //! 1.16.   Units: bytes on the wire.
-//! Departs: in DRR, heads that a law drops are not charged; the head behind them is sent on the deficit that the first was
-//! measured by, and may overdraw it by less than a packet.
+//! Departs: in DRR, heads that a law drops are not charged; the next head is sent on the deficit that was checked against the
+//! first, and may overdraw it by less than a packet.
 
 use super::queues::{Listed, NONE, Queues};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Problem};
 
-/// A quantum below this makes many empty rounds for a packet.
+/// Least quantum: a smaller one takes many empty rounds per packet.
 const LEAST_QUANTUM: u64 = 64;
 
 /// The order of service.
@@ -34,22 +34,22 @@ pub enum SchedulerSpec {
     /// One packet from each queue in turn.
     #[default]
     PacketRoundRobin,
-    /// One packet a turn, queues that have just become active before the others (SFQ-CoDel).
+    /// One packet per turn, queues that have just become active before the others (SFQ-CoDel).
     NewFirst,
-    /// About `quantum` bytes a turn, overdrawn by the last packet and paid back in the next turn (Linux SFQ).
+    /// About `quantum` bytes per turn; the last packet may overdraw it, and the next turn repays (Linux SFQ).
     ByteRoundRobin(Quantum),
-    /// Deficit round robin: at most what `quantum` and the unused rest of earlier turns allow.
+    /// Deficit round robin: at most `quantum` plus the unused rest of earlier turns.
     Drr(Quantum),
     /// DRR++ as in fq_codel: queues that have just become active before the others, for one quantum.
     DrrPlusPlus(Quantum),
-    /// The first band that has a packet sends; the others wait, for ever if it always has one (tc prio). Needs `classifier =
+    /// The first band that has a packet sends; the others wait, forever if it always has one (tc prio). Needs `classifier =
     /// "prio"`.
     StrictPriority,
 }
 
 units::word_or_table!(SchedulerSpec);
 
-/// Bytes of a turn.
+/// Bytes per turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quantum {
@@ -65,7 +65,7 @@ impl Default for Quantum {
 }
 
 impl Quantum {
-    /// Refuses a turn so short that it sends next to nothing.
+    /// Refuses a quantum out of range.
     fn validate(self) -> Result<(), Problem> {
         if self.quantum.0 < LEAST_QUANTUM || self.quantum.0 > 1 << 30 {
             return Err(Problem::new(
@@ -78,7 +78,7 @@ impl Quantum {
 }
 
 impl SchedulerSpec {
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     pub(crate) fn validate(self) -> Result<(), Problem> {
         let (name, quantum) = match self {
             Self::PacketRoundRobin | Self::NewFirst | Self::StrictPriority => return Ok(()),
@@ -90,7 +90,7 @@ impl SchedulerSpec {
     }
 }
 
-/// A queue's number, if it is one.
+/// `None` for [`NONE`].
 fn real(i: u32) -> Option<u32> {
     (i != NONE).then_some(i)
 }
@@ -117,7 +117,7 @@ impl Line {
         self.tail = i;
     }
 
-    /// In order of numbers.   Bound: a look at each queue of a lower number in line, of at most 16 bands.
+    /// Inserts in order of queue numbers.   Bound: visits each lower-numbered queue in line, of at most 16 bands.
     fn insert(&mut self, i: u32, queues: &mut Queues) {
         let walk = std::iter::successors(real(self.head), |q| real(queues[*q].next));
         let Some(before) = walk.take_while(|q| *q < i).last() else {
@@ -147,23 +147,23 @@ impl Line {
     }
 }
 
-/// A scheduler at work.
+/// A scheduler with its state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scheduler {
     spec: SchedulerSpec,
     new: Line,
     old: Line,
-    /// DRR: the first in line has had its quantum for this turn.
+    /// DRR: the first in line has received its quantum for this turn.
     in_turn: bool,
 }
 
 impl Scheduler {
-    /// Nobody in line. `spec` is valid.
+    /// A scheduler with no queue in line. `spec` is valid.
     pub(crate) fn new(spec: SchedulerSpec) -> Self {
         Self { spec, new: Line::EMPTY, old: Line::EMPTY, in_turn: false }
     }
 
-    /// Queue `i`, which was idle, has a packet. `fresh`: DRR++ and `new_first` may take it for new; if not, its credit stays, too.
+    /// Puts queue `i`, which was idle, in line. `fresh`: DRR++ and `new_first` treat it as new; if not, DRR++ keeps its credit.
     #[inline]
     pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -179,10 +179,10 @@ impl Scheduler {
         }
     }
 
-    /// The queue whose turn it is; it may turn out to be empty. `None` when nobody is in line.
+    /// The queue whose turn it is, which may be empty; `None` when no queue is in line.
     ///
-    /// Bound: every turn of the loop adds a quantum to a queue whose debt, or whose head's need, is at most 64 KB: at most
-    /// 65 535 / quantum + 2 rounds of those in line, and a single step where the quantum is a packet or more and in credit.
+    /// Bound: every iteration adds a quantum to a queue whose debt, or whose head's size, is at most 64 KB: at most
+    /// 65 535 / quantum + 2 rounds of the queues in line, a single step if the quantum covers a packet and the queue has credit.
     #[inline]
     pub(crate) fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -213,14 +213,14 @@ impl Scheduler {
         }
     }
 
-    /// The queue whose turn it is has sent `bytes`; true if it is idle now.
+    /// Charges `bytes` to the queue whose turn it is; returns true if it is idle now.
     #[inline]
     pub(crate) fn sent(&mut self, i: u32, bytes: u64, queues: &mut Queues) -> bool {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
         let empty = queues[i].fifo.is_empty();
         match self.spec {
             PacketRoundRobin if !empty => self.requeue(queues),
-            // an emptied queue stays in line for one round, so that it is not new again at once
+            // an emptied queue stays in line for one round, so that it does not become new again at once
             NewFirst => self.requeue(queues),
             DrrPlusPlus(_) => queues[i].deficit -= bytes as i64,
             ByteRoundRobin(_) | Drr(_) if !empty => queues[i].deficit -= bytes as i64,
@@ -233,13 +233,13 @@ impl Scheduler {
         false
     }
 
-    /// The queue whose turn it is turned out to be empty; true if it is idle now.
+    /// Handles a turn of an empty queue; returns true if it is idle now.
     pub(crate) fn empty(&mut self, queues: &mut Queues) -> bool {
         if self.new.head == NONE {
             self.leave(queues);
             return true;
         }
-        // RFC 8290 §4.2: an empty new queue passes through the old ones, or it could always be new
+        // RFC 8290 §4.2: an empty new queue moves to the old list, otherwise it could always be new
         self.requeue(queues);
         false
     }
@@ -250,7 +250,7 @@ impl Scheduler {
         walk(self.new.head).chain(walk(self.old.head))
     }
 
-    /// The first in line goes to the end of the old ones.
+    /// Moves the first queue in line to the end of the old list.
     fn requeue(&mut self, queues: &mut Queues) {
         self.in_turn = false;
         let line = if self.new.head == NONE { &mut self.old } else { &mut self.new };
@@ -259,7 +259,7 @@ impl Scheduler {
         self.old.push(i, queues, Listed::Old);
     }
 
-    /// The first in line leaves it.
+    /// Removes the first queue in line.
     fn leave(&mut self, queues: &mut Queues) {
         self.in_turn = false;
         let line = if self.new.head == NONE { &mut self.old } else { &mut self.new };

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; ARRIS 2013.   Units: bytes on the wire.
-//! Departs: McKenney leaves sizes open, so 128 packets and queues are Linux's. Linux keeps 128 slots behind 1024 hash values and
-//! drops an arrival that finds no slot; here every hash value can have a queue. Perturbation does not reorder a flow (see
-//! `classifier`), as Linux since 2011, which moves the packets along.
+//! Departs: McKenney does not specify sizes, so 128 packets and queues are Linux's. Linux keeps 128 slots behind 1024 hash
+//! values and drops an arrival that finds no slot; here every hash value can have a queue. Perturbation does not reorder a flow
+//! (see `classifier`), as in Linux since 2011, which moves the packets along.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -21,16 +21,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
-/// A published version: presets for the parameters that are left out.
+/// A published version: defaults for the parameters that are null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SfqVariant {
-    /// The paper of 1990: packet round robin, the longest queue pays.
+    /// The paper of 1990: packet round robin, drops from the longest queue.
     #[default]
     Mckenney,
     /// ns-2: 16 queues by addresses only, its own overflow rule.
     Ns2,
-    /// Linux sch_sfq: byte round robin, the longest queue in packets pays.
+    /// Linux sch_sfq: byte round robin, drops from the longest queue in packets.
     Linux,
 }
 
@@ -38,7 +38,7 @@ pub enum SfqVariant {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SfqParams {
-    /// Published version that gives the parameters that are null.
+    /// Published version, from which parameters that are null take their values.
     pub variant: SfqVariant,
     /// How much may wait in all queues together; null: 128p, ns2 40p, linux 127p.
     pub limit: Option<Limit>,
@@ -46,13 +46,13 @@ pub struct SfqParams {
     pub queues: Option<u32>,
     /// Header fields that are hashed; null: five_tuple, ns2 addresses.
     pub key: Option<HashKey>,
-    /// How often the hash is salted anew; null: never.
+    /// Time between changes of the hash's salt; null: never.
     pub perturb: Option<Duration>,
-    /// Bytes of a turn; null: one packet a turn, linux 1514.
+    /// Bytes per turn; null: one packet per turn, linux 1514.
     pub quantum: Option<Bytes>,
-    /// How much may wait in each queue; null: no limit but the shared one, linux 127p.
+    /// How much may wait in each queue; null: only the shared limit, linux 127p.
     pub queue_limit: Option<Limit>,
-    /// Who pays when the shared memory is full; null: as the variant.
+    /// Packets to drop when the shared memory is full; null: as the variant.
     pub overflow: Option<Overflow>,
     /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
     pub law: LawSpec,

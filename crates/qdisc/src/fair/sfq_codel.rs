@@ -1,16 +1,16 @@
 //! SFQ-CoDel: CoDel in each of many bins, packet by packet.
 //!
 //! ```text
-//! bin = h(5-tuple) of 1024;   one packet a turn;   a bin that has just become active goes before those in turn, once
-//! CoDel (draft-01) per bin;   no drop while all bins hold at most maxpacket, or while its own bin is empty behind the head
+//! bin = h(5-tuple) of 1024;   one packet a turn;   a bin that has just become active goes before the others, once
+//! CoDel (draft-01) per bin;   no drop while all bins hold at most maxpacket, or while the bin is empty behind the head
 //! full: the tail of the bin with most packets
 //! ```
 //!
 //! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013.
 //! With `isolate_cbr`, constant-rate flows share the last bin, and the others are hashed among the rest (ns-2 `isolate_`, which
 //! its code calls experimental).
-//! Departs: among equally full bins the one made first pays, where ns-2 moves on; a queue sees no application, so constant-rate
-//! is what is UDP, where ns-2 looks at its packet type ("all voice packets in our simulations").
+//! Departs: among equally full bins the one created first is dropped from, where ns-2 moves on; a queue cannot see the
+//! application, so constant-rate means UDP, where ns-2 uses its packet type ("all voice packets in our simulations").
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -28,7 +28,7 @@ pub struct SfqCodelParams {
     pub limit: Limit,
     /// Number of bins.
     pub queues: u32,
-    /// Bytes of a turn; null: one packet a turn, as ns-2's default.
+    /// Bytes per turn; null: one packet per turn, as ns-2's default.
     pub quantum: Option<Bytes>,
     /// CoDel's acceptable standing delay.
     pub target: Duration,
@@ -38,7 +38,7 @@ pub struct SfqCodelParams {
     pub ecn: bool,
     /// Published version of CoDel.
     pub variant: Variant,
-    /// UDP flows share a bin of their own, as ns-2's constant-rate packets do under `isolate_`.
+    /// UDP flows share a separate bin, as ns-2's constant-rate packets do under `isolate_`.
     pub isolate_cbr: bool,
 }
 

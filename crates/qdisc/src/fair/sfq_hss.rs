@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Source: ARRIS 2013 ("hashing/serial searching").
-//! Departs: none known; what the document leaves open (which queue is shared, when a session ends, who pays on overflow) are
+//! Departs: none known; choices that the document leaves open (the shared queue, the end of a session, the overflow rule) are
 //! parameters. Its "Ethertype" is read as the IP protocol.
 
 use super::preset::{Preset, preset};
@@ -26,11 +26,11 @@ pub struct SfqHssParams {
     pub groups: u32,
     /// Queues in each group.
     pub ways: u32,
-    /// Which queue of a full group a further session shares.
+    /// The queue that a further session shares in a full group.
     pub when_full: WhenFull,
-    /// How long a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide.
+    /// Time for which a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide.
     pub timeout: Duration,
-    /// Who pays when the shared memory is full; tail is the literal reading of ARRIS 2013.
+    /// Packets to drop when the shared memory is full; tail is the literal reading of ARRIS 2013.
     pub overflow: Overflow,
     /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
     pub law: LawSpec,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Source: Floyd, Gummadi & Shenker 2001; Feng, Kandlur, Saha & Shin, INFOCOM 1999.
-//! Departs: where nothing arrives, Floyd's rule sees the average of the last arrival (ns-2 adapts on arrivals only); here too the
-//! adaptation is done at the first arrival after each half second, once. Feng's rule is kept within `bottom` and `top` too.
+//! Departs: Floyd's rule uses the average of the last arrival when nothing arrives (ns-2 adapts on arrivals only); here too the
+//! adaptation is done at the first arrival after each half second, once. Feng's rule is also kept within `bottom` and `top`.
 
 use super::early::{ByteMode, IdleDecay, Spacing, Zone};
 use super::red::{AutoWeight, Red, RedParams, RedVariant};
@@ -21,10 +21,10 @@ use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
 
 /// Largest additive step of max_p, and the share of max_p that it may not exceed (alpha).
 const ALPHA: (f64, f64) = (0.01, 0.25);
-/// The lower and upper end of the band that the average should be in, as shares of [min, max].
+/// The lower and upper end of the target band of the average, as shares of [min, max].
 const BAND: (f64, f64) = (0.4, 0.6);
 
-/// Whose rule moves max_p.
+/// The rule that adapts max_p.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
@@ -35,17 +35,17 @@ pub enum Adaptation {
     Feng1999,
 }
 
-/// Parameters of Adaptive RED: gentle RED in ns-2's way, and how max_p moves.
+/// Parameters of Adaptive RED: gentle RED as in ns-2, and the adaptation of max_p.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AredParams {
-    /// Whose rule moves max_p.
+    /// The rule that adapts max_p.
     pub adaptation: Adaptation,
     /// How much may wait; null: 1000p.
     pub limit: Option<Limit>,
     /// Threshold where early drops begin; null: max(5 packets, half of `target` at the link's rate) in bytes.
     pub min: Option<Limit>,
-    /// Threshold of the gentle ramp's beginning; null: 3 min.
+    /// Threshold where the gentle ramp begins; null: 3 min.
     pub max: Option<Limit>,
     /// Delay that automatic thresholds aim at.
     pub target: Duration,
@@ -53,19 +53,19 @@ pub struct AredParams {
     pub probability: Prob,
     /// w; null: from the link's rate by `auto_weight`.
     pub weight: Option<f64>,
-    /// How w follows from the link's rate.
+    /// How w is derived from the link's rate.
     pub auto_weight: AutoWeight,
     /// Mean packet size.
     pub avpkt: Bytes,
     /// From p_b to the gaps between drops.
     pub spacing: Spacing,
-    /// How packets of different sizes fare.
+    /// How packet size affects the probability.
     pub byte_mode: ByteMode,
     /// Time between adaptations (floyd2001).
     pub interval: Duration,
-    /// The most that max_p may grow to.
+    /// Upper bound of max_p.
     pub top: Prob,
-    /// The least that max_p may fall to.
+    /// Lower bound of max_p.
     pub bottom: Prob,
     /// max_p is multiplied by this when the average is low (floyd2001).
     pub beta: Prob,
@@ -102,7 +102,7 @@ impl Default for AredParams {
 }
 
 impl AredParams {
-    /// The RED inside.
+    /// The parameters of the RED inside.
     fn red(&self) -> RedParams {
         RedParams {
             variant: RedVariant::Ns2,
@@ -156,7 +156,7 @@ impl LawParams for AredParams {
     }
 }
 
-/// Where the average was last outside the thresholds, for Feng's rule.
+/// Position of the average relative to the thresholds, for Feng's rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Below,
@@ -169,7 +169,7 @@ enum Side {
 pub struct AdaptiveRed {
     adaptation: Adaptation,
     interval: Duration,
-    /// Least and most max_p.
+    /// Lower and upper bound of max_p.
     bounds: (f64, f64),
     beta: f64,
     max_p: f64,
@@ -194,7 +194,7 @@ impl AdaptiveRed {
         self.red.set_max_p(max_p);
     }
 
-    /// One step towards the band.
+    /// Floyd's rule: moves max_p by one step if the average is outside the band.
     fn floyd(&mut self) {
         let Some(ramp) = self.red.ramp() else { return };
         let (avg, span) = (self.red.average(), ramp.max - ramp.min);
@@ -206,7 +206,7 @@ impl AdaptiveRed {
         }
     }
 
-    /// A factor on coming out of the thresholds.
+    /// Feng's rule: scales max_p when the average leaves the range between the thresholds.
     fn feng(&mut self) {
         let Some(ramp) = self.red.ramp() else { return };
         let avg = self.red.average();

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Source: Feng, Kandlur, Saha & Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999.
-//! Departs: none known. The paper varies its constants; the defaults are one of its sets, recalled and not looked up.
+//! Departs: none known. The paper varies its constants; the defaults are one of its sets, quoted from memory, unverified.
 
 use super::{Law, LawParams, Verdict, View};
 use packet::{Ecn, MarkReason, PacketMeta, Reading};
@@ -24,7 +24,7 @@ pub struct BlueParams {
     pub increment: Prob,
     /// d2, the step down when the link finds nothing to send; well below `increment`.
     pub decrement: Prob,
-    /// Least time between two steps.
+    /// Shortest time between two steps.
     pub freeze_time: Duration,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
@@ -108,10 +108,10 @@ mod tests {
     fn overflow_raises_idle_lowers_and_freeze_time_spaces_them() {
         let mut blue = BlueParams::default().law();
         let at = |ms: u64| Time(ms * 1_000_000);
-        // steps at 0, 100, 200 ... 900 ms: 10 x 0.02, though the queue overflows every 10 ms
+        // steps at 0, 100, 200 ... 900 ms: 10 x 0.02, although the queue overflows every 10 ms
         (0..100).for_each(|i| blue.overflow(at(10 * i)));
         assert!((blue.p - 0.2).abs() < 1e-12, "{}", blue.p);
-        // an idle link at 1000 ms takes 0.002 off; at 1050 ms it is frozen
+        // an idle link at 1000 ms subtracts 0.002; at 1050 ms the probability is frozen
         blue.empty(at(1000));
         blue.empty(at(1050));
         assert!((blue.p - 0.198).abs() < 1e-12, "{}", blue.p);

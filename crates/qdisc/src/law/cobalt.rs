@@ -1,4 +1,4 @@
-//! COBALT: CoDel whose count falls gradually, and BLUE for what does not respond.
+//! COBALT: CoDel whose count falls gradually, and BLUE for unresponsive flows.
 //!
 //! ```text
 //! CoDel   sojourn > target: dropping, drop_next <- now + interval / sqrt(count) at its beginning; when drop_next is due:
@@ -8,13 +8,13 @@
 //! BLUE    overflow: p + 1/256; empty: p - 1/4096; each at most once per target; every head is dropped with p, ECN or not
 //! ```
 //!
-//! The last line keeps marks from being made up for: a mark that comes late does not bring the next ones forward, as late drops
-//! do. (Whether drop_next was past is asked before a beginning moves it: after a silence of more than an interval, a first
-//! packet above target makes the second one due.)
+//! The last part of `rest` applies to marks: a late mark does not bring the next ones forward, as a late drop
+//! does. (drop_next is compared with now before the start of dropping moves it: after a silence of more than an interval, a
+//! first packet above target makes the second one due.)
 //!
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded (CAKE: Newton, 32 bits; exact below 16). As in ns-3, the delay has to be above `target`
-//! alone; CAKE asks for four packet times as well, and the discipline `cake` does. At 5 Mbit/s, where 5 ms are two packets, ten
+//! alone; CAKE requires four packet times as well, as does the discipline `cake`. At 5 Mbit/s, where 5 ms are two packets, ten
 //! Reno flows therefore leave 4 % of the line unused, 5 % with ECN, and 1 and 2 % at a target of 10 ms. Like CAKE's, the last
 //! packet of the queue is never dropped at the head.
 
@@ -41,11 +41,11 @@ pub struct CobaltParams {
     pub p_inc: Prob,
     /// BLUE's step down, when the queue is empty.
     pub p_dec: Prob,
-    /// BLUE steps up also when the sojourn time exceeds this (ns-3: 400ms); null: never (CAKE).
+    /// BLUE also steps up when the sojourn time exceeds this (ns-3: 400ms); null: never (CAKE).
     pub blue_threshold: Option<Duration>,
     /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
     pub ce_threshold: Option<Duration>,
-    /// Under DRR++: a queue that has emptied is not new again, and keeps its credit, until this law has come to rest (CAKE).
+    /// Under DRR++: an emptied queue keeps its credit and does not count as new until this law is at rest (CAKE).
     pub holds_queue: bool,
 }
 
@@ -88,9 +88,9 @@ impl LawParams for CobaltParams {
 /// COBALT's state for one queue. Names are CAKE's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CobaltState {
-    /// Drops of CoDel, taken back one by one while below target.
+    /// CoDel's count of drops, decremented one by one while below target.
     pub count: u32,
-    /// When to drop next; while not dropping, when to take one from `count`.
+    /// When to drop next; while not dropping, when to decrement `count`.
     pub drop_next: Time,
     /// The delay is above target.
     pub dropping: bool,
@@ -100,23 +100,23 @@ pub struct CobaltState {
     pub blue_timer: Time,
 }
 
-/// What COBALT is asked about the head of a queue.
+/// The facts about the head of a queue that COBALT decides by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// The moment of the question.
+    /// The time of the decision.
     pub now: Time,
-    /// The delay is above what is acceptable.
+    /// The delay is above the target.
     pub over_target: bool,
-    /// BLUE steps up, however long the queue is.
+    /// BLUE steps up, even without an overflow.
     pub too_late: bool,
     /// The packet may be marked.
     pub capable: bool,
-    /// Nothing waits behind it: it is not dropped.
+    /// It is the last packet in the queue, which is never dropped.
     pub last: bool,
 }
 
 impl CobaltState {
-    /// BLUE's step up.
+    /// Raises BLUE's probability, at most once per target.
     fn blue_up(&mut self, cfg: &CobaltParams, now: Time) {
         if now.since(self.blue_timer) > cfg.target {
             self.p_drop = (self.p_drop + cfg.p_inc.get()).min(1.0);
@@ -124,13 +124,12 @@ impl CobaltState {
         }
     }
 
-    /// `drop_next` moves on by one drop.
+    /// Moves `drop_next` by one control-law interval.
     fn advance(&mut self, interval: Duration) {
         self.drop_next += interval_over_root(interval, self.count);
     }
 
-    /// CAKE's `cobalt_should_drop`, CoDel's part: whether to mark or drop, and the `drop_next` that [`CobaltState::rest`] asks
-    /// about.
+    /// CoDel's part of CAKE's `cobalt_should_drop`: true to mark or drop, and the `drop_next` that [`CobaltState::rest`] uses.
     #[inline]
     fn codel(&mut self, cfg: &CobaltParams, over_target: bool, now: Time) -> (bool, Time) {
         let was = self.drop_next;
@@ -150,7 +149,7 @@ impl CobaltState {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
         } else {
-            // bound: each turn takes one from count, which each drop has raised by one
+            // bound: each turn decrements count, which each drop has incremented
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
                 self.advance(cfg.interval);
@@ -169,7 +168,7 @@ impl CobaltState {
         }
     }
 
-    /// CAKE's `cobalt_should_drop`: what becomes of a head.
+    /// CAKE's `cobalt_should_drop`: decides about a head.
     #[inline]
     pub(crate) fn head(&mut self, cfg: &CobaltParams, head: Head, rng: &mut Rng) -> Verdict {
         let (due, due_at) = self.codel(cfg, head.over_target, head.now);
@@ -247,7 +246,7 @@ impl Law for Cobalt {
         self.state.queue_empty(&self.cfg, now);
     }
 
-    /// While its queue is empty, `count` falls whenever `drop_next` is due.   Bound: each turn takes one from count.
+    /// While its queue is empty, `count` falls whenever `drop_next` is due.   Bound: each turn decrements count.
     ///
     /// Source: J. Morton, cake list, 2016-12-24: a queue is released when its deficit is repaid and the AQM has decayed to rest.
     fn at_rest(&mut self, now: Time) -> bool {

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Source: RFC 8289; draft-nichols-tsvwg-codel-01; Nichols & Jacobson, ACM Queue 10(5) 2012.
-//! The law is shown one head at a time, so the loops of the published pseudo-code become [`Turn`], what the next head means.
+//! The law gets one head at a time, so [`Turn`] replaces the loops of the published pseudo-code: it is the role of the next head.
 //! Departs: Linux measures time in units of 1024 ns, this in 1 ns; everything else that the variants differ in is a parameter.
 
 mod params;
@@ -22,7 +22,7 @@ use super::{Law, LawParams, Verdict, View};
 use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// Where a learned maxpacket starts. Source: draft-nichols-tsvwg-codel-01 and ns-2.   Unit: bytes.
+/// Initial value of a learned maxpacket. Source: draft-nichols-tsvwg-codel-01 and ns-2.   Unit: bytes.
 const LEARNED_MAX_PACKET_START: u64 = 256;
 /// Above this count the kmn revision keeps [`KMN_KEEP`] of it instead of subtracting 2 (they meet at 128).
 const KMN_KNEE: u32 = 126;
@@ -55,15 +55,15 @@ impl LawParams for CodelParams {
     }
 }
 
-/// What the next head means: the place in the loops of the pseudo-code.
+/// The role of the next head: the place in the loops of the pseudo-code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Turn {
     /// A new dequeue.
     #[default]
     First,
-    /// The head before it was dropped to enter the dropping state; this one goes whatever its sojourn time.
+    /// The previous head was dropped to enter the dropping state; this one is sent whatever its sojourn time.
     Entered,
-    /// The head before it was dropped in the dropping state.
+    /// The previous head was dropped in the dropping state.
     Dropped,
 }
 
@@ -106,12 +106,12 @@ impl Default for CodelState {
 fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     let x = u64::from(inv_sqrt) << 16;
     let x2 = (x * x) >> 32;
-    // wraps like the 64-bit unsigned original when count has jumped far up; the iteration then recovers from a small x
+    // wraps like the 64-bit unsigned original after a large jump of count; the iteration then recovers from a small x
     let bracket = (3u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(x2)) >> 2;
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
 
-/// `interval / sqrt(count)`, rounded to the nanosecond; a count of 0 is as 1. Shared with COBALT.
+/// `interval / sqrt(count)`, rounded to the nanosecond; a count of 0 is treated as 1. Shared with COBALT.
 #[inline]
 pub(super) fn interval_over_root(interval: Duration, count: u32) -> Duration {
     Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt() + 0.5) as u64)
@@ -132,7 +132,7 @@ impl CodelState {
         self.count = count;
     }
 
-    /// RFC 8289 §5.6 `dodequeue`: whether the delay has been above target long enough.
+    /// RFC 8289 §5.6 `dodequeue`: returns true if the delay has been above target long enough.
     #[inline]
     fn ok_to_drop(&mut self, cfg: &CodelConfig, sojourn: Duration, packet: &PacketMeta, view: &View<'_>) -> bool {
         let now = view.now;
@@ -152,7 +152,7 @@ impl CodelState {
         }
     }
 
-    /// The first drop of a cycle.
+    /// Enters the dropping state: the first drop of a cycle.
     fn enter(&mut self, cfg: &CodelConfig, capable: bool, now: Time) -> Verdict {
         let soon = now.since(self.drop_next) < cfg.window;
         let resumed = match cfg.reentry {
@@ -175,7 +175,7 @@ impl CodelState {
         Verdict::Drop
     }
 
-    /// In the dropping state, above target: drop if it is time.
+    /// In the dropping state, above target: drops if `drop_next` is due.
     fn continue_dropping(&mut self, cfg: &CodelConfig, capable: bool, now: Time) -> Verdict {
         if now < self.drop_next {
             return Verdict::Pass;
@@ -184,7 +184,7 @@ impl CodelState {
             self.set_count(self.count + 1);
         }
         if capable {
-            // a marked packet goes on, so there is no next head in this dequeue to schedule from
+            // a marked packet is sent, so this dequeue has no next head to schedule from
             self.drop_next = self.control_law(cfg, self.drop_next);
             return Verdict::Mark(MarkReason::Law);
         }
@@ -237,8 +237,8 @@ impl CodelState {
             || self.first_above_time.is_some_and(|t| now >= t + cfg.interval)
     }
 
-    /// A packet of this queue was dropped because a limit was reached. 1/sqrt(count) follows with the law's next drop, as in
-    /// Linux's iteration.
+    /// Counts a packet of this queue that was dropped at a limit. 1/sqrt(count) is updated at the law's next drop, as in Linux's
+    /// iteration.
     #[inline]
     fn overflow(&mut self, cfg: &CodelConfig) {
         if cfg.overflow_counts {
@@ -263,7 +263,7 @@ pub struct Codel {
 }
 
 impl Codel {
-    /// A law that has seen nothing.
+    /// A law in its initial state.
     pub fn new(cfg: CodelConfig) -> Self {
         Self { cfg, state: CodelState::default() }
     }

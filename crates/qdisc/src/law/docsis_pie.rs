@@ -18,7 +18,7 @@
 //! Source: RFC 8034 Appendix A; CableLabs' ns-2 PIE in DOCSIS mode. The states' names are CableLabs' (the
 //! appendix's: INACTIVE, QUENCHING_BURST, PROTECT_BURST). It does not mark: DOCSIS 3.1 defines no ECN for it.
 //! Departs: on a link without a token bucket the prediction is q / rate. The clock of the updates is a grid from the start of
-//! the run and stands still while an update changes nothing (INACTIVE, nothing waits, drop_prob 0, last delay 0).
+//! the run and is suspended while an update changes nothing (INACTIVE, empty queue, drop_prob 0, last delay 0).
 
 use super::pi::{Dice, Gains, PROB_LOW, Tuning};
 use super::pie::{check_step, next_on_grid};
@@ -28,9 +28,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// MEAN_PKTSIZE: the size that drop_prob is for.   Unit: bytes. Source: RFC 8034 §A.1.
+/// MEAN_PKTSIZE: the packet size that drop_prob applies to.   Unit: bytes. Source: RFC 8034 §A.1.
 const MEAN_PKTSIZE: u64 = 1024;
-/// MIN_PKTSIZE: bounds drop_prob, so that the smallest packet is dropped with at most PROB_LOW.   Unit: bytes. Source: RFC 8034 §A.1.
+/// MIN_PKTSIZE: bounds drop_prob, so that the smallest packet is dropped with at most PROB_LOW.   Unit: bytes.
+/// Source: RFC 8034 §A.1.
 const MIN_PKTSIZE: u64 = 64;
 /// LATENCY_LOW: below it, drop_prob decays. Source: RFC 8034 §A.1.
 const LATENCY_LOW: Duration = Duration::from_millis(5);
@@ -53,9 +54,9 @@ pub struct DocsisPieParams {
     pub alpha: f64,
     /// B, weight of the change since the last update, in 1/s.
     pub beta: f64,
-    /// MAX_BURST: so long after the first drop nothing is dropped.
+    /// MAX_BURST: time after the first drop during which nothing is dropped.
     pub max_burst: Duration,
-    /// BURST_RESET_TIMEOUT: quiet for so long, it becomes inactive.
+    /// BURST_RESET_TIMEOUT: quiet time after which it becomes inactive.
     pub burst_reset_timeout: Duration,
 }
 
@@ -106,13 +107,13 @@ impl LawParams for DocsisPieParams {
     }
 }
 
-/// Where the protection of bursts stands.
+/// State of the burst protection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Burst {
     /// No drops until the queue reaches a third of the buffer.
     #[default]
     Inactive,
-    /// Dropping may begin; or, after a burst, being quiet is being timed.
+    /// Dropping may begin; or, after a burst, the quiet time is being measured.
     Quench,
     /// The allowance has been given; normal operation.
     Protect,
@@ -129,7 +130,7 @@ pub struct DocsisPieState {
     pub burst_allowance: Duration,
     /// State of the burst protection.
     pub burst: Burst,
-    /// How long it has been quiet.
+    /// Quiet time so far.
     pub burst_reset: Duration,
     /// accu_prob.
     pub dice: Dice,
@@ -153,7 +154,7 @@ impl DocsisPie {
         &self.state
     }
 
-    /// Another BUFFER_SIZE.
+    /// Sets BUFFER_SIZE.
     pub(crate) fn set_buffer(&mut self, buffer: Limit) {
         self.buffer = buffer;
     }
@@ -190,7 +191,7 @@ impl DocsisPie {
         true
     }
 
-    /// RFC 8034 §A.2 `calculate_drop_prob`, its first half.
+    /// RFC 8034 §A.2 `calculate_drop_prob`, first half.
     fn update_drop_prob(&mut self, qdelay: Duration) {
         let s = &mut self.state;
         if !s.burst_allowance.is_zero() {

@@ -1,4 +1,4 @@
-//! The parts of random early detection: average, ramp, spacing. RED, Adaptive RED, WRED and RIO are made of them.
+//! The parts of random early detection: average, ramp, spacing. RED, Adaptive RED, WRED and RIO are built from them.
 //!
 //! ```text
 //! average   queue not idle  avg <- (1 - w) avg + w q
@@ -18,19 +18,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Duration, Limit, Problem, Rng, Time, math};
 
-/// How a threshold is written, and with it what the average counts.
+/// The unit in which a threshold is written, and so that of the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Packets waiting.
     Packets,
     /// Bytes waiting.
     Bytes,
-    /// Bytes waiting, against what the link's sustained rate sends in a time.
+    /// Bytes waiting, compared with the bytes that the link sends in a given time at its sustained rate.
     Time,
 }
 
 impl Measure {
-    /// What `limit` counts.
+    /// The measure of `limit`.
     pub(crate) fn of(limit: Limit) -> Self {
         match limit {
             Limit::Packets(_) => Self::Packets,
@@ -39,7 +39,7 @@ impl Measure {
         }
     }
 
-    /// The queue in this measure: what waits in front of an arrival.
+    /// The queue in front of an arrival, in this measure.
     #[inline]
     pub(crate) fn queue(self, view: &View<'_>) -> f64 {
         match self {
@@ -48,7 +48,7 @@ impl Measure {
         }
     }
 
-    /// The unit of the average, and of its thresholds as [`amount`] has them.
+    /// The unit of the average, and of its thresholds as returned by [`amount`].
     pub(crate) fn unit(self) -> Unit {
         if self == Self::Packets { Unit::Packets } else { Unit::Bytes }
     }
@@ -92,21 +92,21 @@ pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
     Err(Problem::new(name, format!("{w} is not valid; expected a weight above 0 and at most 1 (1: no averaging)")))
 }
 
-/// What an idle period does to the average.
+/// Effect of an idle period on the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
     /// avg <- (1 - w)^m avg, m a real number, from the moment the queue became empty (Floyd & Jacobson).
     Decay,
-    /// The same with m a whole number, from the moment the link found nothing, and then the sample is folded in: one more
-    /// (1 - w) (ns-2, ALTQ).
+    /// As `decay`, but m is a whole number, counted from when the link found the queue empty, and the arrival's sample is added:
+    /// one more (1 - w) (ns-2, ALTQ).
     DecayAndSample,
-    /// avg <- (1 - w)^m avg, m a real number, from the moment the link found nothing (Linux). A shaper that does not ask an
-    /// empty queue (HTB) leaves the average as it was, but for the samples of arrivals.
+    /// As `decay`, but counted from when the link found the queue empty (Linux). A shaper that never polls an empty queue (HTB)
+    /// leaves the average as it was, except for the samples of arrivals.
     DecayOnceAsked,
 }
 
-/// The weight of a sample, w, and the logarithm of what it leaves: an idle period then costs an exponential, not a power.
+/// The weight of a sample, w, and the logarithm of 1 - w: an idle period then costs an exponential, not a power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weight {
     w: f64,
@@ -125,10 +125,10 @@ impl Weight {
         self.w
     }
 
-    /// (1 - w)^m, what m samples of zero leave; m not negative.
+    /// (1 - w)^m, the share of the average left after m samples of zero; m is not negative.
     #[inline]
     pub fn rest(self, m: f64) -> f64 {
-        // 0 x ln 0 is not a number, where w is 1
+        // for w = 1, 0 x ln 0 would not be a number
         if m > 0.0 { math::exp(m * self.ln_rest) } else { 1.0 }
     }
 }
@@ -147,7 +147,7 @@ impl Average {
         self.avg
     }
 
-    /// An arrival found `queue` waiting; `packet_time` is the time to send a typical packet.
+    /// Updates the average at an arrival that found `queue` waiting; `packet_time` is the time to send a typical packet.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
@@ -163,7 +163,7 @@ impl Average {
         self.avg
     }
 
-    /// A packet has left, and so many stay.
+    /// Called after a packet has left; `packets` remain.
     #[inline]
     pub fn left(&mut self, packets: u32, now: Time, idle: IdleDecay) {
         if packets == 0 && idle == IdleDecay::Decay {
@@ -171,7 +171,7 @@ impl Average {
         }
     }
 
-    /// The link found nothing. It may ask again while idle: the first time counts.
+    /// Called when the link finds the queue empty. The idle period starts at the first such call.
     #[inline]
     pub fn empty(&mut self, now: Time) {
         self.idle_since.get_or_insert(now);
@@ -191,7 +191,7 @@ pub struct Ramp {
     pub gentle: bool,
 }
 
-/// What the ramp says about an average.
+/// The decision for an average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Zone {
     /// Below the minimum threshold.
@@ -218,7 +218,7 @@ impl Ramp {
     }
 }
 
-/// How p_a, the probability for one packet, comes from p = p_b and the packets since the last drop.
+/// How p_a, the probability for one packet, is computed from p = p_b and the number of packets since the last drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
@@ -231,7 +231,7 @@ pub enum Spacing {
     /// As `stretched`, but 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
     Wait,
     /// One draw u from [0, 1) for each gap, which ends when count p >= u: at a constant p the gap is uniform on 1 ... 1/p, as
-    /// method 2's. Where p moves, all of the gap is judged by the present p: one that rises from 0.02 to 0.05 after 10 packets
+    /// method 2's. If p changes, the new p applies to the whole gap: a p that rises from 0.02 to 0.05 after 10 packets
     /// ends 35 % of the gaps at the next, against 8 % (Linux).
     OneDraw,
 }
@@ -244,7 +244,7 @@ impl Spacing {
             count * p,
             match self {
                 Self::Geometric => return p,
-                // one draw at a constant p; [`Count`] makes it for any
+                // for one draw this is the law at a constant p; [`Count`] makes the draw
                 Self::Uniform | Self::OneDraw => 1.0,
                 Self::Stretched | Self::Wait => 2.0,
             },
@@ -252,7 +252,7 @@ impl Spacing {
         if self == Self::Wait && cp < 1.0 {
             0.0
         } else if whole - cp <= p {
-            // also where rounding leaves a crumb: the last packet of the gap
+            // the last packet of the gap, even with a rounding error
             1.0
         } else {
             p / (whole - cp)
@@ -269,11 +269,11 @@ impl Spacing {
     }
 }
 
-/// How packets of different sizes fare.
+/// How packet size affects the probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ByteMode {
-    /// Alike (packet mode).
+    /// Not at all (packet mode).
     Off,
     /// p_b is multiplied by size / avpkt, before the spacing (Floyd & Jacobson).
     Scaled,
@@ -281,10 +281,10 @@ pub enum ByteMode {
     Counted,
 }
 
-/// What one packet should suffer.
+/// The decision about one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
-    /// Nothing.
+    /// Keep it.
     Keep,
     /// An early drop or mark.
     Unforced,
@@ -292,32 +292,32 @@ pub(crate) enum Early {
     Forced,
 }
 
-/// The rules of the decision, beside average and ramp.
+/// The rules of the decision, besides average and ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rules {
     /// Distribution of the gaps.
     pub spacing: Spacing,
-    /// Sizes.
+    /// Effect of packet size.
     pub byte_mode: ByteMode,
     /// MEAN_PKTSIZE, bytes.
     pub avpkt: u64,
     /// No early drop while at most this many packets wait.
     pub min_queue: u32,
-    /// The first packet after the average has come up to `min` is kept.
+    /// Keep the first packet after the average has reached `min`.
     pub first_passes: bool,
 }
 
-/// Packets (or mean packets) since the last drop; `None` below the minimum threshold. And the draw of the gap.
+/// Packets (or mean packets) since the last drop, `None` below the minimum threshold; and the random draw of the gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count(Option<f64>, f64);
 
 impl Count {
-    /// Packets since the last early drop; none below the minimum threshold.
+    /// Packets since the last early drop; `None` below the minimum threshold.
     pub(crate) fn get(&self) -> Option<f64> {
         self.0
     }
 
-    /// Decides about `packet`, which finds `waiting` packets.
+    /// Decides about `packet`, which finds `waiting` packets in the queue.
     #[inline]
     pub(crate) fn decide(
         &mut self,
@@ -337,7 +337,7 @@ impl Count {
                 return Early::Keep;
             }
             Zone::Forced => {
-                // Linux counts from -1 again, as below the minimum
+                // Linux resets count to -1, as below the minimum
                 self.0 = (rules.spacing != Spacing::OneDraw).then(|| rules.spacing.first_count());
                 return Early::Forced;
             }
@@ -367,7 +367,7 @@ impl Count {
         Early::Keep
     }
 
-    /// [`Spacing::OneDraw`]: this packet counts, and ends the gap if count p has come up to its draw.
+    /// [`Spacing::OneDraw`]: counts this packet, which ends the gap if count p has reached the draw.
     #[inline]
     fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
         let size = packet.bytes() as f64 / rules.avpkt as f64;

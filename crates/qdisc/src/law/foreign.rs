@@ -1,14 +1,14 @@
-//! A law from outside: a scenario names it, and whoever runs the scenario brings it.
+//! An external law: a scenario names it, and the program that runs the scenario supplies it.
 //!
 //! ```text
-//! text --read--> ForeignParams { law, source, own }      what it is, as data: hashed and kept like every other parameter
-//!                      | with_outside                    the face that knows its language gives it a Maker
+//! text --read--> ForeignParams { law, source, own }      its definition as data, hashed and stored like other parameters
+//!                      | with_outside                    the binding for its language supplies a Maker
 //!                      v
-//! world --build--> Foreign (Box<dyn Law>), one per queue  asked like every other law
+//! world --build--> Foreign (Box<dyn Law>), one per queue  called like every other law
 //! ```
 //!
-//! Source: none; the rule is the user's own. Nothing here knows the language it is written in.
-//! Departs: a copy of a running law is a law that has seen nothing, as hosts copy only such; two laws are never equal.
+//! Source: none; the rule is the user's own. Nothing here depends on the language it is written in.
+//! Departs: a copy of a running law starts in the initial state, as hosts copy only such laws; two laws are never equal.
 
 use super::{Law, LawParams, Verdict, View};
 use packet::{PacketMeta, Reading};
@@ -20,16 +20,16 @@ use std::fmt;
 use std::sync::Arc;
 use units::{Limit, Problem, Rng, Time, shown};
 
-/// A law whose type is not known here.
+/// A law of any type.
 pub type AnyForeign = Box<dyn Law + Sync>;
 
 /// Makes the laws of one scenario's link, one per queue.
 pub trait Maker: Send + Sync {
-    /// A law that has seen nothing.
+    /// A law in its initial state.
     fn make(&self) -> AnyForeign;
 }
 
-/// A [`Maker`], once there is one. It is no part of what a scenario says: all are equal.
+/// A [`Maker`], once supplied. It is not part of the scenario, so all compare equal.
 #[derive(Clone, Default)]
 struct Made(Option<Arc<dyn Maker>>);
 
@@ -45,16 +45,16 @@ impl PartialEq for Made {
     }
 }
 
-/// A law of one's own, and its parameters: every further key is one, by the name that the class gives it.
+/// An external law and its parameters: every other key is a parameter, under the name that the class gives it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForeignParams {
-    /// Which class: "FILE.py:CLASS", the file's path from the scenario's folder; or the name of a class that is given to
+    /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
     /// `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
-    /// How much may wait, as in droptail; null: 1000p on its own; under a fair discipline only the limit that all queues share.
+    /// How much may wait, as in droptail; null: 1000p on its own; under a fair discipline only the shared limit.
     pub limit: Option<Limit>,
-    /// The file's text, by its path. It is filled in when the scenario is read, so that a result says what it was made by.
+    /// The file's text, by its path. Filled in when the scenario is read, so that a result records the code that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
     /// The law's own parameters.
@@ -65,13 +65,13 @@ pub struct ForeignParams {
 }
 
 impl ForeignParams {
-    /// The same with what makes its laws.
+    /// These parameters with a maker for their laws.
     #[must_use]
     pub fn made_by(self, maker: Arc<dyn Maker>) -> Self {
         Self { maker: Made(Some(maker)), ..self }
     }
 
-    /// Whether it can be built.   Errors: nobody has brought the law.
+    /// Checks that it can be built.   Errors: the law was not supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         match self.maker.0 {
             Some(_) => Ok(()),
@@ -86,7 +86,7 @@ impl ForeignParams {
     }
 }
 
-/// Whether `name` can be that of a class.
+/// Returns true if `name` is valid as the name of a class.
 fn is_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
@@ -111,13 +111,13 @@ impl LawParams for ForeignParams {
     }
 }
 
-/// A law from outside, of one queue.
+/// An external law, with its state for one queue.
 pub struct Foreign {
     maker: Made,
     law: AnyForeign,
 }
 
-/// Stands where nobody has brought a law; [`ForeignParams::ready`] keeps it out of every run.
+/// A placeholder for a law that was not supplied; [`ForeignParams::ready`] keeps it out of every run.
 struct Absent;
 
 impl Law for Absent {

@@ -1,4 +1,4 @@
-//! The laws by name: plain data to build them from.
+//! The laws by name: the plain data that they are built from.
 
 use crate::law::{self, Law, LawParams, Verdict, View};
 use packet::{PacketMeta, Reading};
@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Limit, Problem, Rng, Time};
 
-/// Gives the list of laws to a macro, behind what else that macro takes.
+/// Passes the list of laws to a macro, after the macro's other arguments.
 ///
-/// One line adds a law: a variant of `LawSpec` and `AnyLaw`, which every fair discipline can host, and a discipline of its own
-/// (see `spec.rs`). `outside`: the law that a user brings.
+/// One line adds a law: a variant of `LawSpec` and `AnyLaw`, which every fair discipline can host, and a stand-alone
+/// discipline (see `spec.rs`). `outside`: the external law.
 macro_rules! laws {
     ($with:ident $($more:tt)*) => {
         $with! {
@@ -43,7 +43,7 @@ macro_rules! laws {
 }
 pub(crate) use laws;
 
-/// Declares every law once: the scenario's enum and the running enum come from the same lines.
+/// Declares every law once: the scenario's enum and the running enum are generated from the same lines.
 macro_rules! law_enums {
     (
         {}
@@ -88,7 +88,7 @@ macro_rules! law_enums {
         }
 
         impl LawSpec {
-            /// The names there are, apart from the law from outside, which has no defaults.
+            /// All names except that of the external law, which has no defaults.
             pub const NAMES: &'static [&'static str] = &["none", $($law,)+];
 
             /// The law of this name, with its defaults.
@@ -104,7 +104,7 @@ macro_rules! law_enums {
             pub fn name(&self) -> &'static str {
                 match self { Self::None => "none", $(Self::$Law(_) => $law,)+ Self::$Out(_) => $out }
             }
-            /// The first thing that is wrong, with its path (`codel.target`); the law's own `limit`, if set, included.
+            /// Checks the parameters, including the law's own `limit`.   Errors: the first invalid one, with its path.
             pub fn validate(&self) -> Result<(), Problem> {
                 let problem = match self {
                     Self::None => Ok(()),
@@ -114,7 +114,7 @@ macro_rules! law_enums {
                 problem.and_then(|()| self.limit().map_or(Ok(()), |l| crate::Room::validate(l, false)))
                     .map_err(|p| p.under(self.name()))
             }
-            /// A law that has seen nothing. Only valid parameters are built.
+            /// A law in its initial state. Only valid parameters are built.
             pub fn law(&self) -> AnyLaw {
                 match self {
                     Self::None => AnyLaw::None,
@@ -122,7 +122,7 @@ macro_rules! law_enums {
                     Self::$Out(p) => AnyLaw::$Out(LawParams::law(p)),
                 }
             }
-            /// Limit of each queue of its own; `None`: only what all share.
+            /// The limit of each queue; `None`: only the limit that all queues share.
             pub(crate) fn limit(&self) -> Option<Limit> {
                 match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ Self::$Out(p) => LawParams::limit(p) }
             }
@@ -184,7 +184,7 @@ macro_rules! law_enums {
 laws! { law_enums }
 
 impl LawSpec {
-    /// Whether it can be built.   Errors: it is from outside, and nobody has brought it.
+    /// Checks that it can be built.   Errors: it is external and missing.
     pub fn ready(&self) -> Result<(), Problem> {
         match self {
             Self::Python(p) => p.ready(),

@@ -1,7 +1,7 @@
 //! LRED: latency-based random early detection.
 //!
 //! ```text
-//! at the head, x the sojourn time (or the depth):  drop with curve(x) and look at the next head, else send
+//! at the head, x the sojourn time (or the depth):  drop with curve(x) and examine the next head, else send
 //! 10a, 10b   0 below min_th; linear to p_max at max_th; 1 above
 //! 10c        0 below min_th; p_min at min_th, linear to p_max at max_th; p_max above
 //! profiles   a packet whose DSCP or precedence has a profile: that profile's MINth, MAXth, Pmin and Pmax (latency-based WRED)
@@ -11,9 +11,9 @@
 //! Source: ARRIS 2013 Figure 10. The published sets: (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12,
 //! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. ECN is not defined there. Its conclusion recommends "Latency-based WRED",
 //! WRED being RED with packet priority added: that is `profiles`, whose values the document leaves open.
-//! Departs: the document leaves open how an average is taken; `weight` is an EWMA over the heads that are looked at, and 1 is the
+//! Departs: the document does not define its average; `weight` is that of an EWMA over the heads examined, and 1 is the
 //! document's own "real-time". `integral` is not the document's: a curve alone is a proportional controller, whose error grows
-//! with the drops that are needed; an integral term takes it away and makes MINth the target (studies/scte2013/README.md).
+//! with the drops that are needed; an integral term removes it and makes MINth the target (studies/scte2013/README.md).
 
 use super::codel::Sojourn;
 use super::early::{self, Measure};
@@ -26,7 +26,7 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time};
 
 /// Largest gain of the integral term per second: from 0 to 1 in a second at twice the target.
 const MAX_INTEGRAL: f64 = 1.0;
-/// Longest step of the integral term: a line that was idle for longer says nothing about its queue.
+/// Longest step of the integral term: an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);
 
 /// The curves of Figure 10.
@@ -38,7 +38,7 @@ pub enum Curve {
     /// RED's ramp on the sojourn time: thresholds as times; `p_min` is not used.
     #[serde(rename = "10b")]
     B10,
-    /// A step to `p_min`, a ramp to `p_max`, and no more: on either. What the document's simulations use.
+    /// A step to `p_min`, then a ramp to `p_max`, constant above; on depth or sojourn time. Used by the document's simulations.
     #[default]
     #[serde(rename = "10c")]
     C10,
@@ -48,13 +48,13 @@ pub enum Curve {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LredProfile {
-    /// For packets of this DSCP, 0 to 63; goes before precedence.
+    /// For packets of this DSCP, 0 to 63; overrides precedence.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// For packets of this IP precedence (the upper three bits of the DSCP), 0 to 7.
     #[serde(default)]
     pub precedence: Option<u8>,
-    /// MINth, of the same kind (time, packets or bytes) as the queue's own.
+    /// MINth, in the unit (time, packets or bytes) of the queue's `min_th`.
     pub min_th: Limit,
     /// MAXth.
     pub max_th: Limit,
@@ -72,19 +72,19 @@ pub struct LredParams {
     pub limit: Option<Limit>,
     /// Shape of the probability.
     pub curve: Curve,
-    /// MINth: nothing is dropped below. A time compares with the head's sojourn time, packets or bytes with the depth.
+    /// MINth: nothing is dropped below. A time is compared with the head's sojourn time, packets or bytes with the depth.
     pub min_th: Limit,
-    /// MAXth: where the ramp ends. Of the same kind as `min_th`.
+    /// MAXth: where the ramp ends, in the unit of `min_th`.
     pub max_th: Limit,
     /// Pmin, the probability at `min_th` (10c).
     pub p_min: Prob,
     /// Pmax (Pa of 10a and 10b), the probability at `max_th`.
     pub p_max: Prob,
-    /// Weight of a head in the average that the curve sees; 1 is the head itself (instant).
+    /// Weight of a head in the average that the curve is applied to; 1: the head itself (no averaging).
     pub weight: f64,
     /// Gain of an integral term per second; 0, the document's LRED, is none. With it MINth is the target, not the onset.
     pub integral: f64,
-    /// What the sojourn time is.
+    /// Definition of the sojourn time.
     pub sojourn: Sojourn,
     /// Latency-based WRED: other thresholds and probabilities by DSCP or precedence. Not with an integral term.
     pub profiles: Vec<LredProfile>,
@@ -109,7 +109,7 @@ impl Default for LredParams {
 }
 
 impl LredProfile {
-    /// The first thing that is wrong with profile `n` of a queue with these parameters.
+    /// Checks profile `n` of a queue with the parameters `of`.   Errors: the first invalid parameter.
     fn validate(&self, n: usize, of: &LredParams) -> Result<(), Problem> {
         let at = |name: &str| format!("profiles.{n}.{name}");
         match (self.dscp, self.precedence) {
@@ -140,7 +140,7 @@ impl LredProfile {
         Ok(())
     }
 
-    /// Whether a packet of this DSCP is meant.
+    /// Returns true if this profile applies to packets of this DSCP.
     fn takes(&self, dscp: u8) -> bool {
         self.dscp.map_or_else(|| self.precedence == Some(dscp / 8), |own| own == dscp)
     }
@@ -214,7 +214,7 @@ impl LawParams for LredParams {
 }
 
 impl LredParams {
-    /// What the packets of each DSCP are tested with; `None` without profiles.
+    /// The thresholds and probabilities for each DSCP; `None` without profiles.
     fn by_dscp(&self) -> Option<Arc<[Set; 64]>> {
         if self.profiles.is_empty() {
             return None;
@@ -224,7 +224,7 @@ impl LredParams {
             p: (p_min.get(), p_max.get()),
         };
         let of = |dscp: u8| {
-            // a DSCP's own profile goes before its precedence's
+            // a DSCP's own profile overrides its precedence's
             let own = self.profiles.iter().rfind(|p| p.dscp.is_some() && p.takes(dscp));
             own.or_else(|| self.profiles.iter().rfind(|p| p.takes(dscp))).map_or_else(
                 || set(self.min_th, self.max_th, self.p_min, self.p_max),
@@ -252,10 +252,11 @@ pub struct Lred {
     weight: f64,
     integral: f64,
     sojourn: Sojourn,
-    /// What the curve sees; `None` before the first head.
+    /// Input of the curve; `None` before the first head.
     average: Option<f64>,
-    /// The integral term's part of the probability, and when it was last changed.
+    /// The integral term's part of the probability.
     p_i: f64,
+    /// Time of the integral term's last update.
     seen: Option<Time>,
 }
 
@@ -280,13 +281,13 @@ impl Lred {
 }
 
 impl Lred {
-    /// The curve's probability with the integral term, where there is one.
+    /// The curve's probability plus the integral term, if there is one.
     #[inline]
     fn with_integral(&self, p: f64) -> f64 {
         if self.integral > 0.0 { (p + self.p_i).min(self.own.p.1) } else { p }
     }
 
-    /// The integral term after a head at `now` that the curve saw as `x`: a queue that was silent is no long queue.
+    /// Updates the integral term after a head at `now` with curve input `x`. The step is bounded, as silence is not a long queue.
     fn integrate(&mut self, x: f64, now: Time) {
         let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);
         self.seen = Some(now);
@@ -299,7 +300,7 @@ impl Law for Lred {
     #[inline]
     fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         let x = match (self.measure, self.sojourn) {
-            // the depth counts the head itself
+            // the depth includes the head itself
             (Measure::Packets, _) => f64::from(view.backlog.packets + 1),
             (Measure::Bytes, _) => (view.backlog.bytes + packet.bytes()) as f64,
             (Measure::Time, Sojourn::Queue) => view.sojourn.0 as f64,

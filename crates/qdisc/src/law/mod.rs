@@ -1,4 +1,4 @@
-//! Control laws: they hold no queue and are hosted by many.
+//! Control laws: they hold no packets, and many disciplines can host them.
 
 pub mod ared;
 pub(crate) mod blue;
@@ -20,12 +20,12 @@ pub use selector::Selector;
 use packet::{Backlog, LinkView, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// What a law sees of its host.
+/// The host's state as a law sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The moment of the call.
     pub now: Time,
-    /// What waits, without the packet in question: before an arrival joins, behind a head that has been taken out.
+    /// The backlog without the packet in question: before an arrival joins, or after the head has been removed.
     pub backlog: Backlog,
     /// How long the packet in question has waited; zero for an arrival or a tick.
     pub sojourn: Duration,
@@ -33,12 +33,12 @@ pub struct View<'a> {
     pub link: &'a LinkView,
 }
 
-/// What a law decides about one packet.
+/// A law's decision about one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Let it go on.
+    /// Keep or send it.
     Pass,
-    /// Mark it with CE and let it go on. Only for packets that are ECN-capable.
+    /// Mark it with CE, then keep or send it. Only for ECN-capable packets.
     Mark(MarkReason),
     /// Drop it.
     Drop,
@@ -46,60 +46,60 @@ pub enum Verdict {
 
 /// A rule that marks and drops early.
 ///
-/// Contract: after [`Verdict::Drop`] from `head`, the host at once shows the next head of the same queue, or calls `empty`.
-/// `empty` is also called when the link asks and nothing is there, or (in a fair discipline) when the queue leaves the
-/// schedule. `tick` is called at `next_tick`, and moves that past now; in a fair discipline only while the queue is active, and
-/// for the time in between, update by update, when it becomes active again. So a law with nothing left to do while its queue is
-/// empty says so.
+/// Contract: after [`Verdict::Drop`] from `head`, the host at once passes the next head of the same queue, or calls `empty`.
+/// `empty` is also called when the link finds the queue empty, or (in a fair discipline) when the queue leaves the
+/// schedule. `tick` is called at `next_tick`, and moves that past now. A fair discipline calls it only while the queue is
+/// active, and makes up for missed updates, one by one, when the queue becomes active again. So `next_tick` should be `None`
+/// once an empty queue leaves the law nothing to do.
 pub trait Law: Send {
-    /// A packet arrives; called before the limit is tested.
+    /// Decides about an arrival; called before the limit is tested.
     #[inline]
     fn arrive(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
         Verdict::Pass
     }
-    /// A packet has come to the head and been taken out, to be sent.
+    /// Decides about a packet that has been taken from the head to be sent.
     #[inline]
     fn head(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
         Verdict::Pass
     }
-    /// A packet has left for the link.
+    /// Called after a packet has left for the link.
     #[inline]
     fn left(&mut self, _packet: &PacketMeta, _view: &View<'_>) {}
-    /// The link asked and nothing was there.
+    /// Called when the link finds the queue empty.
     #[inline]
     fn empty(&mut self, _now: Time) {}
-    /// Its queue has been idle until `now`: whether that was long enough for it to count as new.
+    /// Returns true if its queue, idle until `now`, has been idle long enough to count as new.
     #[inline]
     fn at_rest(&mut self, _now: Time) -> bool {
         true
     }
-    /// The limit refused an arrival.
+    /// Called when the limit has refused an arrival.
     #[inline]
     fn overflow(&mut self, _now: Time) {}
-    /// When `tick` wants to be called; `None` for never (a law with nothing to do while idle says so).
+    /// When `tick` is due; `None` for never (as for a law with nothing to do while idle).
     #[inline]
     fn next_tick(&self) -> Option<Time> {
         None
     }
-    /// The timer has come.
+    /// Runs the update that is due at `next_tick`.
     #[inline]
     fn tick(&mut self, _view: &View<'_>) {}
-    /// Tells its state, in the names of its source: always the same ones, in the same order.
+    /// Reports its state under the names of its source, always the same ones in the same order.
     fn probe(&self, out: &mut Reading<'_>);
 }
 
-/// The parameters of a law. The law then is a discipline of its own (one FIFO, `single::managed`) and the choice `law = { NAME =
-/// {..} }` of every fair discipline, which gives each of its queues a law of its own.
+/// The parameters of a law. Each law is a stand-alone discipline (one FIFO, `single::managed`) and a choice of every fair
+/// discipline (`law = { NAME = {..} }`), with separate state for each queue.
 pub trait LawParams {
     /// The law with its state for one queue.
     type Law: Law + Clone + PartialEq;
-    /// The first thing that is wrong with the law's own parameters, by field name; `limit` is tested by the host.
+    /// Checks the law's own parameters; the host checks `limit`.   Errors: the first invalid one, by field name.
     fn validate(&self) -> Result<(), Problem>;
-    /// A law that has seen nothing. Only valid parameters are built.
+    /// A law in its initial state. Only valid parameters are built.
     fn law(&self) -> Self::Law;
-    /// How much may wait in its queue; `None`: [`LawParams::default_limit`] on its own, no limit but the shared one when hosted.
+    /// The limit of its queue; `None`: [`LawParams::default_limit`] if stand-alone, only the shared limit if hosted.
     fn limit(&self) -> Option<Limit>;
-    /// The limit of a stand-alone queue whose parameters leave it out (it may differ between published versions).
+    /// The limit of a stand-alone queue if its parameters omit it (it may differ between published versions).
     fn default_limit(&self) -> Limit {
         Limit::Packets(1000)
     }

@@ -1,4 +1,4 @@
-//! What PIE and DOCSIS-PIE share: the controller, its tuning table, the safeguards and the de-randomised dice.
+//! The parts that PIE and DOCSIS-PIE share: the controller, its tuning table, the safeguards and the de-randomised dice.
 //!
 //! ```text
 //! every T_UPDATE   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), divided by the table's entry for drop_prob
@@ -23,7 +23,7 @@ const PROB_HIGH: f64 = 8.5;
 /// Below this drop_prob a low delay keeps every packet. Source: RFC 8033 §4.1.
 const SAFE_PROB: f64 = 0.2;
 
-/// How a step is scaled by the present drop probability, so that it stays small where the probability is small.
+/// How a step is scaled by the current drop probability, so that it stays small where the probability is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
@@ -74,7 +74,7 @@ impl Gains {
         drop_prob + if drop_prob >= STEP_FROM { p.min(STEP_CAP) } else { p }
     }
 
-    /// True when both delays are below half the target.
+    /// Returns true if both delays are below half the target.
     pub(crate) fn low(&self, qdelay: Duration, qdelay_old: Duration) -> bool {
         qdelay.max(qdelay_old) * 2 < self.target
     }
@@ -97,13 +97,13 @@ pub struct Dice {
 }
 
 impl Dice {
-    /// Counts a packet of probability `p`.
+    /// Adds a packet of probability `p` to the sum.
     #[inline]
     pub fn add(&mut self, p: f64) {
         self.accu_prob += p;
     }
 
-    /// True to drop a packet of probability `p` that has been counted; a drop starts the sum anew.
+    /// Returns true if a counted packet of probability `p` is dropped; a drop resets the sum.
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
         let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));

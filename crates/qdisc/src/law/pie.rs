@@ -11,10 +11,10 @@
 //! ```
 //!
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie.
-//! Departs: the clock of the updates is a grid of `tupdate` from the start of the run and stands still while the queue is empty,
-//! drop_prob 0 and both delays 0, when an update changes nothing (§5.3's "inactive"; the departure rate is then measured
-//! anew). A measuring cycle of the departure
-//! rate does not count the packet that starts it; ns-2 counts it, and averages the rate where the RFC (and this) averages time.
+//! Departs: the clock of the updates is a grid of `tupdate` from the start of the run and is suspended while the queue is empty
+//! and drop_prob and both delays are 0, when an update changes nothing (§5.3's "inactive"; the departure rate is then measured
+//! from scratch). A measuring cycle of the departure rate does not count the packet that starts it; ns-2 counts it, and averages
+//! the rate where the RFC (and this) averages time.
 
 mod params;
 
@@ -62,12 +62,12 @@ impl LawParams for PieParams {
     }
 }
 
-/// Measures how long a byte takes to leave.
+/// Estimates the departure rate, as time per byte.
 ///
-/// Source: RFC 8033 §5.2: cycles of `dq_threshold` bytes, begun while at least as much waits.
+/// Source: RFC 8033 §5.2: cycles of `dq_threshold` bytes, started while the backlog is at least that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
-    /// Beginning of the cycle and the bytes that have left in it.
+    /// Start of the cycle and the bytes that have left in it.
     cycle: Option<(Time, u64)>,
     /// Average time per byte, ns.
     ns_per_byte: Option<f64>,
@@ -99,11 +99,11 @@ pub struct PieState {
     pub qdelay_old: Duration,
     /// Time for which nothing is dropped.
     pub burst_allowance: Duration,
-    /// The sum of the de-randomisation.
+    /// The de-randomisation, with its accu_prob.
     pub dice: Dice,
     /// False while the queue has not reached the activation threshold.
     pub active: bool,
-    /// The delay that the last departure saw.
+    /// Sojourn time of the last departure.
     sojourn: Duration,
     /// The last departure since the allowance was full.
     left_at: Option<Time>,
@@ -119,7 +119,7 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// A law that has seen nothing.
+    /// A law in its initial state.
     fn new(cfg: PieConfig) -> Self {
         let state = PieState {
             drop_prob: 0.0,
@@ -187,11 +187,11 @@ impl Pie {
     }
 }
 
-/// Shortest time between updates. An idle queue is given all that it missed, which takes as long as it was idle: of
-/// steps of 2 ns, 500 million a second. Sources have 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
+/// Shortest time between updates. An idle queue makes up for every update that it missed: with steps of 2 ns, 500 million
+/// per second of idleness. Sources have 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
-/// Refuses updates that follow each other too closely.
+/// Refuses updates that are too frequent.
 pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
     if step < SHORTEST_STEP {
         return Err(Problem::new(name, format!("{step} is not valid; expected at least {SHORTEST_STEP}")));
@@ -199,7 +199,7 @@ pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The first moment after `now` on the grid of `step`.
+/// The first time after `now` on the grid of `step`.
 pub(crate) fn next_on_grid(now: Time, step: Duration) -> Time {
     Time((now.0 / step.0 + 1).saturating_mul(step.0))
 }

@@ -9,9 +9,9 @@
 //!
 //! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; tc-red(8); MMCN 1999.
 //! Departs: with `spacing = "uniform"` the gap follows the paper's derivation (uniform on 1 ... 1/p_b), whose pseudo-code is one
-//! short; ns-2 compares `min_queue` with bytes where the queue is in bytes; ALTQ forgets the average after 60 s of idleness
-//! (here 0.998^75000 of it stays), and uses its own weights below 300 packets/s; Linux halves the average of an idle time by
-//! table, within a few per cent of the exponential, and keeps it in fixed point. tc makes `limit` a duty; here it is 1000p.
+//! short; ns-2 compares `min_queue` with bytes where the queue is in bytes; ALTQ resets the average after 60 s of idleness
+//! (here 0.998^75000 of it remains), and uses its own weights below 300 packets/s; Linux decays an idle average by a table of
+//! shifts, within a few per cent of the exponential, and keeps it in fixed point. tc requires `limit`; here it defaults to 1000p.
 
 use super::early::{
     self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, Zone, amount,
@@ -39,12 +39,12 @@ pub enum RedVariant {
     /// ALTQ as in MMCN 1999: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
     /// (ALTQ's own thresholds are 5 and 15.)
     Altq,
-    /// Linux's: one draw per gap, idle times from when the link found nothing, marks above max, too. tc-red(8)'s names and
-    /// defaults: max a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt), probability 0.02.
+    /// Linux's: one draw per gap, idle times from when the link found the queue empty, marks above max, too. tc-red(8)'s names
+    /// and defaults: max a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt), probability 0.02.
     Linux,
 }
 
-/// How w follows from the link where `weight` is left out.
+/// How w is derived from the link's rate if `weight` is omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWeight {
@@ -62,40 +62,40 @@ pub struct RedParams {
     pub variant: RedVariant,
     /// How much may wait, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
     pub limit: Option<Limit>,
-    /// Threshold where early drops begin. Packets, bytes or time at the link's rate; the average counts the same.
+    /// Threshold where early drops begin: packets, bytes or time at the link's rate. The average uses the unit of the thresholds.
     /// null: 5p (floyd93), 15p (altq), max(5 packets, half of 5 ms at the link's rate) in bytes (ns2), max / 3 (linux).
     pub min: Option<Limit>,
-    /// Threshold where every packet is dropped (or where the gentle ramp begins); null: 15p (floyd93), 30p (altq), 3 min (ns2), 3 min or else
-    /// limit / 4 (linux).
+    /// Threshold where every packet is dropped (or where the gentle ramp begins); null: 15p (floyd93), 30p (altq), 3 min (ns2),
+    /// 3 min or else limit / 4 (linux).
     pub max: Option<Limit>,
     /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1.
     pub probability: Option<Prob>,
     /// w, the weight of a sample in the average; null: from `burst` if given (linux: always), else 0.002, or
     /// from the link by `auto_weight` (ns2).
     pub weight: Option<f64>,
-    /// Packets of a burst that pass an empty queue, as tc counts them: w is the largest power of 1/2 with
+    /// Size in packets of a burst that passes an empty queue, as in tc: w is the largest power of 1/2 with
     /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. null: none, (2 min + max) / (3 avpkt) (linux).
     pub burst: Option<u32>,
-    /// How w follows from the link's rate; null: not (floyd93, altq), ten_rtts (ns2).
+    /// How w is derived from the link's rate; null: not at all (floyd93, altq), ten_rtts (ns2).
     pub auto_weight: Option<AutoWeight>,
-    /// Mean packet size, for idle times, `byte_mode` and thresholds that are computed; null: 1000 bytes, 500 (ns2).
+    /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000 bytes, 500 (ns2).
     pub avpkt: Option<Bytes>,
     /// Time to send a typical packet, for idle times; null: `avpkt` at `bandwidth`, or at the link's rate; 800us
     /// (altq: 1000 bytes at 10 Mbit/s).
     pub packet_time: Option<Duration>,
-    /// Rate that idle times are counted by, as tc has it (whose default is 10mbit); null: the link's.
+    /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's.
     pub bandwidth: Option<BitRate>,
     /// From p_b to the gaps between drops; null: uniform (floyd93), wait (ns2), stretched (altq), one_draw (linux).
     pub spacing: Option<Spacing>,
-    /// How packets of different sizes fare; null: off (floyd93, altq, linux), counted (ns2).
+    /// How packet size affects the probability; null: off (floyd93, altq, linux), counted (ns2).
     pub byte_mode: Option<ByteMode>,
-    /// What an idle period does to the average; null: decay (floyd93), decay_once_asked (linux), decay_and_sample.
+    /// Effect of an idle period on the average; null: decay (floyd93), decay_once_asked (linux), decay_and_sample.
     pub idle: Option<IdleDecay>,
     /// Between max and 2 max, the probability grows from `probability` to 1 instead of being 1; null: no, yes (ns2).
     pub gentle: Option<bool>,
     /// No early drop while at most this many packets wait; null: 0 (floyd93, linux), 1.
     pub min_queue: Option<u32>,
-    /// The first packet after the average has come up to `min` is kept; null: no (floyd93), yes.
+    /// Keep the first packet after the average has reached `min`; null: no (floyd93), yes.
     pub first_passes: Option<bool>,
     /// Mark ECN-capable packets instead of dropping them early.
     pub ecn: bool,
@@ -103,16 +103,16 @@ pub struct RedParams {
     pub harddrop: Option<bool>,
 }
 
-/// Where a threshold or the weight comes from.
+/// The source of a threshold or the weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Auto<T> {
-    /// Given.
+    /// The parameter.
     Set(T),
-    /// From the link.
+    /// The link's rate.
     Link,
 }
 
-/// RED's constants, resolved but for what needs the link's rate.
+/// RED's constants, resolved except those that need the link's rate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RedConfig {
     pub(super) measure: Measure,
@@ -147,7 +147,7 @@ fn share(limit: Limit, of: impl Fn(u64) -> u64) -> Limit {
 }
 
 impl RedParams {
-    /// A threshold in mean packets; `None` for a time, which only the link's rate turns into them.
+    /// A threshold in mean packets; `None` for a time, which needs the link's rate.
     fn packets(&self, threshold: Limit) -> Option<f64> {
         match threshold {
             Limit::Packets(n) => Some(f64::from(n)),
@@ -156,7 +156,7 @@ impl RedParams {
         }
     }
 
-    /// `burst`, or for Linux what tc-red(8) recommends and tc takes.
+    /// `burst`, or for Linux the value that tc-red(8) recommends and tc uses.
     fn burst(&self) -> Option<u32> {
         let recommended = || {
             let (min, max) = self.thresholds();
@@ -293,7 +293,7 @@ impl LawParams for RedParams {
     }
 }
 
-/// What follows from the configuration at one link rate.
+/// The values derived from the configuration at one link rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct AtRate {
     rate: BitRate,
@@ -318,7 +318,7 @@ impl AtRate {
         let weight = match (cfg.weight, cfg.auto_weight) {
             (Auto::Set(w), _) => w,
             (Auto::Link, AutoWeight::OneSecond) => 1.0 - math::exp(-1.0 / c),
-            // 10 rtt c = 10 max(0.1 s, 3 / c) c, written so that a stopped link (c = 0) has a weight too
+            // 10 rtt c = 10 max(0.1 s, 3 / c) c, in a form that is defined for a stopped link (c = 0)
             (Auto::Link, AutoWeight::TenRtts) => 1.0 - math::exp(-1.0 / c.max(30.0)),
         };
         Self {
@@ -340,7 +340,7 @@ pub struct Red {
 }
 
 impl Red {
-    /// A law that has seen nothing.
+    /// A law in its initial state.
     pub(crate) fn new(cfg: RedConfig) -> Self {
         Self { cfg, at: None, average: Average::default(), count: Count::default() }
     }
@@ -360,7 +360,7 @@ impl Red {
         self.at.map(|at| at.weight.get())
     }
 
-    /// A new max_p (Adaptive RED).
+    /// Sets max_p (Adaptive RED).
     pub(super) fn set_max_p(&mut self, max_p: f64) {
         self.cfg.max_p = max_p;
         if let Some(at) = &mut self.at {
@@ -368,7 +368,7 @@ impl Red {
         }
     }
 
-    /// Takes the sample of an arrival; the zone of the average.
+    /// Adds an arrival's sample to the average and returns the average's zone.
     #[inline]
     pub(super) fn sample(&mut self, view: &View<'_>) -> Zone {
         let at = match self.at {
@@ -379,7 +379,7 @@ impl Red {
         at.ramp.zone(self.average.sample(queue, view.now, at.weight, self.cfg.idle, at.packet_time))
     }
 
-    /// Decides about an arrival whose sample has been taken.
+    /// Decides about an arrival after [`Red::sample`].
     #[inline]
     pub(super) fn decide(&mut self, zone: Zone, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         let early = self.count.decide(&self.cfg.rules, zone, packet, view.backlog.packets, rng);
@@ -387,7 +387,7 @@ impl Red {
     }
 }
 
-/// Mark or drop.
+/// Chooses between mark and drop.
 #[inline]
 pub(super) fn verdict(early: Early, packet: &PacketMeta, ecn: bool, harddrop: bool) -> Verdict {
     let mark = ecn && packet.ecn() != Ecn::NotEct;

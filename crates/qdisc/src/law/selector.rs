@@ -1,4 +1,4 @@
-//! Which packets a CE threshold is for: a value and a mask over the byte of DSCP and ECN.
+//! The packets that a CE threshold applies to: a value and a mask over the byte of DSCP and ECN.
 //!
 //! ```text
 //! chosen   iff   dsfield & mask = value          0x1/0x3: ECT(1);  0x0/0x0: every packet
@@ -14,7 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 use units::shown;
 
-/// A value and a mask, written as tc has them: `0x1/0x3`.
+/// A value and a mask in tc's notation: `0x1/0x3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selector {
     value: u8,
@@ -25,14 +25,14 @@ impl Selector {
     /// Packets with ECT(1), the L4S identifier.
     pub const ECT1: Self = Self { value: 1, mask: 3 };
 
-    /// Whether a packet is chosen.
+    /// Returns true if `packet` is chosen.
     #[inline]
     pub(crate) fn has(self, packet: &PacketMeta) -> bool {
         packet.tos & self.mask == self.value
     }
 }
 
-/// A byte in decimal, or in hexadecimal behind 0x.
+/// Parses a byte in decimal, or in hexadecimal after 0x.
 fn byte(text: &str) -> Option<u8> {
     match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => u8::from_str_radix(hex, 16).ok(),

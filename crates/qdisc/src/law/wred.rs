@@ -1,4 +1,4 @@
-//! WRED: one average, thresholds per precedence or DSCP; and RIO, whose "in" packets have an average of their own.
+//! WRED: one average, thresholds per precedence or DSCP; and RIO, which keeps a separate average for "in" packets.
 //!
 //! ```text
 //! profile   of the packet's DSCP, else of its IP precedence (DSCP / 8), else the ladder:
@@ -9,9 +9,9 @@
 //!
 //! Source: Cisco IOS documentation (exponential weight 9, mark probability denominator 10, minimum thresholds 20, 22, 24, 26,
 //! 28, 31, 33, 35 of 40 packets), RIO: Clark & Fang, ToN 6(4) 1998.
-//! Departs: Cisco publishes no pseudo-code: average, spacing and idle times are Floyd & Jacobson's. RIO must know how many
-//! in-packets wait, and a law sees arrivals, refusals and departures only: where a host takes packets out for lack of
-//! shared room, the number is corrected downwards when the queue is shorter, and to 0 when it is empty.
+//! Departs: Cisco publishes no pseudo-code: average, spacing and idle times are Floyd & Jacobson's. RIO needs the number of
+//! in-packets that wait, but a law sees only arrivals, refusals and departures: where a host removes packets for lack of
+//! shared room, the number is reduced to the length of a shorter queue, and to 0 when the queue is empty.
 
 use super::early::{self, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount};
 use super::red::verdict;
@@ -26,7 +26,7 @@ use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Rng, Time};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// For packets of this DSCP, 0 to 63; goes before precedence.
+    /// For packets of this DSCP, 0 to 63; overrides precedence.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// For packets of this IP precedence (the upper three bits of the DSCP), 0 to 7.
@@ -76,7 +76,7 @@ pub struct WredParams {
     pub probability: Prob,
     /// w, the weight of a sample in the average; Cisco's exponent n is 2^-n, by default 9.
     pub weight: f64,
-    /// Thresholds that differ from the ladder, of the same kind (packets, bytes or time) as it.
+    /// Thresholds that differ from the ladder, in the ladder's unit (packets, bytes or time).
     pub profiles: Vec<Profile>,
     /// RIO instead of the ladder and profiles; null is off.
     pub rio: Option<Rio>,
@@ -84,7 +84,7 @@ pub struct WredParams {
     pub avpkt: Bytes,
     /// From p_b to the gaps between drops.
     pub spacing: Spacing,
-    /// How packets of different sizes fare.
+    /// How packet size affects the probability.
     pub byte_mode: ByteMode,
     /// Mark ECN-capable packets instead of dropping them early.
     pub ecn: bool,
@@ -121,7 +121,7 @@ fn rung(limit: Limit, precedence: u8) -> Limit {
 }
 
 impl WredParams {
-    /// The ramps, and which one each DSCP takes.
+    /// The ramps, and the index of the ramp for each DSCP.
     fn table(&self) -> (Vec<RampParams>, [u8; 64]) {
         let mut which = [0; 64];
         if let Some(rio) = &self.rio {
@@ -136,7 +136,7 @@ impl WredParams {
         for (dscp, entry) in which.iter_mut().enumerate() {
             *entry = (dscp / 8) as u8;
         }
-        // precedences first, so that a DSCP's own profile has the last word
+        // precedences first, so that a DSCP's own profile overrides them
         for p in
             self.profiles.iter().filter(|p| p.dscp.is_none()).chain(self.profiles.iter().filter(|p| p.dscp.is_some()))
         {
@@ -265,12 +265,12 @@ impl RampParams {
     }
 }
 
-/// The in-packets that wait, as far as a law can know.
+/// Estimate of the in-packets that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct InQueue {
     packets: u32,
     bytes: u64,
-    /// Size of the in-packet that has been let pass and may still be refused by the limit; 0 for none.
+    /// Size of the in-packet that was accepted here and may still be refused by the limit; 0 for none.
     last: u64,
 }
 

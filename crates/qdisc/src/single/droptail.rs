@@ -3,17 +3,17 @@
 //! Drop an arrival of s bytes iff q + 1 > limit (packets), bytes + s > limit (bytes), or bytes + s > span x rate / 8 (time).
 //! With `drop_head` the oldest packets go instead, until the arrival fits.
 //!
-//! `super_segment` = n > 1 counts as a Linux queue behind a sender with segmentation offload does: what it holds is
+//! `super_segment` = n > 1 counts as a Linux queue behind a sender with segmentation offload does: it holds
 //! super-segments of up to n segments, each one packet of the limit, so that the queue holds up to n x limit segments and
 //! its longest wait is n x limit x MTU x 8 / rate. A segment joins the packet in front of it iff both are of one TCP flow,
-//! of one size, next to each other in the stream, and that packet has fewer than n; it then needs no room of its own. The
+//! of one size, adjacent in the stream, and that packet has fewer than n; it then needs no room of its own. The
 //! packet counts until its last segment has left. n is 2 for senders of up to 1.4 MB/s: `tcp_tso_autosize` makes them of 1 ms
 //! of the pacing rate, and of at least `tcp_min_tso_segs` = 2 segments.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of
 //! a super-segment arrive here one after another, as the link in front sends them, where Linux queues and frees them at
-//! once; so segments that were sent apart may join, too, and one behind a refused one is looked at afresh.
+//! once; so segments that were sent apart may join, too, and a segment behind a refused one is tested on its own.
 
 use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol, Reading};
@@ -86,14 +86,14 @@ pub struct DropTail {
     supers: Option<SuperSegments>,
 }
 
-/// The packets of the limit, where they are not those of the wire.
+/// The super-segments in the queue, which the limit counts as packets.
 #[derive(Clone, Debug, PartialEq)]
 struct SuperSegments {
-    /// Most segments of one.
+    /// Most segments of one super-segment.
     most: u8,
-    /// Segments that each still has in the queue, oldest packet first; none is 0.
+    /// Segments of each super-segment still in the queue, the oldest first; never 0.
     held: VecDeque<u8>,
-    /// Segments that the newest has taken in, those that have left included.
+    /// Segments that have joined the newest, including those that have left.
     taken: u8,
     /// The newest segment.
     last: PacketMeta,
@@ -104,11 +104,11 @@ impl SuperSegments {
         Self { most, held: VecDeque::new(), taken: 0, last: PacketMeta::default() }
     }
 
-    /// True when `packet` is the next segment of the newest packet.
+    /// Returns true if `packet` is the next segment of the newest super-segment.
     fn joins(&self, packet: &PacketMeta, flows: &FlowTable) -> bool {
         let last = &self.last;
         let data = |p: &PacketMeta| !p.flags.any(Flags::PURE_ACK.with(Flags::SYN).with(Flags::FIN));
-        // next to each other: a step of one payload, which is less than the size with headers
+        // adjacent in the stream: a step of one payload, which is less than the size with headers
         let next = packet.seq > last.seq && packet.seq - last.seq < last.bytes();
         !self.held.is_empty()
             && self.taken < self.most
@@ -120,7 +120,7 @@ impl SuperSegments {
             && flows.get(packet.flow).protocol == Protocol::Tcp
     }
 
-    /// `packet` has come into the queue.
+    /// Counts `packet` in, into the newest super-segment if it `joins`.
     fn came(&mut self, packet: PacketMeta, joins: bool) {
         match self.held.back_mut() {
             Some(held) if joins => (*held, self.taken) = (*held + 1, self.taken + 1),
@@ -132,7 +132,7 @@ impl SuperSegments {
         self.last = packet;
     }
 
-    /// The oldest segment has left the queue.
+    /// Counts the oldest segment out.
     fn left(&mut self) {
         if let Some(held) = self.held.front_mut() {
             *held -= 1;
@@ -144,7 +144,7 @@ impl SuperSegments {
 }
 
 impl DropTail {
-    /// What waits, as the limit counts it.
+    /// The backlog as the limit counts it.
     #[inline]
     fn counted(&self) -> Backlog {
         let backlog = self.fifo.backlog();
@@ -191,7 +191,7 @@ impl QueueDiscipline for DropTail {
         self.fifo.backlog()
     }
 
-    /// It has no state but what waits.
+    /// Reports nothing: it has no state besides the packets.
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
@@ -201,7 +201,7 @@ mod tests {
     use packet::{FateSink, FlowId, FlowTuple, LinkView, MarkReason};
     use units::{BitRate, Bytes, Rng, Time};
 
-    /// What came of offers: false for a drop.
+    /// Sequence numbers of the dropped packets.
     #[derive(Default)]
     struct Dropped(Vec<u64>);
 
@@ -212,7 +212,7 @@ mod tests {
         fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
     }
 
-    /// A queue and what it has dropped, by seq.
+    /// A queue and its drops.
     struct Script {
         queue: DropTail,
         rng: Rng,
@@ -221,7 +221,7 @@ mod tests {
         dropped: Dropped,
     }
 
-    /// TCP but for flow 9.
+    /// All flows are TCP except flow 9.
     fn script(limit: u32, super_segment: u8, drop_head: bool) -> Script {
         let params = DroptailParams { limit: Limit::Packets(limit), super_segment, drop_head, ..Default::default() };
         params.validate().unwrap();
@@ -259,7 +259,7 @@ mod tests {
         // a packet counts until its last segment has left
         assert_eq!((q.pull(), q.state().0), (Some(0), 3));
         assert_eq!((q.pull(), q.state().0), (Some(1448), 2));
-        // a hole before 8: a packet of its own, to which 9 belongs, and 10 no more
+        // a hole before 8: it starts a packet of its own, which 9 joins and 10 does not
         [8, 9, 10].into_iter().for_each(|n| q.segment(1, n));
         assert_eq!(q.state(), (3, 6, 3));
         assert_eq!((0..7).map_while(|_| q.pull()).count(), 6);
@@ -300,11 +300,11 @@ mod tests {
             q.put(packet);
             assert_eq!(q.state(), (2, 2, 0), "{what}");
         }
-        // datagrams are never segmented, though their numbers are next to each other
+        // datagrams are never segmented, though their numbers are adjacent
         let mut q = script(9, 2, false);
         (0..2).for_each(|n| q.put(PacketMeta { flow: FlowId(9), seq: n, size: 1500, ..Default::default() }));
         assert_eq!(q.state(), (2, 2, 0));
-        // a ping between two segments parts them
+        // a ping between two segments separates them
         let mut q = script(9, 2, false);
         q.segment(1, 0);
         q.put(PacketMeta { flow: FlowId(9), seq: 1, size: 98, ..Default::default() });

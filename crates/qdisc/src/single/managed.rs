@@ -7,7 +7,7 @@ use units::{Limit, Problem, Time};
 
 /// A FIFO, a law that marks and drops early, and a limit where arrivals are dropped at the tail.
 ///
-/// The law sees every arrival, also one that the limit then refuses; a mark that it asked for counts only if the packet stays.
+/// The law sees every arrival, even one that the limit then refuses; its mark is applied and counted only if the packet stays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Managed<L> {
     law: L,
@@ -27,7 +27,7 @@ impl<L: Law> Managed<L> {
     }
 }
 
-/// Marks `packet` as the law asked and reports it. A law asks only for ECN-capable packets.
+/// Marks `packet`, as the law decided, and reports the mark. A law marks only ECN-capable packets.
 #[inline]
 pub(crate) fn mark(packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Cx<'_>) {
     let capable = packet.mark_ce();

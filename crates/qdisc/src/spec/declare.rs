@@ -1,12 +1,12 @@
-//! The macro behind the list of disciplines: what each line of it becomes.
+//! The macro behind the list of disciplines.
 
-/// Declares every discipline once: the scenario's enum, the running enum and the list come from the same lines.
+/// Declares every discipline once: the scenario's enum, the running enum and the list are generated from the same lines.
 ///
-/// The lines of laws come from `law/list.rs`: each is a stand-alone discipline (one FIFO under that law, `single::Managed`),
-/// too.
+/// The lines of laws come from `law/list.rs`: each law is also a stand-alone discipline (one FIFO under that law,
+/// `single::Managed`).
 ///
 /// The running `Discipline` is a closed enum rather than a `Box<dyn>`: the set is closed by `Spec` anyway, the hot path
-/// inlines behind one predictable branch, and a queue stays `Clone` and `PartialEq` (rule 4).
+/// inlines behind one predictable branch, and a queue stays `Clone` and `PartialEq`.
 macro_rules! disciplines {
     (
         { single { $($s:tt)* } others { $($o:tt)* } }
@@ -72,26 +72,26 @@ macro_rules! disciplines {
             pub fn name(&self) -> &'static str {
                 match self { $($(Self::$Variant(_) => $name,)*)+ Self::$Out(_) => $out }
             }
-            /// The first thing that is wrong, with its path (`codel.target`).
+            /// Checks the parameters.   Errors: the first invalid one, with its path (`codel.target`).
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $($(Self::$Variant(p) => Params::validate(p),)*)+ Self::$Out(p) => Params::validate(p) }
                     .map_err(|p| p.under(self.name()))
             }
-            /// Refuses what does not fit this sustained rate: a limit in time under which nothing could wait, a shaper that is
-            /// faster. [`Spec::validate`] does the rest.
+            /// Refuses parameters that do not fit this sustained rate: a limit in time under which nothing could wait, or a
+            /// faster shaper. [`Spec::validate`] checks the rest.
             pub fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
                 match self { $($(Self::$Variant(p) => Params::validate_at(p, rate),)*)+ Self::$Out(p) => Params::validate_at(p, rate) }
                     .map_err(|p| p.under(self.name()))
             }
-            /// The rate that the discipline itself keeps to; `None` for all that send as fast as they are asked.
+            /// The rate of the discipline's own shaper; `None` without one.
             pub fn shapes(&self) -> Option<BitRate> {
                 match self { $($(Self::$Variant(p) => Params::shapes(p),)*)+ Self::$Out(p) => Params::shapes(p) }
             }
-            /// Whether it has a queue for each of the two service flows of a Low Latency modem.
+            /// Returns true if it has a queue for each of the two service flows of a Low Latency modem.
             pub fn service_flows(&self) -> bool {
                 match self { $($(Self::$Variant(p) => Params::service_flows(p),)*)+ Self::$Out(p) => Params::service_flows(p) }
             }
-            /// Whether it cuts packets of several segments when they come. Its host does it: it knows what is in them.
+            /// Returns true if packets of several segments are split on arrival. Its host does that, as it has their contents.
             pub fn split_gso(&self) -> bool {
                 match self { $($(Self::$Variant(p) => Params::split_gso(p),)*)+ Self::$Out(p) => Params::split_gso(p) }
             }
@@ -106,14 +106,14 @@ macro_rules! disciplines {
             pub fn fair(&self) -> Option<fair::FairParams> {
                 match self { $($(Self::$Variant(p) => Params::fair(p),)*)+ Self::$Out(p) => Params::fair(p) }
             }
-            /// The same with `law` in each queue; `None` unless the discipline leaves its law open.
+            /// This discipline with `law` in each queue; `None` unless it lets its law be chosen.
             pub fn with_law(self, law: LawSpec) -> Option<Self> {
                 match self {
                     $($(Self::$Variant(p) => Params::with_law(p, law).map(Self::$Variant),)*)+
                     Self::$Out(p) => Params::with_law(p, law).map(Self::$Out),
                 }
             }
-            /// How much may wait in all; `None` where nothing bounds it.
+            /// The limit of all that waits; `None` for no limit.
             pub fn limit(&self) -> Option<Limit> {
                 match self { $($(Self::$Variant(p) => Params::limit(p),)*)+ Self::$Out(p) => Params::limit(p) }
             }
@@ -164,7 +164,7 @@ macro_rules! disciplines {
             }
         }
 
-        /// Every discipline there is, in the order of the list below.
+        /// All disciplines, in the order of the list.
         pub const QDISCS: &[Info] = &[
             $($(Info {
                 name: $name,
@@ -176,7 +176,7 @@ macro_rules! disciplines {
             },)*)+
         ];
 
-        /// The law that a user brings: no part of [`QDISCS`], as it has no defaults.
+        /// The external law: not part of [`QDISCS`], as it has no defaults.
         pub const OUTSIDE: Info = Info {
             name: $out,
             kind: Kind::$OutKind,

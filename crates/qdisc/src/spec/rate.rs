@@ -1,4 +1,4 @@
-//! Which disciplines mean nothing on a link without a rate.
+//! The disciplines that need a link with a rate.
 
 use super::Spec;
 use crate::law::list::LawSpec;
@@ -6,11 +6,11 @@ use crate::law::pie::PieParams;
 use units::Problem;
 
 impl Spec {
-    /// What makes the discipline depend on a rate that the link does not have, as one that sends at recorded opportunities.
+    /// The reason why the discipline cannot run on a link without a rate, such as one that sends at recorded opportunities.
     ///
     /// Refused are estimates of the delay from a rate: DOCSIS-PIE's from the token buckets of its modem, PIE's from the rate of
-    /// departures; CBQ, whose classes have shares of the rate; and the queues of a DOCSIS 3.1 modem. All others measure the time that packets wait, or count them.
-    /// Where RED's family ages its average, or a limit is a time, the link's mean rate stands in.
+    /// departures; CBQ, whose classes have shares of the rate; and the queues of a DOCSIS 3.1 modem. All others measure the time
+    /// that packets wait, or count them. The RED family's idle decay, and limits in time, use the link's mean rate instead.
     ///
     /// Source: RFC 8034 §4.2; RFC 8033 §5.1.
     pub fn needs_rate(&self) -> Option<Problem> {

@@ -1,20 +1,20 @@
-//! Why a word of a scenario names no discipline and no law.
+//! The errors of a text that names no discipline or law.
 
 use serde::de;
 
-/// Why a text names nothing.
+/// The reason why a text names no discipline or law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WordError {
-    /// Not one of these names.
+    /// A name that is not in this list.
     Unknown(String, Vec<&'static str>),
-    /// A word behind the name, which is none of these.
+    /// A word after the name that is not in this list.
     Option(String, Vec<String>),
-    /// Words that do not go together, and why.
+    /// Words that are invalid together: the message.
     Misfit(String),
 }
 
 impl WordError {
-    /// As serde says it, for whoever explains serde's errors.
+    /// Converts it to serde's wording, so that it is explained to the user like serde's own errors.
     pub(super) fn into_error<E: de::Error>(self) -> E {
         let list = |known: Vec<&str>| known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
         let (given, known) = match self {

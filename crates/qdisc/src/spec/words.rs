@@ -1,4 +1,4 @@
-//! How a scenario writes a discipline or a law: a table of one key, its name, or tc's words; the schema says the same.
+//! A discipline or law as a scenario writes it, with its schema: a table of one key, its name, or tc syntax.
 
 use super::word_error::WordError;
 use super::{Spec, SpecTable};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess};
 use std::borrow::Cow;
 
-/// Reads what a table of one key (`codel = {..}`) or a word (`"codel"`) gives.
+/// Reads a table of one key (`codel = {..}`) or a word (`"codel"`).
 struct TableOrWord<T>(fn(&str) -> Result<T, WordError>, &'static str);
 
 impl<T> TableOrWord<T> {
@@ -63,7 +63,7 @@ impl Spec {
         })
     }
 
-    /// The disciplines whose law is open.
+    /// The disciplines whose law can be chosen.
     fn hosts() -> Vec<&'static str> {
         let open = |name: &&str| Self::named(name).and_then(|s| s.with_law(LawSpec::None)).is_some();
         Self::NAMES.iter().copied().filter(open).collect()
@@ -74,7 +74,7 @@ impl LawSpec {
     /// Reads `"codel"`, `"codel target 5ms"` or `"none"`.
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
-        // one law: a second one after another + is part of no name
+        // a single law: a text with another + is looked up whole and is unknown
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
             None if Spec::named(name).is_some() => {
@@ -112,7 +112,7 @@ impl JsonSchema for Spec {
     }
 }
 
-/// What a text in tc's words means.
+/// Builds the specification from the table that tc syntax was parsed into.
 fn from_words<Table: de::DeserializeOwned>(table: serde_json::Value) -> Result<Table, WordError> {
     serde_json::from_value(table).map_err(|e| WordError::Misfit(e.to_string()))
 }

@@ -1,8 +1,8 @@
-//! The table: each of tc's disciplines that is modelled, its words, and the parameter that each word sets.
+//! The table of tc syntax: the disciplines that are modelled, their words, and the parameter that each word sets.
 //!
 //! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8), tc-dualpi2(8).
 
-/// What follows a word, and what becomes of it.
+/// The argument that follows a word, and its conversion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     /// A number of packets: `1000` or `1000p`.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Rate,
     /// A whole number.
     Count,
-    /// A whole number, which may be negative.
+    /// A whole number, possibly negative.
     Signed,
     /// A whole number that is 16 times the parameter.
     Sixteenths,
@@ -31,20 +31,20 @@ pub(super) enum Kind {
     Selector,
     /// A time with its unit or a number of packets: `1ms`, `5p`.
     Threshold,
-    /// A word of the parameter's own, which tc does not have.
+    /// A word of the parameter's own, which tc lacks.
     Own,
-    /// Nothing: the parameter becomes this.
+    /// No argument: sets the parameter to this.
     Flag(bool),
-    /// Nothing: the parameter becomes this, as JSON.
+    /// No argument: sets the parameter to this JSON value.
     Is(&'static str),
-    /// Nothing: these parameters, by name, become this, as JSON. Only read: there are other words for them.
+    /// No argument: sets these parameters, by name, to these JSON values. Never written, as other words exist for them.
     Several(&'static [(&'static str, &'static str)]),
-    /// So many words; tc has it, and no parameter stands for it.
+    /// An option of tc without a parameter here, and its number of arguments.
     Absent(usize),
 }
 
 impl Kind {
-    /// What is valid, for a message.
+    /// A description of the valid values, for error messages.
     pub(crate) fn valid(self) -> &'static str {
         match self {
             Self::Packets => "a number of packets, such as 1000 or 1000p",
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// What stands for the value in a synopsis; nothing for a word that stands alone.
+    /// The placeholder of the value in a synopsis; empty for a word without an argument.
     fn placeholder(self) -> &'static str {
         match self {
             Self::Packets => " PACKETS",
@@ -86,30 +86,30 @@ impl Kind {
 /// A word of tc.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word {
-    /// As tc writes it.
+    /// The word in tc's spelling.
     pub tc: &'static str,
-    /// The parameter, by its path in the discipline's table.
+    /// The parameter's path in the discipline's table.
     pub field: &'static str,
-    /// What follows.
+    /// Its argument.
     pub kind: Kind,
 }
 
 /// A discipline of tc.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grammar {
-    /// As tc calls it.
+    /// Its name in tc.
     pub tc: &'static str,
-    /// As a scenario calls it.
+    /// Its name in a scenario.
     pub name: &'static str,
-    /// Parameters that its name alone sets, as JSON. Not where the name is a scenario's, too, and stands alone: then it means the
-    /// table of its defaults.
+    /// Parameters that its name implies, as JSON. They are not applied to a name without words that is also a scenario's name:
+    /// that means the defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// Its words, in groups that disciplines share.
     pub words: &'static [&'static [Word]],
 }
 
 impl Grammar {
-    /// The discipline as a manual page has it: `codel [limit PACKETS] [target TIME] [ecn]`.
+    /// The synopsis as on a manual page: `codel [limit PACKETS] [target TIME] [ecn]`.
     pub(crate) fn synopsis(&self) -> String {
         let ours = self.words().filter(|w| !matches!(w.kind, Kind::Absent(_) | Kind::Own));
         let words = ours.map(|w| format!(" [{}{}]", w.tc, w.kind.placeholder())).collect::<String>();
@@ -131,7 +131,7 @@ use Kind::{
     Sixteenths, Size, Threshold, Time,
 };
 
-/// A frame, bytes: what Linux takes for a packet where it counts one or the other.
+/// Bytes of a frame, by which packets and bytes are converted into each other, as Linux does.
 pub(super) const FRAME: u64 = 1514;
 
 const PACKETS: &[Word] = &[w("limit", "limit", Packets)];
@@ -300,7 +300,7 @@ const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -
     w(tc, "overhead", Several(sets))
 }
 
-/// sfq's `headdrop`, as JSON: the head of the queue with most packets pays.
+/// sfq's `headdrop`, as JSON: drops the head of the queue with the most packets.
 pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","batch":1}}"#;
 
 /// Every discipline of tc that is modelled.
@@ -315,12 +315,12 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], words: &[FAIR, FQ_PIE] },
     Grammar { tc: "sfq", name: "sfq", base: &[], words: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], words: &[CAKE] },
-    // its thresholds in bytes, and those left out as parts of the limit, are Linux's version of RED
+    // thresholds in bytes, and defaults that are parts of the limit, are those of Linux's version of RED
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], words: &[RED] },
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], words: &[DUALPI2] },
 ];
 
-/// Disciplines of tc that are not modelled, with what comes nearest.
+/// Disciplines of tc that are not modelled, each with advice for the user.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("choke", "nearest: \"red\""),
     ("ets", "nearest: \"cbq\""),

@@ -1,4 +1,4 @@
-//! From a text to the table that says the same.
+//! Conversion from tc syntax to a scenario's table.
 
 use super::grammar::{ELSEWHERE, GRAMMARS, Grammar, Kind, Word};
 use crate::spec::word_error::WordError;
@@ -6,18 +6,18 @@ use crate::{QDISCS, Spec};
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 
-/// The names that a text may begin with: a scenario's own, and tc's.
+/// The names that a text may begin with: those of scenarios and those of tc.
 pub(crate) fn names() -> Vec<&'static str> {
     let foreign = GRAMMARS.iter().map(|g| g.tc).filter(|tc| Spec::named(tc).is_none());
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()
 }
 
-/// How tc writes the discipline that a scenario calls `name`: a name and a synopsis for each way; none where tc has none.
+/// The tc disciplines equivalent to a scenario's `name`, each with its synopsis; empty if tc has none.
 pub fn synopses(name: &str) -> Vec<(&'static str, String)> {
     GRAMMARS.iter().filter(|g| g.name == name).map(|g| (g.tc, g.synopsis())).collect()
 }
 
-/// The table of one key that the text means, without what its defaults say.   Errors: in one line; see [`WordError`].
+/// Parses tc syntax into a one-key scenario table, omitting defaults.   Errors: in one line; see [`WordError`].
 pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     let words = bare(text);
     let Some((&name, rest)) = words.split_first() else {
@@ -41,18 +41,17 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     Ok(Value::Object(Map::from_iter([(ours.to_owned(), Value::Object(table))])))
 }
 
-/// The same, for one who wants to lay parameters over it, `sfq_hss + codel` included; `None` for a text that names no discipline
-/// as it should.
+/// Parses a text into a table that a caller can add parameters to; accepts `sfq_hss + codel` too. `None` for an invalid text.
 pub fn table(text: &str) -> Option<Value> {
     let Some((host, law)) = text.split_once('+') else { return read(text).ok() };
     let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };
     let mut host = read(host).ok()?;
     host.as_object_mut()?.values_mut().next()?.as_object_mut()?.insert("law".to_owned(), law);
-    // a host whose law is not open has no such key
+    // a host whose law cannot be chosen has no such key
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 
-/// The words of a discipline, from its name on: without what stands before them in a command or in the output of `show`.
+/// The words of a discipline, from its name on, without the words before them in a command or in the output of `show`.
 fn bare(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let command = words.first() == Some(&"tc");
@@ -65,7 +64,7 @@ fn bare(text: &str) -> Vec<&str> {
     } else {
         return words;
     }
-    // dev NAME, root, parent ID, handle ID, and of `show` the handle behind the name and `refcnt N`
+    // dev NAME, root, parent ID, handle ID; in the output of `show` also the handle after the name and `refcnt N`
     let at = usize::from(shown_line);
     while let Some(&word) = words.get(at) {
         let so_many = match word {
@@ -79,7 +78,7 @@ fn bare(text: &str) -> Vec<&str> {
     words
 }
 
-/// Reads the words behind the name into the table.
+/// Reads the words after the name into the table.
 fn options(
     table: &mut Map<String, Value>,
     grammar: Option<&Grammar>,
@@ -125,7 +124,7 @@ fn options(
     Ok(())
 }
 
-/// What a word of tc and what follows it mean.
+/// Reads the value that a word of tc, with its argument, gives to its parameter.
 fn option<'a>(word: &Word, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
     match word.kind {
         Kind::Flag(on) => return Ok(Value::Bool(on)),
@@ -142,7 +141,7 @@ fn option<'a>(word: &Word, name: &str, rest: &mut impl Iterator<Item = &'a str>)
         .map_err(|why| WordError::Misfit(format!("{name} {}: \"{}\" is not valid; {why}", word.tc, shown(text))))
 }
 
-/// A value as the parameter takes it.   Errors: what is valid.
+/// Converts an argument to the parameter's JSON value.   Errors: a description of the valid values.
 fn value(kind: Kind, text: &str) -> Result<Value, String> {
     let expected = || format!("expected {}", kind.valid());
     let whole = |text: &str| if plain(text) { text.parse::<u32>().ok() } else { None };
@@ -200,12 +199,12 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
     })
 }
 
-/// Digits alone.
+/// Returns true if the text is digits only.
 fn plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A size of tc, without regard to capitals: `1514`, `1514b`, `64kb`, `4Mb`.
+/// Parses a size of tc, in upper or lower case: `1514`, `1514b`, `64kb`, `4Mb`.
 fn size(text: &str) -> Option<Bytes> {
     let text = text.to_ascii_lowercase();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -219,7 +218,7 @@ fn size(text: &str) -> Option<Bytes> {
     format!("{number}{binary}").parse().ok()
 }
 
-/// A value of a parameter's own kind, as a scenario would have it.
+/// Parses the value of a parameter that tc lacks: null, a boolean, a number or a string.
 fn scalar(text: &str) -> Value {
     match text {
         "null" => Value::Null,

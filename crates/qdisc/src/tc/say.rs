@@ -1,23 +1,23 @@
-//! From a discipline to the words that set Linux up like it.
+//! Conversion from a discipline to the tc command that sets up its nearest equivalent on Linux.
 
 use super::grammar::{FRAME, GRAMMARS, Grammar, Kind, Word};
 use crate::Spec;
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob};
 
-/// A discipline in tc's words.
+/// A discipline in tc syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// What follows `tc qdisc add dev NAME root`.
+    /// The words after `tc qdisc add dev NAME root`.
     pub words: String,
-    /// What the words do not say, a sentence each.
+    /// Differences that tc cannot express, one sentence each.
     pub unsaid: Vec<String>,
 }
 
 /// Parameters by name, as JSON.
 type Values = &'static [(&'static str, &'static str)];
 
-/// What a version means by a parameter that is left out, where Linux means something else: discipline, version, parameters.
+/// Defaults of published versions where they differ from Linux's: discipline, version, parameters.
 const VERSIONS: &[(&str, &str, Values)] = &[
     ("pie", "draft2013", DRAFT2013),
     ("fq_pie", "draft2013", DRAFT2013),
@@ -38,7 +38,7 @@ const RFC9332: Values = &[
 ];
 const DRAFT2013: Values = &[("target", "\"20ms\""), ("tupdate", "\"30ms\""), ("delay", "\"departure_rate\"")];
 
-/// Where Linux has nothing of the name: what comes nearest.
+/// Disciplines that Linux lacks, each with its nearest equivalent.
 const NEAREST: &[(&str, &str)] = &[
     ("cobalt", "the law of cake"),
     ("ared", "red with the word adaptive"),
@@ -50,11 +50,11 @@ const NEAREST: &[(&str, &str)] = &[
     ("sfq_codel", "fq_codel"),
 ];
 
-/// Largest size that is said: the largest that is read.
+/// Largest size that is written: the largest that can be read back.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
-    /// This discipline in tc's words; `rate` turns limits in time into what tc counts.
+    /// This discipline in tc syntax; `rate` converts limits in time to packets or bytes.
     pub fn in_tc(&self, rate: Option<BitRate>) -> Said {
         let mut own = self.parameters();
         let mut said = Said { words: String::new(), unsaid: Vec::new() };
@@ -66,7 +66,7 @@ impl Spec {
         let version = if self.name() == "fq_pie" { "pie.variant" } else { "variant" };
         fill(&mut own, self.name(), version);
         if grammar.tc == "red" {
-            // tc-red(8): limit and avpkt are required, and bandwidth is 10mbit unless it is said
+            // tc-red(8): limit and avpkt are required, and bandwidth defaults to 10mbit
             default(&mut own, "limit", "1000p".into());
             default(&mut linux, "limit", "1000p".into());
             default(&mut own, "avpkt", "1KB".into());
@@ -81,7 +81,7 @@ impl Spec {
         };
         for word in grammar.words() {
             if let Some(value) = at(&own, word.field) {
-                // a value without a word leaves Linux's default, which the words say
+                // a value that tc has no word for is replaced by Linux's default, which is written out
                 let default = at(&linux, word.field);
                 let value = default.filter(|_| !sayable(word.field, value)).unwrap_or(value);
                 line.word(word, value, default);
@@ -121,7 +121,7 @@ impl Spec {
         GRAMMARS.iter().find(|g| g.tc == tc)
     }
 
-    /// A plain queue of the same limit, where Linux has nothing like this discipline.
+    /// Substitutes a plain queue of the same limit for a discipline that Linux lacks.
     fn stand_in(&self, rate: Option<BitRate>, said: &mut Said) {
         let limit = self.limit().unwrap_or(Limit::Packets(1000));
         let plain = Self::Droptail(crate::single::DroptailParams { limit, ..Default::default() });
@@ -133,7 +133,7 @@ impl Spec {
 }
 
 impl Word {
-    /// Whether this word, of all that there are for a parameter, gives it this value.
+    /// Returns true if this word gives its parameter this value; a parameter may have several words.
     fn sets(&self, value: &Value) -> bool {
         match self.kind {
             Kind::Flag(on) => *value == Value::Bool(on),
@@ -144,11 +144,11 @@ impl Word {
     }
 }
 
-/// The words so far.
+/// A command under construction.
 struct Line {
     said: Said,
     rate: Option<BitRate>,
-    /// Bytes of a packet where tc counts the other.
+    /// Packet size for conversion between packets and bytes.
     packet: u64,
 }
 
@@ -171,7 +171,7 @@ impl Line {
         }
     }
 
-    /// A value as tc writes it; what tc cannot write exactly is said beside the words.
+    /// A value in tc's notation; inexact conversions are noted in `unsaid`.
     fn value(&mut self, word: &Word, value: &Value) -> Option<String> {
         let text = value.as_str().unwrap_or_default();
         Some(match word.kind {
@@ -211,13 +211,13 @@ impl Line {
             Kind::Percent => self.rounded(word, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
-            // as many digits as are read
+            // as many digits as can be read back
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })
     }
 
-    /// A number times `scale` as a whole one, at most `most`.
+    /// A number times `scale`, rounded to an integer of at most `most`.
     fn rounded(&mut self, word: &Word, value: &Value, scale: f64, most: f64) -> Option<String> {
         let exact = value.as_f64()? * scale;
         let whole = exact.round().min(most);
@@ -247,7 +247,7 @@ impl Line {
     }
 }
 
-/// What the discipline is on Linux where no word says otherwise.
+/// The parameters of the discipline on Linux by default.
 fn linux(grammar: &Grammar) -> Map<String, Value> {
     let mut own = Spec::named(grammar.name).map(|s| s.parameters()).unwrap_or_default();
     for (field, json) in grammar.base {
@@ -261,7 +261,7 @@ fn linux(grammar: &Grammar) -> Map<String, Value> {
     own
 }
 
-/// Fills in what the version means by what is left out, where Linux means something else.
+/// Fills in the version's defaults for omitted parameters, where Linux's differ.
 fn fill(own: &mut Map<String, Value>, name: &str, version: &str) {
     let Some(variant) = at(own, version).and_then(Value::as_str).map(str::to_owned) else { return };
     let Some((_, _, values)) = VERSIONS.iter().find(|(n, v, _)| *n == name && *v == variant) else { return };
@@ -291,7 +291,7 @@ fn at<'a>(own: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     }
 }
 
-/// Every parameter by its dotted path; a choice (`overflow`, `law`) is one.
+/// Every parameter by its dotted path; a choice (`overflow`, `law`) counts as one parameter.
 fn leaves(own: &Map<String, Value>) -> Vec<(String, Value)> {
     own.iter()
         .flat_map(|(key, value)| match value {

@@ -1,4 +1,4 @@
-//! docs/adding-a-discipline.md shows the code that is compiled, and what it promises follows from the registration.
+//! docs/adding-a-discipline.md shows the compiled code, and registration has the effects that it describes.
 
 use qdisc::{QDISCS, Spec};
 

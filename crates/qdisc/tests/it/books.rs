@@ -1,4 +1,4 @@
-//! What every discipline keeps, whatever arrives.
+//! Invariants of every discipline under any arrivals.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
@@ -26,7 +26,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..400)
 }
 
-/// More than the defaults, where they leave a path untrodden.
+/// Settings for paths that the defaults do not reach.
 const MORE: &[&str] = &[
     r#"{"droptail":{"limit":"21p","ns2_off_by_one":true}}"#,
     r#"{"droptail":{"limit":"9KB","drop_head":true}}"#,
@@ -88,10 +88,10 @@ const MORE: &[&str] = &[
         {"name":"c","share":0.1,"limit":"9KB"}]}}"#,
 ];
 
-/// Every discipline with its defaults and with a limit that overflows, every open law with every law, and some more. A new
-/// discipline is here by being registered.
+/// Every discipline with its defaults and with a limit that overflows, every open law with every law, and [`MORE`]. A newly
+/// registered discipline is included automatically.
 fn specs() -> Vec<Spec> {
-    // thresholds above 13 packets, or limits of classes only: those have tight ones in MORE
+    // fails with thresholds above 13 packets, or limits per class only: MORE has tight ones for those
     let read = |value: serde_json::Value| serde_json::from_value::<Spec>(value).ok().filter(|s| s.validate().is_ok());
     let mut specs: Vec<Spec> = MORE.iter().map(|s| serde_json::from_str(s).unwrap()).collect();
     for info in QDISCS {
@@ -133,7 +133,7 @@ impl FateSink for Gone {
     }
 }
 
-/// The limit as the specification has it, tested apart from the code that keeps it.
+/// Returns true if the backlog is within the specified limit; independent of the code that enforces it.
 fn within(spec: &Spec, b: Backlog) -> bool {
     let (short, segments) = match spec {
         Spec::Droptail(p) => (u32::from(p.ns2_off_by_one), u32::from(p.super_segment)),
@@ -168,14 +168,14 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 let pushed = gone.0.len() - lost - usize::from(refused);
                 let backlog = queue.backlog();
                 assert!(!refused || pushed > 0 || backlog == before, "{spec:?}");
-                // bounded work: a call drops at most what waited, and the arrival
+                // bounded work: a call drops at most the packets that waited, and the arrival
                 assert!(pushed <= before.packets as usize, "{spec:?}");
                 seq += 1;
             }
             Op::Dequeue => out.extend(queue.dequeue(cx)),
             Op::Wait(ns) => {
                 let until = now + Duration(ns);
-                // a timer of a law moves on with every call, by at least a microsecond
+                // every call advances a law's timer, by at least a microsecond
                 let mut calls = 0;
                 while let Some(t) = queue.next_wake().filter(|t| *t <= until) {
                     assert!(t >= now, "{spec:?} wants to be woken in the past");
@@ -217,14 +217,14 @@ proptest! {
 
     #[test]
     fn order_within_a_flow_is_kept(ops in ops()) {
-        // whether a packet came with ECT(1), by its number
+        // true for packets that arrived with ECT(1), by number
         let l4s: Vec<bool> =
             ops.iter().filter_map(|o| if let Op::Enqueue { tos, .. } = o { Some(tos & 3 == 1) } else { None }).collect();
         for spec in specs() {
             let (_, out, _) = run(&spec, &ops);
             let mut last = [None; 32];
             for p in &out {
-                // two coupled queues keep the order of packets with the same ECN field, but for those that are sent to the other
+                // two coupled queues keep the order of packets with the same ECN field, except for redirected ones
                 let queue = match spec {
                     Spec::Dualpi2(_) => usize::from(l4s[p.seq as usize]),
                     Spec::DocsisLld(_) => usize::from(p.class == 1),

@@ -1,4 +1,4 @@
-//! CAKE against closed forms and scripts: spacing, shares of hosts and tins, what a sparse flow waits, BLUE, the memory limit.
+//! CAKE against closed forms and scripts: spacing, shares of hosts and tins, the wait of a sparse flow, BLUE, the memory limit.
 
 use packet::{DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ struct Home {
     flows: FlowTable,
     now: Time,
     gone: Gone,
-    /// Moment, flow and bytes of each departure.
+    /// Time, flow and bytes of each departure.
     sent: Vec<(Time, u32, u16)>,
 }
 
@@ -72,7 +72,7 @@ impl Home {
         }
     }
 
-    /// Everything that the clock lets go until `until`.
+    /// Takes all packets that the clock allows until `until`.
     fn run(&mut self, until: Time) {
         while let Some(at) = self.queue.next_wake().filter(|at| *at <= until) {
             assert!(at >= self.now, "a wake in the past");
@@ -104,7 +104,7 @@ impl Home {
         }
     }
 
-    /// Share of the bytes since `from` that flows of `these` have had.
+    /// Share of the flows of `these` in the bytes sent since `from`.
     fn share(&self, from: Time, these: impl Fn(u32) -> bool) -> f64 {
         let bytes = |f: &dyn Fn(u32) -> bool| {
             self.sent.iter().filter(|s| s.0 >= from && f(s.1)).map(|s| f64::from(s.2)).sum::<f64>()
@@ -124,7 +124,7 @@ fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
     home.run(Time(6_000_000_000));
     let times: Vec<u64> = home.sent.iter().map(|s| s.0.0 - 5_000_000_000).collect();
     assert_eq!(times, [0, 1_214_400, 2_428_800, 2_480_000]);
-    // and again after a silence: one goes at once, the next waits for the first
+    // and again after a silence: one leaves at once, the next waits for the first
     home.offer(0, 1500, 0);
     home.offer(0, 1500, 0);
     home.run(Time(7_000_000_000));
@@ -134,7 +134,7 @@ fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
 
 #[test]
 fn a_late_look_is_caught_up() {
-    // eight at 8 Mbit/s, 1 ms each; nobody looks between 0 and 3.5 ms: those due at 1, 2 and 3 ms go then, the fifth at 4 ms
+    // eight at 8 Mbit/s, 1 ms each; no call between 0 and 3.5 ms: those due at 1, 2 and 3 ms leave then, the fifth at 4 ms
     let mut home = Home::new(r#"{"bandwidth":"8mbit"}"#);
     for _ in 0..8 {
         home.offer(0, 1000, 0);
@@ -210,7 +210,7 @@ fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
 
 #[test]
 fn thresholds_of_tins_bound_their_priority_not_their_rate() {
-    // diffserv3 at 16 Mbit/s: voice goes first up to 4 Mbit/s; bulk has its sixteenth; alone each may have all
+    // diffserv3 at 16 Mbit/s: voice goes first up to 4 Mbit/s; bulk gets its sixteenth; alone, each may use the whole link
     let voice = |rate: f64| {
         let mut home = Home::new(r#"{"bandwidth":"16mbit","diffserv":"diffserv3"}"#);
         (0..3).for_each(|i| home.flow(i, 1 + i, 9));
@@ -232,7 +232,7 @@ fn thresholds_of_tins_bound_their_priority_not_their_rate() {
 
 #[test]
 fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
-    // 2 Mbit/s in 10 Mbit/s with 32 flows that fill the line: besteffort leaves a 33rd, 0.30 Mbit/s; voice all of it
+    // 2 Mbit/s in 10 Mbit/s with 32 flows that fill the line: besteffort leaves it a 33rd, 0.30 Mbit/s; voice all 2 Mbit/s
     let lost = |diffserv: &str| {
         let mut home = Home::new(&format!(r#"{{"bandwidth":"10mbit","diffserv":"{diffserv}"}}"#));
         (0..33).for_each(|i| home.flow(i, 1 + i, 100 + i));
@@ -249,7 +249,7 @@ fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
 
 #[test]
 fn tins_take_turns_by_weight_where_nothing_shapes() {
-    // no bandwidth: the link asks; best effort, bulk and voice 1024 : 64 : 256
+    // no bandwidth: the link sets the pace; best effort, bulk and voice 1024 : 64 : 256
     let mut home = Home::new(r#"{"diffserv":"diffserv3"}"#);
     (0..3).for_each(|i| home.flow(i, 1 + i, 9));
     let mut sent = [0u32; 3];
@@ -272,7 +272,7 @@ fn tins_take_turns_by_weight_where_nothing_shapes() {
 
 #[test]
 fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
-    // one flow at 3 times the rate, 100 kB of memory: 2/3 must go. CoDel alone would not reach it soon: BLUE steps once per 5 ms
+    // one flow at 3 times the rate, 100 kB of memory: 2/3 must be dropped. CoDel alone would take long; BLUE steps every 5 ms
     let mut home = Home::new(r#"{"bandwidth":"8mbit","memory_limit":"100KB","diffserv":"besteffort"}"#);
     home.flow(0, 1, 2);
     home.flow(1, 3, 4);
@@ -291,8 +291,8 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
 
 #[test]
 fn a_packet_of_several_segments_pays_for_each() {
-    // three of 1500 bytes and one of 152 in ATM cells, 32 bytes more each: 1532 / 48 = 31.9 and 184 / 48 = 3.8, so 32, 32, 32 and 4
-    // cells of 53 bytes are 5300: 5.3 ms at 8 Mbit/s. As one packet it would be 4684 / 48 = 97.6: 98 cells, 5.194 ms
+    // three of 1500 bytes and one of 152 in ATM cells, 32 bytes more each: 1532 / 48 = 31.9 and 184 / 48 = 3.8, so 32, 32, 32
+    // and 4 cells of 53 bytes are 5300: 5.3 ms at 8 Mbit/s. As one packet it would be 4684 / 48 = 97.6: 98 cells, 5.194 ms
     let mut home = Home::new(r#"{"bandwidth":"8mbit","split_gso":false,"overhead":32,"framing":"atm"}"#);
     home.flow(1, 1, 2);
     home.flows.set_frames(FlowId(1), [1500, 52]);
@@ -317,7 +317,7 @@ fn washing_takes_the_code_point_after_it_was_read() {
 
 #[test]
 fn in_ingress_mode_what_is_dropped_has_used_the_line() {
-    // a stream of 12 Mbit/s into 8 Mbit/s: out and dropped together do not exceed the rate once the law is at work
+    // a stream of 12 Mbit/s into 8 Mbit/s: departures and drops together do not exceed the rate once the law is active
     let out = |ingress: bool| {
         let json =
             format!(r#"{{"bandwidth":"8mbit","diffserv":"besteffort","ingress":{ingress},"memory_limit":"60KB"}}"#);
@@ -328,7 +328,7 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // a stream that never slows down: the failsafe clock still lets two thirds go
+    // a stream that never slows down: the failsafe clock still sends two thirds
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }
@@ -338,7 +338,7 @@ fn the_ack_filter_keeps_the_newest() {
     for (filter, left) in [("off", 20), ("normal", 3), ("aggressive", 2)] {
         let mut home = Home::new(&format!(r#"{{"bandwidth":"1mbit","ack_filter":"{filter}"}}"#));
         for i in 0..20u64 {
-            // the first one goes at once
+            // the first leaves at once
             let p = PacketMeta { seq: 1000 * i, size: 40, flags: Flags::PURE_ACK, ..Default::default() };
             home.put(p);
         }

@@ -19,7 +19,7 @@ fn sessions() -> Vec<Source> {
     (0..6).map(|_| Source::udp(0.21 * MBIT, 700).dscp(34)).collect()
 }
 
-/// MMCN 1999: on 9.9 Mbit/s, 10 and 1 Mbit/s that do not respond.
+/// MMCN 1999: unresponsive flows of 10 and 1 Mbit/s on 9.9 Mbit/s; returns their losses.
 fn two_flows(queue: &str) -> (f64, f64) {
     let sources = [Source::udp(10.0 * MBIT, 1000), Source::udp(MBIT, 1000)];
     let run = Bench::new(spec(queue), 9.9 * MBIT).run(&sources, 5.0, 60.0);
@@ -28,13 +28,13 @@ fn two_flows(queue: &str) -> (f64, f64) {
 
 #[test]
 fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
-    // 11 Mbit/s on 9.9: one tenth must go. RED: one tenth of each (10 -> 9, 1 -> 0.9), here RED over the only class there is
+    // 11 Mbit/s on 9.9: one tenth must be dropped. RED: one tenth of each (10 -> 9, 1 -> 0.9), here RED over the only class
     let red = r#"{"cbt":{"classes":[{"name":"all","test":{"red":{"min_th":"15p","max_th":"30p","max_p":0.1}}}]}}"#;
     let (heavy, light) = two_flows(red);
     assert!((heavy - 0.1).abs() < 0.02 && (light - 0.1).abs() < 0.02, "RED: {heavy} {light}");
     for reading in ["two_packets", "drop_all"] {
         let (heavy, light) = two_flows(&format!(r#"{{"fred":{{"many_flows":"{reading}"}}}}"#));
-        // the heavy one comes down to what the light one leaves: (10 - 8.9) / 10 = 0.11 at least
+        // the heavy flow gets the rest that the light one leaves: (10 - 8.9) / 10 = 0.11 at least
         assert!(light < 0.005, "FRED {reading}: the light one loses {light}");
         assert!((heavy - 0.11).abs() < 0.01, "FRED {reading}: the heavy one loses {heavy}");
     }
@@ -64,7 +64,7 @@ fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
     }
 }
 
-/// Mean packets of the blast in the queue, and the part of the tagged packets that is lost, while `offered` Mbit/s come.
+/// Mean packets of a blast of `offered` Mbit/s in the queue, and the share of the tagged packets lost.
 fn blast(queue: &str, offered: f64) -> (f64, f64) {
     let mut sources = vec![Source::tcp(9.0 * MBIT, 1500).poisson(), Source::udp(offered * MBIT, 1000)];
     sources.extend(sessions());
@@ -88,7 +88,7 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
         assert!(queued < 3.0 * 1.05, "{offered} Mbit/s: {queued} packets");
         assert!(offered != 10.0 || (queued - 2.0).abs() < 0.2, "{queued} packets");
         assert!(lost < 0.02, "{offered} Mbit/s: {lost} of the tagged packets");
-        // with an average by the clock, two packets whatever it offers
+        // with an average over time, two packets at any offered rate
         let (queued, lost) = blast(by_time, offered);
         assert!((queued - 2.0).abs() < 0.2, "{offered} Mbit/s by time: {queued} packets");
         assert!(lost < 0.02, "{offered} Mbit/s by time: {lost} of the tagged packets");
@@ -97,7 +97,7 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
 
 #[test]
 fn shares_of_the_queue_follow_active_flows_under_dcbt() {
-    // 7 flows that all want more than their part: 4 TCP, 2 tagged, 1 other; the bytes of one flow each, tagged up to two
+    // 7 flows that all exceed their share: 4 TCP, 2 tagged, 1 other; one flow's share of bytes each, tagged up to two
     let mut sources: Vec<Source> = (0..4).map(|_| Source::tcp(2.2 * MBIT, 1000).poisson()).collect();
     sources.extend((0..2).map(|_| Source::udp(4.0 * MBIT, 1000).dscp(46).poisson()));
     sources.push(Source::udp(10.0 * MBIT, 1000).poisson());
@@ -105,7 +105,7 @@ fn shares_of_the_queue_follow_active_flows_under_dcbt() {
     let per_flow =
         |r: std::ops::Range<usize>| r.clone().map(|i| run.rate(i)).sum::<f64>() / r.len() as f64 / LINK * 7.0;
     let (tcp, tagged, other) = (per_flow(0..4), per_flow(4..6), per_flow(6..7));
-    // one fair share, within the slow average's error; two for tagged flows; TCP has the rest
+    // one fair share, within the slow average's error; two for tagged flows; TCP gets the rest
     assert!((0.7..1.1).contains(&other), "{tcp} {tagged} {other}");
     assert!((1.4..2.1).contains(&tagged), "{tcp} {tagged} {other}");
     assert!((tcp * 4.0 + tagged * 2.0 + other - 7.0).abs() < 0.01);
@@ -123,12 +123,12 @@ fn cbq_gives_shares_and_lends_what_is_left() {
     };
     let all = [Source::tcp(9.0 * MBIT, 1500), Source::udp(8.0 * MBIT, 700).dscp(46), Source::udp(10.0 * MBIT, 1000)];
     for borrow in [true, false] {
-        // everyone wants more: shares to 1 % of the link
+        // every class exceeds its share: shares to 1 % of the link
         let run = Bench::new(queue(borrow), LINK).run(&all, 2.0, 30.0);
         for (i, share) in [0.5, 0.3, 0.2].into_iter().enumerate() {
             assert!((run.rate(i) / LINK - share).abs() < 0.01, "{borrow}: source {i} has {}", run.rate(i) / LINK);
         }
-        // TCP wants 2 of its 5 Mbit/s: the other two share the rest 3 : 2 if they may, or 2 Mbit/s is the end
+        // TCP sends 2 of its 5 Mbit/s: the other two share the rest 3 : 2 if both may borrow, else the last stays at 2 Mbit/s
         let some = [Source::tcp(2.0 * MBIT, 1500), all[1].clone(), all[2].clone()];
         let run = Bench::new(queue(borrow), LINK).run(&some, 2.0, 30.0);
         let expected = if borrow { [2.0, 4.8, 3.2] } else { [2.0, 6.0, 2.0] };
@@ -136,7 +136,7 @@ fn cbq_gives_shares_and_lends_what_is_left() {
             assert!((run.rate(i) / MBIT - mbit).abs() < 0.1, "{borrow}: source {i} has {}", run.rate(i));
         }
         assert!(run.loss(0) < 1e-9);
-        // alone, a class that may not borrow has its share, and the link idles
+        // alone, a class that may not borrow gets its share, and the link idles
         let run = Bench::new(queue(borrow), LINK).run(&all[2..], 2.0, 30.0);
         let alone = if borrow { 10.0 } else { 2.0 };
         assert!((run.rate(0) / MBIT - alone).abs() < 0.02, "{borrow}: alone {}", run.rate(0));
@@ -145,19 +145,19 @@ fn cbq_gives_shares_and_lends_what_is_left() {
 
 #[test]
 fn the_script_of_a_fred_queue() {
-    // weight 1: the average is the queue. min 4, max 8, so maxq = 4; one flow comes, then another
+    // weight 1: the average is the queue. min 4, max 8, so maxq = 4; one flow starts, then another
     let queue = r#"{"fred":{"limit":"10p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"minq":2}}"#;
     let mut bench = Bench::new(spec(queue), LINK);
     let a = |n| vec![true; n];
     // flow 0 may have min_th packets, then its arrivals are strikes
     assert_eq!((0..6).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false; 2]].concat());
-    // flow 1 gets in: avgcq = max(1, 3/1) ...
+    // flow 1 is accepted: avgcq = max(1, 3/1) ...
     assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
     // flow 0 has two strikes: from now on avgcq is its limit. avg was sampled before the 7th packet joined: 6 / 2 = 3
     bench.take(2);
     // 5 wait, 2 of flow 0: avg 5 / 2 = 2.5, so a third is its last
     assert_eq!((bench.offer(0), bench.offer(0)), (true, false));
-    // when its last packet has left, the strikes are forgotten
+    // when its last packet has left, the strikes are cleared
     bench.take(6);
     assert_eq!(bench.backlog(), 0);
     assert_eq!((0..5).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false]].concat());
@@ -181,7 +181,7 @@ fn the_script_of_fred_with_many_flows() {
 
 #[test]
 fn the_script_of_a_cbt_queue() {
-    // weight 1: thresholds are on what is queued
+    // weight 1: thresholds apply to the queue itself
     let queue = r#"{"cbt":{"limit":"5p","classes":[
         {"name":"tcp","match":{"protocol":["tcp"]},"weight":1.0,"test":{"threshold":"3p"}},
         {"name":"tagged","match":{"protocol":["udp"],"dscp":[46]},"weight":1.0,"test":{"threshold":"1500B"}},

@@ -23,7 +23,7 @@ impl FateSink for Fates {
     }
 }
 
-/// A queue of `n` packets that arrived at 0, dequeued every 10 us from 1 s on; the moments of drops and marks.
+/// Dequeues `n` packets that arrived at 0 every 10 us from 1 s on; returns the times of drops and marks.
 fn interventions(params: &CodelParams, ecn: Ecn, n: usize) -> (Vec<f64>, Fates) {
     let mut queue = Queue::new(params.build());
     let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(1_000_000_000)), FlowTable::default());
@@ -54,7 +54,7 @@ fn unlimited() -> CodelParams {
 #[test]
 fn constant_backlog_is_dropped_on_the_square_root_schedule() {
     // the n-th drop comes at t0 + 100 ms x sum_{k=1}^{n-1} 1/sqrt(k): +100, +70.71, +57.74, +50 ms ...
-    // Above from 1000 ms on, so t0 = 1100 ms; ACM Queue asks for a second interval, so t0 = 1200 ms there.
+    // Above from 1000 ms on, so t0 = 1100 ms; ACM Queue waits a second interval, so t0 = 1200 ms there.
     for (variant, t0) in
         [(Variant::Rfc8289, 1100.0), (Variant::Draft01, 1100.0), (Variant::Kmn, 1100.0), (Variant::AcmQueue, 1200.0)]
     {
@@ -98,14 +98,14 @@ fn ce_threshold_marks_every_capable_packet_above_it() {
     let (times, fates) = interventions(&params, Ecn::Ect1, 200);
     assert_eq!((times.len(), fates.marked[0]), (99, (MarkReason::Step, Point::Dequeue)));
     assert!(interventions(&params, Ecn::NotEct, 200).0.is_empty());
-    // for ECT(1) alone: the others have CoDel alone
+    // for ECT(1) only: the others have plain CoDel
     let l4s = CodelParams { ce_threshold_selector: Some(Selector::ECT1), ..params };
     assert_eq!([Ecn::Ect1, Ecn::Ect0, Ecn::NotEct].map(|ecn| interventions(&l4s, ecn, 200).0.len()), [99, 0, 0]);
     let lone = CodelParams { ce_threshold: None, ..l4s };
     assert!(Params::validate(&lone).unwrap_err().message.contains("needs a ce_threshold"));
 }
 
-/// Shows `state` one head with this sojourn time and backlog behind it.
+/// Passes `law` one head with this sojourn time and backlog behind it.
 fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView) -> Verdict {
     let now = Time((ms * 1e6) as u64);
     let backlog = Backlog { packets: (behind / 1500) as u32, bytes: behind };
@@ -113,7 +113,7 @@ fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView)
     law.head(&PacketMeta { size: 1500, ..Default::default() }, &view, &mut Rng::named(1, "q"))
 }
 
-/// Drives a law into `count` drops, out of the dropping state, and above again after `pause_ms`; the state on re-entry.
+/// Drives a law into `drops` drops, out of the dropping state, and above again after `pause_ms`; returns the state on re-entry.
 fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState) {
     let link = LinkView::plain(BitRate(5_000_000));
     let mut law = Codel::new(params.config());
@@ -136,7 +136,7 @@ fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState)
 #[test]
 fn count_on_reentry_is_each_versions_own() {
     let count = |variant, drops, pause| reenter(&CodelParams { variant, ..unlimited() }, drops, pause).1.count;
-    // ten drops from count 1: count is 10, lastcount 1; soon after: RFC 8289 takes 10 - 1, the others 10 - 2
+    // ten drops from count 1: count is 10, lastcount 1; soon after: RFC 8289 and Linux take 10 - 1, draft-01 and kmn 10 - 2
     assert_eq!(count(Variant::Rfc8289, 10, 200.0), 9);
     assert_eq!(count(Variant::Linux, 10, 200.0), 9);
     assert_eq!(count(Variant::Draft01, 10, 200.0), 8);
@@ -146,7 +146,7 @@ fn count_on_reentry_is_each_versions_own() {
     // the windows: 16, 8 and 1 intervals after drop_next (which lies up to 100/sqrt(10) = 32 ms ahead)
     assert_eq!((count(Variant::Rfc8289, 10, 1400.0), count(Variant::Rfc8289, 10, 1700.0)), (9, 1));
     assert_eq!((count(Variant::Draft01, 10, 600.0), count(Variant::Draft01, 10, 900.0)), (8, 1));
-    // ACM Queue: an interval above must pass first, so it is soon only within the next 32 ms of drop_next
+    // ACM Queue: an interval above must pass first, so re-entry is soon only within the next 32 ms of drop_next
     assert_eq!(count(Variant::AcmQueue, 10, 200.0), 1);
     // two drops make a delta of 1, which is not above 1
     assert_eq!(count(Variant::Rfc8289, 2, 200.0), 1);

@@ -1,4 +1,4 @@
-//! DualPI2: scripts with expected fates, and the static points of traffic that does not respond.
+//! DualPI2: scripts with expected fates, and the operating points of unresponsive traffic.
 
 use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::dual::{Dualpi2, Dualpi2Params};
@@ -9,7 +9,7 @@ const US: u64 = 1000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 
-/// What became of packets: "d7" dropped, "l7" marked by the law, "s7" by the step or the ramp.
+/// Fates of packets: "d7" dropped, "l7" marked by the law, "s7" by the step or the ramp.
 #[derive(Default)]
 struct Fates(Vec<String>);
 
@@ -23,7 +23,7 @@ impl FateSink for Fates {
     }
 }
 
-/// A queue in a script.
+/// A queue under a script.
 struct Script {
     queue: Queue<Dualpi2>,
     rng: Rng,
@@ -64,7 +64,7 @@ impl Script {
         self.call(|q, cx| q.dequeue(cx)).map(|p| p.seq)
     }
 
-    /// Waits until `us` after the start, with the updates on the way.
+    /// Advances to `us` after the start, running the updates that are due.
     fn until(&mut self, us: u64) {
         let until = Time(us * US);
         while let Some(t) = self.queue.next_wake().filter(|t| *t <= until) {
@@ -101,7 +101,7 @@ fn who_goes_to_l() {
     assert_eq!(sent("{}", 45), ['C', 'L', 'C', 'L']);
     assert_eq!(sent(r#"{"ecn_mask": 3}"#, 0), ['C', 'L', 'L', 'L']);
     assert_eq!(sent(r#"{"ecn_mask": 2}"#, 0), ['C', 'C', 'L', 'L']);
-    // NQB whatever its ECN field, other code points not
+    // NQB with any ECN field, other code points not
     let nqb = r#"{"l_dscp": [45]}"#;
     assert_eq!((sent(nqb, 45), sent(nqb, 46)), (['L'; 4], ['C', 'L', 'C', 'L']));
 }
@@ -119,7 +119,7 @@ fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
     q.now = Time(1001 * US + 1);
     assert_eq!((q.pull(), q.fates()), (Some(1), vec!["s1".to_owned()]));
     assert_eq!((q.pull(), q.fates()), (Some(2), vec![]));
-    // what cannot be marked is dropped where it would be, and the next is looked at; the exempt class is not
+    // a packet that cannot be marked is dropped instead, and the next is examined; the exempt class is not dropped
     for (params, fate) in [(r#"{"l_dscp": [45]}"#, vec!["d0"]), (r#"{"l_dscp": [45], "l_dscp_exempt": true}"#, vec![])]
     {
         let mut q = Script::new(params);
@@ -141,7 +141,7 @@ fn the_step_in_packets_and_its_least_queue() {
     // 4 and 3 are left behind the first two, 2 behind the third
     assert_eq!((0..5).map_while(|_| q.pull()).count(), 5);
     assert_eq!(q.fates(), ["s0", "s1"]);
-    // 0 and 1 found less than two
+    // 0 and 1 found fewer than two
     let mut q = Script::new(r#"{"min_qlen_step": 2}"#);
     (0..4).for_each(|seq| q.put(seq, Ecn::Ect1));
     q.now = Time(5 * MS);
@@ -185,12 +185,12 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.until(32_000);
     assert!(q.waiting()[1] == 0, "C has been served");
     let expected = match q.queue.discipline().heads(q.now) {
-        // L's first packet may have gone before C's; then its second waits, since 20 ms: (-3e6 x 44 - 3e6 x 879) / 64
+        // L's first packet may have left before C's; then its second waits, since 20 ms: (-3e6 x 44 - 3e6 x 879) / 64
         [wait, _] if wait == Duration(12 * MS) => 206_015_625 - 43_265_625,
         _ => 206_015_625 + 187_484_375,
     };
     assert_eq!((q.p() * 4_294_967_296.0) as u64, expected);
-    // empty, it falls to 0 by (15e6 x 44) / 64 = 10 312 500 at a time, and the clock stops
+    // empty, p' falls to 0 by (15e6 x 44) / 64 = 10 312 500 per update, and the clock stops
     while q.pull().is_some() {}
     q.until(2_000_000);
     assert_eq!((q.p(), q.queue.next_wake()), (0.0, None));
@@ -208,7 +208,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         assert!(q.p() > 0.4999, "{}", q.p());
         q
     };
-    // below k p' = 1 there is no overload: p' stays at 1/2 and k p' at 1
+    // without drop_overload, p' is capped at 1/2 and k p' at 1
     let off = r#"{"drop_overload": false}"#;
     let mut q = saturated(off);
     let now = q.now;
@@ -221,7 +221,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
     assert_eq!((q.pull(), q.fates()), (Some(2), vec!["s2".to_owned()]));
     let marked = q.queue.discipline().pi2().coupled();
     assert!(marked > 0.999, "{marked}");
-    // L's and C's accounts, marks of the law and of the step apart
+    // counts of L and C, marks by the law and by the step separately
     use qdisc::QueueDiscipline;
     let classes = q.queue.discipline().classes();
     assert_eq!(
@@ -237,7 +237,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
     for seq in 11..15 {
         q.put(seq, Ecn::Ect0);
     }
-    // 10 goes; of 11 to 14 (6000 bytes) each is dropped while 3028 are left behind it
+    // 10 is dropped; of 11 to 14 (6000 bytes) each is dropped while 3028 are left behind it
     q.fates();
     let pulled: Vec<u64> = (0..9).filter_map(|_| q.pull()).collect();
     assert_eq!((q.fates(), pulled), (vec!["d10".into(), "d11".into()], vec![12, 13, 14]));
@@ -281,7 +281,7 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
     assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
     // of the six Not-ECT, with 1/4 each, one is dropped
     assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");
-    // in L for its code point: ECT(0) and CE go by the mask; Not-ECT has C's law
+    // in L because of the code point: Not-ECT is under C's law
     for seq in 20..28 {
         q.put_as(seq, Ecn::NotEct, 45, 1500);
     }
@@ -302,7 +302,7 @@ fn limits() {
     let mut q = Script::new(r#"{"memory_limit": "4000B"}"#);
     (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
     assert_eq!(q.fates(), ["f2"]);
-    // 250 ms at 12 Mbit/s = 375 000 bytes: room for a packet of 1500 is kept for small ones, too
+    // 250 ms at 12 Mbit/s = 375 000 bytes: even small packets need room for 1500
     let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
     (0..250).for_each(|seq| q.put_as(seq, Ecn::Ect1, 0, 1500));
     assert_eq!((q.fates(), q.waiting()), (vec![], [250, 0]));
@@ -313,7 +313,7 @@ fn limits() {
     assert_eq!((q.fates(), q.waiting()), (vec!["f250".to_owned()], [250, 0]));
 }
 
-/// What is counted after the warm-up of a run of [`cbr`].
+/// Counts of a run of [`cbr`] after the warm-up.
 #[derive(Debug, Default)]
 struct Seen {
     offered: [f64; 2],
@@ -353,7 +353,7 @@ impl FateSink for Count<'_> {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// Two constant streams of packets of 1500 bytes, of so many bit/s, into a link of 40 Mbit/s; seen from 10 s to `end` s.
+/// Two constant streams of 1500-byte packets, with these rates in bit/s, into a link of 40 Mbit/s; measured from 10 s to `end` s.
 fn cbr(params: &str, streams: [(f64, Ecn); 2], end: u64) -> Seen {
     const LINK: f64 = 40e6;
     let params: Dualpi2Params = serde_json::from_str(params).unwrap();
@@ -419,9 +419,9 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// Integral action (RFC 9332 appendix A) holds the mean delay at the target, and what arrives above the rate is dropped:
+/// Integral action (RFC 9332 appendix A) holds the mean delay at the target, and arrivals above the rate are dropped:
 /// p_C = 1 - C/A.
-/// A trickle in L, below 2 frames' time, has the coupled marks alone: k p' of it.
+/// A trickle in L, with a delay below 2 frames' time, gets coupled marks only: a share k p' of it.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {
@@ -456,7 +456,7 @@ fn overload_by_datagrams_in_l() {
     }
 }
 
-/// Without drops, p' stays at 1/k and the queue grows to the limit.
+/// Without drops, p' is capped at 1/k and the queue grows to the limit.
 #[test]
 fn overload_without_drops_fills_the_queue() {
     for variant in ["linux", "rfc9332"] {
@@ -502,7 +502,7 @@ fn what_is_refused() {
     assert!(refusal(r#"{"drop_early": true, "native": "ramp"}"#).contains("step"));
     assert!(refusal(r#"{"l_dscp_exempt": true}"#).contains("needs l_dscp"));
     assert!(refusal(r#"{"limit": "0p"}"#).contains("dualpi2.limit"));
-    // the queue of a fair discipline is no place for it
+    // it cannot be the law of a fair discipline's queue
     for text in [r#"{"fair": {"law": "dualpi2"}}"#, r#""sfq + dualpi2""#] {
         let hosted = serde_json::from_str::<Spec>(text).unwrap_err().to_string();
         assert!(

@@ -1,4 +1,4 @@
-//! Fair disciplines against textbook answers: schedules by hand, overflow victims, collisions, forced and filled groups.
+//! Fair disciplines against textbook answers: schedules by hand, overflow drops, collisions, forced and filled groups.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
@@ -20,7 +20,7 @@ impl FateSink for Fates {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// A fair discipline by hand: flows are letters, packets are numbered as they come.
+/// A fair discipline under a script: flows are letters, packets are numbered in order of arrival.
 struct Bench {
     queue: Queue<Fair>,
     rng: Rng,
@@ -28,7 +28,7 @@ struct Bench {
     fates: Fates,
     now: Time,
     sent: u64,
-    /// Drops that a test has made up for.
+    /// Drops that a test has already replaced by new packets.
     offered_for_drops: usize,
 }
 
@@ -63,14 +63,14 @@ impl Bench {
             .enqueue(packet, &mut Cx { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate });
     }
 
-    /// A packet of `size` bytes of each flow in `flows`.
+    /// Offers a packet of `size` bytes of each flow in `flows`.
     fn offer(&mut self, flows: &str, size: u16) {
         for f in flows.bytes() {
             self.packet(PacketMeta { flow: FlowId(u32::from(f - b'a')), size, ..Default::default() });
         }
     }
 
-    /// The flows of the next `n` packets to leave.
+    /// Takes up to `n` packets and returns their flows.
     fn take(&mut self, n: usize) -> String {
         let link = LinkView::plain(BitRate(5_000_000));
         let mut order = String::new();
@@ -95,7 +95,7 @@ impl Bench {
         self.now += Duration::from_millis(ms);
     }
 
-    /// A millisecond passes, and the laws' timers are called if they are due.
+    /// Advances the time by a millisecond and runs the laws' timers if they are due.
     fn tick(&mut self) {
         self.wait(1);
         if self.queue.next_wake().is_some_and(|t| t <= self.now) {
@@ -112,7 +112,7 @@ impl Bench {
 
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
-    // a modem that asks for a packet only when it has a grant leaves the queue in line, though it is empty
+    // a modem that dequeues only with a grant leaves the queue in line, though it is empty
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -150,7 +150,7 @@ fn drr_deficits_by_hand() {
         b.offer(flow, size);
     }
     assert_eq!(b.take(8), "abaabcc");
-    // what an emptied queue had left is gone: a starts again from 500, not 530
+    // the credit of an emptied queue is lost: a starts again from 500, not 530
     b.offer("a", 510);
     b.offer("b", 500);
     assert_eq!(b.take(2), "ba");
@@ -158,7 +158,7 @@ fn drr_deficits_by_hand() {
 
 #[test]
 fn byte_round_robin_overdraws_and_pays_back() {
-    // allot 1000: a sends 600, 400 left, sends 900: -500; b the same; a returns to 500 and sends 600: -100
+    // allot 1000: a sends 600, 400 left, sends 900: -500; so does b; a is back at 500 and sends 600: -100
     let mut b = Bench::new(r#"{"sfq":{"variant":"linux","quantum":1000}}"#);
     for size in [600, 900, 600, 600] {
         b.offer("ab", size);
@@ -171,17 +171,17 @@ fn fq_codel_serves_new_queues_first_and_once() {
     // RFC 8290 §4.2, quantum 1514: a quantum is one packet of 1500 and a little (14), so a second packet overdraws
     let mut b = Bench::new(r#""fq_codel""#);
     b.offer(&"ab".repeat(6), 1500);
-    // new: a b. a sends two (14 left after the first), goes to old with -1486; b the same
+    // new: a b. a sends two (14 left after the first), goes to old with -1486; so does b
     assert_eq!(b.take(4), "aabb");
     // old: a b, each with -1486 + 1514 = 28 when its turn comes: one packet each
     assert_eq!(b.take(2), "ab");
     // a sparse flow goes before both, though they have waited
     b.offer("s", 100);
     assert_eq!(b.take(1), "s");
-    // s is empty: it passes to the end of old: b a s; b is in debt, pays, and goes behind s; a sends
+    // s is empty and moves to the end of old: b a s; b is in debt, gets a quantum, and goes behind s; a sends
     assert_eq!(b.take(1), "a");
     assert_eq!(b.queue.discipline().in_line(), ['a', 's', 'b'].map(|f| b.queue_of(f)));
-    // so a new packet of s is not new, and t, which comes later, goes before it
+    // so s is not new when its next packet arrives, and t, which arrives later, goes before it
     b.offer("st", 100);
     assert_eq!(b.take(2), "ts");
 }
@@ -211,12 +211,12 @@ fn the_longest_queue_pays() {
     assert_eq!(longest("bytes", "tail"), [(6, DropReason::PushOut)]);
     assert_eq!(longest("packets", "head"), [(0, DropReason::HeadFull)]);
     assert_eq!(longest("packets", "tail"), [(3, DropReason::PushOut)]);
-    // the arrival counts: the longest queue's own arrival is refused at its tail
+    // the arrival counts: an arrival of the longest queue is refused at its tail
     let mut b = Bench::new(r#"{"perfect":{"limit":"3p","overflow":{"longest":{"from":"tail"}}}}"#);
     b.offer("aaba", 1500);
     assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
     assert_eq!(b.take(4), "aba");
-    // shared tail drop: whoever comes late
+    // shared tail drop: the late arrival, of any flow
     let mut b = Bench::new(r#"{"perfect":{"limit":"3p"}}"#);
     b.offer("aaab", 1500);
     assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
@@ -256,7 +256,7 @@ fn a_session_ends_when_its_queue_is_empty_or_after_the_timeout() {
     let mut b = Bench::new(r#"{"sfq_hss":{"groups":1,"ways":2}}"#);
     b.offer("ab", 1500);
     b.take(1);
-    // a is gone from queue 0: c takes it; a finds the group full and shares the first
+    // a has left queue 0: c takes it; a finds the group full and shares the first
     b.offer("c", 1500);
     assert_eq!(b.queue_of('c'), 0);
     b.offer("a", 1500);
@@ -306,7 +306,7 @@ fn a_reused_slot_is_another_flow() {
     let (old, new) = (FlowId::new(0, 1), FlowId::new(0, 2));
     b.packet(PacketMeta { flow: old, size: 1500, ..Default::default() });
     b.packet(PacketMeta { flow: new, size: 1500, ..Default::default() });
-    // a late packet of the old one waits yet: both may share, nothing is lost or counted twice
+    // a packet of the old flow still waits: both may share, nothing is lost or counted twice
     assert_eq!(b.take(3), "aa");
     assert_eq!(b.queue.backlog(), Backlog::default());
 }
@@ -344,7 +344,7 @@ fn datagrams_may_have_a_bin_of_their_own() {
 fn the_pie_of_a_silent_flow_decays_meanwhile() {
     let probability = |law: &AnyLaw| if let AnyLaw::Pie(pie) = law { pie.state().drop_prob } else { f64::NAN };
     let mut b = Bench::new(r#"{"perfect":{"law":{"pie":{}}}}"#);
-    // two come for one that leaves, for a second; then the queue runs empty
+    // two arrivals per departure, for a second; then the queue drains
     for _ in 0..1000 {
         b.offer("aa", 1500);
         b.take(1);
@@ -407,7 +407,7 @@ fn names_compose() {
     assert_eq!(composed, serde_json::from_str(r#"{"sfq_hss":{"law":"codel"}}"#).unwrap());
     assert_eq!(composed.fair().unwrap().law.name(), "codel");
     assert_eq!(composed, read("sfq_hss+codel").unwrap());
-    // its canonical form is a table, and reads back
+    // its canonical form is a table, and parses to the same
     assert_eq!(serde_json::from_str::<Spec>(&serde_json::to_string(&composed).unwrap()).unwrap(), composed);
     for (text, part) in [
         ("sfq_hss + codle", "unknown variant `codle`"),
@@ -419,7 +419,7 @@ fn names_compose() {
         let refusal = read(text).unwrap_err().to_string();
         assert!(refusal.contains(part), "{text}: {refusal}");
     }
-    // every part can be said at once
+    // every part can be given at once
     let all = r#"{"fair":{"limit":"100p","classifier":{"serial_search":{"groups":8}},"scheduler":"new_first",
         "law":{"codel":{"target":"1ms"}},"law_sees":"total_unless_last","overflow":{"longest":{"by":"packets","from":"tail"}}}}"#;
     let FairParams { limit, .. } = serde_json::from_str::<Spec>(all).unwrap().fair().unwrap();
@@ -434,7 +434,7 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
     while b.now < Time(end * 1_000_000) {
         b.now += Duration::from_micros(2400);
         let (sent, lost) = (b.take(1), b.fates.0.len());
-        // each packet gone is replaced at once: the one sent, and what the law took before it from the same flow
+        // each departure is replaced at once: the packet sent, and those that the law dropped before it from the same flow
         b.offer(&sent, 1500);
         for _ in 0..lost.saturating_sub(b.offered_for_drops) {
             b.offer(&sent, 1500);
@@ -446,11 +446,11 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
 
 #[test]
 fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
-    // RFC 8290 read as the queue's own backlog: one packet behind the head exempts it, always
+    // RFC 8290 read as the queue's own backlog: with only one packet behind the head, it is always exempt
     assert!(drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"own"}}"#, 10_000).is_empty());
     // Linux: every head is late from the second round on (above from 48 ms), so each flow drops at 148 ms + 100 ms x
     // sum 1/sqrt(k), at the next of its turns. By 600 ms the sum is 4.52: k = 1 ... 8 sum to 4.37, 9 to 4.70. So nine
-    // drops a flow, or eight where a turn came too late
+    // drops per flow, or eight if a turn came too late
     let drops = drops_of_ten_small_flows(r#""fq_codel""#, 600);
     assert!((80..=90).contains(&drops.len()), "{}", drops.len());
     assert!(drops.iter().all(|d| *d == DropReason::EarlyHead));
@@ -459,8 +459,8 @@ fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
 
 #[test]
 fn linux_may_take_the_last_packet_of_a_queue_and_sfq_codel_never_does() {
-    // flow s has one packet at a time, which waits 10 ms, and b a standing queue; each sends one of 1500 B a turn. So heads of s
-    // are late without a break: from 110 ms on CoDel would take some
+    // flow s has one packet at a time, which waits 10 ms, and b a standing queue; each sends one of 1500 B per turn. So every
+    // head of s is above target: from 110 ms on CoDel would drop some
     let last = |sees: &str| {
         let parts = r#""classifier":{"isolated":{}},"scheduler":{"drr_plus_plus":{"quantum":1500}}"#;
         let mut b = Bench::new(&format!(r#"{{"fair":{{"law":"codel","law_sees":"{sees}",{parts}}}}}"#));
@@ -488,7 +488,7 @@ fn overflow_raises_codels_count_in_linux() {
         let AnyLaw::Codel(law) = b.queue.discipline().queue_law(b.queue_of('a')) else { panic!() };
         (b.fates.0.len() as u32, law.state().count)
     };
-    // the eleventh does not fit: four of the eleven go, fewer than half of the bytes
+    // the eleventh does not fit: four of the eleven are dropped, fewer than half of the bytes
     assert_eq!((count(true), count(false)), ((4, 4), (4, 0)));
 }
 
@@ -502,8 +502,8 @@ fn strict_priority_sends_the_first_band_that_has_a_packet() {
     let offer = |b: &mut Bench, flow: u8, tos: u8| {
         b.packet(PacketMeta { flow: FlowId(u32::from(flow - b'a')), size: 1000, tos, ..Default::default() });
     };
-    // tc-prio(8): throughput (8) to band 2, none (0) to band 1, delay (16) to band 0; EF (46, tos 184) has bits 24: band 1, but
-    // for the filter
+    // tc-prio(8): throughput (8) to band 2, none (0) to band 1, delay (16) to band 0; EF (46, tos 184) has bits 24: band 1, if
+    // there is no filter
     [(b'c', 8), (b'b', 0), (b'c', 9), (b'a', 16), (b'b', 2), (b'e', 184)]
         .iter()
         .for_each(|(f, t)| offer(&mut b, *f, *t));

@@ -17,7 +17,7 @@ fn ms(n: u64) -> Limit {
     Limit::Time(Duration::from_millis(n))
 }
 
-/// Shows `law` a head of 1500 bytes with this sojourn time, and so many packets behind it.
+/// Passes `law` a head of 1500 bytes with this sojourn time and `behind` packets behind it.
 fn head(law: &mut impl Law, now_us: u64, sojourn_ms: u64, behind: u32, ecn: Ecn, rng: &mut Rng) -> Verdict {
     let link = LinkView { downstream_delay: Duration::from_millis(4), ..LinkView::plain(BitRate(5_000_000)) };
     let backlog = Backlog { packets: behind, bytes: u64::from(behind) * 1500 };
@@ -38,7 +38,7 @@ fn corners_of_lred_s_curves() {
     {
         assert!((c.probability(x * t) - expected).abs() < 1e-12, "10c at {x} ms: {}", c.probability(x * t));
     }
-    // 10a and 10b: no step, and certain above MAXth
+    // 10a and 10b: no step, and probability 1 above MAXth
     let a = law(Curve::A10, Limit::Packets(20), Limit::Packets(40));
     let b = law(Curve::B10, ms(20), ms(40));
     for (x, expected) in [(19.999, 0.0), (20.0, 0.0), (30.0, 0.025), (40.0, 0.05), (40.001, 1.0)] {
@@ -57,7 +57,7 @@ fn share(law: &mut Lred, sojourn_ms: u64, behind: u32) -> f64 {
 
 #[test]
 fn lred_drops_heads_with_the_curve_s_probability() {
-    // standard error of 100 000 throws at 0.05: 0.0007
+    // standard error of 100 000 draws at 0.05: 0.0007
     for (sojourn, expected) in [(199, 0.0), (200, 0.01), (300, 0.03), (800, 0.05)] {
         let seen = share(&mut LredParams::default().law(), sojourn, 0);
         assert!((seen - expected).abs() < 0.0035, "{sojourn} ms: {seen}");
@@ -92,12 +92,12 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
         let drops = (0..n).filter(|_| law.head(&packet, &view, &mut rng) == Verdict::Drop).count();
         drops as f64 / f64::from(n)
     };
-    // (dscp, ms, probability): 0 has the queue's own 200 to 400 ms; 32 is precedence 4; 34 has its own profile before that
+    // (dscp, ms, probability): 0 has the queue's own 200 to 400 ms; 32 is precedence 4; 34 has its own profile, which comes first
     for (dscp, sojourn, expected) in
         [(0, 150, 0.0), (0, 400, 0.05), (32, 49, 0.0), (32, 75, 0.15), (32, 500, 0.2), (34, 599, 0.0), (34, 750, 0.03)]
     {
         let share = seen(dscp, sojourn);
-        // standard error of 50 000 throws at 0.2: 0.0018
+        // standard error of 50 000 draws at 0.2: 0.0018
         assert!((share - expected).abs() < 0.008, "dscp {dscp} at {sojourn} ms: {share}, expected {expected}");
     }
 }
@@ -115,8 +115,8 @@ fn averaged_lred_sees_the_average() {
 
 #[test]
 fn lred_s_integral_term_comes_and_goes() {
-    // gain 1/s, heads every 100 ms: at twice the target p_i grows by 0.1 a head, at no delay it falls by 0.1; the curve adds
-    // nothing (p_min 0, and x = min_th is where it begins)
+    // gain 1/s, heads every 100 ms: at twice the target p_i grows by 0.1 per head, at no delay it falls by 0.1; the curve adds
+    // nothing (p_min 0, and it begins at x = min_th)
     let params = LredParams { integral: 1.0, p_min: p(0.0), p_max: p(1.0), max_th: ms(400_000), ..Default::default() };
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let mut see = |law: &mut Lred, n: u64, sojourn| head(law, n * 100_000, sojourn, 5, Ecn::NotEct, &mut rng);
@@ -151,7 +151,7 @@ impl FateSink for Fates {
 
 #[test]
 fn lred_tests_the_next_head_as_well() {
-    // packets arrive every 100 ms and are asked for at 1000 ms: those that have waited 500 ms or more all go
+    // packets arrive every 100 ms and are dequeued at 1000 ms: those that have waited 500 ms or more are all dropped
     let params = LredParams { min_th: ms(500), max_th: ms(501), p_min: p(1.0), p_max: p(1.0), ..Default::default() };
     let mut queue = Queue::new(params.build());
     let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(5_000_000)), FlowTable::default());
@@ -189,10 +189,10 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
     assert_eq!(see(&mut law, 1_279_000, 5), (false, 3, 1_336_180));
     // two are due at 1408 ms: 1336.18 + 70.711 = 1406.89, + 100 = 1506.89
     assert_eq!(see(&mut law, 1_408_000, 5), (false, 1, 1_506_891));
-    // above again: from count 1 on, after a whole interval
+    // above again: from count 1, after a whole interval
     assert_eq!(see(&mut law, 1_450_000, 10), (false, 1, 1_550_000));
     assert_eq!(see(&mut law, 1_460_000, 5), (false, 1, 1_550_000));
-    // the last one is taken, and drop_next runs ahead again
+    // the last count is removed, and drop_next runs ahead again
     assert_eq!(see(&mut law, 1_551_000, 5), (false, 0, 1_651_000));
 }
 
@@ -212,12 +212,12 @@ fn cobalt_goes_on_with_the_count_it_has() {
     // below and above again: due 100 / sqrt(4) = 50 ms later
     see(&mut law, 1_240_000, 5, Ecn::NotEct);
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
-    // a drop that is 200 ms late: the next one is due at 1300 + 100 / sqrt(5) = 1344.72, which is past: at once
+    // a drop that is 200 ms late: the next is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed: at once
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
-    // a mark instead: + 100 / sqrt(6) = 1385.55 is past as well, and is not made up for
+    // a mark instead: + 100 / sqrt(6) = 1385.55 has passed as well, and is not made up for
     let mark = Verdict::Mark(MarkReason::Law);
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::Ect0), (mark, 6, 1_500_000));
-    // an empty queue takes one, if due: 1500 + 100 / sqrt(5) = 1544.72
+    // an empty queue lowers the count by one, if due: 1500 + 100 / sqrt(5) = 1544.72
     law.empty(Time(1_499 * MS));
     assert_eq!((law.state().count, law.state().drop_next), (6, Time(1_500 * MS)));
     law.empty(Time(1_510 * MS));
@@ -261,7 +261,7 @@ fn blue_steps_once_per_target() {
     }
     (0..1000u64).for_each(|n| law.empty(Time((200 + 6 * n) * MS)));
     assert_eq!(law.state().p_drop, 0.0);
-    // never above 1; ECN does not save a packet
+    // never above 1; ECN-capable packets are dropped, too
     (0..1000u64).for_each(|n| law.overflow(Time((10_000 + 6 * n) * MS)));
     assert_eq!(law.state().p_drop, 1.0);
     let mut rng = Rng::named(1, "q");

@@ -12,7 +12,7 @@ use units::{BitRate, Duration, Rng, Time};
 
 const US: u64 = 1000;
 
-/// What became of packets: "e7" dropped early, "f7" for want of room, "m7" marked.
+/// Fates of packets: "e7" dropped early, "f7" dropped for lack of room, "m7" marked.
 #[derive(Default)]
 struct Fates(Vec<String>);
 
@@ -25,7 +25,7 @@ impl FateSink for Fates {
     }
 }
 
-/// The pair in a script, before an aggregate of 50 Mbit/s.
+/// The pair under a script, in front of an aggregate of 50 Mbit/s.
 struct Script {
     queue: Queue<DocsisLld>,
     rng: Rng,
@@ -77,7 +77,7 @@ impl Script {
         }
     }
 
-    /// So many packets go through L, none of which waits for another.
+    /// Sends `n` packets through L, none of which waits for another.
     fn through_l(&mut self, n: usize) {
         for _ in 0..n {
             self.put(Ecn::Ect1, 1500);
@@ -85,7 +85,7 @@ impl Script {
         }
     }
 
-    /// Waits until `us` after the start, with the updates on the way, at their own moments.
+    /// Advances to `us` after the start, running each update at its own time.
     fn until(&mut self, us: u64) {
         let until = Time(us * US);
         while let Some(t) = self.queue.next_wake().filter(|t| *t <= until) {
@@ -136,7 +136,7 @@ fn r_c_is_what_l_left_of_the_last_interval() {
     q.until(48_000);
     close(q.read("r_l"), 44.921_875);
     close(q.qdelay_c(), 20.0 * 12.144 / 5.078_125);
-    // and the next interval counts anew
+    // and the next interval starts from zero
     q.until(64_000);
     close(q.read("r_l"), 0.0);
     close(q.qdelay_c(), 4.8576);
@@ -159,14 +159,14 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     q.until(32_000);
     close(q.read("r_l"), 10.0);
     close(q.qdelay_c(), 20.0 * 12.144 / 20.0);
-    // an MSR of C above what is left does nothing: r_C = 50 - 10
+    // an MSR of C above the rest has no effect: r_C = 50 - 10
     let mut q = Script::with("{}", &Aggregate { msr: [mbit(10), mbit(45)], ..of });
     q.c(20);
     q.until(16_000);
     q.through_l(40);
     q.until(32_000);
     close(q.qdelay_c(), 20.0 * 12.144 / 40.0);
-    // of the two the lower: an MSR of L above the aggregate's rate does nothing
+    // the lower of the two: an MSR of L above the aggregate's rate has no effect
     let mut q = Script::with("{}", &Aggregate { msr: [mbit(90), None], ..of });
     q.put(Ecn::Ect1, 1500);
     close(q.read("min_th"), 0.64);
@@ -175,7 +175,7 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
 #[test]
 fn buffers_follow_the_service_flows_rates() {
     let mbit = |n: u64| Some(BitRate(n * 1_000_000));
-    // how many packets fit at once, at a target that never drops early
+    // number of packets that fit at once, with a target that never drops early
     let fit = |of: &Aggregate, flow: Ecn| {
         let mut q = Script::with(r#"{"classic": {"target": "10s"}, "queue_protection": false}"#, of);
         (0..2000).for_each(|_| q.put(flow, 1500));
@@ -200,7 +200,7 @@ fn the_gains_of_the_coupled_pie_by_hand() {
     q.until(16_000);
     let first = (0.25 * 4.5728e-3 + 2.5 * 14.5728e-3) / 2048.0;
     close(q.read("drop_prob"), first); // 1.8347e-5
-    // 16 ms later nothing has changed: A's part alone, a 128th (1e-5 to 1e-4)
+    // 16 ms later nothing has changed: A's part only, a 128th (1e-5 to 1e-4)
     q.until(32_000);
     let second = first + 0.25 * 4.5728e-3 / 128.0;
     close(q.read("drop_prob"), second); // 2.7278e-5
@@ -218,7 +218,7 @@ fn the_gains_of_the_coupled_pie_by_hand() {
 
 #[test]
 fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
-    // latency low: both delays below 5 ms. 20 packets: 4.8576 ms; 21: 5.1005 ms. Without B, which would undo all in one step
+    // latency low: both delays below 5 ms. 20 packets: 4.8576 ms; 21: 5.1005 ms. Without B, which would undo it all in one step
     for (n, decay) in [(20, 0.98), (21, 1.0)] {
         let mut q = Script::new(r#"{"classic": {"beta": 1e-12}}"#);
         q.c(300);
@@ -266,8 +266,8 @@ fn a_first_drop_gives_142_ms_of_allowance() {
 #[test]
 fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
     // The law is driven up while nothing arrives; then packets come and go between two updates, so that drop_prob stays.
-    // p1 = drop_prob x 1518 / 1024 of each; none is dropped while their sum is below 0.85, one is from 8.5 on: by chance alone that
-    // comes once in about e^7.65 = 2100 drops
+    // p1 = drop_prob x 1518 / 1024 of each; none is dropped while their sum is below 0.85, one is from 8.5 on, which happens by
+    // chance once in about e^7.65 = 2100 drops
     let mut q = Script::new(r#"{"classic": {"max_burst": "0s", "interval": "100ms"}}"#);
     q.c(300);
     q.until(1_000_000);
@@ -290,8 +290,8 @@ fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
 
 #[test]
 fn grants_under_way_are_no_delay_to_the_virtual_queue() {
-    // 49.9 Mbit/s in frames of 1518 B, 243.367 us apart, held for a request loop of 2.9 ms: 12 wait. As bytes that is 3 ms,
-    // all are marked; as a queue that 50 Mbit/s drains, each finds itself: 242.88 us, below the ramp
+    // 49.9 Mbit/s in frames of 1518 B, 243.367 us apart, held for a request loop of 2.9 ms: 12 wait. By bytes that is 3 ms, and
+    // all are marked; in a queue drained at 50 Mbit/s, each finds only itself: 242.88 us, below the ramp
     let request_loop = RequestLoop {
         delay: Duration(3_645_000),
         sample: Duration(1_012_500),
@@ -314,10 +314,10 @@ fn grants_under_way_are_no_delay_to_the_virtual_queue() {
     let virtually = r#"{"queue_protection": false}"#;
     assert!(marks(bytes, &of, 12) > 7900);
     assert_eq!(marks(virtually, &of, 12), 0);
-    // where nothing is asked for, bytes are the delay
+    // without requests, bytes are the delay
     assert!(marks(virtually, &Aggregate::default(), 12) > 7900);
-    // 30 wait, 45 840 B, more than the loop's 22 781 B: a queue all the same, and marked once the average has found it (88 samples,
-    // 89 ms; above the ramp's beginning from 113 ms on)
+    // 30 wait, 45 840 B, more than the loop's 22 781 B: a real queue, marked once the average exceeds the loop's (88 samples,
+    // 89 ms; above the start of the ramp from 113 ms on)
     let late = marks(virtually, &of, 30);
     assert!((7000..8000).contains(&late), "{late}");
 }

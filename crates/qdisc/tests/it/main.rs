@@ -1,4 +1,4 @@
-//! Queue disciplines from outside: one test binary, since each binary links the whole core again.
+//! Queue disciplines through the public interface: one test binary, since every binary links the whole core.
 
 mod adding;
 mod books;

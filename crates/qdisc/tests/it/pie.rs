@@ -10,7 +10,7 @@ use units::{BitRate, Bytes, Duration, Limit, Prob, Rng, Time};
 
 const MS: u64 = 1_000_000;
 
-/// A law and the moments that a queue would show it.
+/// A law under a script of calls like those of a queue.
 struct Bench<L> {
     law: L,
     rng: Rng,
@@ -23,7 +23,7 @@ impl<L: Law> Bench<L> {
     }
 
     fn view(&self, us: u64, bytes: u64, sojourn_ms: u64) -> View<'static> {
-        // tests keep their link for ever: a leak of 40 bytes each
+        // each test leaks its link, some 40 bytes
         let link = Box::leak(Box::new(self.link));
         let backlog = Backlog { packets: bytes.div_ceil(1500) as u32, bytes };
         View { now: Time(us * 1000), backlog, sojourn: Duration::from_millis(sojourn_ms), link }
@@ -45,7 +45,7 @@ impl<L: Law> Bench<L> {
         self.law.left(&PacketMeta { size: 1500, ..Default::default() }, &view);
     }
 
-    /// The update that is due, with so much waiting; its moment in us.
+    /// Runs the next update with `bytes` queued; returns its time in us.
     fn tick(&mut self, bytes: u64) -> u64 {
         let at = self.law.next_tick().expect("a clock that runs").0 / 1000;
         let view = self.view(at, bytes, 0);
@@ -61,7 +61,7 @@ fn close(seen: f64, expected: f64) {
 
 #[test]
 fn the_tuning_tables() {
-    // RFC 8033 §4.2; RFC 8034 §A.2 goes on above 0.1
+    // RFC 8033 §4.2; RFC 8034 §A.2 continues above 0.1
     for (drop_prob, pie, docsis, coarse) in [
         (0.0, 1.0 / 2048.0, 1.0 / 2048.0, 1.0 / 8.0),
         (9.9e-7, 1.0 / 2048.0, 1.0 / 2048.0, 1.0 / 8.0),
@@ -133,7 +133,7 @@ fn linux_adds_two_percent_above_250_ms_and_2013_above_200() {
     close(after(PieVariant::Draft2013, 200), (0.125 * 0.180 + 0.25) / 8.0);
 }
 
-/// PIE at some probability, after the burst allowance: its delay went to 135 ms and stayed there.
+/// PIE at a positive probability, after the burst allowance: its delay rose to 135 ms and stayed there.
 fn congested(params: &PieParams) -> Bench<Pie> {
     let mut b = Bench::new(params.law());
     b.arrive(0, 0);
@@ -216,7 +216,7 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
     // RFC 8033 spares two of them
     let mut b = congested(&PieParams { spared: Some(Bytes(3028)), ..linux.clone() });
     assert_eq!(drops(&mut b, 3028), 0);
-    // since the last update the delay has fallen to 7 ms < 15/2: Linux keeps what arrives now, the RFC from the next update on
+    // since the last update the delay has fallen to 7 ms < 15/2: Linux spares arrivals now, the RFC from the next update on
     for (judged_by, expected) in [(JudgedBy::Present, false), (JudgedBy::LastUpdate, true)] {
         let mut b =
             Bench::new(PieParams { judged_by: Some(judged_by), tuning: Some(Tuning::None), ..linux.clone() }.law());
@@ -235,7 +235,7 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
 fn departures_use_up_linux_burst_allowance() {
     let mut b = Bench::new(PieParams { variant: PieVariant::Linux, ..Default::default() }.law());
     b.arrive(0, 0);
-    // updates alone take nothing from it: 150 ms, less the 40 and 60 ms between three departures
+    // updates alone do not reduce it: 150 ms, less the 40 and 60 ms between three departures
     (0..20).for_each(|_| _ = b.tick(150_000));
     for (ms, left) in [(300, 150), (340, 110), (400, 50), (500, 0)] {
         b.left(ms * 1000, 150_000, 80);
@@ -245,7 +245,7 @@ fn departures_use_up_linux_burst_allowance() {
 
 #[test]
 fn drops_have_the_probability_and_bytemode_scales_it() {
-    // 100 000 throws: standard error at most 0.0016
+    // 100 000 draws: standard error at most 0.0016
     for (bytemode, size, scale) in [(false, 500, 1.0), (true, 500, 0.5), (true, 1500, 1.5)] {
         let mut b = congested(&PieParams { bytemode, ..Default::default() });
         let p = b.law.state().drop_prob * scale;
@@ -310,7 +310,7 @@ fn the_departure_rate_of_2013() {
     }
     b.tick(30_000);
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(36));
-    // no estimate where too little waits to begin a cycle
+    // no estimate if too little is queued to begin a cycle
     let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
     b.arrive(0, 0);
     (0..100).for_each(|n| b.left(n * 1200, 9999, 99));
@@ -433,7 +433,7 @@ fn docsis_pie_states() {
         }
     }
     assert_eq!(at - quench.unwrap(), 63 * 16_000);
-    // nothing more to do
+    // the clock has stopped
     assert_eq!(b.law.next_tick(), None);
 }
 
@@ -459,7 +459,7 @@ fn refusals() {
     assert_eq!(refused(r#"{"docsis_pie":{"beta":0}}"#), "docsis_pie.beta");
 }
 
-/// What a queue shows a law: an arrival, a departure (sojourn in ms, packets left behind) or time going by (ms).
+/// An input of a law: an arrival, a departure (sojourn in ms, packets left behind) or the passage of time (ms).
 #[derive(Clone, Debug)]
 enum Moment {
     Arrive,

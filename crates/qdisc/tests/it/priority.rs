@@ -1,11 +1,11 @@
-//! Strict priority against closed forms: what is left over, starvation, and Cobham's waiting times.
+//! Strict priority against closed forms: leftover capacity, starvation, and Cobham's waiting times.
 
 use crate::common::{Bench, Source};
 use qdisc::Spec;
 
 const MBIT: f64 = 1e6;
 const LINK: f64 = 10.0 * MBIT;
-/// Code points whose type of service goes to bands 0, 1 and 2: minimize delay, none, maximize throughput.
+/// Code points whose type of service maps to bands 0, 1 and 2: minimize delay, none, maximize throughput.
 const BANDS: [u8; 3] = [4, 0, 2];
 
 fn bench() -> Bench {
@@ -21,13 +21,13 @@ fn stream(band: usize, rate: f64) -> Source {
 
 #[test]
 fn a_band_gets_what_those_before_it_leave_and_starves_if_that_is_nothing() {
-    // 6 of 10 Mbit/s go to band 0, 3 to band 1, and what is left, 1 of the 8 asked for, to band 2
+    // 6 of 10 Mbit/s go to band 0, 3 to band 1, and the remaining 1 of the 8 offered to band 2
     let run = bench().run(&[stream(0, 6.0 * MBIT), stream(1, 3.0 * MBIT), stream(2, 8.0 * MBIT)], 10.0, 60.0);
     for (band, rate) in [6.0, 3.0, 1.0].into_iter().enumerate() {
         assert!((run.rate(band) / MBIT - rate).abs() < 0.002, "{band}: {}", run.rate(band));
     }
     assert_eq!((run.dropped(0), run.dropped(1)), (0, 0));
-    // band 0 asks for more than there is: after its queue has filled, nobody else sends a packet, for ever
+    // band 0 offers more than the link carries: once its queue has filled, no other band ever sends a packet
     let run = bench().run(&[stream(0, 12.0 * MBIT), stream(1, MBIT), stream(2, MBIT)], 10.0, 60.0);
     assert_eq!((run.rate(1), run.rate(2)), (0.0, 0.0));
     assert!((run.rate(0) / LINK - 1.0).abs() < 1e-3 && (run.loss(0) - 1.0 / 6.0).abs() < 1e-3, "{}", run.loss(0));

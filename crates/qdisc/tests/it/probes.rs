@@ -1,16 +1,16 @@
-//! Every discipline and every law tells its state: the same names whatever it has seen, and nothing changes by it.
+//! Probes of every discipline and every law: the same names in every state, and no effect on the state.
 
 use packet::{FlowId, FlowTable, Item, LinkView, PacketMeta, Reading, Value};
 use qdisc::{Cx, LawSpec, QDISCS, Queue, QueueDiscipline, Spec};
 use std::collections::BTreeSet;
 use units::{BitRate, Rng, Time};
 
-/// What has no state beyond what waits.
+/// Disciplines without state beyond their packets.
 const STATELESS: [&str; 1] = ["droptail"];
-/// What has only accounts, which follow for each class.
+/// Disciplines whose only state is per class, reported after the common part.
 const CLASSES_ONLY: [&str; 1] = ["cbt"];
 
-/// One part of a reading: the queue that it is of, and its columns with what they held.
+/// One part of a reading: its queue, and its columns with their values.
 #[derive(Debug, Default, PartialEq)]
 struct Part {
     queue: Option<String>,
@@ -40,7 +40,7 @@ fn read(of: &impl QueueDiscipline, now: Time) -> Vec<Part> {
     parts
 }
 
-/// A minute's load at more than the link carries: arrivals every 1 ms, departures every 1.2 ms, of eight flows.
+/// Five seconds of overload: arrivals every 1 ms, departures every 1.2 ms, of eight flows.
 fn load(queue: &mut Queue, mut look: impl FnMut(&Queue, Time)) {
     let (mut rng, flows, link) = (Rng::named(1, "q"), FlowTable::default(), LinkView::plain(BitRate(10_000_000)));
     for i in 0..5_000u64 {

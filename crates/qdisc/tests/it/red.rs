@@ -1,4 +1,4 @@
-//! RED and its kin against closed forms and worked arithmetic.
+//! RED and its variants against closed forms and worked arithmetic.
 
 use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
 use qdisc::law::ared::{Adaptation, AredParams};
@@ -20,7 +20,7 @@ fn packet(ecn: Ecn) -> PacketMeta {
     packet
 }
 
-/// Shows `law` an arrival that finds `packets` of 1000 bytes.
+/// Passes `law` an arrival that finds `packets` packets of 1000 bytes.
 fn arrive(law: &mut impl Law, ms: u64, packets: u32, what: &PacketMeta, rng: &mut Rng) -> Verdict {
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
@@ -67,7 +67,7 @@ fn gaps_are_uniform() {
 
 #[test]
 fn the_law_drops_at_those_gaps() {
-    // p_b 0.1: gaps of 1 ... 10 (mean 5.5, sd 2.87), whether drawn packet by packet or once; 10 ... 19 (14.5, 2.87), 1 ... 19 (10, 5.48)
+    // p_b 0.1: gaps of 1 ... 10 (mean 5.5, sd 2.87), drawn per packet or once; 10 ... 19 (14.5, 2.87), 1 ... 19 (10, 5.48)
     for (spacing, least, most, mean, sd) in [
         (Spacing::Uniform, 1, 10, 5.5, 2.87),
         (Spacing::OneDraw, 1, 10, 5.5, 2.87),
@@ -91,7 +91,7 @@ fn the_law_drops_at_those_gaps() {
     }
 }
 
-/// The share of gaps of each length, from 1 on, where p_b is 0.02 for ten packets of a gap and 0.05 after them.
+/// The share of gaps of each length, from 1 on, with p_b 0.02 for the first ten packets of a gap and 0.05 after them.
 fn gaps_of_a_rising_probability(spacing: Spacing) -> Vec<f64> {
     // max_p 0.1 between 5 and 15: 7 packets waiting are 0.02, 10 are 0.05
     let red = RedParams { probability: Some(p(0.1)), ..tenth(spacing) };
@@ -169,7 +169,7 @@ fn the_average_by_hand() {
             let at = |a: &mut Average, q, us: u64| a.sample(q, Time(us * 1000), Weight::new(0.5), idle, packet_time);
             assert_eq!(at(&mut a, 4.0, 0), 2.0);
             assert_eq!(at(&mut a, 8.0, 0), 5.0);
-            // the last packet begins to leave and the link finds nothing in the same moment, and asks again later
+            // the last packet begins to leave; the link finds the queue empty at the same time, and again later
             a.left(0, Time(1_000_000), idle);
             a.empty(Time(1_000_000));
             a.empty(Time(2_000_000));
@@ -185,7 +185,7 @@ fn the_average_by_hand() {
     a.sample(8.0, Time(0), half, IdleDecay::DecayAndSample, packet_time);
     a.left(0, Time(0), IdleDecay::DecayAndSample);
     assert_eq!(a.sample(0.0, Time(9 * MS), half, IdleDecay::DecayAndSample, packet_time), 2.0);
-    // no averaging: nothing is left of it, but after no time at all
+    // no averaging: nothing is left after any time above zero
     assert_eq!((Weight::new(1.0).rest(3.0), Weight::new(1.0).rest(0.0)), (0.0, 1.0));
 }
 
@@ -231,7 +231,7 @@ fn presets_and_automatic_values() {
     // at 100 kbit/s: c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, w = 1 - e^(-1/30)
     let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
     assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
-    // a link that is stopped has numbers, too
+    // a stopped link has valid numbers as well
     for variant in [RedVariant::Floyd93, RedVariant::Ns2] {
         let (min, max, _, _, w) = set(variant, 0);
         assert!(min < max && w > 0.0 && w <= 1.0, "{variant:?}: {min} {max} {w}");
@@ -258,7 +258,7 @@ fn ecn_marks_and_harddrop_does_not() {
         let verdict = arrive(&mut red(harddrop).law(), 0, queue, &packet(ecn), &mut rng);
         assert_eq!(verdict, expected, "{harddrop:?} {ecn:?}");
     }
-    // an early mark where there would have been an early drop
+    // an early mark instead of an early drop
     let verdicts = |ecn| {
         let (mut law, mut rng) = (red(Some(true)).law(), Rng::named(1, "q"));
         (0..100).map(|_| arrive(&mut law, 0, 10, &packet(ecn), &mut rng)).collect::<Vec<_>>()
@@ -301,7 +301,7 @@ fn small_packets_are_dropped_less_in_byte_mode() {
         let drops = (0..n).filter(|_| arrive(&mut law, 0, 10, &small, &mut rng) == Verdict::Drop).count();
         drops as f64 / f64::from(n)
     };
-    // p_b 0.1 for avpkt = 1000; the standard error of 100 000 throws at 0.1 is 0.001
+    // p_b 0.1 for avpkt = 1000; the standard error of 100 000 draws at 0.1 is 0.001
     for (mode, size, expected) in [
         (ByteMode::Off, 250, 0.1),
         (ByteMode::Scaled, 250, 0.025),
@@ -360,7 +360,7 @@ fn adaptive_red_by_hand() {
     }
 }
 
-/// The shortest queue that WRED (without averaging, probability 1) does not always let a packet of `dscp` pass.
+/// The shortest queue at which WRED (without averaging, probability 1) drops a packet of `dscp` with this seed.
 fn first_drop(params: &WredParams, dscp: u8) -> u32 {
     let what = PacketMeta { size: 1000, tos: dscp << 2, ..Default::default() };
     (0..100).find(|q| arrive(&mut params.law(), 0, *q, &what, &mut Rng::named(1, "q")) == Verdict::Drop).unwrap()
@@ -369,7 +369,7 @@ fn first_drop(params: &WredParams, dscp: u8) -> u32 {
 #[test]
 fn wred_has_cisco_s_ladder_and_profiles() {
     let mut wred = WredParams { weight: 1.0, probability: p(1.0), spacing: Spacing::Geometric, ..Default::default() };
-    // the ramp begins at min with probability 0; with max_p 1 and one queue past min, (1/span) may pass: look at the corners
+    // the ramp begins at min with probability 0; with max_p 1 it has reached 1/span at min + 1: test the corners
     for (precedence, min) in [20, 22, 24, 26, 28, 31, 33, 35].into_iter().enumerate() {
         let seen = first_drop(&wred, precedence as u8 * 8);
         assert!((min + 1..=40).contains(&seen), "precedence {precedence}: {seen}");
@@ -383,7 +383,7 @@ fn wred_has_cisco_s_ladder_and_profiles() {
         // standard error at most 0.011
         assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
     }
-    // the DSCP's own profile goes before its precedence's, whatever the order
+    // the DSCP's own profile comes before its precedence's, in either order
     wred.profiles = serde_json::from_str(
         r#"[{"dscp":10,"min":"3p","max":"4p","probability":1},{"precedence":1,"min":"7p","max":"8p","probability":1}]"#,
     )

@@ -1,4 +1,4 @@
-//! A queue that has emptied under DRR++ and COBALT: new again at once, or when its law has come to rest.
+//! An emptied queue under DRR++ and COBALT: new again at once, or once its law has come to rest.
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::fair::Fair;
@@ -50,15 +50,16 @@ impl Bench {
     }
 }
 
-/// Flow 0 sends a packet at once and one that waits 10 ms, above the target: its law counts 1 at 11 ms, and takes that back an
-/// interval later, at 111 ms. At `ms`, flow 1 is one of the old ones, in the midst of its turn, when flow 0 comes again: who goes first?
+/// Flow 0 sends a packet at once and one that waits 10 ms, above the target: its law's count becomes 1 at 11 ms, and 0 an
+/// interval later, at 111 ms. At `ms`, flow 0 sends again, while flow 1 is old and in the middle of its turn. Returns the flow
+/// served first.
 fn first_after(holds_queue: bool, ms: u64) -> u32 {
     let mut b = Bench::new(holds_queue);
     b.offer(0, 0, 1000);
     assert_eq!(b.take(0), Some(0));
     b.offer(1, 0, 1000);
     assert_eq!((b.take(11), b.take(11)), (Some(0), None));
-    // three packets use up flow 1's first turn; the fourth, of its second one, leaves it credit for the fifth
+    // three packets use up flow 1's first turn; the fourth, in its second turn, leaves credit for the fifth
     (0..5).for_each(|_| b.offer(ms, 1, 400));
     (0..4).for_each(|_| assert_eq!(b.take(ms), Some(1)));
     b.offer(ms, 0, 1000);
@@ -69,7 +70,7 @@ fn first_after(holds_queue: bool, ms: u64) -> u32 {
 fn an_emptied_queue_is_new_again_when_its_law_is_at_rest() {
     // RFC 8290: new at once, so it goes before the other
     assert_eq!((first_after(false, 20), first_after(false, 500)), (0, 0));
-    // CAKE: one of the old ones until 111 ms, and new from then on
+    // CAKE: old until 111 ms, and new from then on
     assert_eq!((first_after(true, 20), first_after(true, 110)), (1, 1));
     assert_eq!((first_after(true, 111), first_after(true, 500)), (0, 0));
 }

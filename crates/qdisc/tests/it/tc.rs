@@ -1,4 +1,4 @@
-//! Disciplines in the words of tc: what they mean, what is refused, and the way there and back.
+//! Disciplines in tc's syntax: its meaning, its errors, and the round trip.
 
 use qdisc::{LawSpec, QDISCS, Spec};
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // no discipline of tc: the parameters' own names; and a parameter's own name behind tc's words
+        // not in tc: the parameters' own names; and a parameter's own name after tc's keywords
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),
@@ -84,7 +84,7 @@ fn words_mean_the_table_with_the_same_values() {
             "sfq_hss limit 500p + codel target 7ms",
             r#"{"sfq_hss": {"limit": "500p", "law": {"codel": {"target": "7ms"}}}}"#,
         ),
-        // as one pastes them
+        // whole commands, as pasted
         ("tc qdisc replace dev eth0 root handle 1: codel limit 5", r#"{"codel": {"limit": "5p"}}"#),
         ("tc qdisc add dev eth0 parent 1:10 pfifo limit 5", r#"{"droptail": {"limit": "5p"}}"#),
         (
@@ -140,7 +140,7 @@ fn what_tc_would_refuse_or_nothing_models_is_refused_in_a_line() {
     }
 }
 
-/// Every discipline that Linux has, with every word that it has: said, and read again.
+/// Every discipline of Linux with all of its keywords: written and parsed again.
 #[test]
 fn what_is_said_reads_back() {
     for text in [
@@ -160,13 +160,13 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let said = spec.in_tc(None);
-        // each word was given: the way back leaves nothing out, but for what is false in tc without a word
+        // every keyword is given: writing omits nothing, except flags that are false in tc without a keyword
         assert_eq!(said.words, text, "said");
         assert_eq!(read(&said.words), Ok(spec), "{text}");
     }
 }
 
-/// The defaults, too: the discipline that the words build does what this one does.
+/// The defaults as well: the discipline built from the text equals this one.
 #[test]
 fn defaults_behave_as_their_words_do() {
     let rate = Some(BitRate(5_000_000));
@@ -184,12 +184,12 @@ fn defaults_behave_as_their_words_do() {
         assert_eq!(said.words, words);
         let variant = text.rsplit(' ').next().unwrap();
         assert!(said.unsaid[0].contains(variant) || said.unsaid.iter().any(|l| l.contains(variant)), "{said:?}");
-        // the words and the version together are the whole of it
+        // the text and the version together give everything
         assert!(read(&format!("{words} variant {variant}")).unwrap().build() == spec.build(), "{text}");
     }
 }
 
-/// Linux's SFQ says its sizes, since "sfq" alone reads as McKenney's; a limit that tc cannot write becomes Linux's.
+/// Linux's SFQ writes its sizes, since "sfq" alone parses as McKenney's; a limit that tc cannot express becomes Linux's.
 #[test]
 fn sfq_of_linux_says_its_sizes() {
     for limit in ["null", r#""50ms""#] {
@@ -199,7 +199,7 @@ fn sfq_of_linux_says_its_sizes() {
     }
 }
 
-/// More digits than a probability is read with are not said.
+/// A probability is written with no more digits than are parsed.
 #[test]
 fn a_probability_says_itself_again() {
     let said = table(r#"{"red": {"probability": 0.003689963906203621}}"#).in_tc(None).words;
@@ -219,7 +219,7 @@ fn what_tc_cannot_say_is_said_beside_it() {
     assert_eq!(codel.unsaid, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
     let bytes = said(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
-    // without a rate 50 ms are no number of bytes: Linux's default stands in the words, and is told
+    // without a rate, 50 ms have no size in bytes: the text has Linux's default, and `unsaid` says so
     for (name, words) in
         [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
     {
@@ -227,7 +227,7 @@ fn what_tc_cannot_say_is_said_beside_it() {
         assert!(said.words.starts_with(words), "{said:?}");
         assert!(said.unsaid[0].starts_with("a limit of 50ms: without a rate"), "{said:?}");
     }
-    // thresholds in packets become bytes of avpkt; Linux counts idle times at the link's rate when told
+    // thresholds in packets become bytes of avpkt; with `bandwidth`, Linux counts idle times at the link's rate
     let red = said(r#"{"red": {}}"#);
     assert_eq!(red.words, "red limit 1000000 min 5000 max 15000 avpkt 1000 probability 0.02 bandwidth 10mbit");
     assert!(red.unsaid.iter().any(|l| l.contains("variant = \"floyd93\"")), "{red:?}");

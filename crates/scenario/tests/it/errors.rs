@@ -236,7 +236,7 @@ fn what_is_accepted_is_accepted_again() {
 #[test]
 fn lines_are_in_the_users_words() {
     let cases = [
-        ("link.up", "[]", "link.up: a list of 0 is not valid; expected a table"),
+        ("link.up", "[]", "link.up: a list is not valid; expected a table"),
         ("link.up", "7", "link.up: 7 is not valid; expected a table"),
         ("app", "\"none\"", "app: \"none\" is not valid; expected a table"),
         ("app.upload.to", "{}", "app.upload.to: a table is not valid; expected a list"),

@@ -1,4 +1,4 @@
-//! The commands that set Linux up like a link.
+//! The commands that configure Linux like a link.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};

@@ -10,7 +10,7 @@
 //! | ports | links with a discipline: few, several events each | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel before a 4-ary heap |
 //!
-//! There is no cancelling. Timers are lazy: who no longer wants one ignores it when it fires.
+//! Events are never cancelled. Timers are lazy: a target that no longer needs one ignores it when it fires.
 //!
 //! Bounds: 2^40 events per run (18 hours at 60 ns each), 2^21 targets of a kind; scheduling in the past panics.
 
@@ -23,7 +23,7 @@ use tournament::{LEAVES, Tournament, lesser};
 use units::Time;
 use wheel::Wheel;
 
-/// What an event is for.
+/// The target of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The first packet in flight on this link arrives.
@@ -88,7 +88,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// No events, for a world with so many links.
+    /// An empty set, for a world with `links` links.
     pub(crate) fn new(links: usize) -> Self {
         Self {
             arrivals: Tournament::new(links),
@@ -101,18 +101,18 @@ impl Events {
         }
     }
 
-    /// The moment of the last event taken.
+    /// The time of the last event taken.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         self.now
     }
 
-    /// How many events have been taken.
+    /// Number of events taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// How many events are pending.
+    /// Number of pending events.
     #[cfg(test)]
     fn pending(&self) -> usize {
         self.arrivals.pending() + self.ports.len() + self.timers.len()
@@ -142,7 +142,7 @@ impl Events {
 
     /// The one event of a plain link: when its first packet arrives. It may be set when none is, or when it was just taken.
     ///
-    /// A taken event stays in its leaf until it is set anew or cleared; one of the two must come before the next is taken.
+    /// A taken event stays in its leaf until it is set again or cleared; one of the two must come before the next is taken.
     #[inline]
     pub(crate) fn set_arrival(&mut self, at: Time, link: u16) {
         if usize::from(link) < LEAVES {

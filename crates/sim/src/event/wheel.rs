@@ -18,7 +18,7 @@ pub(super) struct Wheel {
     slots: Vec<Vec<u128>>,
     /// Room of slots that were emptied, for those that are filled next.
     spare: Vec<Vec<u128>>,
-    /// Which slots have keys: a bit each.
+    /// Bitmap of the slots that have keys.
     used: [u64; SLOTS / 64],
     /// Keys in `slots`.
     held: usize,

@@ -128,10 +128,13 @@ fn what_does_not_go_together_is_refused_in_a_line() {
             format!("rate = '100mbit', queue = 'docsis_lld', docsis = {{ {FLOW} }}"),
             "link.up.queue: a DOCSIS 3.0 modem has one service flow",
         ),
-        (format!("{}, docsis = {{ {FLOW} }}", lld("")), "link.up.docsis31: a link has one modem"),
+        (
+            format!("{}, docsis = {{ {FLOW} }}", lld("")),
+            "link.up.docsis31: a link has one of shaper, docsis, docsis31 and delivery; this one has docsis, too",
+        ),
         (
             format!("{}, shaper = {{ max_sustained_rate = '9mbit' }}", lld("")),
-            "link.up.shaper: a link has a shaper or a modem",
+            "link.up.shaper: a link has one of shaper, docsis, docsis31 and delivery; this one has docsis31, too",
         ),
         (
             "rate = '1gbit', queue = 'docsis_pie', docsis31 = { flow.max_sustained_rate = '9mbit', downstream = {} }"

@@ -7,7 +7,7 @@
 use super::control::{Congestion, Window};
 use super::shared::SharedParams;
 
-/// What congestion leaves of the window.
+/// Share of the window kept after congestion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Backoff {
     /// After a loss.
@@ -16,12 +16,12 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// `beta`, or else `usual`; and `beta_ecn` after a mark.
+    /// Uses `beta`, or `usual` if it is absent; `beta_ecn` after a mark.
     pub(super) fn new(p: &SharedParams, usual: f64) -> Self {
         Self { beta: p.beta.unwrap_or(usual), beta_ecn: p.beta_ecn }
     }
 
-    /// What is left of `w`.
+    /// Share of `w` kept after congestion of this kind.
     pub(super) fn left(&self, w: Window, kind: Congestion) -> f64 {
         match self.beta_ecn {
             Some(beta_ecn) if kind == Congestion::Ecn && !w.slow_start() => beta_ecn,

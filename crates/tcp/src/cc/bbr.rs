@@ -14,10 +14,10 @@
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; CSC458 §5.
 //! The window's quanta, the allowance for aggregated ACKs and the margin of 1 % are those of Linux, because at the small BDPs
-//! of CSC458 (3.3 packets) they decide the queue. As the maximum of what ACKs say, BtlBw is above the truth by as much as
-//! ACKs come unevenly: 50 us in a round trip of 20 ms are 0.25 % of it, and a quarter of the margin that drains the queue.
-//! Where a fifth of what is delivered is lost, at the same rate in two intervals in a row, the path is taken for policed and that
-//! rate is kept to for 48 rounds ([`long_term`]), also as in Linux.
+//! of CSC458 (3.3 packets) they decide the queue. BtlBw is a maximum, so it exceeds the true bandwidth by the jitter of the
+//! ACKs: 50 us in a round trip of 20 ms are 0.25 % of it, and a quarter of the margin that drains the queue.
+//! Where losses are a fifth of the delivered data, at the same rate in two intervals in a row, the path is assumed to be policed,
+//! and BBR keeps to that rate for 48 rounds ([`long_term`]), also as in Linux.
 //! Departs: none known.
 
 mod aggregation;
@@ -34,47 +34,47 @@ use filter::MaxFilter;
 use long_term::LongTerm;
 use units::{Duration, Rng, Time};
 
-/// 2/ln 2, rounded up as everybody does: doubles the delivery rate every round.
+/// 2/ln 2, rounded up as is usual: doubles the delivery rate every round.
 const HIGH_GAIN: f64 = 2.89;
-/// The inverse, empties in one round what Startup queued.
+/// The inverse: drains in one round the queue that Startup built.
 const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
 /// Gain of the window in ProbeBw: room for delayed and stretched ACKs.
 const CWND_GAIN: f64 = 2.0;
-/// The cycle of pacing gains in ProbeBw: probe, drain what that queued, cruise.
+/// The cycle of pacing gains in ProbeBw: probe, drain the queue that this built, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// How long a round-trip minimum is believed.
+/// Lifetime of a round-trip minimum.
 const RTPROP_WINDOW: Duration = Duration::from_secs(10);
 /// Time with a minimal window that lets the queue drain.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// The smallest window, segments: keeps an ACK of every second segment going.
 const MIN_CWND: f64 = 4.0;
-/// Growth of the bandwidth within a round that says that the pipe is not full.
+/// Growth of the bandwidth within a round that shows that the pipe is not full.
 const FULL_GROWTH: f64 = 1.25;
-/// Rounds without it that say that it is.
+/// Rounds without such growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
-/// Paced a little below the estimate, so that a queue that errors built drains.
+/// Pacing slightly below the estimate drains queues caused by estimation errors.
 const PACING_MARGIN: f64 = 0.99;
 /// Round trip assumed for the first pacing rate when the handshake gave none. Linux: 1 ms.
 const FIRST_RTT: Duration = Duration::from_millis(1);
-/// Most time's worth of aggregated ACKs that the window allows for.
+/// Limit on the window's allowance for aggregated ACKs, as time at the estimated bandwidth.
 const AGGREGATION_CAP: f64 = 0.1;
 /// Below this pacing rate a burst is one segment, above it two or what 1/1024 s carries. Linux: 1.2 Mbit/s. Unit: bytes/s.
 const ONE_SEGMENT_BELOW: f64 = 150_000.0;
 
-/// Where the machine is; names are the draft's.
+/// State of the machine, named as in the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Doubles the rate every round.
     Startup,
-    /// Empties the queue that Startup made.
+    /// Drains the queue that Startup built.
     Drain,
     /// Cruises and probes, in the phase of this index.
     ProbeBw(u8),
-    /// Holds the window at four segments; until when (once the window has come down), and whether a round has passed.
+    /// Holds the window at four segments.
     ProbeRtt {
-        /// End of the wait.
+        /// End of the state, set once the window has come down.
         done: Option<Time>,
-        /// A round has passed since.
+        /// A round has passed since then.
         round: bool,
     },
 }
@@ -84,9 +84,9 @@ enum Mode {
 pub(crate) struct Bbr {
     mss: f64,
     mode: Mode,
-    /// Delivery rate's maximum, bytes per second.
+    /// Maximum of the delivery rate, bytes per second.
     btl_bw: MaxFilter,
-    /// Smallest round trip, microseconds, and when it was seen.
+    /// Smallest round-trip time, microseconds, and time of that sample.
     rt_prop: Option<u32>,
     rt_prop_at: Time,
     /// Rounds so far; a round ends when `next_round_delivered` is delivered.
@@ -117,19 +117,19 @@ impl Bbr {
         self.long_term.rate().unwrap_or_else(|| self.btl_bw.get())
     }
 
-    /// Segments that leave back to back: what offload would send as one.
+    /// Segments sent back to back, as offload would send them in one burst.
     fn burst(&self) -> u32 {
         let least = if self.pacing_rate < ONE_SEGMENT_BELOW { 1.0 } else { 2.0 };
         (self.pacing_rate / 1024.0 / self.mss).clamp(least, 127.0) as u32
     }
 
-    /// What is to be done.
+    /// Returns the output for window `w`.
     fn drive(&self, w: Window) -> Drive {
         Drive {
             reduction: false,
             pacing_rate: Some(self.pacing_rate),
             quantum: self.burst(),
-            // four segments a round trip say nothing of the bandwidth
+            // four segments a round trip do not show the bandwidth
             probing_delay: matches!(self.mode, Mode::ProbeRtt { .. }),
             ..w.into()
         }
@@ -223,7 +223,7 @@ impl Bbr {
         }
     }
 
-    /// Any phase but the draining one, which has nothing to drain yet.
+    /// Picks any phase but the draining one, since there is no queue to drain yet.
     fn enter_probe_bw(&mut self, now: Time) -> Mode {
         self.phase_at = now;
         let phase = self.rng.below(7) as u8;
@@ -266,7 +266,7 @@ impl Bbr {
         }
     }
 
-    // ---------------------------------------------------------------- what comes of it
+    // ---------------------------------------------------------------- the outputs
 
     /// `gain` BDPs of `bw`, segments, rounded up.
     fn bdp(&self, bw: f64, gain: f64, initial: f64) -> f64 {
@@ -276,7 +276,7 @@ impl Bbr {
         }
     }
 
-    /// What must be in flight beyond a BDP to keep a path with bursts and delayed ACKs busy.
+    /// Adds the flight beyond a BDP that keeps a path with bursts and delayed ACKs busy.
     fn quanta(&self, cwnd: f64) -> f64 {
         let even = ((cwnd + 3.0 * f64::from(self.burst())) * 0.5).ceil() * 2.0;
         if self.mode == Mode::ProbeBw(0) { even + 2.0 } else { even }
@@ -308,7 +308,7 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self, w: &Window) {
-        let steady = matches!(self.previous, State::Open | State::Cwr) && !matches!(self.mode, Mode::ProbeRtt { .. });
+        let steady = !self.previous.repairs() && !matches!(self.mode, Mode::ProbeRtt { .. });
         self.prior_cwnd = if steady { w.cwnd } else { self.prior_cwnd.max(w.cwnd) };
     }
 
@@ -333,20 +333,19 @@ impl Bbr {
         }
     }
 
-    /// The window around a recovery; true while it conserves packets.
+    /// Sets the window around a recovery; returns true while it conserves packets.
     fn recover_or_restore(&mut self, w: &mut Window, a: &AckSample, acked: f64) -> bool {
         let in_flight = a.in_flight as f64 / self.mss;
         let mut cwnd = w.cwnd;
         if a.lost > 0 {
             cwnd = (cwnd - a.lost as f64 / self.mss).max(1.0);
         }
-        let repairing = |s| matches!(s, State::Recovery | State::Loss);
         if a.state == State::Recovery && self.previous != State::Recovery {
             self.conserving = true;
             self.next_round_delivered = a.total_delivered;
-            // less than a segment may have been delivered, and nothing be left in flight
+            // at least one segment: less may have been delivered, with nothing left in flight
             cwnd = (in_flight + acked).max(1.0);
-        } else if repairing(self.previous) && !repairing(a.state) {
+        } else if self.previous.repairs() && !a.state.repairs() {
             cwnd = cwnd.max(self.prior_cwnd);
             self.conserving = false;
         }

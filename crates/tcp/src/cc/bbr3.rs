@@ -1,4 +1,4 @@
-//! BBR version 3: a model of the path as in version 1, with bounds that losses draw.
+//! BBR version 3: a model of the path as in version 1, with bounds set by losses.
 //!
 //! ```text
 //! max_bw  = largest delivery rate of the last two ProbeBW cycles       min_rtt = least round trip of 10 s
@@ -16,13 +16,13 @@
 //! ProbeRTT         1     0.5    inflight <= bdp / 2, for 200 ms and a round; every 5 s without a lower round trip
 //! ```
 //!
-//! [`model`] is what it knows of the path, [`bounds`] what losses make of that, [`states`] the machine, [`answers`] what it tells the
-//! sender. Functions are named after those of the draft.
+//! [`model`] is the estimate of the path, [`bounds`] the limits set by losses, [`states`] the machine, [`answers`] the output to
+//! the sender. Functions are named after those of the draft.
 //!
 //! Source: draft-ietf-ccwg-bbr-04; with `bbr3_form = "linux"` google/bbr, branch v3, where it differs: Drain at 0.347, DOWN at 0.91,
-//! `extra_acked` over two halves of five rounds, bursts of one segment below 1.2 Mbit/s, and an answer to ECN ([`marks`]).
-//! Departs: the draft leaves the answer to a CE mark open: it counts as a loss in its round, but never as one that ends a probe. Of
-//! the Linux form, what is in flight is not corrected for the pacing timer, there is no fast path, and no PLB.
+//! `extra_acked` over two halves of five rounds, bursts of one segment below 1.2 Mbit/s, and a response to ECN ([`marks`]).
+//! Departs: the draft leaves the response to a CE mark open: here a mark counts as a loss in its round, but never as one that
+//! ends a probe. The Linux form lacks the correction of the flight for the pacing timer, the fast path, and PLB.
 
 mod answers;
 mod bounds;
@@ -38,7 +38,7 @@ mod tests;
 use crate::stats::State;
 use excess::Excess;
 use marks::Marks;
-pub use params::{Bbr3Form, Bbr3Params};
+pub(crate) use params::{Bbr3Form, Bbr3Params};
 use phase::{AckPhase, Phase, Undo};
 use units::{Duration, Rng, Time};
 
@@ -46,7 +46,7 @@ use units::{Duration, Rng, Time};
 const STARTUP_PACING_GAIN: f64 = 2.77;
 /// BBR.DefaultCwndGain.
 const DEFAULT_CWND_GAIN: f64 = 2.0;
-/// Of ProbeBW_UP.
+/// Window gain of ProbeBW_UP.
 const UP_PACING_GAIN: f64 = 1.25;
 const UP_CWND_GAIN: f64 = 2.25;
 /// BBR.ProbeRTTCwndGain.
@@ -58,7 +58,7 @@ const MIN_PIPE_CWND: f64 = 4.0;
 /// Round trip assumed for the first pacing rate when the handshake gave none.
 const FIRST_RTT: Duration = Duration::from_millis(1);
 
-/// The state of one connection. Volumes are bytes, rates bytes per second, of payload; infinite where nothing is known.
+/// The state of one connection. Volumes are bytes, rates bytes per second, of payload; infinite where unknown.
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr3 {
     form: Bbr3Form,
@@ -90,7 +90,7 @@ pub(crate) struct Bbr3 {
     full_bw_reached: bool,
 
     // ---- bounds
-    /// Of the round under way: most delivered per second, and over a sample.
+    /// Largest delivery rate of the current round, and largest volume delivered in a sample.
     bw_latest: f64,
     inflight_latest: f64,
     loss_round_delivered: u64,
@@ -126,7 +126,7 @@ pub(crate) struct Bbr3 {
     /// Window before a recovery or ProbeRTT.
     prior_cwnd: f64,
     previous: State,
-    /// Draws when to probe.
+    /// Random source for the time of the next probe.
     rng: Rng,
 }
 

@@ -1,11 +1,11 @@
-//! The seam between a sender and its congestion controller: what one hears, and what the other does.
+//! The interface between a sender and its congestion controller.
 //!
 //! ```text
-//! handshake, ACK, congestion, timeout, silence  --->  controller  --->  Drive { cwnd, ssthresh, pacing_rate, quantum, segment }
+//! handshake, ACK, congestion, timeout, silence  --->  controller  --->  Drive { cwnd, ssthresh, pacing_rate, quantum, max_payload }
 //! ```
 //!
-//! The sender finds losses, shrinks the window to ssthresh during a recovery, and paces; a controller says how large the window is to
-//! be. It sees no segment, sets no timer and reads no clock.
+//! The sender finds losses, reduces the window to ssthresh during a recovery, and paces; a controller decides the size of the window.
+//! It sees no segment, sets no timer and reads no clock.
 
 use super::shared::SharedParams;
 use crate::params::group::Group;
@@ -16,7 +16,7 @@ use units::{Duration, Rng, Time};
 
 /// Congestion window and slow start threshold, segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
+pub(crate) struct Window {
     /// Congestion window.
     pub cwnd: f64,
     /// Slow start threshold; infinite until the first congestion event unless given.
@@ -24,19 +24,19 @@ pub struct Window {
 }
 
 impl Window {
-    /// Takes the window of an answer.
+    /// Adopts the window of `d`.
     #[inline]
     pub(crate) fn follow(&mut self, d: &Drive) {
         *self = Self { cwnd: d.cwnd, ssthresh: d.ssthresh };
     }
 
-    /// Below ssthresh the window grows by what is acknowledged.
+    /// Returns true below ssthresh, where the window grows by the segments acknowledged.
     #[inline]
-    pub fn slow_start(&self) -> bool {
+    pub(crate) fn slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Grows by `credit` segments up to ssthresh; returns what is left for congestion avoidance.
+    /// Grows by `credit` segments up to ssthresh; returns the rest, for congestion avoidance.
     #[inline]
     pub(super) fn grow_in_slow_start(&mut self, credit: f64) -> f64 {
         let used = credit.min(self.ssthresh - self.cwnd);
@@ -45,27 +45,29 @@ impl Window {
     }
 }
 
-/// What a controller wants done.
+/// A controller's output: window, threshold and pace.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drive {
+pub(crate) struct Drive {
     /// Congestion window, segments.
     pub cwnd: f64,
     /// Slow start threshold, segments.
     pub ssthresh: f64,
-    /// Payload bytes per second at which segments may leave; none: as the window lets them. Heeded where [`Needs::rates`].
+    /// Pacing rate, payload bytes per second; none: not paced. Applied where [`Needs::rates`].
     pub pacing_rate: Option<f64>,
     /// Segments that may leave back to back at that rate.
     pub quantum: u32,
-    /// Most payload of a new segment, bytes, where it is less than the MSS; 0: the MSS. Heeded where [`Needs::rates`].
-    pub segment: u16,
-    /// The answer to congestion is ssthresh alone: the sender brings the window down to it, by its reduction. Else the window is the answer.
+    /// Largest payload of a new segment, bytes, if smaller than the MSS; 0: the MSS. Applied where [`Needs::rates`].
+    pub max_payload: u16,
+    /// The sender owns reductions: after congestion it reduces the window to ssthresh, after idle it restarts, by the stack's
+    /// parameters.
+    /// Off: the controller sets `cwnd` alone.
     pub reduction: bool,
-    /// The window is so small on purpose: what is delivered of what is in flight now says nothing of the bandwidth.
+    /// The window is small on purpose: delivery rates of the current flight do not show the bandwidth.
     pub probing_delay: bool,
 }
 
 impl From<Window> for Drive {
-    /// A window and no pace.
+    /// A window without pacing.
     #[inline]
     fn from(w: Window) -> Self {
         Self {
@@ -73,191 +75,202 @@ impl From<Window> for Drive {
             ssthresh: w.ssthresh,
             pacing_rate: None,
             quantum: u32::MAX,
-            segment: 0,
+            max_payload: 0,
             reduction: true,
             probing_delay: false,
         }
     }
 }
 
-/// What one ACK tells.
+/// The information in one ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AckSample {
-    /// Moment of the ACK.
+pub(crate) struct AckSample {
+    /// Arrival time of the ACK.
     pub now: Time,
     /// Segments newly acknowledged cumulatively (a fraction if they were not full).
     pub acked: f64,
-    /// Segments that count for growth: what the ACK newly delivers, cumulatively or by SACK, bounded by `abc_limit`.
+    /// Segments that count for growth: those newly delivered, cumulatively or by SACK, bounded by `abc_limit`.
     pub credit: f64,
     /// Bytes newly delivered, cumulatively or by SACK.
     pub delivered: u64,
-    /// Bytes newly taken for lost.
+    /// Bytes newly declared lost.
     pub lost: u64,
-    /// Everything is acknowledged that was in flight when the last round ended: a round trip by the count of what is sent.
+    /// All data in flight when the last round ended is acknowledged: one round trip, counted in data sent.
     pub round_ended: bool,
-    /// It tells of a CE mark.
+    /// The ACK reports a CE mark.
     pub marked: bool,
-    /// ECN is in use: the fields about marks mean something.
+    /// ECN is in use: the fields about marks are valid.
     pub ecn: bool,
-    /// Segments newly delivered. Only where ECN is in use, as the next two.
+    /// Segments newly delivered. Like the next two fields, set only where ECN is in use.
     pub segments: u32,
-    /// How many packets were marked, as this ACK tells it: with AccECN by its counter, pure ACKs among them; else the segments that an
+    /// CE-marked packets reported by this ACK: with AccECN by its counter, which includes pure ACKs; else the segments that an
     /// ACK with ECE delivers.
     pub ce_packets: u32,
-    /// Payload bytes of them.
+    /// Payload bytes of those packets.
     pub ce_bytes: u64,
-    /// Round trip measured by this ACK, microseconds.
+    /// Round-trip time measured by this ACK, microseconds.
     pub rtt_us: Option<u32>,
-    /// One-way delay that this ACK tells of: its TSval less its TSecr, microseconds modulo 2^32, the offset of the two clocks
+    /// One-way delay reported by this ACK: its TSval less its TSecr, microseconds modulo 2^32, the offset of the two clocks
     /// included. Only where [`Needs::ack_time`].
     pub one_way_us: Option<u32>,
-    /// Smoothed round trip.
+    /// Smoothed round-trip time.
     pub srtt: Duration,
-    /// Bytes in flight before the ACK, and after it.
+    /// Bytes in flight before the ACK.
     pub flight_before: u64,
-    /// Bytes in flight after it; for a controller that owns the window, also after what a loss that it told of has sent again.
+    /// Bytes in flight at the controller's [`Turn`]; with [`Turn::Repair`], retransmissions triggered by this ACK are included.
     pub in_flight: u64,
-    /// Everything below is acknowledged.
+    /// SND.UNA: every byte below it is acknowledged.
     pub una: u64,
     /// Next new byte to send.
     pub next: u64,
-    /// The window may not grow by this ACK: it is a duplicate, or the sender brings the window down.
+    /// The window must not grow by this ACK: it is a duplicate, or the sender is reducing the window.
     pub rests: bool,
-    /// The window was what limited the sender; it may grow only then.
+    /// The window limited the sender; it may grow only then.
     pub cwnd_limited: bool,
-    /// The window stopped the sender at some time in the round trip. Only for a controller that owns it.
+    /// The window stopped the sender at some time in the round trip.
     pub window_filled: bool,
-    /// State of the sender; before this ACK, or after it for a controller that owns the window.
+    /// State of the sender before this ACK; with [`Turn::Repair`], after it.
     pub state: State,
-    /// The delivery rate, if the ACK gives one. Only where [`Needs::rates`], as all below.
+    /// Delivery rate, if the ACK yields a sample. Like all fields below, only where [`Needs::rates`].
     pub rate: Option<RateSample>,
     /// Bytes delivered since the connection began, this ACK included.
     pub total_delivered: u64,
-    /// How long pacing holds back what leaves next.
+    /// Time until pacing lets the next segment leave.
     pub held_back: Duration,
 }
 
-/// What an ACK says about the rate of delivery.
+/// A delivery rate sample.
 ///
 /// Source: draft-cheng-iccrg-delivery-rate-estimation-00 §3.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateSample {
+pub(crate) struct RateSample {
     /// Bytes delivered over `interval`.
     pub bytes: u64,
     /// The longer of the send and the ACK interval.
     pub interval: Duration,
     /// Bytes that had been delivered when the newest acknowledged segment left.
     pub prior_delivered: u64,
-    /// The application, not the network, limited what was sent then.
+    /// The application, not the network, limited the sending rate at that time.
     pub app_limited: bool,
-    /// Round trip of the newest acknowledged segment, microseconds; none if it was sent more than once.
+    /// Round-trip time of the newest acknowledged segment, microseconds; none if it was retransmitted.
     pub rtt_us: Option<u32>,
-    /// The interval is shorter than any round trip: ACKs were compressed, and the rate means nothing.
+    /// The interval is shorter than any round trip: ACKs were compressed, and the rate is invalid.
     pub compressed: bool,
-    /// Bytes in flight when the newest acknowledged segment left, itself included.
+    /// Bytes in flight when the newest acknowledged segment was sent, itself included.
     pub tx_in_flight: u64,
-    /// Bytes taken for lost since then.
+    /// Bytes declared lost since then.
     pub lost: u64,
 }
 
-/// A segment newly taken for lost.
+/// A segment newly declared lost.
 ///
 /// Source: draft-ietf-ccwg-bbr-04 §5.5.10.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LostSegment {
-    /// Its payload.
+    /// Payload bytes.
     pub(crate) bytes: u64,
-    /// Bytes in flight when it left, itself included.
+    /// Bytes in flight when it was sent, itself included.
     pub(crate) tx_in_flight: u64,
-    /// Bytes taken for lost since then, itself included.
+    /// Bytes declared lost since then, itself included.
     pub(crate) lost: u64,
-    /// The application limited what was sent then.
+    /// The application limited the sending rate at that time.
     pub(crate) app_limited: bool,
     /// Bytes delivered since the connection began.
     pub(crate) total_delivered: u64,
-    /// The segment before it was taken for lost at the same moment.
+    /// The segment before it was declared lost at the same time.
     pub(crate) adjoins: bool,
 }
 
-/// What was taken for congestion.
+/// A congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Congestion {
+pub(crate) enum Congestion {
     /// A loss, found by ACKs, by a timer or by a timeout.
     Loss,
     /// An ECN echo.
     Ecn,
 }
 
-/// A silence ends: data follows, and nothing is in flight.
+/// The end of an idle period: there is data to send, and nothing is in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Silence {
-    /// Its end.
+pub(crate) struct Silence {
+    /// End of the idle period.
     pub now: Time,
-    /// How long it was.
+    /// Length of the idle period.
     pub idle: Duration,
     /// Delivery rates are limited by the application. Only where [`Needs::rates`].
     pub app_limited: bool,
 }
 
-/// What a controller asks of its sender. Flows whose controller asks for nothing pay for nothing.
+/// The sender features that a controller uses. A flow pays only for those that its controller needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// The time stamps of ACKs, for [`AckSample::one_way_us`]. Refused without `timestamps`.
+pub(crate) struct Needs {
+    /// The timestamps of ACKs, for [`AckSample::one_way_us`]. Refused without `timestamps`.
     pub ack_time: bool,
-    /// Delivery rates, every segment taken for lost (`on_lost`), and a pacer. Refused without SACK.
+    /// Delivery rates, every lost segment (`on_lost`), and a pacer. Refused without SACK.
     pub rates: bool,
-    /// It models the path, and sets the window in a recovery, too: it gets each ACK after the sender has acted on it. Others get it before.
-    pub owns_window: bool,
+    /// The stage of ACK processing at which the controller runs.
+    pub turn: Turn,
 }
 
 impl Needs {
-    /// Nothing.
-    pub const NONE: Self = Self { ack_time: false, rates: false, owns_window: false };
+    /// No features.
+    pub(crate) const NONE: Self = Self { ack_time: false, rates: false, turn: Turn::Growth };
 }
 
-/// Who answers CE marks.
+/// The stage of ACK processing at which a controller runs. The two differ where an ACK reports a loss: the reduction starts from
+/// the window that this ACK has grown, but a model of the path needs the state, flight and rates after the first retransmission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Before the sender responds to losses.
+    #[default]
+    Growth,
+    /// After the sender has responded to losses.
+    Repair,
+}
+
+/// The part of the stack that responds to CE marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answers {
+pub(crate) enum Answers {
     /// The sender, by its reduction, once per window.
     Sender,
-    /// The controller, by what it makes of the window: the sender neither reduces for an ECN echo nor rests from growth. (It goes on
-    /// telling a receiver by CWR, once per window, where the receiver waits for that.)
+    /// The controller, by the window it sets: the sender neither reduces for an ECN echo nor suspends growth. (It still sends CWR
+    /// once per window, where the receiver waits for it.)
     Controller,
-    /// Nobody.
+    /// None: marks are ignored.
     Nobody,
 }
 
-/// What ACKs must tell of CE marks.
+/// The detail in which ACKs must report CE marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Feedback {
-    /// Anything.
+pub(crate) enum Feedback {
+    /// Any.
     Any,
-    /// How many packets were marked: `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
+    /// The number of marked packets: `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
     Counted,
-    /// The same by AccECN; with a peer that has it not there is none.
+    /// The number of marked packets, by AccECN; ECN is off if the peer does not support it.
     Accecn,
 }
 
-/// What a controller asks of ECN.
+/// A controller's requirements on ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EcnNeeds {
-    /// Who answers them.
+pub(crate) struct EcnNeeds {
+    /// The part of the stack that responds to marks.
     pub answers: Answers,
-    /// What ACKs must tell.
+    /// The detail in which ACKs must report marks.
     pub feedback: Feedback,
-    /// How ECN-capable packets say so, unless the stack does.
+    /// Codepoint of ECN-capable packets, unless the stack sets one.
     pub ect: Ect,
-    /// Which packets are ECN-capable, unless the stack says; none: as the feedback has it.
+    /// ECN-capable packets, unless the stack sets them; none: the default of the feedback.
     pub ect_on: Option<EctOn>,
-    /// The same stack's receiver acknowledges at once where marks begin or end, with AccECN, too.
+    /// The receiver of the same stack acknowledges at once where marks begin or end, even with AccECN.
     pub ack_changes: bool,
-    /// Peers with the same controller send segments smaller than the MSS by plan.
+    /// Peers with the same controller deliberately send segments smaller than the MSS.
     pub small_segments: bool,
 }
 
 impl EcnNeeds {
-    /// What most ask for.
-    pub const USUAL: Self = Self {
+    /// The usual requirements.
+    pub(crate) const USUAL: Self = Self {
         answers: Answers::Sender,
         feedback: Feedback::Any,
         ect: Ect::Ect0,
@@ -267,49 +280,49 @@ impl EcnNeeds {
     };
 }
 
-/// What a new controller may know of its stack, besides what it takes itself.
+/// Stack parameters available to a new controller, besides its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Stack<'a> {
-    /// What several controllers take.
+    /// Parameters shared by several controllers.
     pub(crate) shared: &'a SharedParams,
-    /// Most payload of a segment, bytes.
+    /// Largest payload of a segment, bytes.
     pub(crate) mss: u32,
-    /// The first window, segments.
+    /// Initial window, segments.
     pub(crate) initial_window: f64,
-    /// The window is whole segments.
+    /// The window is a whole number of segments.
     pub(crate) whole_segments: bool,
-    /// Segments are paced, whoever the controller is.
+    /// Segments are paced, whatever the controller.
     pub(crate) paced: bool,
     /// ACKs count marks.
     pub(crate) counts_marks: bool,
 }
 
-/// A congestion controller. What it answers is done at once.
+/// A congestion controller. The sender applies each [`Drive`] it returns at once.
 pub(crate) trait Control: Sized {
-    /// The keys that are its own.
+    /// The controller's own parameters.
     type Params: Group;
 
-    /// What it asks of the sender besides the window.
+    /// Sender features that it needs besides the window.
     const NEEDS: Needs = Needs::NONE;
 
-    /// What it asks of ECN.
+    /// Its requirements on ECN.
     const ECN: EcnNeeds = EcnNeeds::USUAL;
 
-    /// The same, where it depends on parameters.
+    /// Its requirements on ECN with the given parameters.
     fn ecn(_own: &Self::Params) -> EcnNeeds {
         Self::ECN
     }
 
-    /// It takes `beta_ecn` (`abe.rs`).
+    /// True if it uses `beta_ecn` (`abe.rs`).
     const BETA_ECN: bool = false;
 
-    /// The controller of a new connection.
+    /// Creates the controller of a new connection.
     fn new(own: &Self::Params, stack: &Stack<'_>) -> Self;
 
-    /// Random numbers of its own, before the connection opens; without them it draws from a stream that all share.
+    /// Gives the controller its own random stream, before the connection opens; without one it draws from a shared stream.
     fn draw_from(&mut self, _stream: &dyn Fn() -> Rng) {}
 
-    /// A connection with this window begins.
+    /// Starts a connection with this window.
     fn begin(&self, w: Window) -> Drive {
         w.into()
     }
@@ -319,33 +332,36 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// An ACK that delivers something or tells of a mark. Where `s.rests`, the window may not grow by it, and the answer is not followed.
+    /// An ACK that delivers data or reports a mark. Where `s.rests`, the window must not grow by it, and the result is ignored.
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
 
-    /// Congestion: ssthresh follows from `base` (the window or the flight, segments). How the window gets there is the sender's.
+    /// Congestion: sets ssthresh from `base` (the window or the flight, segments). The sender decides how the window gets there.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
-    /// A timeout, after `on_congestion` if it is for a loss that has not been answered yet. The window will be one segment.
+    /// A timeout, after `on_congestion` if it is for a loss without a response so far. The window will be one segment.
     fn on_rto(&mut self, _w: Window) {}
 
-    /// A segment is taken for lost; before `on_congestion`, `on_rto` and the ACK that told. Only where [`Needs::rates`].
+    /// A segment is declared lost; called before `on_congestion`, `on_rto` and `on_ack` for the same event. Only where
+    /// [`Needs::rates`].
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
-    /// The last recovery or timeout was for nothing. Only where [`Needs::owns_window`].
-    fn on_undo(&mut self, w: Window) -> Drive {
-        w.into()
+    /// The last recovery or timeout was spurious; `before` is the window before it, unless an ECN echo had reduced that. The
+    /// pacing rate of the result is applied only without [`Drive::reduction`]; otherwise the rate is unchanged.
+    fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
+        let Some(before) = before else { return w.into() };
+        Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()
     }
 
-    /// A silence ends.
+    /// The end of an idle period.
     fn on_idle(&mut self, w: Window, _silence: Silence) -> Drive {
         w.into()
     }
 
-    /// Tells its state, in the names of its source: always the same ones, in the same order. The window, the threshold and the pace
-    /// are the sender's to tell.
+    /// Reports its state, in the names of its source: always the same ones, in the same order. The sender reports the window, the
+    /// threshold and the pacing rate.
     fn probe(&self, out: &mut Reading<'_>);
 
-    /// What it believes of the path.
+    /// Its estimate of the path.
     fn model(&self) -> Option<Model> {
         None
     }

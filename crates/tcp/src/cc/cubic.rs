@@ -10,17 +10,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 group! {
-    /// What CUBIC takes besides what its forms share.
-    pub struct CubicParams {
-        /// Whose CUBIC `congestion_control = "cubic"` is.
+    /// Parameters of CUBIC besides the shared ones.
+    pub(crate) struct CubicParams {
+        /// Form of `congestion_control = "cubic"`.
         pub cubic_form: CubicForm = CubicForm::Linux,
     }
 }
 
-/// Whose CUBIC.
+/// Form of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum CubicForm {
+pub(crate) enum CubicForm {
     /// As standardised.   Source: RFC 9438 §4.
     Rfc9438,
     /// As Linux 6 runs it: in whole segments, aimed by the least RTT, never above Reno's slope of 3 (1 - beta) / (1 + beta) in
@@ -28,7 +28,7 @@ pub enum CubicForm {
     Linux,
 }
 
-/// One of the two.
+/// State of either form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CubicForms {
     Rfc9438(Cubic),

@@ -27,9 +27,9 @@ use units::Time;
 const MAX_INCREMENT: f64 = 16.0;
 /// The rule before the first loss: ACKs per segment.
 const CNT_BEFORE_LOSS: u32 = 50;
-/// What a round trip within one jiffy counts as, jiffies.
+/// Value of a round-trip time below one jiffy, jiffies.
 const SMALLEST_DELAY: f64 = 0.125;
-/// What is left of the window, unless `beta` says otherwise.
+/// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 819.0 / 1024.0;
 
 /// State of one flow.
@@ -42,7 +42,7 @@ pub(crate) struct Cubic2622 {
     last_time: Time,
     /// Smallest round trip, jiffies; 0 for none.
     delay_min: f64,
-    /// ACKs per segment of growth, and how many have come.
+    /// ACKs per segment of growth, and those counted so far.
     cnt: u32,
     cwnd_cnt: u32,
     last_cwnd: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Cubic2622 {
 }
 
 impl Cubic2622 {
-    /// Nothing is known.
+    /// State without any history.
     fn fresh(law: Law) -> Self {
         Self {
             law,
@@ -78,7 +78,7 @@ impl Cubic2622 {
         if !s.cwnd_limited {
             return;
         }
-        // the kernel slow-starts at the threshold, too: one segment beyond it
+        // the kernel still slow-starts at the threshold: one segment beyond it
         if w.cwnd <= w.ssthresh {
             w.cwnd += s.credit;
             return;
@@ -108,7 +108,7 @@ impl Cubic2622 {
         if jiffies(s.now) - jiffies(epoch) < SETTLE {
             return;
         }
-        // when the echoed segment left is rounded, now is cut
+        // the send time of the echoed segment is rounded, the current time is truncated
         let sent = (s.now.0.saturating_sub(u64::from(rtt) * 1000) + JIFFY / 2) / JIFFY;
         let delay = jiffies(s.now).saturating_sub(sent) as f64;
         let delay = delay.max(SMALLEST_DELAY);
@@ -117,7 +117,7 @@ impl Cubic2622 {
         }
     }
 
-    /// How many ACKs one more segment takes.
+    /// ACKs per segment of growth.
     fn update(&mut self, cwnd: f64, now: Time) {
         self.reno.acked += 1;
         if self.last_cwnd == cwnd as u32 && jiffies(now) - jiffies(self.last_time) <= RECOMPUTE {
@@ -184,7 +184,7 @@ impl Control for Cubic2622 {
         Window { ssthresh: self.ssthresh(base), ..w }.into()
     }
 
-    /// A timeout forgets everything; silence nothing: the epoch's clock runs through it.
+    /// A timeout resets all state. Idle time resets none: the epoch's clock keeps running.
     fn on_rto(&mut self, _: Window) {
         *self = Self::fresh(self.law);
     }
@@ -272,7 +272,7 @@ mod tests {
         let mut w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
         c.loss_cwnd = 1;
         c.delayed_ack = 16;
-        // far past K the cube asks for more than 16 segments per 100 ms
+        // far past K the cubic grows by more than 16 segments per 100 ms
         c.epoch_start = Time(0);
         c.curve.origin = 1000.0;
         let (mut t, rtt) = (30.0, 0.05);

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! All divisions are of whole numbers. Against RFC 9438: the estimate of Reno's window keeps its slope, alpha is never raised to 1
-//! above the window before the loss (§4.3); the curve is looked at one least RTT ahead, not one smoothed RTT (§4.2); a timeout
-//! forgets W_max (§4.8 keeps it); before the first loss growth is at least 5 % a round trip (§4.10 has none).
+//! above the window before the loss (§4.3); the curve is evaluated one least RTT ahead, not one smoothed RTT (§4.2); a timeout
+//! resets W_max (§4.8 keeps it); before the first loss growth is at least 5 % a round trip (§4.10 has none).
 //!
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
 //! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; C is 0.4, the kernel's 410/1024.
@@ -25,13 +25,13 @@ use super::shared::NoParams;
 use packet::{Reading, Unit};
 use units::Time;
 
-/// Most segments for one more while W_max is unknown.
+/// Most acknowledged segments per segment of growth while W_max is unknown.
 const MOST_BEFORE_LOSS: u32 = 20;
-/// Least segments for one more: the window grows by half a round trip's ACKs at most.
+/// Fewest acknowledged segments per segment of growth: the window grows by at most half a round trip's ACKs.
 const LEAST: u32 = 2;
-/// What counts as one segment, if a sum of fractions is a little more.
+/// Size that counts as one segment, since sums of fractions are inexact.
 const ROUNDING: f64 = 1e-6;
-/// What is left of the window, unless `beta` says otherwise.
+/// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 717.0 / 1024.0;
 
 /// State of one flow.
@@ -44,7 +44,7 @@ pub(crate) struct CubicLinux {
     epoch_start: Time,
     last_time: Time,
     last_cwnd: u32,
-    /// Segments acknowledged per segment of growth, and how many have been.
+    /// Acknowledged segments per segment of growth, and those counted so far.
     cnt: u32,
     cwnd_cnt: u32,
     reno: RenoEstimate,
@@ -54,7 +54,7 @@ pub(crate) struct CubicLinux {
 }
 
 impl CubicLinux {
-    /// Nothing is known.
+    /// State without any history.
     fn fresh(law: Law, hystart: HyStart) -> Self {
         Self {
             law,
@@ -97,7 +97,7 @@ impl CubicLinux {
         }
     }
 
-    /// One segment more per `cnt` acknowledged; what is left counts on.
+    /// Grows by one segment per `cnt` acknowledged; the remainder is carried over.
     fn grow(&mut self, w: &mut Window, acked: u32) {
         if self.cwnd_cnt >= self.cnt {
             self.cwnd_cnt = 0;
@@ -110,7 +110,7 @@ impl CubicLinux {
         }
     }
 
-    /// How many segments acknowledged one more takes.
+    /// Acknowledged segments per segment of growth.
     fn update(&mut self, cwnd: f64, now: Time, acked: u32) {
         self.reno.acked = self.reno.acked.saturating_add(acked);
         let least_rtt = u64::from(self.hystart.min_rtt_us().unwrap_or(0)).div_ceil(1000);
@@ -173,13 +173,13 @@ impl Control for CubicLinux {
         Window { ssthresh: self.ssthresh(self.law.backoff.left(w, kind), base), ..w }.into()
     }
 
-    /// A timeout forgets everything but where the first slow start was, should it prove spurious.
+    /// A timeout resets everything but the state of the first slow start, in case it proves spurious.
     fn on_rto(&mut self, _: Window) {
         self.hystart.restart();
         *self = Self { start: self.start.take(), ..Self::fresh(self.law, self.hystart.clone()) };
     }
 
-    /// Time without sending is not time of growth.
+    /// Excludes idle time from the growth.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if self.epoch_start != Time::NEVER {
             self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
@@ -216,7 +216,7 @@ mod tests {
         AckSample { now, credit: 1.0, rtt_us: Some(rtt_us), srtt, cwnd_limited: true, ..AckSample::default() }
     }
 
-    /// One ACK for every segment, a window per round trip of `ms`, for so many round trips from 100 s on.
+    /// One ACK for every segment, a window per round trip of `ms`, for a number of round trips, from 100 s on.
     fn rounds(c: &mut CubicLinux, w: &mut Window, ms: u64, rounds: u64) {
         for round in 0..rounds {
             let (start, n) = (100_000_000_000 + round * ms * 1_000_000, w.cwnd as u64);
@@ -276,7 +276,7 @@ mod tests {
         }
         let target = c.curve.at(p.control.shared.cubic_c, 1.1);
         assert_eq!(target, 88.0);
-        // an ACK a millisecond is 100 a round trip, more than the window: it has come to the target of the moment
+        // an ACK a millisecond is 100 a round trip, more than the window: it has reached the current target
         assert!((85.0..=88.0).contains(&w.cwnd), "{}", w.cwnd);
     }
 

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
-//! Departs: none known; slow start is left by HyStart or, as RFC 9438 §4.10 recommends, by HyStart++, as `hystart` says.
+//! Departs: none known; slow start ends by HyStart or, as RFC 9438 §4.10 recommends, by HyStart++, according to `hystart`.
 
 use super::abe::Backoff;
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
@@ -19,10 +19,10 @@ use super::shared::{NoParams, SharedParams};
 use packet::{Reading, Unit};
 use units::{Time, math};
 
-/// What is left of the window, unless `beta` says otherwise.   Source: RFC 9438 §4.6.
+/// Default of `beta`: share of the window kept after congestion.   Source: RFC 9438 §4.6.
 const BETA: f64 = 0.7;
 
-/// What all CUBICs take.
+/// Parameters of every form of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Law {
     /// C, segments/s^3.
@@ -33,7 +33,7 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// `beta` is what is usually left of the window.
+    /// `beta` is the default share of the window kept.
     pub(super) fn new(p: &SharedParams, beta: f64) -> Self {
         Self {
             c: p.cubic_c,
@@ -170,7 +170,7 @@ impl Control for Cubic {
         self.hystart.restart();
     }
 
-    /// Time without sending is not time of growth.   Source: RFC 9438 §5.8.
+    /// Excludes idle time from the growth.   Source: RFC 9438 §5.8.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if self.epoch_start != Time::NEVER {
             self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);

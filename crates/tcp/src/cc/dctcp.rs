@@ -1,4 +1,4 @@
-//! DCTCP: the window comes down by how many are marked, not by that one was.
+//! DCTCP: the window is reduced by the share of packets marked, not by the presence of a mark.
 //!
 //! ```text
 //! a window ends:  alpha <- (1 - g) alpha + g M,   M = share of what it acknowledged that was marked,  g = 1/16, alpha 1 at first
@@ -14,7 +14,7 @@
 //! In equilibrium a window has 2/alpha segments; a queue that marks by a step marks whole rounds.
 //!
 //! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
-//! Departs: Linux halves the window for a loss also when it comes in the round after a mark; here that round's cut stands.
+//! Departs: Linux halves the window for a loss also when it comes in the round after a mark; here only that round's cut applies.
 
 use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Stack, Window};
 use super::reno::Reno;
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 /// g.   Source: RFC 8257 §4.2.
 const GAIN: f64 = 1.0 / 16.0;
-/// Linux' alpha: 1 is this.
+/// An alpha of 1 in Linux' form.
 const ONE: u32 = 1024;
 /// Linux' g, as a shift.
 const SHIFT: u32 = 4;
@@ -36,17 +36,17 @@ const SHIFT: u32 = 4;
 const LEAST: f64 = 2.0;
 
 group! {
-    /// What DCTCP takes.
-    pub struct DctcpParams {
-        /// Whose DCTCP `congestion_control = "dctcp"` is.
+    /// Parameters of DCTCP.
+    pub(crate) struct DctcpParams {
+        /// Form of `congestion_control = "dctcp"`.
         pub dctcp_form: DctcpForm = DctcpForm::Linux,
     }
 }
 
-/// Whose DCTCP.
+/// Form of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum DctcpForm {
+pub(crate) enum DctcpForm {
     /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC 8257 §3.3.
     Rfc8257,
     /// As Linux runs it: alpha in 1024ths, shares and cuts of whole segments, no growth in the round after a mark.
@@ -60,7 +60,7 @@ pub(crate) struct Dctcp {
     form: DctcpForm,
     /// DCTCP.Alpha; in Linux' form a whole number of 1024ths.
     alpha: f64,
-    /// Delivered in this round, and marked: bytes, or Linux' segments.
+    /// Data delivered in this round, and data marked: bytes, or segments in Linux' form.
     delivered: u64,
     marked: u64,
     /// RFC 8257's DCTCP.WindowEnd.
@@ -68,7 +68,7 @@ pub(crate) struct Dctcp {
 }
 
 impl Dctcp {
-    /// The round is over.
+    /// Ends the round: updates alpha.
     fn update(&mut self) {
         self.alpha = match self.form {
             DctcpForm::Rfc8257 if self.delivered == 0 => self.alpha,
@@ -78,7 +78,8 @@ impl Dctcp {
         (self.delivered, self.marked) = (0, 0);
     }
 
-    /// Takes in what an ACK tells of marks. RFC 8257: true if it ends a window that had some.
+    /// Counts the marks reported by an ACK. RFC 8257: returns true if the ACK ends a window with marks, and the window must be
+    /// cut.
     fn count(&mut self, s: &AckSample) -> bool {
         if self.form == DctcpForm::Linux {
             self.delivered += u64::from(s.segments);
@@ -91,7 +92,7 @@ impl Dctcp {
         self.delivered += s.delivered;
         self.marked += s.ce_bytes;
         let ended = s.una > self.window_end;
-        // a loss in the same window has had its answer
+        // a loss in the same window has already reduced it
         let due = ended && self.marked > 0 && s.state == State::Open;
         if ended {
             self.window_end = s.next;
@@ -107,7 +108,7 @@ impl Dctcp {
         (left + new).min(u64::from(ONE)) as f64
     }
 
-    /// A window of `cwnd` that is cut for marks.
+    /// Returns the window after a cut for marks.
     fn reduced(&self, cwnd: f64) -> f64 {
         let to = match self.form {
             DctcpForm::Rfc8257 => cwnd * (1.0 - self.alpha / 2.0),
@@ -126,7 +127,7 @@ impl Control for Dctcp {
     const ECN: EcnNeeds =
         EcnNeeds { feedback: Feedback::Counted, ect_on: Some(EctOn::All), ack_changes: true, ..EcnNeeds::USUAL };
 
-    /// As RFC 8257 has it, the window grows until it is cut, and after: the cut is made here.
+    /// In RFC 8257's form the window grows before and after the cut, which is made here.
     fn ecn(own: &DctcpParams) -> EcnNeeds {
         match own.dctcp_form {
             DctcpForm::Rfc8257 => EcnNeeds { answers: Answers::Controller, ..Self::ECN },
@@ -174,7 +175,7 @@ mod tests {
         Dctcp::new(&p.control.dctcp, &stack(&p))
     }
 
-    /// A round of `segments` of which so many are marked, told by one ACK.
+    /// A round of `segments`, of which `marked` are marked, reported by one ACK.
     fn round(c: &mut Dctcp, segments: u32, marked: u32) {
         let bytes = |n: u32| u64::from(n) * 1000;
         let (delivered, ce_bytes) = (bytes(segments), bytes(marked));
@@ -272,7 +273,7 @@ mod tests {
         }
     }
 
-    /// The mean window of many round trips; `marks` says of each segment whether it is marked.
+    /// The mean window of many round trips; `marks` returns true for each segment that is marked.
     fn mean_window(mut marks: impl FnMut() -> bool) -> f64 {
         let mut c = dctcp(DctcpForm::Rfc8257);
         let mut w = Window { cwnd: 20.0, ssthresh: 2.0 };
@@ -306,7 +307,7 @@ mod tests {
     #[test]
     fn the_window_is_two_over_the_share_of_marks() {
         for p in [0.1, 0.02] {
-            // evenly: every round has a mark and is cut by alpha / 2, which is what it grew
+            // evenly: every round has a mark and is cut by alpha / 2, as much as it grew
             let mut sum = 0.0;
             let even = mean_window(|| {
                 sum += p;

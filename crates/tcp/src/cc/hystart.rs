@@ -4,7 +4,7 @@
 //! ACK train:  ACKs spaced at most 2 ms have lasted since the round's start for more than (min_rtt + 1 ms) / 2,
 //!             paced for more than min_rtt + 1 ms
 //! delay:      after 8 samples of a round, the least of all so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
-//! either:     ssthresh = cwnd.   Below a window of 16 rounds begin, but nothing is watched.
+//! either:     ssthresh = cwnd.   Below a window of 16, rounds begin but neither test runs.
 //! ```
 //!
 //! Source: Ha & Rhee 2008 (Linux' constants).
@@ -16,11 +16,11 @@ use units::{Duration, Time};
 
 /// Below this window, segments, a round has too few ACKs.
 const LOW_WINDOW: f64 = 16.0;
-/// Samples of a round before one decides.
+/// Samples of a round before the delay test.
 const MIN_SAMPLES: u8 = 8;
-/// Closest ACKs of a train.
+/// Largest spacing of the ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// What a sender's bursts may add to a train, at rates below 2 Gbit/s.
+/// Allowance for a sender's bursts in a train, at rates below 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Bounds of the delay increase, microseconds.
 const DELAY_MIN: u32 = 4_000;
@@ -29,7 +29,7 @@ const DELAY_MAX: u32 = 16_000;
 /// One round of observation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HyStart {
-    /// The stack asks for it, and paces.
+    /// HyStart is enabled, and the stack paces.
     on: bool,
     paced: bool,
     round_start: Time,
@@ -40,7 +40,7 @@ pub(super) struct HyStart {
     curr_rtt: u32,
     min_rtt: u32,
     samples: u8,
-    /// It has ended a slow start, and will not end another before a timeout.
+    /// It has ended a slow start, and does not end another before a timeout.
     found: bool,
 }
 
@@ -49,7 +49,7 @@ impl HyStart {
         Self::fresh(stack.shared.hystart == Axis::Hystart, stack.paced)
     }
 
-    /// Forgets all that it has seen.
+    /// Resets all measurements.
     pub(super) fn restart(&mut self) {
         *self = Self::fresh(self.on, self.paced);
     }
@@ -68,18 +68,18 @@ impl HyStart {
         }
     }
 
-    /// Smallest round trip seen, microseconds.
+    /// Smallest round-trip time so far, microseconds.
     pub(super) fn min_rtt_us(&self) -> Option<u32> {
         Some(self.min_rtt).filter(|&us| us != u32::MAX)
     }
 
-    /// Tells its state.
+    /// Reports its state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.micros("min_rtt", self.min_rtt_us());
         out.flag("hystart_found", self.found);
     }
 
-    /// An ACK of new data; unless the stack asks for it only its round trip counts.
+    /// Processes an ACK of new data; if HyStart is off, only its round-trip time counts.
     #[inline]
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample) {
         if let Some(rtt) = s.rtt_us {
@@ -188,7 +188,7 @@ mod tests {
             h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
             w.cwnd += 1.0;
         }
-        // last_ack stands at the round's start, so the seventh came 12 ms after it: no train in this round, however long
+        // last_ack is the round's start, so the seventh came 12 ms after it: no train in this round, however long
         (12..40).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
         assert!(w.slow_start());
     }

@@ -1,4 +1,4 @@
-//! HyStart++: leaving slow start when round trips grow, and coming back if that was nothing.
+//! HyStart++: leaving slow start when round trips grow, and resuming it if the growth was spurious.
 //!
 //! ```text
 //! round:       until all is acknowledged that was sent when it began;  N = segments that an ACK newly acknowledges
@@ -11,7 +11,7 @@
 //! RttThresh = clamp(least of the round before / 8, 4 ms, 16 ms)
 //! ```
 //!
-//! It rules the first slow start only, while ssthresh is infinite; a loss or an ECN echo ends that.
+//! It applies to the first slow start only, while ssthresh is infinite; a loss or an ECN echo ends that.
 //!
 //! Source: RFC 9406 §4.2 and §4.3.   Departs: none known.
 
@@ -23,7 +23,7 @@ use packet::Reading;
 const RTT_THRESH: (u32, u32) = (4_000, 16_000);
 /// MIN_RTT_DIVISOR.
 const MIN_RTT_DIVISOR: u32 = 8;
-/// N_RTT_SAMPLE: samples of a round before one decides.
+/// N_RTT_SAMPLE: samples of a round before the test.
 const N_RTT_SAMPLE: u8 = 8;
 /// CSS_GROWTH_DIVISOR.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
@@ -37,19 +37,19 @@ const L: f64 = 8.0;
 struct Css {
     /// cssBaselineMinRtt, microseconds.
     baseline: u32,
-    /// Rounds that have ended in it.
+    /// Rounds that have ended in CSS.
     rounds: u8,
 }
 
 /// The first slow start of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HyStartPp {
-    /// windowEnd: the round ends with the ACK of this; 0 before the first one began.
+    /// windowEnd: the round ends with the ACK of this byte; 0 before the first round.
     window_end: u64,
     /// lastRoundMinRTT and currentRoundMinRTT, microseconds; `u32::MAX` is infinite.
     last_round: u32,
     current_round: u32,
-    /// rttSampleCount, up to what is needed.
+    /// rttSampleCount, up to the number needed.
     samples: u8,
     css: Option<Css>,
     /// L, or infinite.
@@ -62,7 +62,7 @@ fn rtt_thresh(last_round: u32) -> u32 {
 }
 
 impl HyStartPp {
-    /// That of a new connection, if the stack asks for it.
+    /// Creates the state of a new connection, if the stack enables HyStart++.
     pub(super) fn asked(stack: &Stack<'_>) -> Option<Box<Self>> {
         (stack.shared.hystart == Axis::Rfc9406).then(|| Box::new(Self::new(stack.paced)))
     }
@@ -72,13 +72,13 @@ impl HyStartPp {
         Self { limit, window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
     }
 
-    /// It rules as long as no threshold is known.
+    /// Returns true while it applies: in the first slow start.
     #[inline]
     pub(super) fn rules(w: &Window) -> bool {
         w.ssthresh.is_infinite()
     }
 
-    /// An ACK of the first slow start; `credit` segments count for growth.
+    /// Processes an ACK of the first slow start; `credit` segments count for growth.
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
         if self.window_end == 0 {
             self.window_end = s.next;
@@ -123,7 +123,7 @@ impl HyStartPp {
         };
     }
 
-    /// Tells its state.
+    /// Reports its state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         let known = |us: u32| Some(us).filter(|us| *us != u32::MAX);
         out.flag("css", self.css.is_some());

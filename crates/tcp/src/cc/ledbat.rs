@@ -1,4 +1,4 @@
-//! LEDBAT: a window that keeps the queueing delay it causes at a target, and yields to everybody else.
+//! LEDBAT: a window that keeps the queueing delay it causes at a target, and yields to all other traffic.
 //!
 //! Source: RFC 6817 §2.4.2 (the sender's algorithm), §2.5 (parameters), §3.4 (filters).
 //!
@@ -13,10 +13,10 @@
 //! ```
 //!
 //! Below the target the window grows by at most one segment a round trip, as Reno's does; above it shrinks in proportion
-//! to the excess. A queue that others fill looks like its own: it retreats. A queue that stood before the first sample is
-//! taken for propagation (the late-comer's advantage, RFC 6817 §4.2).
+//! to the excess. A queue filled by other flows looks like its own, so it backs off. A queue that was there before the first
+//! sample counts as propagation delay (the late-comer's advantage, RFC 6817 §4.2).
 //!
-//! Departs: the delay is measured to the moment of the ACK, not of the data's arrival, so a delayed ACK's wait counts as
+//! Departs: the delay is measured to the time of the ACK, not of the data's arrival, so a delayed ACK's wait counts as
 //! queueing (with an ACK for every second segment: the time between two segments, 2.4 ms at 5 Mbit/s); the echo is that of
 //! the earliest segment acknowledged (RFC 7323 §4.3). ACKs that arrive during fast recovery feed neither filter. With
 //! `slow_start` (which the RFC leaves to the implementer) the window doubles until a loss or until the queueing delay is
@@ -33,7 +33,7 @@ use units::{Duration, Problem, Time};
 /// MIN_CWND, segments.   Source: RFC 6817 §2.4.2.
 const MIN_CWND: f64 = 2.0;
 const MINUTE: u64 = 60_000_000_000;
-/// What is left of the window, unless `beta` says otherwise.
+/// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
 /// Longest histories: an hour of minutes; samples of a large window.
@@ -41,8 +41,8 @@ const MAX_BASE_HISTORY: u32 = 60;
 const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {
-    /// What LEDBAT takes: a table of its own.
-    pub struct LedbatKeys {
+    /// Parameters of LEDBAT: a table of its own.
+    pub(crate) struct LedbatKeys {
         /// Parameters of LEDBAT, for `congestion_control = "ledbat"`.
         pub ledbat: LedbatParams = LedbatParams::default(),
     }
@@ -52,15 +52,15 @@ group! {
     }
 }
 
-/// What LEDBAT can be told.
+/// Parameters of LEDBAT.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct LedbatParams {
-    /// TARGET: queueing delay that it aims at. RFC 6817 allows at most 100ms. Default 100ms.
+pub(crate) struct LedbatParams {
+    /// TARGET: target queueing delay. RFC 6817 allows at most 100ms. Default 100ms.
     pub target: Duration,
     /// GAIN: growth in segments per round trip with an empty queue; at most 1. Default 1.
     pub gain: f64,
-    /// ALLOWED_INCREASE: segments that the window may exceed what is in flight. Default 1.
+    /// ALLOWED_INCREASE: segments by which the window may exceed the data in flight. Default 1.
     pub allowed_increase: f64,
     /// BASE_HISTORY: minutes whose minima make the base delay. Default 10.
     pub base_history: u32,
@@ -84,7 +84,7 @@ impl Default for LedbatParams {
 }
 
 impl LedbatParams {
-    /// Refuses what cannot run.   Errors: the first field out of range, by name.
+    /// Refuses invalid parameters.   Errors: the first field out of range, by name.
     fn validate(&self) -> Result<(), Problem> {
         if self.target < Duration::from_millis(1) || self.target > Duration::from_secs(10) {
             return no(
@@ -111,11 +111,11 @@ impl LedbatParams {
     }
 }
 
-/// State of one flow: the two filters. Delays are microseconds modulo 2^32: only their differences mean anything.
+/// State of one flow: the two filters. Delays are microseconds modulo 2^32: only their differences are meaningful.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ledbat {
     p: LedbatParams,
-    /// What a loss leaves of the window.
+    /// Share of the window kept after a loss.
     beta: f64,
     mss: f64,
     /// Least delay of each of the last minutes, newest last.
@@ -132,7 +132,7 @@ fn least(a: u32, b: u32) -> u32 {
 }
 
 impl Ledbat {
-    /// A sample; returns the queueing delay, microseconds.
+    /// Adds a sample; returns the queueing delay, microseconds.
     fn queuing_delay(&mut self, now: Time, delay: u32) -> u32 {
         let minute = now.0 / MINUTE;
         match self.base.back_mut() {

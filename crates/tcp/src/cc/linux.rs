@@ -14,7 +14,7 @@ use units::Time;
 pub(super) const JIFFY: u64 = 1_000_000;
 /// HZ/32, jiffies: while the window stays, growth is computed no more often.
 pub(super) const RECOMPUTE: u64 = 31;
-/// After an epoch has begun, round trips are not watched for this long; jiffies.
+/// Time after an epoch's start during which round trips are ignored, jiffies.
 pub(super) const SETTLE: u64 = 1000;
 
 /// The kernel's clock.
@@ -23,16 +23,16 @@ pub(super) fn jiffies(t: Time) -> u64 {
     t.0 / JIFFY
 }
 
-/// What Reno's window would be.
+/// Estimate of Reno's window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RenoEstimate {
-    /// Segments (or ACKs) that have not yet made it grow.
+    /// Segments (or ACKs) since its last growth.
     pub(super) acked: u32,
     pub(super) window: u32,
 }
 
 impl RenoEstimate {
-    /// How many segments (or ACKs) make `cwnd` grow by one, if it is to keep up with Reno.
+    /// Largest number of segments (or ACKs) per segment of growth at which `cwnd` keeps up with Reno.
     pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
         // eighths of a segment per segment of window, whole as in the kernel: 23 for beta 0.8, 15 for 0.7
         let scale = (8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u32;
@@ -50,9 +50,9 @@ impl RenoEstimate {
 /// The cubic curve of one epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Curve {
-    /// Where it is flat, segments.
+    /// Plateau, segments.
     pub(super) origin: f64,
-    /// When it is, seconds after the epoch's start.
+    /// Time of the plateau, seconds after the epoch's start.
     pub(super) k: f64,
 }
 
@@ -65,12 +65,12 @@ impl Curve {
         Self { origin: last_max, k: (k(c, last_max, cwnd) * 1024.0).floor() / 1024.0 }
     }
 
-    /// Whole 1024ths of a second in so many jiffies.
+    /// Converts jiffies to whole 1024ths of a second.
     pub(super) fn seconds(jiffies: u64) -> f64 {
         (jiffies * 1024 / 1000) as f64 / 1024.0
     }
 
-    /// The window to aim at; the distance from the plateau is cut on either side of it.
+    /// Target window; its distance from the plateau is truncated on either side.
     pub(super) fn at(&self, c: f64, seconds: f64) -> f64 {
         let d = seconds - self.k;
         self.origin + (c * d * d * d).trunc()

@@ -1,6 +1,6 @@
 //! The list of congestion controllers: one line each. See docs/adding-a-controller.md.
 
-/// Calls `$expand!` with every controller: what it is, its word in a scenario, its name, and the machine that it is.
+/// Calls `$expand!` with every controller: its description, its word in a scenario, its name, and its type.
 macro_rules! controllers {
     ($expand:ident) => {
         $expand! {
@@ -18,8 +18,8 @@ macro_rules! controllers {
             "bbr3" Bbr3(bbr3::Bbr3),
             /// Westwood+: Reno that comes down to what the path has been carrying.   Source: Grieco & Mascolo 2004.
             "westwood" Westwood(westwood::Westwood),
-            /// DCTCP: the window comes down by the share of packets that is marked, in the form that `dctcp_form` names. Needs `ecn`, with
-            /// `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
+            /// DCTCP: the window is reduced by the share of packets marked, in the form that `dctcp_form` names. Needs `ecn`,
+            /// with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
             "dctcp" Dctcp(dctcp::Dctcp),
             /// TCP Prague 0.7: DCTCP for the Internet, paced, the same rate at all short round trips. Needs `ecn_feedback = "accecn"`.
             /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).

@@ -1,7 +1,7 @@
 //! Congestion controllers: one file each, one line each in [`list`], dispatched by a closed enum.
 //!
-//! A controller hears what happens and answers with a [`control::Drive`]; how the window gets down to ssthresh during a recovery is the
-//! sender's reduction, not the controller's.
+//! A controller returns a [`control::Drive`] for each event; during a recovery, the sender's reduction brings the window down to
+//! ssthresh.
 
 mod abe;
 pub(crate) mod bbr;
@@ -32,7 +32,7 @@ use list::controllers;
 use packet::Reading;
 use units::{Rng, Time};
 
-/// Makes the enum of all controllers, and hands what happens to the one that a flow has.
+/// Defines the enum of all controllers, and dispatches events to the controller of a flow.
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
         /// The state of one flow's controller; boxed, so that a flow does not pay for another's.
@@ -99,9 +99,9 @@ macro_rules! dispatch {
                 }
             }
 
-            pub(crate) fn on_undo(&mut self, w: Window) -> Drive {
+            pub(crate) fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
                 match self {
-                    $(Self::$Name(c) => c.on_undo(w),)*
+                    $(Self::$Name(c) => c.on_undo(w, before),)*
                 }
             }
 
@@ -128,7 +128,7 @@ macro_rules! dispatch {
 
 controllers!(dispatch);
 
-/// What a controller may know of the stack.
+/// Stack parameters available to a controller.
 pub(crate) fn stack(p: &TcpParams) -> Stack<'_> {
     Stack {
         shared: &p.control.shared,
@@ -140,16 +140,8 @@ pub(crate) fn stack(p: &TcpParams) -> Stack<'_> {
     }
 }
 
-impl Controller {
-    /// It sets the window in a recovery, too, and answers no ECN echo.
-    #[inline]
-    pub(crate) fn owns_window(&self) -> bool {
-        self.needs().owns_window
-    }
-}
-
 impl TcpParams {
-    /// Whether the controller reads the time stamps of the ACKs that it gets: then a host must carry them.
+    /// Returns true if the controller reads the timestamps of ACKs: then a host must carry them.
     pub fn reads_ack_time(&self) -> bool {
         self.control.needs().ack_time
     }

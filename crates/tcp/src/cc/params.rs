@@ -1,4 +1,4 @@
-//! The congestion controller of a stack, and what the controllers take: each its own keys, and those that several share.
+//! The congestion controller of a stack, and the controllers' parameters: each its own keys, and those that several share.
 
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;
@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Problem;
 
-/// Makes the words of all controllers, and the keys.
+/// Defines the words of all controllers, and the keys.
 macro_rules! declare {
     ($($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
-        /// Which congestion controller.
+        /// Congestion controller.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub enum CongestionControl {
             $(
@@ -32,7 +32,7 @@ macro_rules! declare {
                 }
             }
 
-            /// It takes `beta_ecn`.
+            /// Returns true if it uses `beta_ecn`.
             fn backs_off_for_marks(self) -> bool {
                 match self {
                     $(Self::$Name => <super::$file::$Machine as Control>::BETA_ECN,)*
@@ -41,15 +41,16 @@ macro_rules! declare {
         }
 
         group! {
-            /// The congestion controller and its parameters: a preset may choose those of others, too, for a stack that differs from it.
+            /// The congestion controller and its parameters: a preset may also set those of other controllers, for a stack that
+            /// overrides it.
             pub struct ControlParams {
                 /// Congestion controller.
                 pub congestion_control: CongestionControl = CongestionControl::Cubic,
                 groups {
-                    /// What several controllers take.
+                    /// Parameters shared by several controllers.
                     pub shared: SharedParams,
                     $(
-                        /// What this controller takes.
+                        /// Parameters of this controller.
                         pub(crate) $file: <super::$file::$Machine as Control>::Params,
                     )*
                 }
@@ -72,14 +73,22 @@ macro_rules! declare {
         }
 
         impl ControlParams {
-            /// What the controller asks of the sender.
+            /// Selects a controller by its word, for a preset.   Panics: if no controller has this word.
+            pub(crate) fn choose(&mut self, word: &str) {
+                self.congestion_control = match word {
+                    $($word => CongestionControl::$Name,)*
+                    _ => panic!("no congestion controller is called {word:?}"),
+                };
+            }
+
+            /// Sender features that the controller needs.
             pub(crate) fn needs(&self) -> Needs {
                 match self.congestion_control {
                     $(CongestionControl::$Name => <super::$file::$Machine as Control>::NEEDS,)*
                 }
             }
 
-            /// What it asks of ECN.
+            /// The controller's requirements on ECN.
             #[inline]
             pub(crate) fn ecn(&self) -> EcnNeeds {
                 match self.congestion_control {

@@ -1,4 +1,5 @@
-//! TCP Prague: DCTCP for the Internet. Paced, as fast at any short round trip, and Reno where its marks are not counted.
+//! TCP Prague: DCTCP for the Internet. Paced, with the same rate at all short round trips, and Reno where ACKs do not count
+//! marks.
 //!
 //! ```text
 //! virtual round trip     v = max(srtt, 25 ms)
@@ -20,9 +21,9 @@
 //!
 //! Source: the authors' description of version 0.7 (L4STeam, tcp_prague.c); RFC 9331 §4;
 //! draft-briscoe-iccrg-prague-congestion-control-04.
-//! Departs: the window stays at two full segments where segments shrink, as pacing is what holds it down there; after a loss the
-//! sender's `reduction` takes the window down; no detection of queues that mark ECT(1) as RFC 3168 has it. A cut may come as soon as
-//! alpha is new, as the rate's law has it (`rate` below); Linux counts from the last cut, and then waits for a mark, so that its
+//! Departs: the window stays at two full segments where segments shrink, as pacing limits the rate there; after a loss the
+//! sender's `reduction` reduces the window; no detection of queues that mark ECT(1) as in RFC 3168. A cut may follow as soon as
+//! alpha is updated, as in the rate's law (`rate` below); Linux counts from the last cut, and then waits for a mark, so its
 //! windows are up to a fifth larger: `prague_cut = "marks"`.
 
 use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Stack, Window};
@@ -30,7 +31,6 @@ use super::reno::Reno;
 use super::shared::NoParams;
 use crate::params::group::group;
 use crate::params::{Ect, EctOn};
-use crate::stats::State;
 use packet::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,53 +38,53 @@ use units::{Duration, Time};
 
 /// g.
 const GAIN: f64 = 1.0 / 16.0;
-/// What a shorter round trip counts as.
+/// Value of a shorter round trip.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// Rounds after slow start before it does: version 0.7, 0.6.
+/// Rounds after slow start before short round trips count as [`TARGET_RTT`]: version 0.7, 0.6.
 const TRANSITION: u32 = 4;
 const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
-/// Least payload of a segment that shrinks, bytes, and how many leave in a virtual round trip.
+/// Smallest payload of a shrunk segment, bytes, and segments sent in a virtual round trip.
 const LEAST_SEGMENT: f64 = 150.0;
 const SEGMENTS: f64 = 2.0;
 /// Smallest pacing rate: 100 kbit/s. Unit: bytes/s.
 const LEAST_RATE: f64 = 12_500.0;
 /// Bursts in a second: 250 us each.
 const BURSTS: f64 = 4096.0;
-/// Windows up to this many segments are kept by pacing, which goes this much up and down within a virtual round trip.
+/// Largest window kept by pacing, segments; the rate varies by this much within a virtual round trip.
 const RATE_MODE: f64 = 4.0;
 const DITHER: f64 = 4.0 / 128.0;
 
 group! {
-    /// What TCP Prague takes.
-    pub struct PragueParams {
-        /// When short round trips make Prague slower.   Source: L4STeam, tcp_prague.c.
+    /// Parameters of TCP Prague.
+    pub(crate) struct PragueParams {
+        /// Reduced dependence on the round-trip time.   Source: L4STeam, tcp_prague.c.
         pub prague_rtt: PragueRtt = PragueRtt::Scaled,
-        /// When Prague's window may be cut again.
+        /// Earliest time of the next cut of Prague's window.
         pub prague_cut: PragueCut = PragueCut::Rounds,
     }
 }
 
-/// When short round trips make Prague slower.
+/// Reduced dependence on the round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum PragueRtt {
+pub(crate) enum PragueRtt {
     /// From the fourth round after slow start on, each counts as 25 ms at least: one rate for all short round trips. Version 0.7.
     Scaled,
-    /// The same from the 500th round on. Version 0.6.
+    /// As above, but from the 500th round on. Version 0.6.
     ScaledLate,
     /// Never: a segment per round trip, as DCTCP and Reno. Version 0.5, which the L4S tests of 2020 measured.
     Own,
 }
 
-/// When Prague's window may be cut again.
+/// Earliest time of the next cut of Prague's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum PragueCut {
+pub(crate) enum PragueCut {
     /// In each of alpha's rounds, at its first mark: rates are the closed form's.   Source: draft-briscoe-iccrg-prague-congestion-control.
     Rounds,
-    /// At the first mark after all has been acknowledged that was sent by the last cut. Windows are up to a fifth larger.
+    /// At the first mark after all data sent before the last cut has been acknowledged. Windows are up to a fifth larger.
     /// Source: Linux (L4STeam).
     Marks,
 }
@@ -92,7 +92,7 @@ pub enum PragueCut {
 /// State of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Prague {
-    /// Without AccECN.
+    /// The controller used without AccECN.
     reno: Reno,
     mss: f64,
     /// Rounds after slow start before short round trips count as 25 ms.
@@ -100,19 +100,19 @@ pub(crate) struct Prague {
     /// W: the window with its fraction, segments.
     w: f64,
     alpha: f64,
-    /// A mark has been seen.
+    /// A mark has been received.
     saw_ce: bool,
-    /// Of this round, which lasts 25 ms at least: segments delivered, and marked.
+    /// Segments delivered in this round, which lasts 25 ms at least, and segments marked.
     segments: u64,
     marked: u64,
-    /// What was in flight when it began ends here.
+    /// End of the data in flight when the round began.
     round_until: u64,
     /// Rounds outside slow start.
     rounds: u32,
     alpha_at: Time,
     /// This round has had its cut.
     cut: bool,
-    /// Of `PragueCut::Marks`: what had been sent by the last cut ends here, and when that was.
+    /// End of the data sent before the last cut, and time of that cut; for `PragueCut::Marks`.
     cut_sent: u64,
     cut_at: Time,
     by_marks: bool,
@@ -126,12 +126,12 @@ pub(crate) struct Prague {
 }
 
 impl Prague {
-    /// Short round trips count as 25 ms.
+    /// Returns true if short round trips count as 25 ms.
     fn rtt_independent(&self, w: &Window) -> bool {
         !w.slow_start() && self.rounds >= self.transition
     }
 
-    /// A mark.
+    /// Responds to a mark.
     fn reduce(&mut self, w: &mut Window, s: &AckSample) {
         if self.may_cut(w, s) {
             self.w *= 1.0 - self.alpha / 2.0;
@@ -143,8 +143,8 @@ impl Prague {
         }
     }
 
-    /// The window may come down again, and is taken to do so. Linux counts a mark that comes sooner than 25 ms after the last cut,
-    /// too: what follows waits for all that had been sent by then.
+    /// Returns true if the window may be cut now, and records the cut. As in Linux, a mark less than 25 ms after the last cut is
+    /// recorded too: the next cut waits for all data sent before that mark.
     fn may_cut(&mut self, w: &Window, s: &AckSample) -> bool {
         if !self.by_marks {
             return !std::mem::replace(&mut self.cut, true);
@@ -160,7 +160,7 @@ impl Prague {
         due
     }
 
-    /// So many segments came without a mark.
+    /// Grows the window by segments without a mark.
     fn grow(&mut self, w: &mut Window, unmarked: f64, srtt: Duration) {
         let mut left = unmarked;
         if w.slow_start() {
@@ -182,7 +182,7 @@ impl Prague {
             let share = (self.marked as f64 / self.segments.max(1) as f64).min(1.0);
             self.alpha = (1.0 - GAIN) * self.alpha + GAIN * share;
             self.alpha_at = s.now;
-            if self.rtt_independent(w) && matches!(s.state, State::Open | State::Cwr) {
+            if self.rtt_independent(w) && !s.state.repairs() {
                 self.size(s.srtt);
             }
         }
@@ -190,7 +190,7 @@ impl Prague {
         self.rounds = (self.rounds + u32::from(!w.slow_start())).min(LATE_TRANSITION);
     }
 
-    /// Segments of which two leave in a virtual round trip.
+    /// Sets the payload of a segment such that two are sent in a virtual round trip.
     fn size(&mut self, srtt: Duration) {
         let virtually = srtt.max(TARGET_RTT).secs() / srtt.secs().max(1e-6);
         self.segment = (self.w * virtually * self.mss / SEGMENTS).ceil().max(LEAST_SEGMENT).min(self.mss);
@@ -200,7 +200,7 @@ impl Prague {
         if srtt.is_zero() {
             return;
         }
-        // the least rate sets a small window only: a larger one comes down by marks, however long they make the round trip
+        // the smallest rate applies to small windows only: marks reduce a larger one, however long the round trip becomes
         if w.cwnd <= RATE_MODE {
             self.w = self.w.max(LEAST_RATE * srtt.secs() / self.mss);
         }
@@ -221,8 +221,8 @@ impl Prague {
 
     fn drive(&self, w: Window) -> Drive {
         let quantum = self.pacing_rate.map_or(u32::MAX, |rate| (rate / self.mss / BURSTS).max(1.0) as u32);
-        let segment = if self.segment < self.mss { self.segment as u16 } else { 0 };
-        Drive { pacing_rate: self.pacing_rate, quantum, segment, ..w.into() }
+        let max_payload = if self.segment < self.mss { self.segment as u16 } else { 0 };
+        Drive { pacing_rate: self.pacing_rate, quantum, max_payload, ..w.into() }
     }
 }
 
@@ -287,14 +287,14 @@ impl Control for Prague {
         if let Some(before) = self.before_loss.take()
             && w.cwnd >= before
         {
-            // it was none: the sender has put the window back
+            // the loss was spurious: the sender has restored the window
             self.w = w.cwnd;
         }
         let marked = f64::from(s.ce_packets) * (self.segment / self.mss);
         if marked > 0.0 {
             self.reduce(&mut w, s);
         }
-        // paced at W in a round trip, it seldom fills its window: what keeps it from growing is an application without data
+        // paced at W in a round trip, it seldom fills its window: only an application without data keeps it from growing
         let app_limited = s.rate.is_some_and(|r| r.app_limited);
         if !app_limited && s.credit > marked {
             self.grow(&mut w, s.credit - marked, s.srtt);

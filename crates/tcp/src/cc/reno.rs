@@ -16,10 +16,10 @@ use super::hystart_pp::HyStartPp;
 use super::shared::NoParams;
 use packet::Reading;
 
-/// What sums of fractions may be off a whole number: five times a fifth are one.
+/// Tolerance for sums of fractions against a whole number: five times a fifth are one.
 const ROUNDING: f64 = 1e-9;
 
-/// What is left of the window, unless `beta` says otherwise.
+/// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
 /// It has no state beyond the window.

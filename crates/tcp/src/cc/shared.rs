@@ -1,4 +1,4 @@
-//! What several controllers take.
+//! Parameters shared by several controllers.
 
 use crate::params::group::{group, no};
 use schemars::JsonSchema;
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use units::Problem;
 
 group! {
-    /// What several controllers take.
+    /// Parameters shared by several controllers.
     pub struct SharedParams {
-        /// Multiplicative decrease: what is left of the window. Absent: 0.5 for reno and ledbat, 0.7 for cubic (717/1024 in Linux' form),
-        /// 819/1024 for cubic-2.6.22.
+        /// Multiplicative decrease: share of the window kept. Absent: 0.5 for reno and ledbat, 0.7 for cubic (717/1024 in Linux'
+        /// form), 819/1024 for cubic-2.6.22.
         pub beta: Option<f64> = None,
-        /// What a CE mark leaves of the window, with reno and cubic, outside slow start: 0.8 or 0.85 (alternative backoff). Absent: as a
-        /// loss.   Source: RFC 8511 §3.
+        /// Share of the window kept after a CE mark, with reno and cubic, outside slow start: 0.8 or 0.85 (alternative backoff).
+        /// Absent: as after a loss.   Source: RFC 8511 §3.
         pub beta_ecn: Option<f64> = None,
         /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
         pub cubic_c: f64 = 0.4,
@@ -38,11 +38,11 @@ group! {
 }
 
 group! {
-    /// Nothing: for a controller that takes nothing, or only what others take, too.
-    pub struct NoParams {}
+    /// No parameters: for a controller that has none of its own.
+    pub(crate) struct NoParams {}
 }
 
-/// How slow start ends before a loss. CUBIC asks; Reno, too, for `rfc9406`.
+/// How slow start ends before a loss. Used by CUBIC; by Reno only for `rfc9406`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HyStart {

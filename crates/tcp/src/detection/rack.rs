@@ -18,20 +18,9 @@
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, LOST, Piece, RETX, SACKED, Watch};
-use crate::segment::SackBlock;
+use crate::segment::{SackBlock, Segment};
+use packet::Flags;
 use std::collections::VecDeque;
-
-/// What the retransmission timer waits for.   Source: RFC 8985 §8.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Timer {
-    /// A timeout.
-    #[default]
-    Rto,
-    /// Sending a loss probe.
-    Probe,
-    /// The end of a reordering window.
-    Reordering,
-}
 
 /// A tail loss probe in flight.   Source: RFC 8985 §7.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +65,6 @@ pub(crate) struct Rack {
     reordering_seen: bool,
     /// The last look found a retransmission lost.
     lost_again: bool,
-    pub(crate) timer: Timer,
     /// When the RTO under way began.
     pub(crate) rto_began: u32,
     /// A round trip was measured since the last probe.
@@ -90,8 +78,8 @@ pub(crate) struct Rack {
     reo_wnd_mult: u32,
     /// RACK.reo_wnd_persist.
     reo_wnd_persist: u8,
-    /// Segments that D-SACK has told of.
-    told: u32,
+    /// Duplicate segments that D-SACK has reported.
+    duplicates: u32,
     /// For F-RTO: this ACK delivers a segment that was sent only once and ends by `once_until`.
     pub(crate) once_delivered: bool,
     /// Low half of an offset.
@@ -127,7 +115,6 @@ impl Rack {
             lost: 0,
             reordering_seen: false,
             lost_again: false,
-            timer: Timer::Rto,
             rto_began: 0,
             sampled: true,
             probe: None,
@@ -135,7 +122,7 @@ impl Rack {
             dsack_round: None,
             reo_wnd_mult: 1,
             reo_wnd_persist: 0,
-            told: 0,
+            duplicates: 0,
             once_delivered: false,
             once_until: 0,
             resent: VecDeque::new(),
@@ -174,10 +161,11 @@ impl Rack {
         self.once_delivered = false;
     }
 
-    /// A round trip was measured; least is what counts.
+    /// A round trip was measured; the least one counts.
     #[inline]
-    pub(crate) fn note_rtt(&mut self, us: u32) {
+    pub(crate) fn on_rtt(&mut self, us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(us);
+        self.sampled = true;
     }
 
     /// All that an ACK delivers is known; true if it is news.   Source: RFC 8985 §6.2 step 2.
@@ -205,10 +193,10 @@ impl Rack {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
 
-    /// The parts of an ACK are on the board: true if there is something to look at. With nothing SACKed and nothing lost, all that was
-    /// sent before what is delivered is acknowledged.   Source: RFC 8985 §6.2.
+    /// The parts of an ACK are on the board: true if something may be lost. With nothing SACKed and nothing lost, all that was sent
+    /// before what is delivered is acknowledged.   Source: RFC 8985 §6.2.
     #[inline]
-    pub(crate) fn taken(&mut self, acked: u64, open: bool) -> bool {
+    pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
         if acked > 0 {
             self.rto_began = self.now_us;
@@ -273,12 +261,24 @@ impl Rack {
         self.resent.push_back(Resent { seq: piece.seq, sent: now_us });
     }
 
-    /// D-SACK tells of a duplicate of `segments`; `resent` were sent again so far. False if the network duplicates.
+    /// Applies an ACK to the probe in flight; true if the probe, a retransmission, has repaired a loss.   Source: RFC 8985 §7.4.2.
+    pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
+        let Some(Probe { end, is_retransmission }) = self.probe else { return false };
+        // had the probe not been needed, a duplicate ACK would have come before one that goes beyond it
+        let beyond = is_retransmission && segment.ack > end;
+        let duplicate = !news && segment.flags.has(Flags::PURE_ACK);
+        if segment.ack >= end && (!is_retransmission || beyond || duplicate) {
+            self.probe = None;
+        }
+        beyond
+    }
+
+    /// D-SACK reports a duplicate of `segments`; `resent` were sent again so far. False if the network duplicates.
     ///
     /// Source: RFC 8985 §6.2 step 4, §7.4.2.
     pub(crate) fn on_dsack(&mut self, dup: SackBlock, segments: u32, resent: u32, una: u64, next: u64) -> bool {
-        self.told = self.told.saturating_add(segments);
-        if self.told > resent {
+        self.duplicates = self.duplicates.saturating_add(segments);
+        if self.duplicates > resent {
             return false;
         }
         if self.probe.is_some_and(|probe| probe.is_retransmission && probe.end == dup.end) {

@@ -10,7 +10,7 @@ use packet::Flags;
 use units::{Duration, Time};
 
 impl Endpoint {
-    /// A segment before or after the established phase; true if it is to be processed further.
+    /// Processes a segment outside the established phase; returns true if it needs further processing.
     pub(super) fn on_early_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) -> bool {
         let syn = segment.flags.has(Flags::SYN);
         match self.rx.phase {
@@ -39,7 +39,7 @@ impl Endpoint {
                 if p.quirks.bare_handshake_ack {
                     self.send_ack(p, now, io);
                 } else {
-                    // data that is waiting carries the ACK; otherwise a pure one does
+                    // queued data carries the ACK; without any, a pure ACK is sent
                     self.rx.set_ack_now();
                 }
                 self.output(p, now, io);
@@ -47,7 +47,7 @@ impl Endpoint {
                 false
             }
             Phase::SynReceived if syn && !segment.has_ack => {
-                // the SYN-ACK was lost, or is late: the peer's timer repeats it, so may ours
+                // the SYN-ACK was lost or is late, and the peer retransmitted its SYN: the SYN-ACK is sent again
                 self.transmit_syn(p, now, true, io);
                 false
             }

@@ -1,4 +1,4 @@
-//! What a stack does by ECN.
+//! Explicit congestion notification.
 
 use super::group::{group, no};
 use schemars::JsonSchema;
@@ -9,19 +9,19 @@ use units::Problem;
 const ACCECN_BYTES: u32 = 12;
 
 group! {
-    /// What a stack does by ECN.
+    /// Explicit congestion notification.
     pub struct EcnParams {
-        /// ECN: asked for by a client, accepted by a server.   Source: RFC 3168; RFC 9768 with `ecn_feedback = "accecn"`.
+        /// ECN: requested by a client, accepted by a server.   Source: RFC 3168; RFC 9768 with `ecn_feedback = "accecn"`.
         pub ecn: bool = false,
-        /// How ECN-capable packets say so. Absent: `ect1` for prague, else `ect0`.
+        /// Codepoint of ECN-capable packets. Absent: `ect1` for prague, else `ect0`.
         pub ect: Option<Ect> = None,
         /// Which packets are ECN-capable. Absent: `all` for dctcp and prague, `established` with `ecn_feedback = "accecn"` (Linux), else
         /// `data`.
         pub ect_on: Option<EctOn> = None,
-        /// What its ACKs tell of CE marks.
+        /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
-        /// Segments carry AccECN's counters of bytes, too: 12 bytes of options, which the payload lacks (1436 bytes in 1500). They tell of
-        /// marks where an ACK stands for more than seven segments. Needs `ecn_feedback = "accecn"`.   Source: RFC 9768 §3.2.3.
+        /// Segments also carry AccECN's byte counters: 12 bytes of options, taken from the payload (1436 bytes in 1500). They
+        /// count marks where an ACK covers more than seven segments. Needs `ecn_feedback = "accecn"`.   Source: RFC 9768 §3.2.3.
         pub accecn_option: bool = false,
     }
 
@@ -37,23 +37,23 @@ group! {
 }
 
 impl EcnParams {
-    /// Bytes that AccECN's option takes from the payload of every segment.
+    /// Payload bytes of every segment that AccECN's option takes.
     pub(crate) fn option_bytes(&self) -> u32 {
         if self.ecn && self.accecn_option { ACCECN_BYTES } else { 0 }
     }
 }
 
-/// What a receiver tells of CE marks, where `ecn` is in use.
+/// How a receiver reports CE marks, where `ecn` is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnFeedback {
-    /// That there was one: every ACK says so from a mark on until the sender answers with CWR.   Source: RFC 3168 §6.1.3.
+    /// Presence of a mark: every ACK from a mark on carries ECE, until the sender answers with CWR.   Source: RFC 3168 §6.1.3.
     Rfc3168,
-    /// How many: an ACK says so if what it acknowledges was marked. Where marks begin or end, what came before is acknowledged at
-    /// once, by itself, and so is what comes then.   Source: RFC 8257 §3.2.
+    /// Exact counts: ECE reflects the CE bit of the acknowledged segments. Where the CE state changes, the segments before the
+    /// change are acknowledged at once, by an ACK of their own, and so is the segment that brings it.   Source: RFC 8257 §3.2.
     Dctcp,
-    /// How many, as a number of three bits in every segment. The handshake asks for it; a peer that has it not gets RFC 3168's, or
-    /// none.   Source: RFC 9768.
+    /// Exact counts, as a 3-bit counter in every segment. Negotiated in the handshake; with a peer that does not support it, RFC
+    /// 3168 feedback or none.   Source: RFC 9768.
     Accecn,
 }
 
@@ -84,8 +84,8 @@ pub enum Ect {
 pub enum EctOn {
     /// New data.   Source: RFC 3168 §6.1.
     Data,
-    /// All after the handshake: retransmissions and pure ACKs, too.   Source: Linux with AccECN.
+    /// All after the handshake, including retransmissions and pure ACKs.   Source: Linux with AccECN.
     Established,
-    /// All: SYN and SYN-ACK, too.   Source: Linux with DCTCP; draft-ietf-tcpm-generalized-ecn.
+    /// All, including SYN and SYN-ACK.   Source: Linux with DCTCP; draft-ietf-tcpm-generalized-ecn.
     All,
 }

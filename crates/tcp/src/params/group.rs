@@ -1,7 +1,7 @@
-//! What a group of parameters is: fields with their defaults, read from and written to one flat table with all others.
+//! A group of parameters: fields with their defaults, read from and written to one flat table with all others.
 //!
-//! serde's `flatten` keeps a table until it knows every key, and loses the place of an error by it. Here each value is read where it
-//! stands, by the group that has a field of its key.
+//! serde's `flatten` buffers a table until it has every key, and so loses the position of an error. Here each value is read in
+//! place, by the group that has a field of its key.
 
 use serde::de::MapAccess;
 use units::Problem;
@@ -14,11 +14,11 @@ pub(crate) trait Group {
     /// Reads the value that follows `key`, if the key is one of its own.
     fn set<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error>;
 
-    /// Refuses what no connection could run with.   Errors: the first field out of range, by its key.
+    /// Refuses parameters that no connection could run with.   Errors: the first field out of range, by its key.
     fn validate(&self) -> Result<(), Problem>;
 }
 
-/// How many keys several groups have.
+/// Number of keys of several groups.
 pub(crate) const fn count(lists: &[&[&str]]) -> usize {
     let (mut n, mut list) = (0, 0);
     while list < lists.len() {
@@ -47,11 +47,11 @@ pub(crate) fn no<T>(key: &str, message: impl Into<String>) -> Result<T, Problem>
     Err(Problem::new(key, message.into()))
 }
 
-/// Declares a group: each field with its type and default, then the groups within it, and what it refuses besides what they do.
+/// Declares a group: each field with its type and default, then the groups within it, and its own checks in addition to theirs.
 macro_rules! group {
     (
         $(#[$meta:meta])*
-        pub struct $Name:ident {
+        $vis:vis struct $Name:ident {
             $($(#[$field_meta:meta])* pub $field:ident: $Type:ty = $default:expr,)*
             $(groups { $($(#[$group_meta:meta])* $group_vis:vis $group:ident: $Group:ty,)* })?
         }
@@ -60,7 +60,7 @@ macro_rules! group {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
         #[schemars(default, deny_unknown_fields)]
-        pub struct $Name {
+        $vis struct $Name {
             $($(#[$field_meta])* pub $field: $Type,)*
             $($($(#[$group_meta])* #[serde(flatten)] $group_vis $group: $Group,)*)?
         }

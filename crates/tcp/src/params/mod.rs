@@ -1,6 +1,6 @@
 //! The parameters of a TCP stack: a tree of groups, one file each, written as one flat table.
 //!
-//! A group has its fields, their defaults and their checks (`group.rs`); what relates groups is checked here.
+//! A group has its fields, their defaults and their checks (`group.rs`); checks across groups are here.
 
 mod detection;
 mod ecn;
@@ -15,18 +15,20 @@ mod rto;
 mod window;
 mod wire;
 
-pub use crate::cc::params::{CongestionControl, ControlParams};
-pub use detection::{DetectionParams, LossDetection, Recovery, Undo};
-pub use ecn::{EcnFeedback, EcnParams, Ect, EctOn};
-pub use opening::{InitialWindow, OpeningParams};
-pub use pacing::{Pacing, PacingParams};
-pub use quirks::Quirks;
-pub use receive_window::{ReceiveWindow, Rmem};
-pub use receiver::ReceiverParams;
-pub use reduction::{Reduction, ReductionParams};
-pub use rto::{MinRto, RtoParams, RttSource};
-pub use window::{CwndValidation, IdleRestart, WindowParams};
-pub use wire::WireParams;
+pub(crate) use crate::cc::params::{CongestionControl, ControlParams};
+pub(crate) use detection::{DetectionParams, Undo};
+pub use detection::{LossDetection, Recovery};
+pub(crate) use ecn::{EcnFeedback, EcnParams, Ect, EctOn};
+pub(crate) use opening::{InitialWindow, OpeningParams};
+pub(crate) use pacing::{Pacing, PacingParams};
+pub(crate) use quirks::Quirks;
+pub use receive_window::ReceiveWindow;
+pub(crate) use receive_window::Rmem;
+pub(crate) use receiver::ReceiverParams;
+pub(crate) use reduction::{Reduction, ReductionParams};
+pub(crate) use rto::{MinRto, RtoParams, RttSource};
+pub(crate) use window::{CwndValidation, IdleRestart, WindowParams};
+pub(crate) use wire::WireParams;
 
 use crate::cc::control::Feedback;
 use crate::segment::Segment;
@@ -46,23 +48,23 @@ group! {
             pub wire: WireParams,
             /// How a connection opens.
             pub opening: OpeningParams,
-            /// What may be sent, and when the window may grow.
+            /// Limits on sending, and growth of the window.
             pub window: WindowParams,
             /// How segments leave.
             pub pacing: PacingParams,
             /// The congestion controller and its parameters.
             pub control: ControlParams,
-            /// How losses are found and repaired, and taken back.
+            /// Loss detection, repair and undo.
             pub detection: DetectionParams,
-            /// How the window comes down.
+            /// Reduction of the window.
             pub reduction: ReductionParams,
             /// Round trips and the retransmission timer.
             pub rto: RtoParams,
-            /// What the receiver answers, and how large its window is.
+            /// ACK policy of the receiver, and size of its window.
             pub receiver: ReceiverParams,
-            /// What it does by ECN.
+            /// Explicit congestion notification.
             pub ecn: EcnParams,
-            /// Whose kernel it is.
+            /// Behaviour of particular kernels.
             pub quirks: Quirks,
         }
     }
@@ -121,7 +123,7 @@ impl<'de> Deserialize<'de> for TcpParams {
 }
 
 impl TcpParams {
-    /// The same stack, but for what `change` sets.
+    /// Returns the stack with the changes made by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
@@ -154,7 +156,7 @@ impl TcpParams {
         self.ecn.ect_on.or(self.control.ecn().ect_on).unwrap_or(usual)
     }
 
-    /// The same stack, with the room that an AccECN option takes from every segment's payload.
+    /// Returns the stack with an MSS reduced by the AccECN option.
     #[must_use]
     pub fn with_options(mut self) -> Self {
         self.wire.mss = self.wire.mss.saturating_sub(self.ecn.option_bytes()).max(1);
@@ -171,7 +173,8 @@ impl TcpParams {
         }
     }
 
-    /// The window that a handshake announces, bytes: whole segments with their options, and not scaled.   Source: RFC 7323 §2.2.
+    /// Window announced by the handshake, bytes, unscaled: with `auto`, whole segments with their options.
+    /// Source: RFC 7323 §2.2.
     pub fn first_window(&self) -> u64 {
         if !self.receiver.receive_window.is_auto() {
             return self.receiver.receive_window.bound();
@@ -181,14 +184,14 @@ impl TcpParams {
         (payload / segment * segment).min(0xffff)
     }
 
-    /// Refuses what no connection could run with.
+    /// Refuses parameters that no connection could run with.
     ///
     /// Errors: the first field out of range, with its name and what would be valid.
     pub fn validate(&self) -> Result<(), Problem> {
         Group::validate(self)
     }
 
-    /// What the controller needs of other groups.
+    /// Checks the controller's requirements on other groups.
     fn validate_control(&self) -> Result<(), Problem> {
         let (needs, word) = (self.control.needs(), self.control.congestion_control.word());
         if needs.ack_time && !self.wire.timestamps {

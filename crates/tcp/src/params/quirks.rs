@@ -1,25 +1,26 @@
-//! Whose kernel a stack is, where no standard says.
+//! Behaviour of particular kernels that no standard specifies.
 
 use super::group::group;
 
 group! {
-    /// Whose kernel a stack is.
+    /// Behaviour of particular kernels.
     pub struct Quirks {
-        /// The window is whole segments (Linux): a reduction drops its fraction and that of ssthresh, and Reno counts acknowledged
-        /// segments up to it.
+        /// The window is a whole number of segments (Linux): a reduction drops its fraction and that of ssthresh, and Reno counts
+        /// acknowledged segments up to it.
         pub whole_segments: bool = Self::LINUX.whole_segments,
-        /// The ACK that ends a reduction lets the window grow, too, by what it newly delivers (Linux).
+        /// The ACK that ends a reduction also grows the window, by the segments it newly delivers (Linux).
         pub reduction_end_grows: bool = Self::LINUX.reduction_end_grows,
-        /// An ACK that tells of a mark counts for the reduction that it begins, instead of letting the window grow first; that reduction ends,
-        /// and the next may begin, with an ACK of what was sent after it began, instead of with one of all that was sent before (Linux).
+        /// An ACK that reports a mark counts for the reduction that it begins, instead of growing the window first. That
+        /// reduction ends, and the next may begin, with an ACK of data sent after it began, instead of with one of all data sent
+        /// before (Linux).
         pub marking_ack_reduces: bool = Self::LINUX.marking_ack_reduces,
-        /// Every timeout lowers ssthresh anew, also one that follows another or interrupts a recovery (ns-2), instead of one for
+        /// Every timeout lowers ssthresh, even one that follows another or interrupts a recovery (ns-2), instead of one for
         /// each loss (RFC 5681 §3.1).
         pub every_timeout_reduces: bool = Self::LINUX.every_timeout_reduces,
         /// Measured round trips are whole numbers of G, at least one (ns-2).
         pub quantise_rtt: bool = Self::LINUX.quantise_rtt,
-        /// Every ACK gives a round trip, duplicates too: the receiver echoes the newest time stamp it got, out of order or not (ns-2's
-        /// sinks), instead of that of the segment which it acknowledges (RFC 7323 §4.3). Needs `timestamps`.
+        /// Every ACK gives a round-trip sample, even a duplicate: the receiver echoes the newest timestamp received, out of order
+        /// or not (ns-2's sinks), instead of that of the segment it acknowledges (RFC 7323 §4.3). Needs `timestamps`.
         pub rtt_from_every_ack: bool = Self::LINUX.rtt_from_every_ack,
         /// A round trip below SRTT raises RTTVAR by an eighth of what one above it would.   Source: Linux' estimator, which ns-2's
         /// Agent/TCP/Linux has.
@@ -27,21 +28,21 @@ group! {
         /// A doubled RTO stays doubled until data is acknowledged that was first sent after the timeout (Karn & Partridge 1987;
         /// ns-2), instead of until the next round-trip sample.
         pub backoff_until_new_data: bool = Self::LINUX.backoff_until_new_data,
-        /// Every ACK restarts the retransmission timer, duplicates too (ns-2's Agent/TCP/Linux), instead of those of new data
-        /// (RFC 6298 §5.3).
+        /// Every ACK restarts the retransmission timer, even a duplicate (ns-2's Agent/TCP/Linux), instead of ACKs of new data
+        /// only (RFC 6298 §5.3).
         pub any_ack_restarts_timer: bool = Self::LINUX.any_ack_restarts_timer,
-        /// They do so again: `quick_acks` of them after a segment that had been received before, and after a pause longer than the RTO
-        /// (told by time stamps); two after a CE mark that begins an echo (Linux).
+        /// ACKs leave at once again: `quick_acks` of them after a segment that had been received before, and after a pause longer than the
+        /// RTO (detected by timestamps); two after a CE mark that begins an echo (Linux).
         pub quick_acks_return: bool = Self::LINUX.quick_acks_return,
         /// A segment with CWR is acknowledged at once: its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = Self::LINUX.ack_cwr,
         /// `ack_every` counts full segments' worth of bytes, so that a short segment alone waits for `delayed_ack` (ns-2's
         /// FullTcp), instead of segments of any size.
         pub short_segments_wait: bool = Self::LINUX.short_segments_wait,
-        /// A segment's payload is handed to the application before its ACK is sent, as ns-2's FullTcp does: what the
-        /// application sends in answer leaves first. Hosts that know no applications ignore it.
+        /// A segment's payload is delivered to the application before its ACK is sent, as in ns-2's FullTcp: the application's
+        /// response leaves first. Ignored by hosts without applications.
         pub ack_after_delivery: bool = Self::LINUX.ack_after_delivery,
-        /// The client's ACK of the SYN-ACK leaves on its own, before the data that waits, as in ns-2's FullTcp and over sockets;
+        /// The client's ACK of the SYN-ACK leaves on its own, before any queued data, as in ns-2's FullTcp and over sockets;
         /// otherwise the data carries it.
         pub bare_handshake_ack: bool = Self::LINUX.bare_handshake_ack,
         /// The FIN leaves on its own when all data is acknowledged, as ns-2's FullTcp sends it, instead of with the last data.

@@ -1,4 +1,4 @@
-//! How large the receiver's window is.
+//! Size of the receive window.
 
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
@@ -7,30 +7,31 @@ use std::borrow::Cow;
 use std::fmt;
 use units::Bytes;
 
-/// The receiver's window.
+/// The receive window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveWindow {
-    /// Bytes; of one that is tuned, more than it can be.
+    /// Window in bytes; for `auto`, an upper bound that is never reached.
     bytes: Bytes,
     auto: bool,
 }
 
 impl ReceiveWindow {
-    /// It grows with what the application reads in a round trip.   Source: Fisk & Feng 2001; Linux' tcp_moderate_rcvbuf.
+    /// A window that grows with the bytes that the application reads in a round trip.   Source: Fisk & Feng 2001; Linux'
+    /// tcp_moderate_rcvbuf.
     pub const AUTO: Self = Self { bytes: Bytes(MOST), auto: true };
 
-    /// A constant one.
+    /// A constant window.
     pub const fn fixed(bytes: Bytes) -> Self {
         Self { bytes, auto: false }
     }
 
-    /// Whether it is tuned.
+    /// Returns true if the window is tuned.
     #[inline]
     pub const fn is_auto(self) -> bool {
         self.auto
     }
 
-    /// What is farther than this from the next byte expected was never allowed, bytes.
+    /// Upper bound of the window in bytes: data beyond it was never permitted.
     #[inline]
     pub(crate) const fn bound(self) -> u64 {
         self.bytes.0
@@ -97,15 +98,15 @@ impl JsonSchema for ReceiveWindow {
     }
 }
 
-/// Memory of a receive buffer that is tuned. Half of it is payload, the rest what the system needs besides (tcp_adv_win_scale 1).
+/// Memory of a tuned receive buffer. Half of it is payload, the rest overhead of the system (tcp_adv_win_scale 1).
 ///
 /// Source: Linux' tcp_rmem; ip-sysctl.   Departs: its minimum, which only memory pressure needs, is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rmem {
-    /// What a connection begins with: half of it, but at most 65535 bytes, is its first window.
+    /// Initial memory: half of it, but at most 65535 bytes, is the first window.
     pub default: Bytes,
-    /// What it may grow to.
+    /// Largest memory.
     pub max: Bytes,
 }
 
@@ -116,12 +117,12 @@ impl Default for Rmem {
 }
 
 impl Rmem {
-    /// What of so much memory is payload.
+    /// Payload that fits in `memory` bytes.
     pub(crate) fn payload(memory: u64) -> u64 {
         memory / 2
     }
 
-    /// How much memory so much payload takes.
+    /// Memory that `payload` bytes take.
     pub(crate) fn memory(payload: u64) -> u64 {
         payload.saturating_mul(2)
     }

@@ -1,11 +1,11 @@
-//! What the receiver answers, and how large its window is.
+//! ACK policy of the receiver, and size of its window.
 
 use super::group::{group, no};
 use super::receive_window::{MOST, ReceiveWindow, Rmem};
 use units::{Bytes, Duration, Problem};
 
 group! {
-    /// What the receiver answers, and how large its window is.
+    /// ACK policy of the receiver, and size of its window.
     pub struct ReceiverParams {
         /// Every n-th data segment is acknowledged at once; 1: all. Out-of-order and hole-filling ones always are.
         pub ack_every: u32 = 2,
@@ -13,13 +13,14 @@ group! {
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// The first n ACKs of data leave at once (Linux quickack).
         pub quick_acks: u32 = 16,
-        /// A segment with PSH is acknowledged at once (Linux since 6.6, for applications that read at once). Senders set PSH on what ends a
-        /// burst of more than one segment, or all that was written.
+        /// A segment with PSH is acknowledged at once (Linux since 6.6, for applications that read at once). Senders set PSH on
+        /// the last segment of a burst of more than one, and on the last segment of the data written.
         pub ack_pushed: bool = false,
-        /// The receiver tells in the first SACK block what it has received twice.   Source: RFC 2883.
+        /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
         /// The receiver's window: a size, which is constant, since applications read at once; or `auto`, a buffer that begins small and
-        /// grows with what is read in a round trip. Packets of such connections carry their window.   Source: Linux' tcp_moderate_rcvbuf.
+        /// grows with the bytes read in a round trip. Packets of such connections carry their window.
+        /// Source: Linux' tcp_moderate_rcvbuf.
         // tcp_rmem's default maximum of 6 MB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
         /// Memory of a buffer with `receive_window = "auto"`. Absent: 131072 bytes, at most 6291456.   Source: Linux' tcp_rmem.
@@ -43,7 +44,7 @@ group! {
 }
 
 impl ReceiverParams {
-    /// Refuses a window that is too small for segments of `mss` bytes and `stamp_bytes` of time stamps, or too large.
+    /// Refuses a window that is too small for segments of `mss` bytes and `stamp_bytes` of timestamps, or too large.
     pub(super) fn validate_window(&self, mss: u32, stamp_bytes: u16) -> Result<(), Problem> {
         // two segments in flight keep a connection going with every second one acknowledged
         let segment = u64::from(mss);
@@ -73,18 +74,19 @@ impl ReceiverParams {
         Ok(())
     }
 
-    /// The memory that the window is tuned in.
+    /// Memory of the tuned window.
     pub(crate) fn memory(&self) -> Rmem {
         self.rmem.unwrap_or_default()
     }
 
-    /// The largest window that the receiver may ever announce, bytes.
+    /// Largest window that the receiver may announce, bytes.
     pub fn most_window(&self) -> u64 {
         let window = self.receive_window;
         if window.is_auto() { Rmem::payload(self.memory().max.0) } else { window.bound() }
     }
 
-    /// How far a window is shifted in the header.   Source: RFC 7323 §2.3: at most 14; Linux, from the memory that it may grow to.
+    /// Window scale: shift of the window in the header.   Source: RFC 7323 §2.3: at most 14; Linux, from the maximum of its
+    /// memory.
     pub fn window_scale(&self) -> u32 {
         let window = self.receive_window;
         let most = if window.is_auto() { self.memory().max.0 } else { window.bound() };

@@ -1,11 +1,11 @@
-//! How the window comes down.
+//! Reduction of the window.
 
 use super::group::group;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 group! {
-    /// How the window comes down.
+    /// Reduction of the window.
     pub struct ReductionParams {
         /// Window reduction.
         pub reduction: Reduction = Reduction::Prr,

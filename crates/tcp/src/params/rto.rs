@@ -10,18 +10,18 @@ group! {
     pub struct RtoParams {
         /// Clock granularity G.   ns-2: `tcpTick_` 10 ms.
         pub clock_granularity: Duration = Duration::from_millis(1),
-        /// Tick of the wheel that the stack's timers hang on, which makes them late by up to an eighth: 1 ms is Linux at HZ 1000. 0s: exact.
+        /// Tick of the stack's timer wheel, which makes timers late by up to an eighth: 1 ms is Linux at HZ 1000. 0s: exact.
         /// Source: LWN, "Reinventing the timer wheel".
         pub timer_tick: Duration = Duration::from_millis(1),
         /// Smallest RTO.
         pub min_rto: Duration = Duration::from_millis(200),
-        /// What `min_rto` bounds.
+        /// Quantity that `min_rto` bounds.
         pub min_rto_bounds: MinRto = MinRto::Variation,
         /// Largest RTO of data, backoff included.
         pub max_rto: Duration = Duration::from_secs(120),
         /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
         pub backoff_doublings: u8 = 16,
-        /// Where a round trip is read.
+        /// Source of round-trip samples.
         pub rtt_source: RttSource = RttSource::SendTime,
         /// RTO before the first sample; also the first wait of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
@@ -51,7 +51,7 @@ group! {
     }
 }
 
-/// Refuses a longest wait that is below the first, or more than a day.
+/// Refuses a maximum wait below the first wait, or above a day.
 pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), Problem> {
     if most < least || most > Duration::from_secs(86_400) {
         return no(key, format!("{most} is not valid; expected {least} to 24h"));
@@ -59,20 +59,21 @@ pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), P
     Ok(())
 }
 
-/// Where a round trip is read.
+/// Source of round-trip samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSource {
-    /// The echoed time stamp of an ACK of new data. Without time stamps, when the newest segment left that it acknowledges, if none of
-    /// them was sent twice or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
+    /// The echoed timestamp of an ACK of new data. Without timestamps, the send time of the newest segment that it acknowledges,
+    /// if none of them was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
     Echo,
-    /// When the oldest segment left that is newly acknowledged and was sent once, unless one sent twice is acknowledged, too. Else when
-    /// the oldest one left that is newly SACKed and was sent once, whether anything is acknowledged or not. Only then the echo.
+    /// The send time of the oldest newly acknowledged segment that was sent once, unless a retransmitted one is acknowledged,
+    /// too. Else that of the oldest newly SACKed segment that was sent once, with or without a cumulative acknowledgement. Only
+    /// then the echo.
     /// Source: Linux, tcp_ack_update_rtt.
     SendTime,
 }
 
-/// What the minimum RTO bounds.
+/// Quantity that the minimum RTO bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MinRto {

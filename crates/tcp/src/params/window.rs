@@ -1,4 +1,4 @@
-//! What may be sent, and when the window may grow.
+//! Limits on sending, and growth of the window.
 
 use super::group::{group, no};
 use schemars::JsonSchema;
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use units::Problem;
 
 group! {
-    /// What may be sent, and when the window may grow.
+    /// Limits on sending, and growth of the window.
     pub struct WindowParams {
         /// Largest window used in segments (ns-2's `window_`); absent: the receiver's.
         pub window_clamp: Option<u32> = None,
         /// Most segments that one ACK counts for when the window grows: 1 is RFC 5681, 2 is RFC 3465.
         // Linux counts every segment that an ACK covers
         pub abc_limit: u32 = 1 << 16,
-        /// Whether the window grows only if it is used.
+        /// Growth of the window only if it is used.
         pub cwnd_validation: CwndValidation = CwndValidation::Round,
-        /// What happens after silence.
+        /// Window after an idle period.
         pub idle_restart: IdleRestart = IdleRestart::Decay,
         /// Small segments wait while anything is unacknowledged.   Source: RFC 896.
         pub nagle: bool = false,
@@ -33,7 +33,7 @@ group! {
 }
 
 impl WindowParams {
-    /// Silence begins with an ACK, not with the last segment sent.
+    /// Returns true if an idle period begins with an ACK, not with the last segment sent.
     #[inline]
     pub(crate) fn silence_from_ack(&self) -> bool {
         matches!(self.idle_restart, IdleRestart::InitialAfterAck | IdleRestart::OneAfterAck)
@@ -52,18 +52,18 @@ pub enum CwndValidation {
     Full,
 }
 
-/// What happens to the window after silence longer than one RTO.
+/// Window after an idle period longer than one RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleRestart {
-    /// Nothing.
+    /// Unchanged.
     Off,
     /// cwnd = min(initial window, cwnd).   Source: RFC 5681 §4.1; ns-2 `slow_start_restart_`.
     Restart,
-    /// Halved for every RTO of silence, not below the initial window; ssthresh remembers 3/4 of it.   Source: RFC 2861; Linux.
+    /// Halved for every RTO of idle time, not below the initial window; ssthresh keeps 3/4 of it.   Source: RFC 2861; Linux.
     Decay,
     /// cwnd = initial window, when an RTO has passed since the ACK that left nothing outstanding, not since the last
-    /// segment sent.   Source: ns-2's Agent/TCP/Linux, whose timer goes on running in silence.
+    /// segment sent.   Source: ns-2's Agent/TCP/Linux, whose timer keeps running when idle.
     InitialAfterAck,
     /// cwnd = 1 segment, by the same clock.   Source: ns-2's other one-way agents (`restart_bugfix_`).
     OneAfterAck,

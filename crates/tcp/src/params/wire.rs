@@ -8,7 +8,7 @@ use units::Problem;
 group! {
     /// Sizes on the wire.
     pub struct WireParams {
-        /// Most payload in a segment, bytes.
+        /// Largest payload of a segment, bytes.
         pub mss: u32 = 1448,
         /// IP and TCP header without options, bytes. 40 for IPv4.
         pub header_bytes: u16 = 40,
@@ -45,7 +45,7 @@ group! {
 }
 
 impl WireParams {
-    /// Bytes of this segment on the wire: headers, options and payload. One that stands for several has the headers of each.
+    /// Bytes of this segment on the wire: headers, options and payload. A packet of several segments has the headers of each.
     pub fn packet_size(&self, segment: &Segment) -> u16 {
         if segment.gso_size == 0 {
             return self.segment_size(segment);
@@ -54,7 +54,7 @@ impl WireParams {
         (u32::from(header) * segment.segments() + segment.len).min(u16::MAX.into()) as u16
     }
 
-    /// The same of one that stands for itself only.
+    /// Bytes on the wire of a packet of one segment.
     #[inline]
     pub fn segment_size(&self, segment: &Segment) -> u16 {
         let options = if segment.flags.has(Flags::SYN) {
@@ -67,7 +67,7 @@ impl WireParams {
         self.header_bytes + options + segment.accecn().wire_bytes() + segment.len as u16
     }
 
-    /// Bytes of a segment's time stamps.
+    /// Bytes of a segment's timestamps.
     #[inline]
     pub(crate) fn stamp_bytes(&self) -> u16 {
         if self.timestamps { self.timestamp_bytes } else { 0 }

@@ -1,4 +1,4 @@
-//! What a receiver hears and tells of ECN.   Source: RFC 3168 §6.1.3, RFC 8257 §3.2, RFC 9768.
+//! The receiver's ECN feedback.   Source: RFC 3168 §6.1.3, RFC 8257 §3.2, RFC 9768.
 
 use super::{CAPABLE, COUNTS, ECHO, OPTIONS, QUICK_AFTER_CE, Receiver};
 use crate::accecn::Counts;
@@ -9,12 +9,12 @@ use packet::{Ecn, Flags};
 use units::Time;
 
 impl Receiver {
-    /// What AccECN counts; begins with nothing.
+    /// AccECN's counters, created on first use.
     pub(crate) fn counts(&mut self) -> &mut Counts {
         self.rare.get_or_insert_default().counts.get_or_insert_default()
     }
 
-    /// The handshake has agreed on an ECN.
+    /// Applies the ECN mode negotiated by the handshake.
     pub(crate) fn begin_ecn(&mut self, p: &TcpParams) {
         if self.ecn == EcnUse::Off {
             if let Some(rare) = &mut self.rare {
@@ -27,7 +27,7 @@ impl Receiver {
         self.tells |= capable | counts;
     }
 
-    /// A packet without payload came, and AccECN counts it.
+    /// Counts a packet without payload, for AccECN.
     pub(crate) fn hear_control(&mut self, ecn: Ecn) {
         let waits = self.unacked > 0;
         if self.counts().on_control(ecn, waits) {
@@ -35,7 +35,7 @@ impl Receiver {
         }
     }
 
-    /// Takes in whether a segment was marked.
+    /// Processes the ECN field and CWR flag of a data segment.
     pub(super) fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
             let changes = self.counts().changes(segment.ecn) && p.control.ecn().ack_changes;
@@ -65,14 +65,14 @@ impl Receiver {
         self.tells = self.tells & !ECHO | if echo { ECHO } else { 0 };
     }
 
-    /// What came before the segment at hand is acknowledged on its own.
+    /// Sends an ACK for the segments before the current one.
     fn tell_before(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut ack = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.stamp(p, now, &mut ack);
         io.send(&ack);
     }
 
-    /// Writes the ECN field, the echo or the counter; after SACK blocks, which take room from an option.
+    /// Fills in the ECN field, the echo or the counter; after the SACK blocks, which leave less room for AccECN's option.
     pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
         if self.tells & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);

@@ -2,18 +2,18 @@
 
 use crate::segment::{SackBlock, SackBlocks};
 
-/// Blocks whose order of arrival is remembered.
+/// Number of blocks whose order of arrival is kept.
 const RECENT: usize = SackBlocks::MAX;
 
 /// Data above holes, if there are many.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutOfOrder {
-    /// Sorted, disjoint, not touching.
+    /// Sorted, disjoint, not adjacent.
     pub(crate) ranges: Vec<SackBlock>,
     /// A byte of each of the most recently extended ranges, newest first.
     pub(crate) recent: [u64; RECENT],
     pub(crate) count: u8,
-    /// What the next ACK reports as received twice.
+    /// Block that the next ACK reports as a duplicate (D-SACK).
     pub(crate) duplicate: SackBlock,
 }
 
@@ -61,7 +61,7 @@ impl OutOfOrder {
         self.count = n as u8;
     }
 
-    /// Everything that continues `next`; returns the new next byte.
+    /// Removes the ranges that continue `next`; returns the new next byte.
     pub(crate) fn take(&mut self, mut next: u64) -> u64 {
         let n = self.ranges.partition_point(|r| r.start <= next);
         if n > 0 {

@@ -1,7 +1,7 @@
-//! A receive buffer that is tuned: dynamic right-sizing.
+//! A tuned receive buffer: dynamic right-sizing.
 //!
 //! ```text
-//! rtt     least round trip of the time stamps (one above it counts an eighth); or of a whole window's data
+//! rtt     least round trip by timestamps (one above it counts an eighth); or of a whole window's data
 //! copied  what the application has read since the last look, at least rtt ago
 //! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before);   before = copied
 //!                   wish   = 2 copied (1 + rtt / 1 ms)          where rtt < 1 ms
@@ -11,42 +11,43 @@
 //!                   window = max(window, min(told, memory / 2 - held)), in units of 2^scale, its edge never moves back
 //! ```
 //!
-//! The factors are those of slow start: what is read now was sent a round trip ago, and what the next ACK lets go arrives in the next.
+//! The factors allow for slow start: data read now was sent a round trip ago, and data that the next ACK permits arrives in the
+//! next.
 //!
 //! Source: Fisk & Feng 2001, "Dynamic Right-Sizing in TCP"; ip-sysctl (tcp_rmem, tcp_moderate_rcvbuf, tcp_rcvbuf_low_rtt); Linux 6.19.
-//! Departs: every byte of payload takes two of memory (Linux measures what its buffers take); what has arrived in order is read before
-//! its ACK leaves.
+//! Departs: every byte of payload takes two of memory (Linux measures the memory of its buffers); data received in order is read
+//! before its ACK leaves.
 
 use crate::params::{Rmem, TcpParams};
 use crate::segment::Segment;
 
 /// Round trips below this let the buffer grow less, microseconds.   Source: tcp_rcvbuf_low_rtt.
 const LOW_RTT: u64 = 1_000;
-/// Payload that lets more be told, bytes.   Source: Linux.
+/// Smallest payload that raises `told`, bytes.   Source: Linux.
 const TELLS: u32 = 128;
-/// Segments that `before` begins with.   Source: Linux, RFC 6928.
+/// Initial value of `before`, segments.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
 
-/// The receive buffer of one end, and what the peer was told of it.
+/// The receive buffer of one endpoint, and the window advertised to the peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
     /// Memory of the buffer, bytes.
     memory: u64,
-    /// Most that is told of now, bytes of payload.
+    /// Upper bound of the advertised window, bytes of payload.
     told: u64,
     /// Right edge of the window: one past the last byte that the peer may send.
     edge: u64,
     /// Most bytes read in a round trip.
     before: u64,
-    /// Where the stream was at the last look, and when that was, microseconds.
+    /// Next byte of the stream and time, microseconds, at the last measurement of the bytes read.
     looked: (u64, u32),
-    /// The round trip, eighths of a microsecond; 0 before the first sample.
+    /// Round-trip time, eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
-    /// Where the window ends whose arrival is timed, and since when, microseconds.
+    /// End of the window whose arrival is timed, and start of the timing, microseconds.
     timed: (u64, u32),
     /// The echo that gave the last sample.
     last_echo: u32,
-    /// Stamp of the newest ACK that came without data, which the next segment echoes.
+    /// Timestamp of the newest ACK without data, which the next segment echoes.
     echo: u32,
 }
 
@@ -60,23 +61,23 @@ impl Space {
         Self { memory, told, edge, before, looked, rtt8: 0, timed, last_echo: 0, echo: 0 }
     }
 
-    /// The application has begun to read at `next`.
+    /// Starts the measurement of the bytes read, at `next`.
     pub(super) fn begin(&mut self, now: u32, next: u64) {
         self.looked = (next, now);
     }
 
-    /// A segment told of a window, and carried no data that waits for its ACK.
+    /// Stores the timestamp of a window update without data, while no data awaits its ACK.
     pub(super) fn hear(&mut self, stamp: u32) {
         self.echo = stamp;
     }
 
-    /// What the next segment echoes, if it would echo `stamp`.
+    /// Returns the newer of `stamp` and the stored timestamp, for the next segment to echo.
     pub(super) fn newest(&self, stamp: u32) -> u32 {
         if (self.echo.wrapping_sub(stamp) as i32) > 0 { self.echo } else { stamp }
     }
 
-    /// Data has come, and is counted. Before, `old` was the next byte expected, now it is `next`; of `span` bytes from there on to the
-    /// highest that has come, `held` are here.
+    /// Tunes the buffer after a data segment has been processed. The next byte expected was `old` and is now `next`; `above` is
+    /// the bytes held above the first hole, and the bytes from there to the highest byte received.
     pub(super) fn on_data(
         &mut self,
         p: &TcpParams,
@@ -102,14 +103,14 @@ impl Space {
         self.look(now, next, max);
     }
 
-    /// The window, from `next` on, with `held` bytes above a hole.
+    /// Returns the window from `next` on, with `held` bytes above a hole.
     pub(super) fn window(&mut self, p: &TcpParams, next: u64, held: u64) -> u32 {
         let free = Rmem::payload(self.memory).saturating_sub(held).min(self.told);
         self.edge = self.edge.max(next + free.next_multiple_of(1 << p.receiver.window_scale()));
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }
 
-    /// A round trip of so many microseconds.
+    /// Adds a round-trip sample of `us` microseconds.
     fn sample(&mut self, us: u32, of_stamps: bool) {
         let m = 8 * u64::from(us.max(1));
         if self.rtt8 == 0 || m < self.rtt8 {
@@ -119,7 +120,7 @@ impl Space {
         }
     }
 
-    /// Measures the round trip by a segment that carries data.
+    /// Measures the round-trip time from a data segment.
     fn measure(&mut self, now: u32, segment: &Segment, next: u64, mss: u32) {
         if segment.ts_ecr != 0 && segment.ts_ecr != self.last_echo {
             self.last_echo = segment.ts_ecr;
@@ -135,7 +136,7 @@ impl Space {
         }
     }
 
-    /// The application has read all before `next`.
+    /// Grows the buffer if the application read more in the last round trip than in any before; it has read all before `next`.
     fn look(&mut self, now: u32, next: u64, max: u64) {
         if self.rtt8 == 0 || u64::from(now.wrapping_sub(self.looked.1)) < self.rtt8 / 8 {
             return;
@@ -147,7 +148,8 @@ impl Space {
         self.looked = (next, now);
     }
 
-    /// `copied` bytes were read in a round trip, and `span` bytes wait, some of them missing.
+    /// Grows the memory for `copied` bytes read in a round trip, and `span` bytes from the first hole to the highest byte
+    /// received.
     fn grow(&mut self, copied: u64, span: u64, max: u64) {
         let before = std::mem::replace(&mut self.before, copied);
         let (twice, rtt) = (2 * copied, self.rtt8 / 8);

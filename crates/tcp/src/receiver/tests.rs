@@ -1,4 +1,4 @@
-//! The receiver by itself.
+//! Unit tests of the receiver.
 
 use super::*;
 use crate::params::{CongestionControl, EcnFeedback};
@@ -36,7 +36,7 @@ fn rfc_2018_order() {
     // the fourth segment fills the hole between 3 and 5: one block of three, most recent
     r.on_data(&p, Time(0), &data(4), &mut st, &mut io);
     assert_eq!(blocks(&mut r, &p), [(3, 6), (7, 8), (1, 2)]);
-    // a duplicate is reported first, too
+    // a duplicate is also reported first
     r.on_data(&p, Time(0), &data(7), &mut st, &mut io);
     assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6), (1, 2)]);
     assert_eq!(st.duplicates_received, 1);
@@ -67,7 +67,7 @@ fn rfc_2883_duplicates() {
         }
         blocks(r, &p)
     };
-    // RFC 2883 §4.1.1: the ACK was lost, and the segment comes again; told once
+    // RFC 2883 §4.1.1: the ACK was lost, and the segment is retransmitted; reported once
     assert_eq!(arrive(&mut r, &[0, 1]), []);
     assert_eq!(arrive(&mut r, &[1]), [(1, 2)]);
     assert_eq!(arrive(&mut r, &[]), []);
@@ -77,11 +77,11 @@ fn rfc_2883_duplicates() {
     // §4.2: inside the block above the ACK, which follows
     assert_eq!(arrive(&mut r, &[4, 5]), [(3, 6)]);
     assert_eq!(arrive(&mut r, &[4]), [(4, 5), (3, 6)]);
-    // at most three beside a time stamp: the oldest block gives way
+    // at most three beside a timestamp: the oldest block is dropped
     assert_eq!(arrive(&mut r, &[7]), [(7, 8), (3, 6)]);
     assert_eq!(arrive(&mut r, &[9]), [(9, 10), (7, 8), (3, 6)]);
     assert_eq!(arrive(&mut r, &[7]), [(7, 8), (7, 8), (9, 10)]);
-    // what lies beyond the window is no duplicate
+    // data beyond the window is not a duplicate
     assert_eq!(arrive(&mut r, &[1 << 40]), [(7, 8), (9, 10), (3, 6)]);
 }
 
@@ -111,7 +111,7 @@ fn every_second_segment_or_the_timer_or_a_hole() {
 
 #[test]
 fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
-    // RFC 7323 §4.3: with a delayed ACK, the stamp of the earlier segment; with a hole, the last one in order.
+    // RFC 7323 §4.3: with a delayed ACK, the timestamp of the earlier segment; with a hole, the last one in order.
     let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(7);
@@ -139,7 +139,7 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
         r.open(0);
         r.ecn = EcnUse::Classic;
         let mut acked = vec![];
-        // 5 is marked; 0 comes again after 8: its ACK is the first of two at once
+        // 5 is marked; 0 arrives again after 8: its ACK is the first of two sent at once
         for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
             let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
             r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());
@@ -152,8 +152,8 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
     }
 }
 
-/// What a receiver with DCTCP's feedback and an ACK for every second segment answers to segments with these marks: the number that
-/// each ACK acknowledges up to, and its ECE.
+/// The ACKs of a receiver with DCTCP's feedback and an ACK for every second segment, for segments with these marks: the number
+/// that each ACK acknowledges up to, and its ECE.
 fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
     #[derive(Default)]
     struct Acks(Vec<Segment>);
@@ -185,10 +185,10 @@ fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
 #[test]
 fn dctcp_tells_which_segments_were_marked() {
     // RFC 8257 §3.2, an ACK for every second segment: 0 and 1 unmarked; 2 marked, so at once; 3 and 4 together; 5 waits, and 6, unmarked,
-    // lets its ACK out before its own
+    // triggers the ACK of 5 before its own
     let marks = [false, false, true, true, true, true, false, false];
     assert_eq!(dctcp(&marks), [(2, false), (3, true), (5, true), (6, true), (7, false)]);
-    // every second segment marked: each is acknowledged by itself
+    // every second segment marked: each is acknowledged separately
     assert_eq!(dctcp(&[false, true, false, true]), [(1, false), (2, true), (3, false), (4, true)]);
     // whatever the marks: the segments that ACKs with ECE acknowledge are the marked ones
     let mut dice = units::Rng::named(1, "marks");

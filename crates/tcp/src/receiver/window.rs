@@ -1,4 +1,4 @@
-//! What segments tell of the receive window, and what is heard of the peer's.
+//! The window field of segments sent and received.
 
 use super::space::Space;
 use super::{ON_HEAP, Receiver, WINDOW};
@@ -7,7 +7,7 @@ use crate::segment::{Segment, micros};
 use units::Time;
 
 impl Receiver {
-    /// Windows change on this connection.
+    /// Returns true if windows change on this connection.
     #[inline]
     pub(crate) fn has_space(&self) -> bool {
         self.tells & WINDOW != 0
@@ -17,7 +17,7 @@ impl Receiver {
         self.rare.as_mut()?.space.as_mut()
     }
 
-    /// The connection is established: looks count from here.
+    /// Starts the measurement of the bytes read, when the connection is established.
     pub(crate) fn begin_space(&mut self, now: Time) {
         let next = self.next;
         if let Some(space) = self.space() {
@@ -25,7 +25,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes held above the first hole, and how far from it the highest lies.
+    /// Bytes held above the first hole, and bytes from the hole's start to the highest byte received.
     fn above_the_hole(&self) -> (u64, u64) {
         if !self.has_holes() {
             return (0, 0);
@@ -38,7 +38,7 @@ impl Receiver {
         ranges.iter().fold((0, 0), |(held, span), r| (held + (r.end - r.start), span.max(r.end - self.next)))
     }
 
-    /// Data has come, and is counted; before, `old` was the next byte expected. The buffer follows.
+    /// Tunes the buffer after a data segment has been processed; `old` was the next byte expected before it.
     #[cold]
     pub(crate) fn right_size(&mut self, p: &TcpParams, now: Time, segment: &Segment, old: u64) {
         let (next, above) = (self.next, self.above_the_hole());
@@ -47,7 +47,7 @@ impl Receiver {
         }
     }
 
-    /// A segment came that tells of a window: its stamp is echoed where no data tells a newer one.
+    /// Processes a segment that carries a window: its timestamp is echoed unless data brings a newer one.
     pub(crate) fn hear_window(&mut self, p: &TcpParams, segment: &Segment) {
         self.tells |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();
@@ -57,7 +57,7 @@ impl Receiver {
         }
     }
 
-    /// Writes the window, and the newest echo.
+    /// Fills in the window, and the newest timestamp to echo.
     #[cold]
     pub(super) fn stamp_window(&mut self, p: &TcpParams, segment: &mut Segment) {
         let (next, held) = (self.next, self.above_the_hole().0);

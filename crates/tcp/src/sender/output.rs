@@ -2,12 +2,11 @@
 //!
 //! Source: RFC 6675 §4 NextSeg, RFC 3042, RFC 5681 §4.1, RFC 2861, RFC 7661, RFC 896 (Nagle).
 
-use super::{Cx, ENDLESS, Sender};
+use super::pacing::Burst;
+use super::{Context, ENDLESS, Sender};
 use crate::cc::control::Silence;
-use crate::delivery::Sampler;
-use crate::detection::Detection;
 use crate::feedback::EcnUse;
-use crate::params::{IdleRestart, Recovery, Reduction, TcpParams};
+use crate::params::{IdleRestart, TcpParams};
 use crate::scoreboard::entry::Piece;
 use crate::segment::{Io, Segment, micros};
 use crate::stats::State;
@@ -15,6 +14,7 @@ use packet::Flags;
 use units::Time;
 
 /// What was sent when nothing lost and nothing new was left.
+#[derive(PartialEq)]
 enum Hole {
     None,
     /// NextSeg (3).
@@ -28,16 +28,11 @@ impl Sender {
     #[inline]
     fn has_room(&self, p: &TcpParams, size: u64) -> bool {
         match self.state {
-            _ if self.cc.owns_window() => self.in_flight() + size <= self.cwnd_bytes(p),
-            State::Recovery | State::Cwr if p.reduction.reduction == Reduction::Prr => self.shrink.has_room(size),
-            State::Recovery | State::Cwr if p.reduction.reduction == Reduction::HeldRateHalving => {
-                self.in_flight() + size <= self.cwnd_bytes(p).max(self.shrink.held(p))
-            }
-            // what is SACKed makes room by itself
-            State::Open if self.dupacks > 0 && self.detection.sacked_makes_room() && p.detection.limited_transmit => {
-                self.in_flight() + size <= self.cwnd_bytes(p)
-            }
-            State::Open if self.dupacks > 0 => {
+            State::Recovery | State::Cwr if self.reduction.is_begun() => match self.reduction.room(p) {
+                Some(room) => size <= room,
+                None => self.in_flight() + size <= self.cwnd_bytes(p).max(self.reduction.held(p)),
+            },
+            State::Open if self.dupacks > 0 && self.counts_outstanding => {
                 // RFC 3042: two segments beyond the window, one per duplicate ACK
                 let extra = if p.detection.limited_transmit {
                     u64::from(self.dupacks.min(2)) * u64::from(p.wire.mss)
@@ -52,20 +47,8 @@ impl Sender {
 
     /// What the window has left, bytes.
     pub(super) fn room(&self, p: &TcpParams) -> u64 {
-        if self.shrinks() && p.reduction.reduction == Reduction::Prr {
-            return self.shrink.room();
-        }
-        self.cwnd_bytes(p).saturating_sub(self.in_flight())
-    }
-
-    /// One past the last byte to be sent.
-    pub(super) fn end_of_data(&self) -> u64 {
-        self.end
-    }
-
-    /// What is left ends the stream, and there is room for it.
-    pub(super) fn is_last(&self, left: u64, room: u64) -> bool {
-        self.closing && left <= room
+        let prr = if self.is_reducing() { self.reduction.room(p) } else { None };
+        prr.unwrap_or_else(|| self.cwnd_bytes(p).saturating_sub(self.in_flight()))
     }
 
     /// Payload and FIN of the next new segment, if there is one that the peer's window admits.
@@ -91,27 +74,40 @@ impl Sender {
 
     /// Sends all that may be sent now.
     #[inline]
-    pub(crate) fn output<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
-        if self.path.is_some() && cx.p.pacing.tso {
+    pub(crate) fn output<I: Io>(&mut self, cx: &mut Context<'_, I>) {
+        if self.pacing.is_some() && cx.p.pacing.tso {
             return self.output_runs(cx);
         }
         self.output_segments(cx);
     }
 
-    /// The same, segment by segment. Bounded: every turn uses up window.   Source: RFC 6675 §4 NextSeg.
+    /// The same, segment by segment.
     #[inline]
-    pub(super) fn output_segments<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+    pub(super) fn output_segments<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
         if self.next == self.una {
             self.after_idle(p, now);
         }
-        let mut sent = false;
         let next = self.next;
+        if let Some(limited) = self.send_permitted(cx) {
+            self.note_usage(limited);
+        }
+        if self.next != next {
+            self.arm_probe(p, now, false);
+        }
+    }
+
+    /// Sends lost segments, then new ones, then those that NextSeg (3) and (4) allow. Returns None if nothing left and no burst waits for
+    /// room; else true if the window was what ended it. Bounded: every turn uses up window.   Source: RFC 6675 §4 NextSeg.
+    #[inline]
+    fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Option<bool> {
+        let (p, now) = (cx.p, cx.now);
+        let mut sent = false;
         let mut allowance = self.allowance(now);
-        let gathers = self.path.is_some();
+        let gathers = self.pacing.is_some();
         let (mut burst, mut waits) = ((0, 0), false);
         let limited = loop {
-            let repairing = matches!(self.state, State::Recovery | State::Loss);
+            let repairing = self.state.repairs();
             let new_first = repairing && self.new_first();
             if repairing
                 && !new_first
@@ -140,14 +136,14 @@ impl Sender {
                 }
                 let mut flags = Flags::default();
                 if gathers {
-                    if p.pacing.tsq && (burst.0 == 0 || p.pacing.gso_max_segs == 1) && self.device_is_full(p, false) {
-                        break false;
+                    match self.next_of_burst(p, now, &mut burst, len) {
+                        Burst::Leaves(psh) => flags = psh,
+                        Burst::DeviceFull => break false,
+                        Burst::Waits => {
+                            waits = true;
+                            break true;
+                        }
                     }
-                    let Some(ends) = self.next_of_burst(p, now, &mut burst, len) else {
-                        waits = true;
-                        break true;
-                    };
-                    flags = ends;
                 }
                 allowance -= 1;
                 self.send_new(cx, len, fin, flags);
@@ -155,29 +151,18 @@ impl Sender {
                     cx.io.burst_ends();
                 }
                 sent = true;
-            } else if self.state == State::Recovery
-                && matches!(self.detection, Detection::Dupack)
-                && p.detection.recovery == Recovery::Sack
-            {
-                match self.send_hole(cx) {
-                    Hole::Filled => sent = true,
-                    Hole::Rescued => {
-                        sent = true;
-                        break false;
-                    }
-                    Hole::None => break false,
+            } else if self.state == State::Recovery && self.detection.fills_holes(p) {
+                let hole = self.send_hole(cx);
+                sent |= hole != Hole::None;
+                if hole != Hole::Filled {
+                    break false;
                 }
             } else {
                 self.note_starved(p);
                 break false;
             }
         };
-        if sent || waits {
-            self.note_usage(limited);
-        }
-        if self.next != next {
-            self.arm_probe(p, now, false);
-        }
+        (sent || waits).then_some(limited)
     }
 
     /// How much of the window a round uses; it may grow only if it is used.   Source: RFC 7661 §4.2; Linux' cwnd_validate.
@@ -194,7 +179,7 @@ impl Sender {
     }
 
     /// NextSeg (3) and (4): nothing lost and nothing new is left, but the window has room.
-    fn send_hole<I: Io>(&mut self, cx: &mut Cx<'_, I>) -> Hole {
+    fn send_hole<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.wire.mss)) {
             return Hole::None;
@@ -219,21 +204,17 @@ impl Sender {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0
     }
 
-    /// Silence longer than an RTO (any silence, where the controller models the path).   Source: RFC 5681 §4.1, RFC 2861.
+    /// Silence longer than an RTO restarts the window, unless the controller has done so itself.   Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {
             return;
         }
         let idle = now.since(self.last_active);
-        let app_limited =
-            self.path.as_ref().is_some_and(|path| path.rates.as_ref().is_some_and(Sampler::is_app_limited));
+        let app_limited = self.rates_mut().is_some_and(|rates| rates.is_app_limited());
         let d = self.cc.on_idle(self.window, Silence { now, idle, app_limited });
         self.follow(&d);
-        if self.cc.owns_window() {
-            return;
-        }
         let rto = self.rtt.rto(p.rto.max_rto);
-        if idle <= rto {
+        if !d.reduction || idle <= rto {
             return;
         }
         let w = &mut self.window;
@@ -254,7 +235,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    pub(super) fn send_new<I: Io>(&mut self, cx: &mut Cx<'_, I>, len: u32, fin: bool, flags: Flags) {
+    pub(super) fn send_new<I: Io>(&mut self, cx: &mut Context<'_, I>, len: u32, fin: bool, flags: Flags) {
         let mut s = Segment { seq: self.next, len, flags, ..Segment::default() };
         if cx.rx.ecn != EcnUse::Off && len > 0 {
             s.ecn = cx.p.codepoint();
@@ -270,30 +251,30 @@ impl Sender {
     }
 
     #[inline(never)]
-    pub(super) fn retransmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, piece: Piece, rescue: bool) {
+    pub(super) fn retransmit<I: Io>(&mut self, cx: &mut Context<'_, I>, piece: Piece, rescue: bool) {
         if self.board.retransmitted(piece, micros(cx.now), rescue) {
             self.detection.note_resent(&mut self.board, piece, micros(cx.now));
         }
         self.note_resent(cx.p, cx.now);
         cx.stats.retransmits += 1;
         if piece.seq == self.una {
-            self.rack_head_resent(cx.p, cx.now);
+            self.on_head_resent(cx.p, cx.now);
         }
         let mut s = Segment { seq: piece.seq, len: piece.len, retransmission: true, ..Segment::default() };
         self.transmit(cx, &mut s, piece.fin, Some(piece.at));
     }
 
     #[inline(always)]
-    fn transmit<I: Io>(&mut self, cx: &mut Cx<'_, I>, s: &mut Segment, fin: bool, again: Option<u32>) {
+    fn transmit<I: Io>(&mut self, cx: &mut Context<'_, I>, s: &mut Segment, fin: bool, again: Option<u32>) {
         let (p, now) = (cx.p, cx.now);
         if fin {
             s.flags = s.flags.with(Flags::FIN);
         }
         cx.rx.stamp(p, now, s);
-        if self.shrinks() {
-            self.shrink.on_send(p, u64::from(s.len), self.in_flight());
+        if self.is_reducing() {
+            self.reduction.on_send(p, u64::from(s.len), self.in_flight());
         }
-        if self.path.is_some() {
+        if self.pacing.is_some() {
             s.flags = s.flags.with(self.note_sent(p, now, *s, again));
         }
         if self.rto_at == Time::NEVER {

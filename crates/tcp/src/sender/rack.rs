@@ -11,16 +11,16 @@
 //! Source: RFC 8985 §6.2 to §8; of Linux the 2 ms, which keep a probe off the tail of a flight whose last ACK is due, the RTO
 //! after a probe or a reordering window (counted from when the first segment was sent last), and that a retransmission that
 //! is lost after a timeout opens a fast recovery.
-//! Without D-SACK, a probe that was not needed is told by the pure duplicate ACK that answers it; if it was an ACK that was
-//! lost and not a segment, the window is then reduced all the same.
+//! Without D-SACK, a pure duplicate ACK in answer shows that the probe was not needed; if an ACK was lost and not a segment, the
+//! window is reduced all the same.
 
-use super::{Cx, Sender};
+use super::{Context, Sender};
 use crate::cc::control::Congestion;
-use crate::detection::Detection;
-use crate::detection::rack::{Probe, Timer};
+use crate::detection::rack::Probe;
 use crate::params::{MinRto, TcpParams};
-use crate::segment::{Io, Segment, micros};
+use crate::segment::{Io, micros};
 use crate::stats::State;
+use crate::timer::Timer;
 use packet::Flags;
 use units::{Duration, Time};
 
@@ -35,76 +35,44 @@ impl Sender {
     /// The timer waits for something milder than a timeout.
     #[inline]
     pub(crate) fn timer_is_rack(&self) -> bool {
-        self.detection.as_rack().is_some_and(|r| r.timer != Timer::Rto)
+        self.timer != Timer::Rto
     }
 
-    /// Tail loss probes sent.
-    pub(crate) fn probes(&self) -> u32 {
-        self.detection.as_rack().map_or(0, |r| r.probes)
-    }
-
-    /// An ACK's cumulative and selective parts are on the board: what is lost now? True if the timer waits for a reordering
-    /// window.
+    /// Both parts of an ACK are on the board: what is lost now? True if the timer waits for a reordering window.
     #[inline]
     pub(super) fn detect(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
-        let open = self.state == State::Open;
-        match &mut self.detection {
-            Detection::Dupack => false,
-            Detection::Fack(fack) => {
-                fack.mark_overtaken(&mut self.board, p.detection.dupthresh);
-                false
-            }
-            Detection::Rack(rack) => rack.taken(acked, open) && self.detect_late(p, now),
-        }
+        let wait = self.detection.detect(&mut self.board, p, acked, self.state, self.rtt.srtt);
+        wait.is_some_and(|us| self.await_reordering(p, now, us))
     }
 
-    /// Marks what is late, and arms the timer if more may follow.
-    fn detect_late(&mut self, p: &TcpParams, now: Time) -> bool {
-        let repairing = matches!(self.state, State::Recovery | State::Loss);
-        let srtt = (self.rtt.srtt.0 / 1000) as u32;
-        let Some(rack) = self.detection.rack() else { return false };
-        let wait = rack.detect(&mut self.board, repairing, p.detection.dupthresh, srtt);
-        let Some(us) = wait else { return false };
+    /// More may turn out to be lost after `us` microseconds. Always true.
+    fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
         true
     }
 
-    /// What an ACK says of the probe in flight.   Source: RFC 8985 §7.4.2.
-    pub(super) fn judge_probe(&mut self, p: &TcpParams, segment: &Segment, news: bool) {
-        let Some(rack) = self.detection.rack() else { return };
-        let Some(Probe { end, is_retransmission }) = rack.probe else { return };
-        if segment.ack < end {
-            return;
-        }
-        if !is_retransmission {
-            rack.probe = None;
-        } else if segment.ack > end {
-            // had the probe not been needed, a duplicate ACK would have come before this
-            rack.probe = None;
-            if !self.cc.owns_window() {
-                self.reduce(p, Congestion::Loss);
-                self.end_reduction(p);
-            }
-        } else if !news && segment.flags.has(Flags::PURE_ACK) {
-            rack.probe = None;
+    /// A tail loss probe has repaired a loss.   Source: RFC 8985 §7.4.2.
+    #[cold]
+    pub(super) fn reduce_for_probe(&mut self, p: &TcpParams) {
+        if self.reduce(p, Congestion::Loss) {
+            self.recover = self.next;
+            self.end_reduction(p);
         }
     }
 
     fn set_timer(&mut self, timer: Timer, at: Time) {
-        self.rto_at = at;
-        if let Some(rack) = self.detection.rack() {
-            rack.timer = timer;
-        }
+        (self.timer, self.rto_at) = (timer, at);
     }
 
     /// What is left of the RTO under way: it began with the last ACK of new data (RFC 6298 §5.3), or, where its bound leaves room
     /// for that, when the first segment was sent last (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
-        let began = match (p.rto.min_rto_bounds, self.detection.as_rack()) {
-            (MinRto::Total, Some(rack)) => rack.rto_began,
-            _ => self.board.outstanding().1,
+        let began = match p.rto.min_rto_bounds {
+            MinRto::Total => self.detection.rto_began(),
+            MinRto::Variation => None,
         };
+        let began = began.unwrap_or_else(|| self.board.outstanding().1);
         let since = micros(now).wrapping_sub(began);
         let left = self.rtt.rto(p.rto.max_rto).saturating_sub(Duration::from_micros(u64::from(since)));
         left.max(Duration::from_micros(1))
@@ -116,18 +84,16 @@ impl Sender {
         self.set_timer(Timer::Rto, p.rto.expiry(now, wait));
     }
 
-    /// The timer starts a whole RTO anew.
+    /// The timer starts a whole RTO.
     pub(super) fn start_rto(&mut self, p: &TcpParams, now: Time) {
-        if let Some(rack) = self.detection.rack() {
-            rack.rto_began = micros(now);
-        }
+        self.detection.begin_rto(micros(now));
         self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p.rto.max_rto)));
     }
 
-    /// The first segment was sent again.
+    /// The first segment was sent again: with RACK the RTO counts from here.
     #[inline]
-    pub(super) fn rack_head_resent(&mut self, p: &TcpParams, now: Time) {
-        if self.detection.as_rack().is_some_and(|r| r.timer != Timer::Reordering) {
+    pub(super) fn on_head_resent(&mut self, p: &TcpParams, now: Time) {
+        if self.timer != Timer::Reordering && self.detection.rto_began().is_some() {
             self.start_rto(p, now);
         }
     }
@@ -137,8 +103,7 @@ impl Sender {
     /// Source: RFC 8985 §7.2.
     #[inline]
     pub(super) fn arm_probe(&mut self, p: &TcpParams, now: Time, acked: bool) -> bool {
-        let open = matches!(self.state, State::Open | State::Cwr);
-        if !self.detection.as_rack().is_some_and(|r| open && r.may_probe()) {
+        if self.state.repairs() || !self.detection.may_probe() {
             return false;
         }
         let pto = match (self.rtt.srtt, self.board.outstanding().0) {
@@ -151,44 +116,35 @@ impl Sender {
         true
     }
 
-    /// A reduction, a recovery or a timeout begins: the probe will not be judged.   Source: RFC 8985 §7.4.1.
-    #[inline]
-    pub(super) fn forget_probe(&mut self) {
-        if let Some(rack) = self.detection.rack() {
-            rack.probe = None;
-        }
-    }
-
-    /// The timer expired for another purpose than a timeout.
+    /// The timer expired, but not for a timeout.
     #[cold]
-    pub(crate) fn on_rack_timer<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
-        let now = cx.now;
-        let Some(rack) = self.detection.rack() else { return };
-        rack.set_now(micros(now));
-        if rack.timer == Timer::Probe {
+    pub(crate) fn on_rack_timer<I: Io>(&mut self, cx: &mut Context<'_, I>) {
+        let (p, now) = (cx.p, cx.now);
+        if self.timer == Timer::Probe {
             return self.send_probe(cx);
         }
         let pipe = self.board.pipe();
-        let waits = self.detect_late(cx.p, now);
+        let wait = self.detection.on_timer(&mut self.board, p, micros(now), self.state, self.rtt.srtt);
+        let waits = wait.is_some_and(|us| self.await_reordering(p, now, us));
         let lost = pipe - self.board.pipe();
         self.report_losses(now);
         if lost > 0 && self.state != State::Recovery {
-            // as if an ACK of one segment had told (Linux)
-            self.enter_recovery(cx, u64::from(cx.p.wire.mss));
-        } else if lost > 0 && self.shrinks() {
+            // as if an ACK of one segment had reported it (Linux)
+            self.enter_recovery(cx, u64::from(p.wire.mss));
+        } else if lost > 0 && self.is_reducing() {
             let pipe = self.in_flight();
-            self.shrink.on_timer(cx.p, &mut self.window, lost, pipe);
+            self.reduction.on_timer(p, &mut self.window, lost, pipe);
         }
         if !waits {
-            self.rearm_rto(cx.p, now);
+            self.rearm_rto(p, now);
         }
         self.output(cx);
     }
 
     /// Source: RFC 8985 §7.3.
-    fn send_probe<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+    fn send_probe<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
-        if !self.detection.rack().is_some_and(|r| r.probe.is_none() && r.sampled) {
+        if !self.detection.probe_due() {
             return self.rearm_rto(p, now);
         }
         let is_retransmission = match self.next_new(p) {
@@ -207,11 +163,7 @@ impl Sender {
                 true
             }
         };
-        let probe = Probe { end: self.next, is_retransmission };
-        if let Some(rack) = self.detection.rack() {
-            (rack.probe, rack.sampled) = (Some(probe), false);
-            rack.probes += 1;
-        }
+        self.detection.on_probe(Probe { end: self.next, is_retransmission });
         self.start_rto(p, now);
     }
 }

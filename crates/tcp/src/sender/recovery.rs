@@ -1,13 +1,12 @@
-//! What the sender does about losses, marks and timeouts: the states of [`Sender`], and the way from one to the other.
+//! The response to losses, marks and timeouts: the states of [`Sender`] and their transitions.
 //!
 //! Source: RFC 5681 §3.1 and §3.2, RFC 6582 §3.2, RFC 6675 §5, RFC 3168 §6.1.2, RFC 6298 §5.
 
-use super::{Cx, Sender};
+use super::{Context, Sender};
 use crate::cc::control::{AckSample, Answers, Congestion};
-use crate::detection::Detection;
 use crate::feedback::EcnUse;
 use crate::params::{Recovery, TcpParams};
-use crate::reduction::Shrink;
+use crate::reduction::ReductionState;
 use crate::segment::{Io, micros};
 use crate::stats::State;
 
@@ -15,14 +14,12 @@ use crate::stats::State;
 const MAX_BURST: u64 = 3;
 
 impl Sender {
-    /// The state machine, and the growth of the window.
+    /// Advances the state machine by an ACK; true if the window may not grow by it.
     #[inline]
-    pub(super) fn advance<I: Io>(&mut self, cx: &mut Cx<'_, I>, sample: &mut AckSample, acked: u64, delivered: u64) {
+    pub(super) fn advance<I: Io>(&mut self, cx: &mut Context<'_, I>, marked: bool, acked: u64, delivered: u64) -> bool {
         let p = cx.p;
-        // RFC 9937's SafeACK
-        let safe = acked > 0 && sample.lost == 0;
-        sample.rests = match self.state {
-            State::Open if sample.marked && self.mark_reduces_at_once(p) => {
+        match self.state {
+            State::Open if marked && self.mark_reduces_at_once(p) => {
                 self.dupacks = if acked > 0 { 0 } else { self.dupacks };
                 true
             }
@@ -36,7 +33,7 @@ impl Sender {
             }
             State::Recovery | State::Cwr if self.una >= self.recover => {
                 self.end_reduction(p);
-                !p.quirks.reduction_end_grows || sample.marked && self.mark_reduces_at_once(p)
+                !p.quirks.reduction_end_grows || marked && self.mark_reduces_at_once(p)
             }
             State::Recovery if acked > 0 => {
                 self.on_partial_ack(cx, acked);
@@ -51,53 +48,41 @@ impl Sender {
                 true
             }
             _ => true,
-        };
-        if !self.cc.owns_window() {
-            let d = self.cc.on_ack(self.window, sample);
-            if !sample.rests {
-                self.follow(&d);
-            }
         }
+    }
+
+    /// Responds to an ACK's losses: a recovery begins, goes on or ends. `lost`: bytes that the ACK reports lost.
+    #[inline]
+    pub(super) fn repair<I: Io>(&mut self, cx: &mut Context<'_, I>, lost: u64, acked: u64, delivered: u64) {
+        let p = cx.p;
         if self.state == State::Loss && acked > 0 && self.una >= self.recover {
             self.end_loss(p);
         }
-        if self.loss_found(p) {
+        let fresh = self.una > self.recover || self.state == State::Cwr;
+        if self.detection.has_new_loss(&self.board, p, self.state, self.dupacks, fresh) {
             self.enter_recovery(cx, delivered);
         } else {
-            self.shrink_by(p, delivered, safe);
+            // RFC 9937's SafeACK
+            self.reduce_by_ack(p, delivered, acked > 0 && lost == 0);
         }
     }
 
-    /// A reduction under way takes in that so much was delivered.
+    /// The reduction axis brings the window down now.
     #[inline]
-    fn shrink_by(&mut self, p: &TcpParams, delivered: u64, safe: bool) {
-        if self.shrinks() {
+    pub(super) fn is_reducing(&self) -> bool {
+        matches!(self.state, State::Recovery | State::Cwr) && self.reduction.is_begun()
+    }
+
+    /// Applies an ACK of `delivered` bytes to the reduction under way.
+    #[inline]
+    fn reduce_by_ack(&mut self, p: &TcpParams, delivered: u64, safe: bool) {
+        if self.is_reducing() {
             let pipe = self.in_flight();
-            self.shrink.on_ack(p, &mut self.window, delivered, pipe, safe);
+            self.reduction.on_ack(p, &mut self.window, delivered, pipe, safe);
         }
     }
 
-    /// A loss that no recovery has answered: duplicate ACKs, the scoreboard or RACK's clock say so.
-    #[inline]
-    fn loss_found(&self, p: &TcpParams) -> bool {
-        let open = matches!(self.state, State::Open | State::Cwr);
-        match &self.detection {
-            Detection::Rack(rack) => self.state != State::Recovery && rack.has_lost(!open),
-            // after a timeout, too: every segment found lost by SACK begins a recovery
-            Detection::Fack(fack) => fack.found && self.state != State::Recovery,
-            Detection::Dupack if !open => false,
-            Detection::Dupack if p.detection.recovery == Recovery::Sack => {
-                self.next > self.una && (self.board.head_lost() || self.dupacks >= u32::from(p.detection.dupthresh))
-            }
-            // RFC 6582 §3.2 step 2: duplicates of what an earlier recovery or timeout resent are no sign of loss
-            Detection::Dupack => {
-                self.dupacks >= u32::from(p.detection.dupthresh)
-                    && (self.una > self.recover || self.state == State::Cwr)
-            }
-        }
-    }
-
-    /// A duplicate ACK says that so many bytes more have left the network.
+    /// A duplicate ACK shows that `bytes` more have left the network.
     fn add_duplicate(&mut self, bytes: u64) {
         self.board.dup_bytes = self.board.dup_bytes.saturating_add(bytes.min(u32::MAX.into()) as u32);
     }
@@ -124,24 +109,25 @@ impl Sender {
         d.reduction
     }
 
-    pub(super) fn reduce(&mut self, p: &TcpParams, kind: Congestion) {
+    /// The same, and a reduction begins.
+    pub(super) fn reduce(&mut self, p: &TcpParams, kind: Congestion) -> bool {
         let base = self.reduction_base(p);
-        self.shrink = Shrink::default();
-        if self.congested(p, kind, base) {
-            self.shrink.begin(p, &mut self.window, base);
+        self.reduction = ReductionState::default();
+        let reduces = self.congested(p, kind, base);
+        if reduces {
+            self.reduction.begin(p, &mut self.window, base);
         }
-        self.recover = self.next;
-        self.forget_probe();
+        self.detection.forget_probe();
+        reduces
     }
 
-    pub(super) fn enter_recovery<I: Io>(&mut self, cx: &mut Cx<'_, I>, delivered: u64) {
+    pub(super) fn enter_recovery<I: Io>(&mut self, cx: &mut Context<'_, I>, delivered: u64) {
         let p = cx.p;
         self.begin_episode(p, self.state != State::Cwr);
-        if self.state == State::Cwr {
-            self.recover = self.next;
-        } else {
+        if self.state != State::Cwr {
             self.reduce(p, Congestion::Loss);
         }
+        self.recover = self.next;
         self.state = State::Recovery;
         self.partial_seen = false;
         self.rescue_rxt = (self.una as u32).wrapping_sub(1);
@@ -149,15 +135,9 @@ impl Sender {
         if p.detection.recovery != Recovery::Sack {
             self.board.dup_bytes = self.dupacks.saturating_mul(p.wire.mss);
         }
-        match self.detection {
-            // what is lost is known, and the window held lets it out
-            Detection::Fack(_) => return self.shrink_by(p, delivered, false),
-            Detection::Dupack => drop(self.board.mark_head_lost()),
-            Detection::Rack(_) => {}
-        }
-        self.shrink_by(p, delivered, false);
-        // The first retransmission does not ask the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
-        if let Some(piece) = self.board.next_lost() {
+        let at_once = self.detection.enter_recovery(&mut self.board);
+        self.reduce_by_ack(p, delivered, false);
+        if at_once && let Some(piece) = self.board.next_lost() {
             // RescueRxt: what has just been sent again has not had time to arrive (RFC 6675 §5 step 4.3)
             self.rescue_rxt = piece.end() as u32;
             self.retransmit(cx, piece, false);
@@ -165,7 +145,7 @@ impl Sender {
     }
 
     /// New data is acknowledged, but not all that was outstanding when recovery began.
-    fn on_partial_ack<I: Io>(&mut self, cx: &mut Cx<'_, I>, acked: u64) {
+    fn on_partial_ack<I: Io>(&mut self, cx: &mut Context<'_, I>, acked: u64) {
         let p = cx.p;
         match p.detection.recovery {
             Recovery::Sack => {}
@@ -183,8 +163,8 @@ impl Sender {
     }
 
     pub(super) fn end_reduction(&mut self, p: &TcpParams) {
-        if self.shrink.is_begun() {
-            self.shrink.end(p, &mut self.window);
+        if self.reduction.is_begun() {
+            self.reduction.end(p, &mut self.window);
         }
         self.state = State::Open;
         self.dupacks = 0;
@@ -205,48 +185,46 @@ impl Sender {
 
     /// ECN echo: one reduction per window, unless the controller answers by itself.   Source: RFC 3168 §6.1.2.
     #[inline]
-    pub(super) fn on_ece<I: Io>(&mut self, cx: &mut Cx<'_, I>, sample: &AckSample) {
-        let p = cx.p;
+    pub(super) fn on_ece<I: Io>(&mut self, cx: &mut Context<'_, I>, sample: &AckSample) {
         if !sample.marked || self.state != State::Open || self.una <= self.recover {
             return;
         }
-        match p.control.ecn().answers {
-            Answers::Sender => {}
-            Answers::Controller => {
-                self.recover = self.next;
-                self.cwr_due = cx.rx.ecn == EcnUse::Classic;
-                return;
-            }
-            Answers::Nobody => return,
+        let (p, answers) = (cx.p, cx.p.control.ecn().answers);
+        if answers == Answers::Nobody {
+            return;
+        }
+        self.recover = self.next;
+        self.cwr_due = cx.rx.ecn == EcnUse::Classic;
+        if answers == Answers::Controller {
+            return;
         }
         self.reduce(p, Congestion::Ecn);
         self.state = State::Cwr;
-        self.cwr_due = cx.rx.ecn == EcnUse::Classic;
         cx.stats.ecn_reductions += 1;
         if self.una >= self.recover {
             // nothing outstanding: no ACK will come to shrink by
             self.end_reduction(p);
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         } else if p.quirks.marking_ack_reduces {
-            self.shrink_by(p, sample.delivered, sample.acked > 0.0 && sample.lost == 0);
+            self.reduce_by_ack(p, sample.delivered, sample.acked > 0.0 && sample.lost == 0);
         }
     }
 
-    /// Whether an ACK that tells of a mark, and finds or leaves the window open, counts for the reduction that it begins.
+    /// An ACK that reports a mark, and finds or leaves the window open, counts for the reduction that it begins.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().answers == Answers::Sender
     }
 
     /// The retransmission timer expired with data outstanding.
-    pub(crate) fn on_rto<I: Io>(&mut self, cx: &mut Cx<'_, I>) {
+    pub(crate) fn on_rto<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
         cx.stats.timeouts += 1;
         // RFC 5681 §3.1: the same data timing out again, or a recovery that has already paid, does not pay again
         let paid = !p.quirks.every_timeout_reduces
             && (self.timeouts > 0 || self.state == State::Recovery && !p.reduction.reduce_from_flight);
         let base = (!paid).then(|| self.reduction_base(p));
-        let first = self.timeouts > 0 || matches!(self.state, State::Open | State::Cwr);
+        let first = self.timeouts > 0 || !self.state.repairs();
         if !paid {
             self.begin_episode(p, true);
         }
@@ -268,7 +246,7 @@ impl Sender {
         self.begin_frto(p, first);
         self.dupacks = 0;
         self.board.dup_bytes = 0;
-        self.forget_probe();
+        self.detection.forget_probe();
         self.start_rto(p, now);
         self.output(cx);
     }

@@ -210,7 +210,7 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
     // all were marked: the last ACK has counted their bytes
     let last = n.log.iter().rev().find(|l| l.1 == 1).unwrap().2.accecn();
     assert_eq!((last.ceb, last.e1b), (20 * 1436, 1));
-    assert_eq!(n.ends[0].stats().ce_told, 20);
+    assert_eq!(n.ends[0].stats().ce_reported, 20);
 }
 
 /// Sends 400 segments, of which `share` are marked, and loses ACKs, but never so many in a row that one stands for more than seven
@@ -253,7 +253,7 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     n.connect(400 * u64::from(n.p.wire.mss), false);
     n.run(1000.0);
     let stats = n.ends[0].stats();
-    ([n.received[1] / u64::from(n.p.wire.mss), marks.get().into(), stats.ce_told.into()], stats.retransmits)
+    ([n.received[1] / u64::from(n.p.wire.mss), marks.get().into(), stats.ce_reported.into()], stats.retransmits)
 }
 
 proptest! {

@@ -82,7 +82,7 @@ fn a_mark_counts_for_every_segment() {
     n.connect(100 * 1436, true);
     n.run(5.0);
     assert!(n.log.iter().any(|l| l.2.segments() > 4), "{:?}", data(&n));
-    assert_eq!(n.ends[0].stats().ce_told, 100);
+    assert_eq!(n.ends[0].stats().ce_reported, 100);
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! docs/adding-a-controller.md shows the code that is compiled, and what it promises follows from the registration.
+//! docs/adding-a-controller.md shows the code that is compiled, and its promises follow from the registration.
 
 use crate::pipe::{Fate, Pipe};
 use tcp::{CongestionControl, Segment, TcpParams};
@@ -7,7 +7,7 @@ use units::{Duration, Rng, Time};
 const DOC: &str = include_str!("../../../../docs/adding-a-controller.md");
 const LIST: &str = include_str!("../../src/cc/list.rs");
 
-/// The blocks of Rust in the page.
+/// The Rust code blocks of the page.
 fn blocks() -> Vec<&'static str> {
     DOC.split("```rust\n").skip(1).map(|rest| rest.split("```\n").next().unwrap()).collect()
 }
@@ -16,7 +16,7 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line, keys] = blocks()[..] else { panic!("expected three blocks of Rust") };
     let ours = include_str!("../../src/cc/westwood.rs");
-    // the file has a block in its own module doc, which ends the page's block early: compare up to it, then the whole
+    // the file has a code block in its module doc, which ends the page's block early: compare up to it, then the whole
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-controller.md is stale"
@@ -39,7 +39,7 @@ fn one_line_makes_the_word() {
     assert!(CongestionControl::ALL.contains(&p.control.congestion_control));
 }
 
-/// Segments delivered in a minute over 6 Mbit/s, 40 ms and a loss of one in a hundred that no queue causes.
+/// Segments delivered in a minute over 6 Mbit/s, 40 ms and a loss of one in a hundred not caused by a queue.
 fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
     let p = TcpParams::preset("reno").unwrap().with(|p| p.control.congestion_control = congestion_control);
     let mut dice = Rng::named(seed, "air");

@@ -1,9 +1,10 @@
-//! What every preset does, ACK by ACK: one table each in `tests/golden/`, to be read.
+//! The behaviour of every preset, ACK by ACK: one readable table each in `tests/golden/`.
 //!
 //! One sender behind 6 Mbit/s (a full packet takes 2 ms), 20 ms each way, and a queue of 12 packets, writes 60 segments, a second
-//! time 12 two seconds later, and 4 two seconds after that. The 24th data packet that leaves, the last two of the second message and
-//! the last of the third are lost, each once; the queue adds its own losses. Two tables more are of linux-6: with ECN, that packet
-//! is marked, and with reordering, it comes 50 ms late; neither loses it. dctcp and prague have one with that packet marked, too.
+//! time 12 two seconds later, and 4 two seconds after that. The 24th data packet sent, the last two of the second message and
+//! the last of the third are lost, each once; the queue adds its own losses. Two more tables are of linux-6: with ECN, that
+//! packet is marked, and with reordering, it arrives 50 ms late; neither loses it. dctcp and prague also have one with that
+//! packet marked.
 
 use crate::pipe::{Fate, Pipe, Step};
 use std::fmt::Write as _;
@@ -55,10 +56,10 @@ fn line<F: FnMut(usize, &Segment) -> Fate>(pipe: &Pipe<F>, step: &Step) -> Strin
     text.trim_end().to_owned() + "\n"
 }
 
-/// The table `name` of the stack `p`; `fate` is what becomes of the 24th data packet.
+/// The table `name` of the stack `p`; `fate` is the fate of the 24th data packet.
 fn table(name: &str, p: &TcpParams, fate: Fate) -> String {
     let mut count = 0;
-    // data packets by the order in which they leave for the first time, from 1
+    // data packets in the order of their first transmission, from 1
     let fate = move |from: usize, s: &Segment| {
         let first = from == 0 && s.len > 0 && !s.retransmission;
         count += u32::from(first);

@@ -1,4 +1,4 @@
-//! Every congestion controller tells its state: the same names from the first segment to the last.
+//! Every congestion controller reports its state under the same names from the first segment to the last.
 
 use crate::pipe::{Fate, Pipe};
 use packet::{Item, Reading, Value};
@@ -21,7 +21,7 @@ fn read(end: &Endpoint, p: &TcpParams, now: Time) -> Vec<(String, String)> {
     columns
 }
 
-/// What the sender of a transfer of 20 s told every 100 ms: 6 Mbit/s, 40 ms, losses of one in five hundred.
+/// State of the sender, every 100 ms of a transfer of 20 s: 6 Mbit/s, 40 ms, losses of one in five hundred.
 fn told(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
     let mut dice = Rng::named(3, "air");
     let fate = move |from: usize, s: &Segment| {
@@ -46,7 +46,7 @@ fn told(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
 }
 
 fn stack(congestion_control: CongestionControl) -> TcpParams {
-    // some cannot do without ECN, and have a stack of their name
+    // some controllers require ECN, and have a preset of the same name
     let base = TcpParams::preset(congestion_control.word()).filter(|p| p.ecn.ecn);
     let base = base.unwrap_or_else(|| TcpParams::preset("linux-6").unwrap());
     let p = base.with(|p| {

@@ -33,6 +33,7 @@ pub(crate) use params::{FOREIGN_BYTES, RpmParams, SELF_BYTES};
 use crate::conns::Conns;
 use crate::{Application, ConnId, Direction, Host, Side};
 use connection::{Connection, Heard, Use};
+use packet::{Kind, Measure};
 use score::{Score, Step, Window, is_stable};
 use units::{Duration, Time};
 
@@ -315,37 +316,15 @@ impl Application for Rpm {
         self.failed += u64::from(!connection.is_over());
     }
 
+    const MEASURES: &'static [&'static [Measure]] = &[RESPONSIVENESS, CONFIDENCE];
+
     fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
-        let score = self.score();
-        let mean = |way: Direction| {
-            let recent = &self.rows[self.rows.len().saturating_sub(self.p.moving_average as usize)..];
-            let sum: f64 = recent.iter().map(|row| row.goodput[at(way)]).sum();
-            if self.p.direction.ways().contains(&way) { sum / recent.len() as f64 * 1e-6 } else { f64::NAN }
-        };
-        let last = self.rows.last();
-        vec![
-            ("rpm", score.rpm),
-            ("foreign_rpm", score.foreign),
-            ("loaded_rpm", score.loaded),
-            ("tcp_ms", score.tm[Step::Tcp as usize]),
-            ("tls_ms", score.tm[Step::Tls as usize]),
-            ("http_foreign_ms", score.tm[Step::HttpForeign as usize]),
-            ("http_loaded_ms", score.tm[Step::HttpLoaded as usize]),
-            ("idle_ms", self.idle.map_or(f64::NAN, Duration::millis)),
-            ("goodput_down_mbit", mean(Direction::Down)),
-            ("goodput_up_mbit", mean(Direction::Up)),
-            ("intervals", self.rows.len() as f64),
-            ("connections", self.loads.len() as f64),
-            ("foreign_probes", last.map_or(0.0, |row| row.foreign as f64)),
-            ("self_probes", last.map_or(0.0, |row| row.own as f64)),
-            ("failed_connections", self.failed as f64),
-            ("probes_left_out", self.left_out as f64),
-        ]
+        responsiveness(self, &self.score(), self.rows.last()).into()
     }
 
     fn words(&self) -> Vec<(&'static str, &'static str)> {
         let [goodput, rpm] = self.confidence();
-        vec![("confidence", rpm), ("goodput_confidence", goodput)]
+        confidence(rpm, goodput).into()
     }
 
     fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
@@ -365,5 +344,55 @@ impl Application for Rpm {
             ("loaded_rpm", of(|r| r.score.loaded)),
             ("rpm", of(|r| r.score.rpm)),
         ]
+    }
+}
+
+packet::measures! {
+    /// The result, and what it is made of.
+    const RESPONSIVENESS = fn responsiveness(r: &Rpm, score: &Score, last: Option<&Row>) -> f64 {
+        "rpm": Kind::ONE.more().rank(3), "round trips per minute",
+            "Responsiveness under load: the mean of `foreign_rpm` and `loaded_rpm` (docs/responsiveness.md). All keys of `rpm` cover the \
+             whole run."
+            => score.rpm;
+        "foreign_rpm": Kind::ONE.more(), "foreign RPM", "Round trips per minute on new connections." => score.foreign;
+        "loaded_rpm": Kind::ONE.more(), "loaded RPM", "Round trips per minute on load-generating connections." => score.loaded;
+        "tcp_ms": Kind::MS.less(), "TCP",
+            "Trimmed mean of the TCP handshakes of foreign probes, in the last intervals." => score.tm[Step::Tcp as usize];
+        "tls_ms": Kind::MS.less(), "TLS",
+            "Trimmed mean of the TLS handshakes of foreign probes; null without TLS." => score.tm[Step::Tls as usize];
+        "http_foreign_ms": Kind::MS.less(), "HTTP foreign", "Trimmed mean of the GETs of foreign probes."
+            => score.tm[Step::HttpForeign as usize];
+        "http_loaded_ms": Kind::MS.less(), "HTTP loaded", "Trimmed mean of the GETs of self probes."
+            => score.tm[Step::HttpLoaded as usize];
+        "idle_ms": Kind::MS.less(), "idle", "TCP handshake of the first connection, before any load."
+            => r.idle.map_or(f64::NAN, Duration::millis);
+        "goodput_down_mbit": Kind::MBIT.more(), "goodput down",
+            "Payload of the load in the last intervals, to the client; null without load that way." => r.goodput_mbit(Direction::Down);
+        "goodput_up_mbit": Kind::MBIT.more(), "goodput up",
+            "Payload of the load in the last intervals, to the server; null without load that way." => r.goodput_mbit(Direction::Up);
+        "intervals": Kind::ONE, "intervals", "Intervals until the result was stable, or the run ended." => r.rows.len() as f64;
+        "connections": Kind::ONE, "connections", "Load-generating connections at the end." => r.loads.len() as f64;
+        "foreign_probes": Kind::ONE, "foreign probes", "Foreign probes answered in the last intervals."
+            => last.map_or(0.0, |row| row.foreign as f64);
+        "self_probes": Kind::ONE, "self probes", "Self probes answered in the last intervals."
+            => last.map_or(0.0, |row| row.own as f64);
+        "failed_connections": Kind::ONE, "failed connections", "Connections that failed." => r.failed as f64;
+        "probes_left_out": Kind::ONE, "probes left out",
+            "Foreign probes that were not sent because a thousand were under way." => r.left_out as f64;
+    }
+    /// How sure it is.
+    const CONFIDENCE = fn confidence(rpm: &'static str, goodput: &'static str) -> &'static str {
+        "confidence": Kind::ONE, "confidence",
+            "Confidence in `rpm`: high (it settled), medium (it did not), low (fewer intervals than a moving average has)." => rpm;
+        "goodput_confidence": Kind::ONE, "goodput confidence", "Confidence in the goodput, on the same scale." => goodput;
+    }
+}
+
+impl Rpm {
+    /// Mean goodput of the load of one way in the last intervals; NaN without load that way.   Unit: Mbit/s.
+    fn goodput_mbit(&self, way: Direction) -> f64 {
+        let recent = &self.rows[self.rows.len().saturating_sub(self.p.moving_average as usize)..];
+        let sum: f64 = recent.iter().map(|row| row.goodput[at(way)]).sum();
+        if self.p.direction.ways().contains(&way) { sum / recent.len() as f64 * 1e-6 } else { f64::NAN }
     }
 }

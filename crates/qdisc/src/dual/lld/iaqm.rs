@@ -1,4 +1,4 @@
-//! The immediate AQM of a Low Latency service flow: a ramp over the delay that the bytes in the queue mean.
+//! The immediate AQM of a Low Latency service flow: a ramp over the delay estimated from the bytes in the queue.
 //!
 //! ```text
 //! qdelay  = 8 bytes / MAX_RATE            the arriving packet counts
@@ -8,7 +8,7 @@
 //! p_native = (qdelay - MINTH) / RANGE, in 0 to 1
 //! ```
 //!
-//! On a slow link a single large packet is a long delay: FLOOR lifts the ramp above two of them.
+//! On a slow link a single large packet causes a long delay: FLOOR lifts the ramp above two of them.
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of docsis-ns3 and RFC 9957 §4.   Units: ns; bytes with the MAC header.
 
@@ -16,10 +16,10 @@ use units::{BitRate, Duration};
 
 /// MAX_FRAME_SIZE, bytes.
 pub(crate) const MAX_FRAME: u64 = 2000;
-/// The most that FLOOR can be.
+/// Upper bound of FLOOR.
 const MOST_FLOOR: Duration = Duration(65_535_000);
 
-/// The ramp at one rate.
+/// The ramp at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ramp {
     rate: BitRate,
@@ -28,7 +28,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// For a configured MAXTH and RANGE at MAX_RATE, which is positive.
+    /// The ramp for a configured MAXTH and RANGE at MAX_RATE, which is positive.
     pub(crate) fn new(max_th: Duration, lg_range: u8, rate: BitRate) -> Self {
         let range = Duration(1 << lg_range.min(62));
         let floor = rate.time_for(2 * MAX_FRAME).min(MOST_FLOOR);
@@ -40,12 +40,12 @@ impl Ramp {
         self.min_th
     }
 
-    /// MAXTH as it is in effect.
+    /// The effective MAXTH.
     pub(crate) fn max_th(&self) -> Duration {
         self.min_th + self.range
     }
 
-    /// The delay that so many bytes mean.
+    /// The delay of `bytes` at MAX_RATE.
     #[inline]
     pub(crate) fn qdelay(&self, bytes: u64) -> Duration {
         self.rate.time_for(bytes)

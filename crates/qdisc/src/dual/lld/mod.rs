@@ -8,14 +8,14 @@
 //!            no room (bytes >= limit - 2000): dropped
 //! C          DOCSIS-PIE with qdelay = 8 bytes / r_C
 //!            r_L = min(weight x AMSR, MSR_L, L's bits of the last interval / interval);  r_C = min(AMSR - r_L, MSR_C)
-//! turn       the modem's grants or the CMTS's scheduler say which;  behind anything else, weighted round robin
+//! turn       by the modem's grants or the CMTS's scheduler;  in front of any other link, weighted round robin
 //! MAX_RATE   min(AMSR, MSR_L)
 //! ```
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of RFC 9957, RFC 8034 and docsis-ns3 (facts).
 //! Units: L in bytes of frames with the MAC header, C without it (as docsis-ns3); limits without it.
-//! Readings: a mark goes to any packet that can be marked, ECT(0) with an NQB code point, too; a sanctioned packet is not marked.
-//! Departs: the clock of DOCSIS-PIE stands still while an update would change nothing.
+//! Readings: any packet that can be marked is, even ECT(0) with an NQB code point; a sanctioned packet is not marked.
+//! Departs: DOCSIS-PIE's clock stops while an update would change nothing.
 
 mod iaqm;
 mod params;
@@ -41,21 +41,21 @@ use packet::{
 };
 use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
 
-/// What a packet is; kept in [`PacketMeta::class`] while it waits.
+/// Classes of packets, stored in [`PacketMeta::class`] while they wait. This one: for C.
 const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
-/// In C, sent there by queue protection.
+/// Redirected to C by queue protection.
 const SANCTIONED: u8 = 2;
-/// L's buffer: this long at the aggregate's rate, and at least so many bytes.
+/// L's buffer: a time at the aggregate's rate, and a minimum in bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
-/// C's buffer at its greatest rate: its own MSR or peak rate, else the aggregate's. Source: MULPIv3.1 C.1.2.17.
+/// C's buffer, a time at its greatest rate: its own MSR or peak rate, else the aggregate's. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
 /// A queue of frames.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Side {
     fifo: Fifo,
-    /// With MAC headers.
+    /// Bytes with MAC headers.
     frames: u64,
 }
 
@@ -73,7 +73,7 @@ impl Side {
         Some(packet)
     }
 
-    /// Without MAC headers.
+    /// Backlog without MAC headers.
     #[inline]
     fn ethernet(&self) -> Backlog {
         let packets = self.fifo.backlog().packets;
@@ -85,15 +85,15 @@ impl Side {
     }
 }
 
-/// What depends on the rates of the link.
+/// Recomputes thresholds and buffers if the link's rates have changed.
 #[derive(Clone, Debug, PartialEq)]
 struct Rates {
-    /// Of the aggregate, and its peak.
+    /// Sustained and peak rate of the aggregate.
     of: [BitRate; 2],
     ramp: Ramp,
     critical: Duration,
     l_buffer: u64,
-    /// What the virtual queue must not exceed, if it decides.
+    /// Limit on the virtual queue's delay, if there is one.
     l_delay: Duration,
     c_buffer: u64,
 }
@@ -120,7 +120,7 @@ impl Params for DocsisLldParams {
     }
 }
 
-/// The pair at work.
+/// The pair of queues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisLld {
     params: DocsisLldParams,
@@ -136,22 +136,22 @@ pub struct DocsisLld {
     recur: Recur,
     turns: Turns,
     p_cl: f64,
-    /// The last arrival's.
+    /// p_native of the last arrival at L.
     p_native: f64,
     qdelay_l: Duration,
-    /// L's bits that have left since then.
+    /// Bits that have left L since `interval_start`.
     interval_bits: u64,
     interval_start: Time,
-    /// At the last update, bit/s.
+    /// r_L at the last update, bit/s.
     r_l: u64,
-    /// L, C, and those of L that were sent to C.
+    /// Packets of L, of C, and redirected from L to C.
     counts: [ClassCount; 3],
     /// L's marks by reason.
     marked: [u64; 2],
 }
 
 impl DocsisLld {
-    /// Empty. `p` is valid.
+    /// An empty pair. `p` is valid.
     fn new(p: &DocsisLldParams) -> Self {
         Self {
             params: p.clone(),
@@ -176,7 +176,7 @@ impl DocsisLld {
         }
     }
 
-    /// Thresholds and buffers at the link's rates.
+    /// Recomputes thresholds and buffers if the link's rates have changed.
     #[inline]
     fn adapt(&mut self, link: &LinkView) {
         let of = [link.rate, link.peak_rate];
@@ -189,7 +189,7 @@ impl DocsisLld {
     fn set_rates(&mut self, of: [BitRate; 2]) {
         let p = &self.params;
         let rate = BitRate(of[0].0.max(1));
-        // a peak rate without a limit is no rate to measure a buffer by
+        // an unlimited peak rate cannot size a buffer
         let peak = if of[1].0 == u64::MAX { rate } else { rate.max(of[1]) };
         let Aggregate { msr: [msr_l, msr_c], peak_c, request_loop } = self.aggregate;
         let peak = msr_c.into_iter().chain(peak_c).max().unwrap_or(peak);
@@ -227,7 +227,7 @@ impl DocsisLld {
         matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) || self.l_dscp >> (packet.tos >> 2) & 1 != 0
     }
 
-    /// RFC 9957 §4 and the immediate AQM, in that order's reading: true to send the packet to C.
+    /// RFC 9957 §4 and the immediate AQM for an arrival at L; returns true to redirect it to C.
     fn low_latency(&mut self, packet: &mut PacketMeta, cx: &mut Cx<'_>) -> bool {
         let Some(rates) = &self.rates else { return false };
         let size = docsis_frame(packet.bytes());
@@ -244,7 +244,7 @@ impl DocsisLld {
             return true;
         }
         if hit && packet.ecn() != Ecn::NotEct {
-            // the greater of the two is what the packet is marked for
+            // the greater of the two probabilities is the reason
             let reason = if native >= self.p_cl { MarkReason::Step } else { MarkReason::Law };
             self.marked[reason as usize] += 1;
             mark(packet, reason, Point::Enqueue, cx);
@@ -252,10 +252,10 @@ impl DocsisLld {
         false
     }
 
-    /// DOCSIS-PIE on a packet for C: what becomes of it.
+    /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop it.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Cx<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
-            // its clock starts again: so does the count of L's bits
+            // its clock restarts, and with it the count of L's bits
             (self.interval_bits, self.interval_start) = (0, cx.now);
         }
         let backlog = self.c.ethernet();
@@ -272,21 +272,21 @@ impl DocsisLld {
         Ok(())
     }
 
-    /// Whether there is room for a packet in L, which has just arrived at the virtual queue, if there is one.
+    /// Returns true if L has room for a packet, which is already counted in the virtual queue, if there is one.
     fn has_room(&self) -> bool {
         let Some(rates) = &self.rates else { return false };
         let virtually = self.virtual_queue.is_none() || self.qdelay_l < rates.l_delay;
         virtually && self.l.ethernet().bytes < rates.l_buffer.saturating_sub(MAX_FRAME)
     }
 
-    /// A packet that arrived at the virtual queue does not stay in L.
+    /// Removes from the virtual queue, if there is one, an arrival that does not stay in L.
     fn take_back(&mut self, packet: &PacketMeta) {
         if let Some(queue) = &mut self.virtual_queue {
             queue.take_back(ethernet_frame(packet.bytes()));
         }
     }
 
-    /// r_L and r_C: L's rate since the last update, at most its weight and its MSR, and what that leaves to C. Bit/s.
+    /// r_L and r_C, bit/s: L's rate since the last update, capped by its weight and its MSR, and the rest, capped by C's MSR.
     fn shares(&self, now: Time, rate: BitRate) -> [u64; 2] {
         let [msr_l, msr_c] = self.aggregate.msr.map(|msr| msr.map_or(u64::MAX, |msr| msr.0));
         let most = (u128::from(rate.0) * u128::from(self.params.scheduling_weight) / 256).min(u128::from(msr_l));
@@ -297,7 +297,7 @@ impl DocsisLld {
     }
 }
 
-/// Where a packet of this class is counted.
+/// Index of a packet class in `counts`.
 fn slot(class: u8) -> usize {
     match class {
         LOW_LATENCY => 0,
@@ -374,7 +374,7 @@ impl QueueDiscipline for DocsisLld {
         Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
     }
 
-    /// DOCSIS-PIE's state (drop_prob is p_C, qdelay_old C's delay at the last update), and that of L.
+    /// DOCSIS-PIE's state (drop_prob is p_C, qdelay_old C's delay at the last update), and L's.
     fn probe(&self, out: &mut Reading<'_>) {
         self.pie.probe(out);
         out.number("p_cl", self.p_cl);

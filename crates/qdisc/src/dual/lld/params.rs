@@ -1,4 +1,4 @@
-//! Parameters of the Low Latency DOCSIS pair, and what is refused.
+//! Parameters of the Low Latency DOCSIS pair, and their checks.
 
 use super::protection::Limits;
 use crate::Room;
@@ -8,50 +8,51 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Problem};
 
-/// Longest MAXTH, the 16 bits of its TLV in microseconds.
+/// Longest MAXTH: its TLV has 16 bits, in microseconds.
 const LONGEST: Duration = Duration(65_535_000);
 
-/// How the delay of the Low Latency queue is told when a packet arrives.
+/// How the delay of the Low Latency queue is estimated when a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
-    /// The bytes in the queue at MAX_RATE: of a CMTS, and of a modem before 2023.
+    /// The bytes in the queue at MAX_RATE: in a CMTS, and in a modem before 2023.
     Bytes,
-    /// A virtual queue that MAX_RATE drains: the bytes that wait for the request loop's grants are no delay.
+    /// A virtual queue that drains at MAX_RATE: bytes that wait for the request loop's grants do not count as delay.
     VirtualQueue,
 }
 
-/// Parameters of the two coupled queues of Low Latency DOCSIS. Rates are those of the modem or shaper behind them.
+/// Parameters of the two coupled queues of Low Latency DOCSIS. The modem or shaper behind them sets the rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DocsisLldParams {
-    /// Code points that go to the Low Latency queue whatever their ECN field: non-queue-building (NQB) traffic. Operators often
-    /// add 46 (EF).
+    /// Code points that go to the Low Latency queue regardless of their ECN field: non-queue-building (NQB) traffic. Operators
+    /// often add 46 (EF).
     pub l_dscp: Vec<u8>,
-    /// MAXTH: from this delay of the Low Latency queue on, every packet is marked. Two packets of 2000 bytes lift it on a slow link.
+    /// MAXTH: delay of the Low Latency queue from which every packet is marked. A slow link raises it, by the time of two packets
+    /// of 2000 bytes.
     pub max_th: Duration,
-    /// LG_RANGE: the ramp of marks begins 2^this ns below MAXTH.
+    /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
     pub lg_range: u8,
-    /// How the Low Latency queue's delay is told; null: virtual_queue in a modem, where grants must be asked for; bytes elsewhere.
+    /// How the Low Latency queue's delay is estimated; null: virtual_queue in a modem, which must request grants, else bytes.
     pub delay_estimate: Option<DelayEstimate>,
     /// k: the Low Latency queue is marked with at least k times the square root of the Classic queue's drop probability.
     pub coupling_factor: f64,
     /// Buffer of the Low Latency queue; null: 10ms at the aggregate's rate, at least 40000B.
     pub l_limit: Option<Limit>,
-    /// Share of the Low Latency queue while both wait, in 256ths: of the link where nothing grants, and the most that the
-    /// Classic queue's delay is estimated to leave to it. Beside a modem, its grants share, by the modem's own weight.
+    /// Share of the Low Latency queue while both wait, in 256ths: its share of a link without grants, and its greatest share in
+    /// the estimate of the Classic queue's delay. In a modem the grants divide the link, by the modem's own weight.
     pub scheduling_weight: u8,
     /// Queue protection: packets of flows that build the queue go to the Classic queue while it is long.
     pub queue_protection: bool,
-    /// CRITICALqL: nothing is sanctioned below this delay; null: MAXTH, as it is in effect.
+    /// CRITICALqL: no packet is sanctioned up to this delay; null: the effective MAXTH.
     pub critical_ql: Option<Duration>,
-    /// CRITICALqLSCORE: at a delay of CRITICALqL a flow is sanctioned from this score on, at twice the delay from half of it on.
+    /// CRITICALqLSCORE: score above which a flow is sanctioned at a delay of CRITICALqL; at twice the delay, half of it.
     pub critical_ql_score: Duration,
-    /// LG_AGING: congested bytes age at 2^this bytes per 2^30 ns, 0.52 MB/s.
+    /// LG_AGING: congested bytes age at 2^lg_aging bytes per 2^30 ns. Default 0.49 MB/s.
     pub lg_aging: u8,
-    /// BI_SIZE: 2^this buckets for flows that build the queue, and one more that the others share.
+    /// BI_SIZE: 2^bucket_id_size buckets for flows that build the queue, and one more that the others share.
     pub bucket_id_size: u8,
-    /// ATTEMPTS: buckets that a flow may take.
+    /// ATTEMPTS: buckets that are tried for a flow.
     pub attempts: u8,
     /// DOCSIS-PIE on the Classic queue. Its limit: null is 100ms at the peak rate.
     pub classic: DocsisPieParams,
@@ -78,7 +79,7 @@ impl Default for DocsisLldParams {
     }
 }
 
-/// A whole number within bounds.
+/// Refuses a number outside `least` to `most`.
 fn within(name: &str, value: u8, least: u8, most: u8) -> Result<(), Problem> {
     if (least..=most).contains(&value) {
         return Ok(());
@@ -96,7 +97,7 @@ impl DocsisLldParams {
         }
     }
 
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     pub(super) fn check(&self) -> Result<(), Problem> {
         if let Some(dscp) = self.l_dscp.iter().find(|d| **d > 63) {
             return Err(Problem::new("l_dscp", format!("{dscp} is not valid; expected 0 to 63")));

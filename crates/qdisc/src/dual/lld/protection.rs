@@ -1,18 +1,18 @@
 //! Queue protection: packets of the flows that build the Low Latency queue go to the Classic queue while it is long.
 //!
 //! ```text
-//! bucket     one of 32 by two successive slices of the flow's hash: its own; else the first of them that has expired; else a
-//!            33rd that such flows share
+//! bucket     of two among 32, given by successive slices of the flow's hash: its own; else the first that has expired; else a
+//!            33rd, which such flows share
 //! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B/s), at most 5 s ahead
 //! score      t_exp - now                                               ages by itself, 1 s per s
 //! sanction   qdelay > CRITICALqL  and  qdelay x score > CRITICALqL x CRITICALqLSCORE
 //! ```
 //!
-//! A flow's score is the time for which it has been above the rate of congested bytes that ages away. p_native is the ramp's
-//! own probability, without what the Classic queue couples in: a flow is not blamed for that one.
+//! A flow's score is the time that its congested bytes take to age away at AGING. p_native is the ramp's own probability,
+//! without the Classic queue's coupled one, for which the flow is not responsible.
 //!
 //! Source: RFC 9957 §4, §5.   Units: ns; bytes with the MAC header.
-//! Readings: a flow is its 5-tuple in the direction of the packet; its hash is the one that fair disciplines use, without salt.
+//! Readings: a flow is its 5-tuple in the direction of the packet; its hash is that of the fair disciplines, without salt.
 
 use crate::fair::{HashKey, hash};
 use packet::{Flags, FlowTable, FlowTuple, PacketMeta};
@@ -21,16 +21,16 @@ use units::{Duration, Time};
 /// MAX_QLSCORE.
 const MAX_SCORE: Duration = Duration::from_secs(5);
 
-/// What [`super::DocsisLldParams`] set.
+/// Parameters from [`super::DocsisLldParams`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limits {
     /// CRITICALqLSCORE.
     pub critical_score: Duration,
-    /// LG_AGING: congested bytes age at 2^this per 2^30 ns.
+    /// LG_AGING: congested bytes age at 2^lg_aging per 2^30 ns.
     pub lg_aging: u8,
-    /// BI_SIZE: 2^this buckets, and one more.
+    /// BI_SIZE: 2^bucket_id_size buckets, and one more.
     pub bucket_id_size: u8,
-    /// ATTEMPTS: how many buckets are looked at.
+    /// ATTEMPTS: buckets that are tried.
     pub attempts: u8,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
-    /// Nobody has a score. `bucket_id_size` is at most 14.
+    /// All scores zero. `bucket_id_size` is at most 14.
     pub(crate) fn new(limits: Limits) -> Self {
         Self { limits, buckets: vec![Bucket::default(); (1 << limits.bucket_id_size) + 1] }
     }
 
-    /// `pick_bucket`: which one is the flow's, from now on.
+    /// `pick_bucket`: finds the flow's bucket, or assigns one.
     fn pick(&mut self, flow: FlowTuple, now: Time) -> usize {
         let all = self.buckets.len() - 1;
         let mut h = hash(&flow, HashKey::FiveTuple, 0) as usize;
@@ -73,7 +73,7 @@ impl Protection {
         free
     }
 
-    /// `fill_bucket`: the flow's score with this packet.
+    /// `fill_bucket`: adds the packet to the flow's score and returns it.
     fn fill(&mut self, bucket: usize, size: u64, p_native: f64, now: Time) -> Duration {
         let more = p_native * size as f64 * f64::from(1u32 << (30 - self.limits.lg_aging.min(30)));
         let t_exp = self.buckets[bucket].t_exp.max(now) + Duration(more as u64);
@@ -82,7 +82,7 @@ impl Protection {
         t_exp.since(now)
     }
 
-    /// `qprotect`: whether a packet of `size` bytes that finds this delay goes to the Classic queue.
+    /// `qprotect`: returns true if a packet of `size` bytes that meets delay `qdelay` goes to the Classic queue.
     pub(crate) fn sanctions(
         &mut self,
         (packet, size): (&PacketMeta, u64),
@@ -93,14 +93,14 @@ impl Protection {
     ) -> bool {
         let there = flows.get(packet.flow);
         let flow = if packet.flags.has(Flags::REVERSE) { there.reversed() } else { there };
-        // a code point is no part of a flow's identity
+        // the code point is not part of a flow's identity
         let bucket = self.pick(FlowTuple { dscp: 0, ..flow }, now);
         let score = self.fill(bucket, size, p_native, now);
         let product = |a: Duration, b: Duration| u128::from(a.0) * u128::from(b.0);
         qdelay > critical && product(qdelay, score) > product(critical, self.limits.critical_score)
     }
 
-    /// How many flows have a score at `now`, and the greatest.
+    /// Number of flows with a score at `now`, and the greatest score.
     pub(crate) fn scores(&self, now: Time) -> (u64, Duration) {
         let alive = self.buckets.iter().filter(|b| b.t_exp > now).map(|b| b.t_exp.since(now));
         alive.fold((0, Duration::ZERO), |(n, most), score| (n + 1, most.max(score)))
@@ -130,7 +130,7 @@ mod tests {
         let b = q.pick(flow(1), Time(0));
         assert_eq!(q.fill(b, 1500, 0.5, Time(0)), Duration(1_536 * US));
         assert_eq!(q.fill(b, 1500, 0.5, Time(1_000 * US)), Duration(2_072 * US));
-        // 1500 B each 1.536 ms at the same p keep their score; a bit slower, and it is a single packet's again
+        // 1500 B each 1.536 ms at the same p keep their score; a bit slower, and it is that of a single packet
         let at = |gap: u64| {
             let (mut q, mut score) = (protection(), Duration::ZERO);
             let b = q.pick(flow(1), Time(0));
@@ -141,7 +141,7 @@ mod tests {
         };
         assert_eq!((at(1_536 * US), at(1_600 * US)), (1_536 * US, 1_536 * US));
         assert_eq!(at(1_500 * US), 1_536 * US + 3999 * 36 * US);
-        // the cap: 5 s, whatever comes
+        // the cap: 5 s
         assert_eq!(at(1), 5_000_000 * US);
         assert_eq!(q.fill(b, 1500, 0.0, Time(1 << 50)), Duration::ZERO);
     }
@@ -171,14 +171,14 @@ mod tests {
     fn a_flow_finds_its_bucket_again_and_takes_only_expired_ones() {
         let mut q = protection();
         let now = Time(1_000_000);
-        // all but the shared bucket are taken, by others and for long
+        // another flow holds all but the shared bucket, for long
         let other = flow(0);
         for b in &mut q.buckets[..32] {
             *b = Bucket { owner: Some(other), t_exp: now + MAX_SCORE };
         }
         assert_eq!(q.pick(flow(1), now), 32, "the shared one");
         assert_eq!(q.buckets[32].owner, Some(flow(1)));
-        // its second choice has expired: that one, and again while it lives
+        // its second choice has expired: that bucket, and again while its score lasts
         let h = hash(&flow(1), HashKey::FiveTuple, 0) as usize;
         let (first, second) = (h & 31, h >> 5 & 31);
         assert_ne!(first, second);

@@ -1,33 +1,33 @@
-//! The virtual queue of an upstream: the delay of the Low Latency queue without what waits for the request loop.
+//! The virtual queue of an upstream: the delay of the Low Latency queue without the wait for the request loop.
 //!
 //! ```text
-//! vq          drains 1 s per s;  an arriving packet adds 8 size / MAX_RATE, and takes it back if it does not stay in L
+//! vq          drains 1 s per s;  an arriving packet adds 8 size / MAX_RATE, which is undone if it does not stay in L
 //! each half MAP interval:
 //!   average   += (bytes in L - average) / 2^7
 //!   allowed   = loop delay x (MAX_RATE - GGR) / 8 + GGR x GGI / 8          loop delay = MinReqGntDelay + a MAP interval
 //!   average > allowed:  vq = max(vq, 8 (average - allowed) / MAX_RATE)
 //! ```
 //!
-//! A modem holds what it has asked for and not yet been granted: a loop delay's worth of bytes at any rate that it carries. The
-//! virtual queue is the one that a link at MAX_RATE without that loop would have. What the average holds beyond the loop's own
-//! bytes is a queue all the same, because the grants were fewer than MAX_RATE: the virtual queue is never less than that.
+//! A modem holds the bytes that it has requested and not yet been granted: a loop delay's worth at any rate that it carries. The
+//! virtual queue is the one that a link at MAX_RATE without that loop would have. If the average exceeds the loop's own bytes,
+//! the grants were fewer than MAX_RATE, and the excess is a real queue: the virtual queue is never less than that.
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
 //! Units: L in bytes of frames with the MAC header, packets without it.
-//! Departs: the rest of a packet that is sent in pieces is not counted. The clock stands still while L is empty and the average
-//! allowed; what it would have done to the average is done when a packet comes.
+//! Departs: the rest of a packet that is sent in fragments is not counted. Sampling stops while L is empty and the average is
+//! at most `allowed`; the next arrival applies the missed samples to the average.
 
 use packet::RequestLoop;
 use units::{BitRate, Duration, Time};
 
-/// LG_ALPHA: the weight of a new sample is 2^-this.
+/// LG_ALPHA: the weight of a new sample is 2^-LG_ALPHA.
 const LG_ALPHA: u32 = 7;
-/// The average counts in parts of a byte, 2^-this.
+/// The average has units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
-/// So many empty samples bring any average to zero: 128 ln(2^56), and 128 of the last parts.
+/// Empty samples that bring any average to zero: 128 ln(2^56), and 128 for the last units.
 const ALL: u64 = 6000;
 
-/// Where nothing must be asked for.
+/// A link without a request loop.
 pub(super) const NO_LOOP: RequestLoop = RequestLoop {
     delay: Duration::ZERO,
     sample: Duration::from_micros(500),
@@ -40,20 +40,20 @@ pub(super) const NO_LOOP: RequestLoop = RequestLoop {
 pub(crate) struct VirtualQueue {
     of: RequestLoop,
     rate: BitRate,
-    /// Bytes that the loop accounts for.
+    /// Bytes that the loop itself accounts for.
     allowed: u64,
     vq: Duration,
-    /// Up to here it has drained.
+    /// Time up to which `vq` has drained.
     at: Time,
-    /// In parts of a byte.
+    /// Average of the actual queue, in 2^-LG_PARTS bytes.
     average: u64,
-    /// The last sample.
+    /// Time of the last sample.
     sampled: Time,
     next: Option<Time>,
 }
 
 impl VirtualQueue {
-    /// Empty, at MAX_RATE, which is positive.
+    /// An empty queue at MAX_RATE, which is positive.
     pub(crate) fn new(of: &RequestLoop, rate: BitRate) -> Self {
         let mut queue = Self {
             of: *of,
@@ -69,7 +69,7 @@ impl VirtualQueue {
         queue
     }
 
-    /// Another MAX_RATE from now on.
+    /// Changes MAX_RATE.
     pub(crate) fn set_rate(&mut self, rate: BitRate) {
         let unasked = self.of.guaranteed_rate.min(rate);
         self.rate = rate;
@@ -77,7 +77,7 @@ impl VirtualQueue {
             BitRate(rate.0 - unasked.0).bytes_in(self.of.delay) + unasked.bytes_in(self.of.guaranteed_interval);
     }
 
-    /// The queue's delay with a packet of so many bytes that arrives now.
+    /// Adds a packet of `bytes` that arrives at `now`, and returns the queue's delay with it.
     pub(crate) fn arrive(&mut self, now: Time, bytes: u64) -> Duration {
         if self.next.is_none() {
             self.resume(now);
@@ -87,17 +87,17 @@ impl VirtualQueue {
         self.vq
     }
 
-    /// The packet that arrived last goes elsewhere.
+    /// Undoes the last arrival, which does not stay in L.
     pub(crate) fn take_back(&mut self, bytes: u64) {
         self.vq = self.vq.saturating_sub(self.rate.time_for(bytes));
     }
 
-    /// When [`VirtualQueue::sample`] is due.
+    /// Time at which [`VirtualQueue::sample`] is due.
     pub(crate) fn next(&self) -> Option<Time> {
         self.next
     }
 
-    /// A sample of the queue, in which so many bytes wait.
+    /// Samples the actual queue of `bytes`.
     pub(crate) fn sample(&mut self, now: Time, bytes: u64) {
         self.mix(bytes);
         let average = self.average >> LG_PARTS;
@@ -116,13 +116,13 @@ impl VirtualQueue {
         self.average = self.average.saturating_add_signed(step);
     }
 
-    /// The first sample after this.
+    /// Time of the first sample after `now`.
     fn after(&self, now: Time) -> Time {
         let every = self.of.sample.0.max(1);
         Time((now.0 / every + 1) * every)
     }
 
-    /// The clock goes on; all samples since it stopped were of an empty queue.
+    /// Resumes sampling; all samples since it stopped are of an empty queue.
     fn resume(&mut self, now: Time) {
         let every = self.of.sample.0.max(1);
         let missed = now.0 / every - self.sampled.0 / every;
@@ -155,7 +155,7 @@ mod tests {
     fn what_the_loop_holds_is_allowed() {
         // 3.645 ms x 50 Mbit/s / 8 = 22 781 B;  3.645 ms x 45 Mbit/s / 8 + 0.945 ms x 5 Mbit/s / 8 = 20 503 + 590 B
         assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
-        // all is granted unasked: 945 us of it
+        // all is granted without requests: 945 us of it
         assert_eq!(queue(50_000_000).allowed, 5906);
     }
 
@@ -168,14 +168,14 @@ mod tests {
         let mut q = queue(0);
         let delays: Vec<u64> = (0..4).map(|i| q.arrive(Time(i * 200_000), 1518).0).collect();
         assert_eq!(delays, [242_880, 285_760, 328_640, 371_520]);
-        // what is sanctioned or dropped leaves no trace
+        // sanctioned or dropped packets leave no trace
         q.take_back(1518);
         assert_eq!(q.arrive(Time(600_000), 1518).0, 371_520);
     }
 
     #[test]
     fn a_queue_beyond_the_loops_own_is_found_by_its_average() {
-        // 40 000 B wait for ever: the average after n samples is 40 000 (1 - (127/128)^n), and above 22 781 B from n = 108 on
+        // 40 000 B wait forever: the average after n samples is 40 000 (1 - (127/128)^n), and above 22 781 B from n = 108 on
         // (127/128)^107 = 0.432047, (127/128)^108 = 0.428672: 22 718 B, 22 853 B
         let mut q = queue(0);
         q.arrive(Time(0), 1518);
@@ -186,7 +186,7 @@ mod tests {
             at.push((q.average >> LG_PARTS, q.vq.0));
         }
         assert!(at[106].0.abs_diff(22_718) <= 1 && at[107].0.abs_diff(22_853) <= 1, "{:?} {:?}", at[106], at[107]);
-        // at last 17 219 B too many, 2.755 ms
+        // in the end 17 219 B too many, 2.755 ms
         assert!(at[1999].1.abs_diff(2_755_040) < 1_000, "{}", at[1999].1);
     }
 

@@ -38,13 +38,13 @@ pub enum Reentry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountStep {
-    /// With every drop, before the next head is looked at (RFC 8289, Linux, ACM Queue).
+    /// With every drop, before the next head is examined (RFC 8289, Linux, ACM Queue).
     WithDrop,
     /// Only if the next head is still above (draft-01, kmn).
     IfStillAbove,
 }
 
-/// What must be true, beside being above for an interval, to enter the dropping state.
+/// The condition for entering the dropping state, besides being above for an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
@@ -52,7 +52,7 @@ pub enum Entry {
     AtInterval,
     /// The head must come strictly after the interval's end (Linux).
     AfterInterval,
-    /// A second interval above, unless the last cycle is less than an interval ago (ACM Queue).
+    /// A second interval above, unless the last cycle was less than an interval ago (ACM Queue).
     AtSecondInterval,
 }
 
@@ -66,7 +66,7 @@ pub enum InverseSqrt {
     Newton16,
 }
 
-/// What CoDel compares with its target.
+/// The delay that CoDel compares with its target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sojourn {
@@ -92,11 +92,11 @@ pub struct CodelParams {
     pub ecn: bool,
     /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
     pub ce_threshold: Option<Duration>,
-    /// Of those, the packets that `ce_threshold` is for: a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1)); null: all.
+    /// The packets that `ce_threshold` applies to: a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1)); null: all.
     pub ce_threshold_selector: Option<Selector>,
-    /// What is compared with `target`.
+    /// The delay compared with `target`.
     pub sojourn: Sojourn,
-    /// A packet dropped because a limit was reached raises count, too (Linux fq_codel).
+    /// A packet dropped at a limit increments count, too (Linux fq_codel).
     pub overflow_counts: bool,
     /// Published version that gives the parameters below.
     pub variant: Variant,
@@ -105,11 +105,11 @@ pub struct CodelParams {
     pub max_packet: Option<Bytes>,
     /// Count on re-entry; null: as the variant.
     pub reentry: Option<Reentry>,
-    /// How many intervals after `drop_next` a re-entry counts as soon; null: as the variant.
+    /// Number of intervals after `drop_next` within which a re-entry counts as soon; null: as the variant.
     pub window: Option<u32>,
     /// When count grows; null: as the variant.
     pub count_step: Option<CountStep>,
-    /// What it takes to enter the dropping state; null: as the variant.
+    /// Condition for entering the dropping state; null: as the variant.
     pub entry: Option<Entry>,
     /// Going above again within `window`: wait interval / sqrt(count) instead of a whole interval; null: as the variant.
     pub partial_parole: Option<bool>,
@@ -172,7 +172,7 @@ impl CodelParams {
     }
 }
 
-/// CoDel's constants, resolved: what a host of many queues shares among their states.
+/// CoDel's constants, resolved; a host of many queues shares them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodelConfig {
     /// Acceptable standing delay.
@@ -183,21 +183,21 @@ pub struct CodelConfig {
     pub ecn: bool,
     /// Mark above this sojourn time.
     pub ce_threshold: Option<Duration>,
-    /// Which packets that is for; `None`: all.
+    /// The packets that `ce_threshold` applies to; `None`: all.
     pub ce_threshold_selector: Option<Selector>,
-    /// What is compared with the target.
+    /// The delay compared with the target.
     pub sojourn: Sojourn,
-    /// Whether a drop at a limit raises count.
+    /// Increment count for a drop at a limit.
     pub overflow_counts: bool,
     /// No drop at or below this many bytes behind the head; `None`: the largest packet seen.
     pub max_packet: Option<u64>,
     /// Count on re-entry.
     pub reentry: Reentry,
-    /// How long after `drop_next` a re-entry counts as soon.
+    /// Time after `drop_next` within which a re-entry counts as soon.
     pub window: Duration,
     /// When count grows.
     pub count_step: CountStep,
-    /// What it takes to enter the dropping state.
+    /// Condition for entering the dropping state.
     pub entry: Entry,
     /// Shortened wait when going above soon again.
     pub partial_parole: bool,

@@ -13,14 +13,14 @@ pub enum PieVariant {
     #[default]
     Rfc8033,
     /// Linux sch_pie: as RFC 8033, de-randomised, decay 1 - 1/64, +0.02 while the delay exceeds 250 ms, avpkt 1514; an arrival is
-    /// judged by the present delay, less than two packets are spared, and departures use up the burst allowance.
+    /// judged by the current delay, fewer than two packets are spared, and departures use up the burst allowance.
     Linux,
-    /// draft-pan-aqm-pie-00 and its ns-2 code (2013), which ARRIS 2013 means: target 20 ms, every 30 ms, burst 100 ms, delay
+    /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, every 30 ms, burst 100 ms, delay
     /// from the departure rate (10 KB), +0.02 above 200 ms, tuning only below 1 % and 10 %.
     Draft2013,
 }
 
-/// Where qdelay comes from.
+/// The source of qdelay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
@@ -30,7 +30,7 @@ pub enum DelayEstimate {
     DepartureRate,
 }
 
-/// The delay that an arrival is judged by, beside the probability.
+/// The delay that decides, with the probability, about an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgedBy {
@@ -40,13 +40,13 @@ pub enum JudgedBy {
     Present,
 }
 
-/// What uses up the burst allowance.
+/// How the burst allowance is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AllowanceClock {
     /// Each update takes `tupdate` from it (RFC 8033 §4.4).
     Updates,
-    /// Each departure takes the time since the one before, so an idle link keeps it (Linux; needs `delay = "timestamp"`).
+    /// Each departure takes the time since the previous one, so an idle link keeps it (Linux; needs `delay = "timestamp"`).
     Departures,
 }
 
@@ -66,7 +66,7 @@ pub struct PieParams {
     pub alpha: f64,
     /// Weight of the change since the last update, in 1/s (1.25 is tc's 20).
     pub beta: f64,
-    /// MAX_BURST: so long after a quiet time nothing is dropped; null: 150ms, 100ms (draft2013).
+    /// MAX_BURST: time without drops after a quiet period; null: 150ms, 100ms (draft2013).
     pub max_burst: Option<Duration>,
     /// Mark ECN-capable packets instead of dropping them, below `mark_ecnth`.
     pub ecn: bool,
@@ -76,13 +76,13 @@ pub struct PieParams {
     pub bytemode: bool,
     /// MEAN_PKTSIZE; null: 1000 bytes, 1514 (linux).
     pub avpkt: Option<Bytes>,
-    /// No early drop while at most this many bytes wait; null: 2 avpkt, or 2 avpkt - 1 (linux, which asks for less than two).
+    /// No early drop while at most this many bytes wait; null: 2 avpkt, or 2 avpkt - 1 (linux: fewer than two packets).
     pub spared: Option<Bytes>,
     /// The delay that must be below target/2 for an arrival to be kept; null: last_update, present (linux).
     pub judged_by: Option<JudgedBy>,
-    /// What uses up the burst allowance; null: updates, departures (linux).
+    /// How the burst allowance is used up; null: updates, departures (linux).
     pub allowance: Option<AllowanceClock>,
-    /// Where the delay comes from; null: timestamp, departure_rate (draft2013).
+    /// The source of the delay; null: timestamp, departure_rate (draft2013).
     pub delay: Option<DelayEstimate>,
     /// Backlog from which the departure rate is measured, and length of a measuring cycle; null: 16384 bytes, 10000 (draft2013).
     pub dq_threshold: Option<Bytes>,
@@ -90,7 +90,7 @@ pub struct PieParams {
     pub dq_weight: Option<f64>,
     /// De-randomise: no drop while the probabilities since the last sum to less than 0.85, a drop at 8.5; null: no, yes (linux).
     pub derandomize: Option<bool>,
-    /// Share of `limit` that must have been reached for PIE to become active (RFC 8033 §5.3: 1/3); 0 is always. Needs `limit`.
+    /// Share of `limit` that the backlog must reach for PIE to become active (RFC 8033 §5.3: 1/3); 0: always. Needs `limit`.
     pub activation: Prob,
     /// How steps are scaled; null: rfc8033, coarse (draft2013).
     pub tuning: Option<Tuning>,
@@ -143,7 +143,7 @@ pub(super) struct PieConfig {
     pub dq_threshold: u64,
     pub dq_weight: f64,
     pub derandomize: bool,
-    /// The backlog that activates.
+    /// The backlog that activates PIE.
     pub activation: Option<Limit>,
     pub decay: f64,
     pub delay_high: Option<Duration>,
@@ -201,7 +201,7 @@ impl PieParams {
 }
 
 impl PieParams {
-    /// Whether the delay comes from the rate of departures.
+    /// Returns true if the delay is derived from the departure rate.
     pub(crate) fn measures_departures(&self) -> bool {
         self.config().delay == DelayEstimate::DepartureRate
     }

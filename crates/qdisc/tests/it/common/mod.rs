@@ -1,4 +1,4 @@
-//! A queue in front of a link, fed by sources that never respond. Time averages are taken here, from what goes in and out.
+//! A queue in front of a link, fed by unresponsive sources. Time averages are computed here, from arrivals and departures.
 #![allow(dead_code)] // each test file uses its part
 
 use packet::{FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol};
@@ -33,7 +33,7 @@ impl Source {
     }
 }
 
-/// What became of one source's packets in the window, and what it had queued.
+/// Packets of one source in the window, and its backlog.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     offered: u32,
@@ -61,7 +61,7 @@ impl Window {
     pub(crate) fn loss(&self, i: usize) -> f64 {
         f64::from(self.dropped(i)) / f64::from(self.offered(i))
     }
-    /// Bit/s that left for the link.
+    /// Rate of departures, bit/s.
     pub(crate) fn rate(&self, i: usize) -> f64 {
         self.tallies[i].sent_bytes as f64 * 8e9 / self.ns
     }
@@ -104,7 +104,7 @@ impl Bench {
         }
     }
 
-    /// Names a flow; unnamed ones are TCP without a mark.
+    /// Sets protocol and code point of a flow; the default is TCP without a mark.
     pub(crate) fn flow(&mut self, flow: u32, protocol: Protocol, dscp: u8) {
         self.flows.set(FlowId(flow), FlowTuple { protocol, dscp, ..FlowTuple::default() });
     }
@@ -124,17 +124,17 @@ impl Bench {
         queue.dequeue(&mut Cx { now: *now, rng, link, flows, fate: dropped })
     }
 
-    /// Offers 1000 B of a flow now; true if it waits.
+    /// Offers a packet of 1000 B of a flow now; returns true if it was accepted.
     pub(crate) fn offer(&mut self, flow: u32) -> bool {
         self.put(self.packet(flow, 1000))
     }
 
-    /// Takes up to `n` packets now; their flows.
+    /// Takes up to `n` packets now and returns their flows.
     pub(crate) fn take(&mut self, n: usize) -> Vec<u32> {
         (0..n).map_while(|_| self.pull()).map(|p| p.flow.0).collect()
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub(crate) fn wait(&mut self, ms: u64) {
         self.now = Time(self.now.0 + ms * 1_000_000);
     }
@@ -148,7 +148,7 @@ impl Bench {
         self.run_and(sources, begin, end, |_, window| window)
     }
 
-    /// The same; the queue at the end and the measures go to `look`.
+    /// As [`Self::run`]; the final queue and the measures are passed to `look`.
     pub(crate) fn run_and<T>(
         mut self,
         sources: &[Source],
@@ -158,7 +158,7 @@ impl Bench {
     ) -> T {
         let (begin, end) = ((begin * 1e9) as u64, (end * 1e9) as u64);
         let mut tallies = vec![Tally::default(); sources.len()];
-        // sources of one kind do not tick together
+        // offsets, so that sources of one kind do not send at the same time
         let mut next: Vec<f64> =
             sources.iter().enumerate().map(|(i, s)| s.gap_ns * i as f64 / sources.len() as f64).collect();
         for (i, s) in sources.iter().enumerate() {

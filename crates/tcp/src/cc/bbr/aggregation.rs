@@ -1,4 +1,4 @@
-//! How much more than BtlBw allows is acknowledged at once: what the window must add for ACKs that come in bursts.
+//! Data acknowledged at once in excess of BtlBw: the window's allowance for ACKs that arrive in bursts.
 //!
 //! ```text
 //! an epoch begins with an ACK;  expected = floor(BtlBw * time since);  extra = acked since - expected
@@ -21,11 +21,11 @@ const BW_UNIT: f64 = (1u64 << 24) as f64;
 /// Segments after which an epoch ends in any case.
 const LONGEST: f64 = (1u64 << 20) as f64;
 
-/// The epoch, and the filter of what it gave.
+/// The epoch, and the filter of its excess.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Aggregation {
     epoch: Time,
-    /// Segments since.
+    /// Segments acknowledged since the epoch began.
     acked: f64,
     /// Largest excess of this and of the previous half of the filter, segments.
     extra: [f64; 2],
@@ -34,7 +34,7 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// An epoch begins without an ACK: the connection is new, or sends again after a silence.
+    /// Starts an epoch without an ACK: the connection is new, or resumes after an idle period.
     pub(super) fn restart(&mut self, now: Time) {
         self.epoch = now;
         self.acked = 0.0;
@@ -45,7 +45,7 @@ impl Aggregation {
         self.extra[0].max(self.extra[1])
     }
 
-    /// An ACK of `acked` segments, at a bandwidth of `bw` segments per second and a window of `cwnd` segments.
+    /// Processes an ACK of `acked` segments, at a bandwidth of `bw` segments per second and a window of `cwnd` segments.
     pub(super) fn on_ack(&mut self, a: &AckSample, acked: f64, bw: f64, cwnd: f64, round_start: bool) {
         if a.rate.is_none_or(|d| d.compressed) {
             return;
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(after(&[10_000, 12_100, 14_200]), 2.0);
         // 1.95 expected, so one: two had come, and the four are three more
         assert_eq!(after(&[10_000, 11_950]), 3.0);
-        // five at once after a silence: all of their segments; never more than the window
+        // five at once after an idle period: all of their segments; never more than the window
         assert_eq!(after(&[10_000, 30_000, 30_000, 30_000, 30_000, 30_000]), 10.0);
         assert_eq!(after(&[10_000; 15]), 20.0);
     }

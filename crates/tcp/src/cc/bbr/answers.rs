@@ -1,7 +1,9 @@
-//! What BBR answers its sender.
+//! BBR's responses to the sender's events.
 
 use super::{Aggregation, Bbr, FIRST_RTT, HIGH_GAIN, LongTerm, MaxFilter, Mode, PACING_MARGIN};
-use crate::cc::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Needs, Silence, Stack, Window};
+use crate::cc::control::{
+    AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Needs, Silence, Stack, Turn, Window,
+};
 use crate::cc::shared::NoParams;
 use crate::stats::{Model, State};
 use packet::{Reading, Unit};
@@ -10,7 +12,7 @@ use units::{BitRate, Duration, Rng, Time};
 impl Control for Bbr {
     type Params = NoParams;
 
-    const NEEDS: Needs = Needs { rates: true, owns_window: true, ..Needs::NONE };
+    const NEEDS: Needs = Needs { rates: true, turn: Turn::Repair, ..Needs::NONE };
     const ECN: EcnNeeds = EcnNeeds { answers: Answers::Nobody, ..EcnNeeds::USUAL };
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
@@ -47,8 +49,8 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// The first round trip, and with the window the first pacing rate. Its small packets take less time on a slow link than any
-    /// segment will, so that this minimum stands until it expires.
+    /// Sets the first round-trip time, and with the window the first pacing rate. The handshake's small packets take less time on
+    /// a slow link than any segment, so this minimum lasts until it expires.
     fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
         self.rt_prop = Some(us);
         self.rt_prop_at = now;
@@ -71,13 +73,13 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// A recovery begins.
+    /// Saves the window when a recovery begins.
     fn on_congestion(&mut self, w: Window, _: Congestion, _: f64) -> Drive {
         self.save_cwnd(&w);
         self.drive(w)
     }
 
-    /// A round begins, the pipe's filling is judged anew, and the window will come back.
+    /// Saves the window, starts a round, and restarts the estimate of whether the pipe is full.
     fn on_rto(&mut self, w: Window) {
         self.save_cwnd(&w);
         self.previous = State::Loss;
@@ -85,7 +87,12 @@ impl Control for Bbr {
         self.round_start = true;
     }
 
-    /// The rate goes to the estimate at once.
+    /// The next `on_ack` restores the window. Until then there is no pacing.
+    fn on_undo(&mut self, w: Window, _: Option<Window>) -> Drive {
+        Drive { reduction: false, ..w.into() }
+    }
+
+    /// Sets the rate to the estimate at once.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if silence.app_limited {
             self.aggregation.restart(silence.now);

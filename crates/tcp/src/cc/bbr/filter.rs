@@ -1,6 +1,6 @@
 //! The largest delivery rate of the last rounds.
 
-/// Rounds over which the bandwidth's maximum is taken.
+/// Window of the bandwidth's maximum, rounds.
 const BW_WINDOW: u64 = 10;
 
 /// Maximum over the last [`BW_WINDOW`] rounds: best, second best and third best of three parts of the window.

@@ -5,7 +5,7 @@
 //! two in a row whose rates differ by at most 1/8, or 500 bytes/s: keep to their mean for 48 rounds, without probing
 //! ```
 //!
-//! Without it BBR, which takes no loss for congestion, would go on probing above the rate and lose what exceeds it. A queue too
+//! Without it BBR, which does not treat loss as congestion, would go on probing above the rate and lose the excess. A queue too
 //! small for BBR's window looks the same.
 //!
 //! Source: Linux tcp_bbr.c; draft-cardwell-iccrg-bbr-congestion-control-00 leaves it out.
@@ -18,25 +18,25 @@ use units::Time;
 const ROUNDS: (u32, u32) = (4, 16);
 /// Least share of lost to delivered bytes.
 const LOSS: f64 = 50.0 / 256.0;
-/// Two rates are one if they differ by this share, or by so many bytes per second.
+/// Two rates are equal if they differ by at most this share, or by at most [`DIFFERENCE`] bytes per second.
 const RATIO: f64 = 0.125;
 const DIFFERENCE: f64 = 500.0;
-/// Rounds that the rate is kept to.
+/// Rounds for which the rate is kept.
 const KEPT: u32 = 48;
 
-/// What one connection knows of a policer.
+/// Policer detection of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LongTerm {
     /// An interval is under way.
     sampling: bool,
-    /// The rate is kept to.
+    /// The estimated rate is in use.
     used: bool,
-    /// Rounds of the interval, or since the rate is kept to.
+    /// Rounds since the interval began, or since the rate has been in use.
     rounds: u32,
     /// Rate of the last interval, bytes per second; 0 for none.
     bw: f64,
     since: Time,
-    /// Bytes delivered before the interval, and lost in it.
+    /// Bytes delivered before the interval, and bytes lost in it.
     delivered: u64,
     lost: u64,
 }
@@ -51,7 +51,7 @@ impl LongTerm {
         (self.since, self.delivered, self.lost, self.rounds) = (a.now, a.total_delivered, 0, 0);
     }
 
-    /// An ACK; true if the rate has been kept to for long enough, and bandwidth is to be probed for again.
+    /// Processes an ACK; returns true if the rate has been in use long enough, and BBR should probe for bandwidth again.
     pub(super) fn on_ack(&mut self, a: &AckSample, round_start: bool, in_probe_bw: bool) -> bool {
         let Some(d) = a.rate.filter(|d| !d.compressed) else {
             self.lost += a.lost;

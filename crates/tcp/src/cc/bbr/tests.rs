@@ -1,4 +1,4 @@
-//! BBR by itself, fed with ACKs.
+//! Unit tests of BBR, driven by ACKs.
 
 use super::*;
 use crate::cc::control::{Congestion, Control, RateSample};

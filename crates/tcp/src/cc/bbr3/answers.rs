@@ -1,29 +1,24 @@
-//! What BBR version 3 answers its sender.
+//! BBR version 3's responses to the sender's events.
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.2, §5.4 and §5.6.
 
 use super::{AckPhase, Bbr3, Excess, FIRST_RTT, MIN_PIPE_CWND, Marks, PACING_MARGIN, Phase, STARTUP_PACING_GAIN, Undo};
 use super::{Bbr3Form, Bbr3Params};
 use crate::cc::control::{
-    AckSample, Answers, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Silence, Stack, Window,
+    AckSample, Answers, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Silence, Stack, Turn, Window,
 };
 use crate::stats::{Model, State};
 use packet::{Reading, Unit};
 use units::{BitRate, Duration, Rng, Time};
 
-/// Losses are being repaired.
-fn repairing(s: State) -> bool {
-    matches!(s, State::Recovery | State::Loss)
-}
-
 impl Bbr3 {
     /// SaveCwnd().
     pub(super) fn save_cwnd(&mut self, cwnd: f64) {
-        let last_good = !repairing(self.previous) && !self.is_in_probe_rtt();
+        let last_good = !self.previous.repairs() && !self.is_in_probe_rtt();
         self.prior_cwnd = if last_good { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
-    /// The window and the pace; `cwnd` in bytes.
+    /// Returns the output; `cwnd` in bytes.
     fn drive(&self, w: Window, cwnd: f64) -> Drive {
         Drive {
             reduction: false,
@@ -65,7 +60,7 @@ impl Bbr3 {
         cwnd.min(self.cwnd_cap())
     }
 
-    /// CE marks, by the form.
+    /// Processes CE marks, according to the form.
     fn note_marks(&mut self, cwnd: f64, s: &AckSample) {
         match self.form {
             Bbr3Form::Draft if s.marked => self.note_loss(cwnd),
@@ -78,7 +73,7 @@ impl Bbr3 {
 impl Control for Bbr3 {
     type Params = Bbr3Params;
 
-    const NEEDS: Needs = Needs { rates: true, owns_window: true, ..Needs::NONE };
+    const NEEDS: Needs = Needs { rates: true, turn: Turn::Repair, ..Needs::NONE };
     const ECN: EcnNeeds = EcnNeeds { answers: Answers::Controller, ..EcnNeeds::USUAL };
 
     fn new(own: &Bbr3Params, stack: &Stack<'_>) -> Self {
@@ -172,7 +167,7 @@ impl Control for Bbr3 {
             self.init_pacing_rate(cwnd, us);
         }
         self.note_marks(cwnd, s);
-        if repairing(self.previous) && !repairing(s.state) {
+        if self.previous.repairs() && !s.state.repairs() {
             cwnd = cwnd.max(self.prior_cwnd);
         }
         self.previous = s.state;
@@ -182,20 +177,20 @@ impl Control for Bbr3 {
         self.drive(w, cwnd)
     }
 
-    /// OnEnterFastRecovery(), and the first half of OnEnterRTO(). The losses have been told before.
+    /// OnEnterFastRecovery(), and the first half of OnEnterRTO(). The losses have already been reported by `on_lost`.
     fn on_congestion(&mut self, w: Window, _: Congestion, _: f64) -> Drive {
         let cwnd = w.cwnd * self.mss;
         self.save_cwnd(cwnd);
         self.drive(w, cwnd)
     }
 
-    /// OnEnterRTO(): the sender leaves what is in flight and a segment.
+    /// OnEnterRTO(): the sender sets the window to the flight and a segment.
     fn on_rto(&mut self, w: Window) {
         self.save_cwnd(w.cwnd * self.mss);
         self.previous = State::Loss;
     }
 
-    fn on_undo(&mut self, w: Window) -> Drive {
+    fn on_undo(&mut self, w: Window, _: Option<Window>) -> Drive {
         self.handle_spurious_loss_detection();
         self.previous = State::Open;
         self.drive(w, (w.cwnd * self.mss).max(self.prior_cwnd))

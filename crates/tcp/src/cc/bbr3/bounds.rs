@@ -1,4 +1,4 @@
-//! The bounds that losses draw: the long term of what may be in flight, the short term of that and of the rate.
+//! The bounds set by losses: long term on the data in flight, short term on the data in flight and on the rate.
 //!
 //! ```text
 //! probing:      a sample lost > 2 % of what was in flight:  inflight_longterm = max(inflight where 2 % were passed, 0.7 min(bdp, cwnd))
@@ -28,7 +28,7 @@ pub(super) fn is_inflight_too_high(lost: u64, tx_in_flight: u64) -> bool {
     lost as f64 > tx_in_flight as f64 * LOSS_THRESH
 }
 
-/// InflightAtLoss(): where losses passed 2 % within this segment, bytes.
+/// InflightAtLoss(): bytes in flight at which losses passed 2 %, within this segment.
 pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
     let inflight_prev = s.tx_in_flight as f64 - s.bytes as f64;
     let lost_prev = s.lost as f64 - s.bytes as f64;
@@ -200,7 +200,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel(): true if it has decided the state.
+    /// AdaptLongTermModel(): returns true if it has determined the state.
     pub(super) fn adapt_long_term_model(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
             self.ack_phase = AckPhase::ProbeFeedback;

@@ -1,4 +1,4 @@
-//! BBR.extra_acked: how much more than bw allows is acknowledged at once.
+//! BBR.extra_acked: data acknowledged at once in excess of bw.
 //!
 //! ```text
 //! expected = bw * (now - start);  start anew, with nothing acknowledged, when no more was acknowledged than expected
@@ -14,19 +14,19 @@ use units::Time;
 /// BBR.ExtraAckedFilterLen.
 const ROUNDS: usize = 10;
 
-/// The interval under way, and the filter.
+/// The current interval, and the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Excess {
     interval_start: Time,
     delivered: f64,
     /// Largest excess of each part of the window, newest first.
     parts: [f64; ROUNDS],
-    /// Rounds of the newest part.
+    /// Rounds in the newest part.
     rounds: u32,
 }
 
 impl Excess {
-    /// An interval begins now.
+    /// Starts an interval now.
     pub(super) fn restart(&mut self, now: Time) {
         (self.interval_start, self.delivered) = (now, 0.0);
     }
@@ -36,7 +36,7 @@ impl Excess {
         self.parts.iter().fold(0.0, |most, e| most.max(*e))
     }
 
-    /// A round begins; so many of them make a part, and so many parts the window.
+    /// Starts a round. The form sets the rounds of a part, and the parts of the window.
     pub(super) fn on_round(&mut self, form: Bbr3Form, full_bw_reached: bool) {
         let (rounds, parts) = match (form, full_bw_reached) {
             (Bbr3Form::Draft, false) => (1, 1),

@@ -1,4 +1,4 @@
-//! What the Linux form makes of CE marks, where the receiver tells their number and the round trip is at most 5 ms.
+//! The Linux form's response to CE marks, where the receiver reports their number and the round trip is at most 5 ms.
 //!
 //! ```text
 //! once a round:  ratio = marked bytes / delivered bytes;  alpha += (ratio - alpha) / 16,  1 at first
@@ -7,29 +7,29 @@
 //! ```
 //!
 //! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). There a route must be flagged for it
-//! (ECN_LOW); here `ecn_feedback = "dctcp"` stands for that.
+//! (ECN_LOW); here `ecn_feedback = "dctcp"` takes the place of that flag.
 
 use crate::cc::control::AckSample;
 
 /// Gain of alpha.
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
-/// How much of alpha is taken off inflight_shortterm.
+/// Share of alpha by which inflight_shortterm is reduced.
 const FACTOR: f64 = 1.0 / 3.0;
-/// More of a round than this is too much.
+/// Largest acceptable share of marks in a round.
 const THRESH: f64 = 0.5;
-/// Rounds of that which end Startup.
+/// Rounds above it that end Startup.
 const FULL_ROUNDS: u32 = 2;
 /// Longest round trip at which marks count, microseconds.
 const MAX_RTT: u32 = 5_000;
 
-/// Marks of the round under way, and what they have taught.
+/// Marks of the current round, and the state derived from them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marks {
     alpha: f64,
     marked: u64,
     delivered: u64,
     ratio: f64,
-    /// Rounds in a row with too much, in Startup.
+    /// Consecutive rounds above [`THRESH`].
     high_rounds: u32,
 }
 
@@ -40,7 +40,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// An ACK; marks count only at short round trips.
+    /// Processes an ACK; marks count only at short round trips.
     pub(super) fn on_ack(&mut self, s: &AckSample, min_rtt: Option<u32>) {
         if s.ecn && min_rtt.is_some_and(|us| us <= MAX_RTT) {
             self.marked += s.ce_bytes;
@@ -48,7 +48,7 @@ impl Marks {
         }
     }
 
-    /// A round has ended.
+    /// Ends a round.
     pub(super) fn end_round(&mut self) {
         if self.delivered == 0 {
             self.ratio = 0.0;
@@ -60,22 +60,22 @@ impl Marks {
         (self.marked, self.delivered) = (0, 0);
     }
 
-    /// The last round had a mark.
+    /// Returns true if the last round had a mark.
     pub(super) fn in_round(&self) -> bool {
         self.ratio > 0.0
     }
 
-    /// More of the last round was marked than a probe may cause.
+    /// Returns true if the last round had more marks than a probe may cause.
     pub(super) fn too_high(&self) -> bool {
         self.ratio > THRESH
     }
 
-    /// Startup has filled the pipe.
+    /// Returns true if marks show that Startup has filled the pipe.
     pub(super) fn full(&self) -> bool {
         self.high_rounds >= FULL_ROUNDS
     }
 
-    /// What is left of inflight_shortterm.
+    /// Factor by which inflight_shortterm is multiplied.
     pub(super) fn cut(&self) -> f64 {
         1.0 - self.alpha * FACTOR
     }

@@ -1,4 +1,4 @@
-//! What BBR knows of the path: rounds, max_bw, min_rtt, whether the pipe is full.
+//! BBR's model of the path: rounds, max_bw, min_rtt, full pipe detection.
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.1.2 and §5.5.
 
@@ -10,9 +10,9 @@ use units::Duration;
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 /// BBR.ProbeRTTInterval.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// Growth within a round that says that the pipe is not full.
+/// Growth within a round that shows that the pipe is not full.
 const FULL_BW_GROWTH: f64 = 1.25;
-/// Rounds without it that say that it is.
+/// Rounds without such growth after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
 
 /// RS.delivery_rate.
@@ -52,7 +52,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceMaxBwFilter(): a ProbeBW cycle ends. One without a sample forgets nothing.
+    /// AdvanceMaxBwFilter(): a ProbeBW cycle ends. A cycle without a sample leaves the filter unchanged.
     pub(super) fn advance_max_bw_filter(&mut self) {
         if self.max_bw_filter[0] > 0.0 {
             self.max_bw_filter = [0.0, self.max_bw_filter[0]];
@@ -116,7 +116,7 @@ impl Bbr3 {
         }
     }
 
-    /// It looks for the round trip without a queue.
+    /// Returns true in ProbeRTT.
     pub(super) fn is_in_probe_rtt(&self) -> bool {
         self.phase == Phase::ProbeRtt
     }

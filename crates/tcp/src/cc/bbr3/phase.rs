@@ -1,8 +1,8 @@
-//! Where the machine is, and where it was before a loss.
+//! The states of the machine, and the values restored after a spurious loss.
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3 and §5.5.11.
 
-/// The states; names are the draft's.
+/// The states, named as in the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Startup,
@@ -29,7 +29,7 @@ impl Phase {
     }
 }
 
-/// What the ACKs of a bandwidth probe are about.
+/// The stage of a bandwidth probe that the current ACKs belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -39,7 +39,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// What a loss episode that proves spurious gives back.
+/// Values restored when a loss episode proves spurious.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Undo {
     pub(super) phase: Option<Phase>,

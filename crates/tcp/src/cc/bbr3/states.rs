@@ -13,9 +13,9 @@ use units::{Duration, Time};
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 /// Rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
-/// Least wait between two probes, and what is drawn besides, seconds.
+/// Shortest wait between two probes, and the range of the random addition, seconds.
 const PROBE_WAIT: (f64, f64) = (2.0, 1.0);
-/// Most rounds of it, for the sake of Reno.
+/// Most rounds of the wait, for coexistence with Reno.
 const MOST_RENO_ROUNDS: f64 = 63.0;
 /// BBR.ProbeRTTDuration.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
@@ -66,7 +66,7 @@ impl Bbr3 {
         self.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT.0 + PROBE_WAIT.1 * self.rng.unit());
     }
 
-    /// IsRenoCoexistenceProbeTime(): as many rounds as Reno needs to grow by what it halves, at most 63.
+    /// IsRenoCoexistenceProbeTime(): as many rounds as Reno needs to recover from halving its window, at most 63.
     pub(super) fn is_reno_coexistence_probe_time(&self, cwnd: f64) -> bool {
         let reno_rounds = (self.target_inflight(cwnd) / self.mss).floor();
         f64::from(self.rounds_since_probe_up) >= reno_rounds.min(MOST_RENO_ROUNDS)

@@ -16,7 +16,7 @@ fn machine(form: Bbr3Form) -> Bbr3 {
     Bbr3::new(&p.control.bbr3, &stack(&p))
 }
 
-/// It knows a path of this many bytes per second and microseconds, in ProbeBW.
+/// A connection in ProbeBW whose model has this bandwidth in bytes per second and this round-trip time in microseconds.
 fn on_path(bw: f64, rtt_us: u32) -> Bbr3 {
     let mut b = machine(Bbr3Form::Draft);
     (b.max_bw_filter, b.bw, b.min_rtt, b.full_bw_reached) = ([bw, bw], bw, Some(rtt_us), true);
@@ -198,7 +198,7 @@ fn a_round_with_a_loss_lowers_the_short_term_to_what_was_delivered_or_seven_tent
     assert_eq!((b.bw_shortterm, b.inflight_shortterm), (0.7 * 4.5e6, 0.7 * 56_000.0));
     b.bound_bw_for_model();
     assert_eq!((b.bw, b.cwnd_cap()), (0.7 * 4.5e6, 0.7 * 56_000.0));
-    // while probing nothing is lowered, and REFILL forgets
+    // while probing no bound is lowered, and REFILL resets them
     b.start_probe_bw_refill();
     lossy_round(&mut b, 10_000);
     assert!(b.bw_shortterm.is_infinite() && b.inflight_shortterm.is_infinite());
@@ -218,7 +218,7 @@ fn what_a_spurious_recovery_took_comes_back() {
     };
     b.handle_lost_packet(90_000.0, Time(1), &s);
     assert!(b.inflight_longterm < 60_000.0 && b.phase == Phase::ProbeBwDown);
-    let d = b.on_undo(Window { cwnd: 40.0, ssthresh: f64::INFINITY });
+    let d = b.on_undo(Window { cwnd: 40.0, ssthresh: f64::INFINITY }, None);
     assert_eq!((b.inflight_longterm, b.phase, d.cwnd), (120_000.0, Phase::ProbeBwRefill, 90.0));
 }
 

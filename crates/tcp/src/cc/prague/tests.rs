@@ -1,4 +1,4 @@
-//! Prague by itself, fed with ACKs.
+//! Unit tests of Prague, driven by ACKs.
 
 use super::*;
 use crate::cc::control::RateSample;
@@ -232,7 +232,7 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
     let mut sized = |w: f64, ms: u64| {
         c.w = w;
         c.size(Duration::from_millis(ms));
-        c.drive(Window { cwnd: 2.0, ssthresh: 2.0 }).segment
+        c.drive(Window { cwnd: 2.0, ssthresh: 2.0 }).max_payload
     };
     // 0.4 segments in 10 ms are one in 25 ms, 1500 bytes: two of 750, at 480 kbit/s
     assert_eq!(sized(0.4, 10), 750);

@@ -17,7 +17,7 @@ use units::Problem;
 
 group! {
     /// What Vegas takes.
-    pub struct VegasParams {
+    pub(crate) struct VegasParams {
         /// Least segments that Vegas keeps in the queue.
         pub vegas_alpha: f64 = 2.0,
         /// Most segments that Vegas keeps in the queue.

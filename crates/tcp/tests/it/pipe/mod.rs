@@ -1,14 +1,14 @@
-//! Two endpoints, a bottleneck with a queue between them, and everything that leaves or arrives.
+//! Two endpoints, a bottleneck with a queue between them, and a record of all segments sent and received.
 
 use packet::{Ecn, Flags};
 use std::collections::BTreeMap;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
 use units::{Duration, Time};
 
-/// What the pipe does with a segment besides queueing it.
+/// Treatment of a segment by the pipe, besides queueing.
 #[allow(dead_code, reason = "not every test needs them all")]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Fate {
+pub(crate) enum Fate {
     Pass,
     Drop,
     Mark,
@@ -25,14 +25,14 @@ impl Io for Out {
 }
 
 /// End 0 sends data, end 1 receives it.
-pub struct Pipe<F> {
+pub(crate) struct Pipe<F> {
     pub p: TcpParams,
     pub ends: [Endpoint; 2],
     pub now: Time,
-    /// Transmission of 1500 bytes, and one way without it.
+    /// Transmission time of 1500 bytes, and one-way delay without it.
     segment_time: Duration,
     delay: Duration,
-    /// Packets that may wait for the bottleneck.
+    /// Queue limit of the bottleneck, packets.
     limit: usize,
     departures: std::collections::VecDeque<Time>,
     flying: BTreeMap<(Time, u64), (usize, Segment)>,
@@ -40,15 +40,15 @@ pub struct Pipe<F> {
     fate: F,
 }
 
-/// Something happened at end 0, and this left it.
+/// An event at end 0, and the segments sent in response.
 #[allow(dead_code, reason = "not every test looks at it")]
-pub struct Step {
+pub(crate) struct Step {
     pub ack: Option<Segment>,
     pub sent: Vec<Segment>,
 }
 
 impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
-    pub fn new(p: &TcpParams, segment_time: Duration, delay: Duration, limit: usize, fate: F) -> Self {
+    pub(crate) fn new(p: &TcpParams, segment_time: Duration, delay: Duration, limit: usize, fate: F) -> Self {
         p.validate().unwrap();
         let end = || Endpoint::new(p, p.first_window());
         Self {
@@ -94,16 +94,16 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
         out.0
     }
 
-    pub fn connect(&mut self) -> Vec<Segment> {
+    pub(crate) fn connect(&mut self) -> Vec<Segment> {
         self.call(0, |e, p, now, io| e.connect(p, now, io))
     }
 
-    pub fn write(&mut self, bytes: u64) -> Vec<Segment> {
+    pub(crate) fn write(&mut self, bytes: u64) -> Vec<Segment> {
         self.call(0, |e, p, now, io| e.write(p, now, bytes, io))
     }
 
-    /// The next thing that happens by `end`: at end 0, or elsewhere (`None`).
-    pub fn step(&mut self, end: Time) -> Option<Option<Step>> {
+    /// Processes the next event up to `end`: one at end 0, or elsewhere (`None`).
+    pub(crate) fn step(&mut self, end: Time) -> Option<Option<Step>> {
         let packet = self.flying.first_key_value().map_or(Time::NEVER, |(k, _)| k.0);
         let timers = [self.ends[0].deadline(), self.ends[1].deadline()];
         let next = packet.min(timers[0]).min(timers[1]);
@@ -114,7 +114,7 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
         self.now = self.now.max(next);
         let (i, ack, sent) = if packet == next {
             let (_, (to, mut s)) = self.flying.pop_first()?;
-            // what a host's fast path does to a plain pure ACK
+            // as a host's fast path does to a plain pure ACK
             if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
                 (s.seq, s.ts_val) = (0, 0);
             }

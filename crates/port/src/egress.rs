@@ -1,10 +1,10 @@
 //! The queue, the link and what is on its way, driven in the order of time.
 //!
-//! Generic over the server: a plain link's own code asks none of the questions that only others answer.
+//! Generic over the server: the code of a plain link has no branches for what only other servers do.
 
-use crate::env::{Env, Fates};
-use crate::flight::Flight;
-use crate::server::{Asks, Serve, Taken};
+use crate::env::{Env, Recorder};
+use crate::propagation::Propagation;
+use crate::server::{Reported, Request, Serializer, Server, Taken};
 use packet::{Count, DropReason, FateSink, Flags, PacketMeta, Point, ServiceFlow};
 use qdisc::{Cx, Queue};
 use record::{LinkId, Mask, Record, Sink};
@@ -25,13 +25,13 @@ pub(crate) enum Step {
 
 /// A port without its server.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct Egress {
     pub link: LinkId,
     /// Up to here everything has been done.
     pub now: Time,
     pub queue: Queue,
     pub rate: Option<BitRate>,
-    pub flight: Flight,
+    pub propagation: Propagation,
     /// The link asked for a packet and got none; otherwise it asks at `free_at`.
     pub idle: bool,
     pub free_at: Time,
@@ -40,10 +40,10 @@ pub(crate) struct Line {
     pub mac_rng: Rng,
 }
 
-impl Line {
+impl Egress {
     /// A packet arrives at the queue.
     #[inline]
-    pub(crate) fn offer<V: Serve, S: Sink>(
+    pub(crate) fn offer<V: Serializer, S: Sink>(
         &mut self,
         server: &mut V,
         now: Time,
@@ -54,7 +54,7 @@ impl Line {
         let view = server.view(now, self.rate);
         let kept = {
             let flows = env.flows;
-            let mut fates = server.hearing(now, Fates { now, link: self.link, env });
+            let mut fates = Reported { server: server.other_mut(), now, fates: Recorder { now, link: self.link, env } };
             let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
             self.queue.enqueue(packet, &mut cx)
         };
@@ -77,7 +77,7 @@ impl Line {
 
     /// What comes next, and when. Of equal times the earlier variant of [`Step`] comes first.
     #[inline]
-    pub(crate) fn next_step(&self, server: &impl Serve) -> (Time, Step) {
+    pub(crate) fn next_step(&self, server: &impl Serializer) -> (Time, Step) {
         let free = if self.idle { Time::NEVER } else { self.free_at };
         let other = self.next_but_free(server);
         if free <= other.0 { (free, Step::Free) } else { other }
@@ -85,21 +85,25 @@ impl Line {
 
     /// The same, were the link not free.
     #[inline]
-    pub(crate) fn next_but_free(&self, server: &impl Serve) -> (Time, Step) {
+    pub(crate) fn next_but_free(&self, server: &impl Serializer) -> (Time, Step) {
         let wake = self.queue.next_wake().unwrap_or(Time::NEVER);
-        let tick = server.next();
+        let tick = server.other().map_or(Time::NEVER, Server::next);
         let next = if tick <= wake { (tick, Step::Tick) } else { (wake, Step::Wake) };
-        if self.idle && self.queue.backlog().packets > 0 && server.room_at() < next.0 {
-            return (server.room_at(), Step::Room);
-        }
-        next
+        let room_at = server.other().map_or(Time::NEVER, Server::room_at);
+        if self.idle && self.queue.backlog().packets > 0 && room_at < next.0 { (room_at, Step::Room) } else { next }
     }
 
     /// Does what is due before `now`, or also at `now` if `inclusive`.
     ///
     /// Bound: each step serves a packet, finds the queue empty, or advances a clock (MAP, timer).
     #[inline]
-    pub(crate) fn run<S: Sink>(&mut self, server: &mut impl Serve, now: Time, inclusive: bool, env: &mut Env<'_, S>) {
+    pub(crate) fn run<S: Sink>(
+        &mut self,
+        server: &mut impl Serializer,
+        now: Time,
+        inclusive: bool,
+        env: &mut Env<'_, S>,
+    ) {
         assert!(now >= self.now, "time goes back: {now} after {}", self.now);
         self.now = now;
         loop {
@@ -118,17 +122,17 @@ impl Line {
 
     /// The link has become free at `now`: what was held goes on, and the next packet is asked for.
     #[inline]
-    fn free<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
-        if let Err(packet) = server.freed(now) {
+    fn free<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
+        if let Some(Err(packet)) = server.other_mut().map(|server| server.free(now)) {
             self.transmit_dropped.add(&packet);
-            Fates { now, link: self.link, env }.dropped(&packet, DropReason::TransmitQueueFull, Point::Enqueue);
+            Recorder { now, link: self.link, env }.dropped(&packet, DropReason::TransmitQueueFull, Point::Enqueue);
         }
         self.serve(server, now, env);
     }
 
     /// A free link takes the next packet, if there is one and nothing holds it back.
     #[inline]
-    fn serve<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
+    fn serve<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         // bound: a turn that does not return takes a packet out of the queue (an infinite rate empties it)
         loop {
             let held_back = server.holds_back(now, self.rate, self.queue.backlog());
@@ -137,19 +141,16 @@ impl Line {
                 self.idle = true;
                 return;
             };
-            self.free_at = match server.take(now, &packet, self.rate) {
+            self.free_at = match server.take(now, packet, self.rate) {
                 Taken::Gone => {
-                    self.flight.depart(now, self.link, packet, now, env);
+                    self.propagation.depart(now, self.link, packet, now, env);
                     continue;
                 }
                 Taken::Sent { end, free_at } => {
-                    self.flight.depart(now, self.link, packet, end, env);
+                    self.propagation.depart(now, self.link, packet, end, env);
                     free_at
                 }
-                Taken::Held { free_at } => {
-                    server.hold(packet);
-                    free_at
-                }
+                Taken::Held { free_at } => free_at,
             };
             self.idle = false;
             return;
@@ -159,7 +160,7 @@ impl Line {
     #[inline]
     fn dequeue<S: Sink>(
         &mut self,
-        server: &mut impl Serve,
+        server: &mut impl Serializer,
         now: Time,
         of: Option<ServiceFlow>,
         env: &mut Env<'_, S>,
@@ -167,7 +168,7 @@ impl Line {
         let view = server.view(now, self.rate);
         let packet = {
             let flows = env.flows;
-            let mut fates = server.hearing(now, Fates { now, link: self.link, env });
+            let mut fates = Reported { server: server.other_mut(), now, fates: Recorder { now, link: self.link, env } };
             let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
             match of {
                 None => self.queue.dequeue(&mut cx),
@@ -187,11 +188,11 @@ impl Line {
         Some(packet)
     }
 
-    fn wake<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
+    fn wake<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         let view = server.view(now, self.rate);
         {
             let flows = env.flows;
-            let mut fates = server.hearing(now, Fates { now, link: self.link, env });
+            let mut fates = Reported { server: server.other_mut(), now, fates: Recorder { now, link: self.link, env } };
             let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
             self.queue.wake(&mut cx);
         }
@@ -201,17 +202,18 @@ impl Line {
     }
 
     /// The server's own clock: a MAP, or a grant.
-    fn tick<S: Sink>(&mut self, server: &mut impl Serve, now: Time, env: &mut Env<'_, S>) {
-        let (flight, link) = (&mut self.flight, self.link);
-        let depart = &mut |packet, end| flight.depart(now, link, packet, end, env);
-        let of = match server.tick(now, &self.queue, &mut self.mac_rng, depart) {
-            Asks::Nothing => return,
-            Asks::Next => None,
-            Asks::Of(flow) => Some(flow),
+    fn tick<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
+        let Some(clocked) = server.other_mut() else { return };
+        let (propagation, link) = (&mut self.propagation, self.link);
+        let depart = &mut |packet, end| propagation.depart(now, link, packet, end, env);
+        let of = match clocked.tick(now, &self.queue, &mut self.mac_rng, depart) {
+            Request::Nothing => return,
+            Request::Next => None,
+            Request::Of(flow) => Some(flow),
         };
         let packet = self.dequeue(server, now, of, env);
-        if let Some((packet, end)) = server.given(now, packet) {
-            self.flight.depart(now, link, packet, end, env);
+        if let Some((packet, end)) = server.other_mut().and_then(|server| server.answer(now, packet)) {
+            self.propagation.depart(now, link, packet, end, env);
         }
     }
 }

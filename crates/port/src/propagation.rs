@@ -1,6 +1,6 @@
-//! The link behind the server: what leaves is lost, or arrives later.
+//! The wire behind the server: a packet that leaves is lost, or arrives later.
 
-use crate::env::{Env, Fates};
+use crate::env::{Env, Recorder};
 use crate::{Change, Lateness, PortSpec};
 use packet::{Count, DropReason, FateSink, Flags, PacketMeta, Point};
 use record::{LinkId, Sink};
@@ -10,7 +10,7 @@ use units::{Duration, Rng, Time};
 /// Random loss, then propagation, which takes `delay` and, drawn anew for each packet, a time that is uniform over the whole
 /// nanoseconds of [0, `jitter`], and one of the distribution `lateness`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Flight {
+pub(crate) struct Propagation {
     delay: Duration,
     jitter: Duration,
     lateness: Option<Lateness>,
@@ -29,7 +29,7 @@ pub(crate) struct Flight {
     pub delivered: Count,
 }
 
-impl Flight {
+impl Propagation {
     /// Nothing is on its way. `stream` gives the random stream of a name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Flight {
         let by_chance = self.loss_rng.chance(self.loss);
         if by_chance || !self.lose.is_empty() && self.chosen() {
             self.lost.add(&packet);
-            return Fates { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
+            return Recorder { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
         }
         self.departed.add(&packet);
         let mut arrival = end + self.delay;

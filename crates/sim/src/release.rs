@@ -1,4 +1,4 @@
-//! What becomes of packets that a link drops or a device lets go.
+//! Handles packets that a link drops or a device releases.
 
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
@@ -7,8 +7,8 @@ use crate::tags::Tags;
 use packet::{DropReason, FateSink, Flags, MarkReason, PacketMeta, Point};
 use units::Time;
 
-/// Frees what a dropped packet owned.
-pub(crate) struct Fates<'a> {
+/// Frees the resources of dropped packets, and reports packets that leave a host's device.
+pub(crate) struct Release<'a> {
     pub bodies: &'a mut Bodies,
     /// Of a run that looks at packets.
     pub tags: Option<&'a mut Tags>,
@@ -17,7 +17,7 @@ pub(crate) struct Fates<'a> {
     pub events: &'a mut Events,
 }
 
-impl FateSink for Fates<'_> {
+impl FateSink for Release<'_> {
     #[inline]
     fn dropped(&mut self, packet: &PacketMeta, _: DropReason, _: Point) {
         self.flow_drops[direction_index(packet)] += 1;

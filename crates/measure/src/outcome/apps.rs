@@ -1,0 +1,316 @@
+//! The summary of an application.
+
+use super::account::{Account, mbit, ms};
+use super::graded::Judged;
+use super::statistics::{DELAYS, OVER_TIME, delays, object, over_time, put};
+use crate::files::FileSummary;
+use crate::pages::PageSummary;
+use crate::tally::{AppTally, Counts, Row};
+use crate::voip::VoipSummary;
+use crate::{Histogram, Jitter, Probes, VoipMeter, class, jain, variation};
+use packet::{Kind, Measure, measures};
+use serde_json::{Map, Value};
+use units::Duration;
+
+/// Most flows of an application whose rates the summary lists one by one; the table `flows` has all.
+const EACH: usize = 32;
+
+/// The rate of each flow, by its number.
+pub(super) const EACH_FLOW: &[Measure] = &[Measure {
+    key: "*",
+    kind: Kind::MBIT.more(),
+    words: "*",
+    doc: "Goodput of flow N, from 0; of applications with at most 32.",
+    parts: &[],
+}];
+
+/// An application and the counters of its flows.
+struct Counted<'a> {
+    app: &'a AppTally,
+    rows: &'a [Row],
+    /// Measured time.
+    time: Duration,
+}
+
+impl Counted<'_> {
+    fn sum(&self, direction: usize, of: fn(Counts) -> u64) -> u64 {
+        self.rows.iter().map(|r| of(r.directions[direction].counts())).sum()
+    }
+
+    fn both(&self, of: fn(Counts) -> u64) -> u64 {
+        self.sum(0, of) + self.sum(1, of)
+    }
+
+    fn goodput(&self, direction: usize) -> u64 {
+        self.sum(direction, |d| d.goodput_bytes)
+    }
+}
+
+/// Goodput of each flow of an application that has several, both directions together, in bytes.
+struct Flows<'a> {
+    bytes: &'a [u64],
+    time: Duration,
+}
+
+impl Flows<'_> {
+    fn rate(&self, bytes: Option<&u64>) -> Option<f64> {
+        bytes.map(|b| mbit(*b, self.time))
+    }
+}
+
+measures! {
+    /// Measures of every application.
+    pub(super) const APP = fn app_measures(c: &Counted<'_>, timeouts: Option<u64>, fast_recoveries: Option<u64>) -> Value {
+        "kind": Kind::ONE, "kind", "The key of its `traffic` (`bloatlab list apps`)." => c.app.kind;
+        "flows": Kind::ONE, "flows", "Its rows in the table `flows`." => c.app.rows;
+        "packets": Kind::PACKETS, "packets", "Packets that arrived at the far host." => c.sum(0, |d| d.packets);
+        "packets_reverse": Kind::PACKETS, "packets back", "Packets that arrived back." => c.sum(1, |d| d.packets);
+        "wire_bytes": Kind::BYTES, "wire", "Bytes of `packets`, headers included." => c.sum(0, |d| d.wire_bytes);
+        "wire_bytes_reverse": Kind::BYTES, "wire back", "Bytes of `packets_reverse`, headers included." => c.sum(1, |d| d.wire_bytes);
+        "goodput_bytes": Kind::BYTES.more(), "goodput", "Payload that arrived in order." => c.goodput(0);
+        "goodput_bytes_reverse": Kind::BYTES.more(), "goodput back", "Payload that arrived back in order." => c.goodput(1);
+        "goodput_mbit": Kind::MBIT.more().rank(15), "goodput", "`goodput_bytes` over the measured time."
+            => mbit(c.goodput(0), c.time);
+        "goodput_mbit_reverse": Kind::MBIT.more().rank(16), "goodput back", "`goodput_bytes_reverse` over the measured time."
+            => mbit(c.goodput(1), c.time);
+        "dropped_packets": Kind::PACKETS, "dropped", "Packets dropped on the way, both directions." => c.both(|d| d.dropped);
+        "retransmits": Kind::ONE, "retransmits", "Segments sent again, both directions." => c.both(|d| d.retransmits);
+        "timeouts": Kind::ONE.less().rank(17), "timeouts",
+            "Retransmission timeouts, both directions; null where a kernel does not report them (live, before Linux 6.7)." => timeouts;
+        "fast_recoveries": Kind::ONE, "fast recoveries",
+            "Times that a sender entered fast recovery, both directions; null in live runs." => fast_recoveries;
+        "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay of packets with payload.", DELAYS
+            => object(delays(&c.app.delay[0]));
+        "delay_ms_reverse": Kind::MS.less().rank_by("p99", 14), "delay back",
+            "One-way delay of packets with payload on the way back.", DELAYS => object(delays(&c.app.delay[1]));
+    }
+    /// Measures of an application whose stack has ECN.
+    pub(super) const MARKED = fn marked(c: &Counted<'_>) -> Value {
+        "ce_packets": Kind::PACKETS, "ce",
+            "CE-marked packets, as reported to its senders, both directions; only where a stack has `ecn`." => c.both(|d| d.ce_packets);
+    }
+    /// Statistics of the rates of its flows, both directions together.
+    const RATES = fn rates(f: &Flows<'_>) -> Value {
+        "min": Kind::SAME, "minimum", "Goodput of its slowest flow, both directions together; each is in the table `flows`."
+            => f.rate(f.bytes.iter().min());
+        "mean": Kind::SAME, "mean", "Mean over its flows." => mbit(f.bytes.iter().sum(), f.time) / f.bytes.len() as f64;
+        "max": Kind::SAME, "maximum", "Goodput of its fastest flow." => f.rate(f.bytes.iter().max());
+        "cv": Kind::VARIATION, "coefficient of variation",
+            "Coefficient of variation over its flows; Jain's index is 1 / (1 + cv²)." => variation(f.bytes);
+    }
+    /// Measures of an application with several flows.
+    pub(super) const SEVERAL = fn several(greedy: bool, index: f64, f: &Flows<'_>) -> Value {
+        "fairness": Kind::scale("0 to 1").more(), "Jain's fairness",
+            "Jain's index over the goodput of its flows, if there are at least two; null where they do not always have more to send."
+            => greedy.then_some(index);
+        "flow_goodput_mbit": Kind::MBIT.more(), "flow goodput", "", RATES => object(rates(f));
+    }
+    /// Measures of an application that sends datagrams.
+    pub(super) const DATAGRAMS = fn datagrams(sent: u64, jitter: &[Jitter; 2]) -> Value {
+        "datagrams_sent": Kind::PACKETS, "datagrams sent", "UDP datagrams sent." => sent;
+        "jitter_ms": Kind::MS.less(), "jitter",
+            "Mean difference of one-way delay between consecutive datagrams to the server; null for fewer than two."
+            => ms(jitter[0].mean());
+        "jitter_ms_reverse": Kind::MS.less(), "jitter back", "`jitter_ms` of datagrams on the way back." => ms(jitter[1].mean());
+    }
+    /// Measures of files or messages, and their times.
+    pub(super) const FILES = fn files(f: &FileSummary) -> Value {
+        "done": Kind::ONE.more(), "file, done", "Files (or messages) of a TCP application that were acknowledged to the end." => f.count;
+        "exact": Kind::ONE, "file, exact",
+            "True if the percentiles come from the times themselves and not from a histogram (see below)." => f.exact;
+        "mean_s": Kind::S.less(), "file, mean", "Mean time that a file took." => f.mean.map(Duration::secs);
+        "median_s": Kind::S.less().rank(10), "file, median",
+            "Median time of a file; for an even number of files the mean of the middle two." => f.median.map(Duration::secs);
+        "p95_s": Kind::S.less(), "file, 95 %", "95th percentile of the time of a file." => f.p95.map(Duration::secs);
+        "p99_s": Kind::S.less(), "file, 99 %", "99th percentile of the time of a file." => f.p99.map(Duration::secs);
+        "p99_9_s": Kind::S.less(), "file, 99.9 %", "99.9th percentile of the time of a file." => f.p99_9.map(Duration::secs);
+        "max_s": Kind::S.less(), "file, maximum", "Longest time of a file." => f.max.map(Duration::secs);
+        "cv": Kind::VARIATION, "file, coefficient of variation",
+            "Coefficient of variation of the times." => f.cv;
+    }
+    /// Measures of one stream of a call. A packet still in transit at the end is neither lost nor late.
+    pub(super) const VOIP = fn voip(meter: &VoipMeter, s: &VoipSummary, sent: u64, judged: u64) -> Value {
+        "sent": Kind::PACKETS, "sent", "Packets sent by the call." => sent;
+        "judged": Kind::PACKETS, "judged", "Packets received or dropped; a packet on its way at the end is neither." => judged;
+        "received": Kind::PACKETS, "received", "Packets that arrived." => s.arrived;
+        "lost_percent": Kind::PERCENT.less(), "lost", "Packets dropped, of those judged." => s.lost_percent;
+        "late_percent": Kind::PERCENT.less(), "late",
+            "Packets later than `late_after` behind the least delay of the call, of those judged." => s.late_percent;
+        "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Packets lost or late, of those judged." => s.plr_percent;
+        "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
+        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end (RFC 3550)." => s.jitter.millis();
+        "r": Kind::scale("0 to 100").more().least(0.1), "R",
+            "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.r;
+        "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.mos;
+        "burst_ratio": Kind::ONE.less(), "burst ratio",
+            "Mean length of runs of lost or late packets over that of independent losses." => s.burst_ratio;
+        "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
+            "R of the E-model by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the call's codec."
+            => s.r_g107;
+        "mos_g107": MOS, "MOS by G.107", "Mean opinion score of `r_g107`." => s.mos_g107;
+        "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
+            "R from loss alone, as CableLabs 2012 evidently has it." => s.r_loss_only;
+        "mos_loss_only": MOS, "MOS, loss only", "Mean opinion score of `r_loss_only`." => s.mos_loss_only;
+    }
+    /// Measures of one direction of a game: `dropped` packets, and those slower than the fastest by more than `late_after`.
+    pub(super) const GAME = fn game(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
+        "lost_percent": Kind::PERCENT.less(), "lost",
+            "Packets dropped, of those that arrived or were dropped; delays and jitter are in `delay_ms` and `jitter_ms`."
+            => of_settled(delay, dropped, dropped as f64);
+        "late_percent": Kind::PERCENT.less(), "late", "Packets that took longer than the fastest by more than `late_after`."
+            => of_settled(delay, dropped, late(delay, late_after));
+    }
+    /// Measures of echo requests, of which `lost` were lost. A request still in transit at the end is neither answered nor lost.
+    pub(super) const PING = fn ping(probes: &Probes, judged: &Judged<'_>, lost: u64) -> Value {
+        "sent": Kind::PACKETS, "sent", "Echo requests that left." => probes.count();
+        "answered": Kind::PACKETS, "answered", "Replies that came back." => probes.rtt().count();
+        "lost": Kind::PACKETS, "lost",
+            "Requests and replies that were dropped; a packet on its way at the end is neither answered nor lost." => lost;
+        "lost_percent": Kind::PERCENT.less().rank(12), "lost", "Share of echo requests that were lost, of those answered or lost."
+            => 100.0 * lost as f64 / (probes.rtt().count() + lost) as f64;
+        "rtt_ms": Kind::MS.less().rank_by("p99", 11), "round trip", "Round-trip time.", DELAYS => object(delays(probes.rtt()));
+        "induced_ms": Kind::MS.less(), "delay added by load",
+            "Delay added by load: mean of `ping.rtt_ms` minus the least round trip of the whole run." => ms(judged.added);
+        "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
+            "Delay added by load to the slowest in a hundred: the 99th percentile of `ping.rtt_ms` minus that least round trip."
+            => ms(judged.p99);
+        "grade": Kind::scale("A+ to F"), "grade", "Its grade, by the scale of the scenario." => judged.grade;
+    }
+    /// Measures of echo requests each sent when the previous one is answered.
+    pub(super) const ONE_BY_ONE = fn one_by_one(probes: &Probes) -> Value {
+        "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
+            "With `after_answer`: round-trip time, each answer weighted by the time spent waiting for it (docs/workloads.md).", OVER_TIME
+            => object(over_time(probes.rtt()));
+    }
+    /// The responsiveness of an application `rpm`.
+    pub(super) const RPM_CLASS = fn rpm_class(rpm: f64) -> Value {
+        "class": Kind::ONE, "class", "Class of `rpm.rpm`: poor below 300, fair below 1000, good below 6000, excellent." => class(rpm);
+    }
+    /// Statistics of page load times.
+    const PAGE_LOADS = fn page_loads(p: &PageSummary) -> Value {
+        "median": Kind::SAME, "median", "Median page load time." => p.median.map(Duration::secs);
+        "mad": Kind::SAME, "median deviation", "Median absolute deviation from the median." => p.mad.map(Duration::secs);
+        "mean": Kind::SAME, "mean", "Mean." => p.mean.map(Duration::secs);
+        "p95": Kind::SAME, "95 %", "95th percentile." => p.p95.map(Duration::secs);
+        "p99": Kind::SAME, "99 %", "99th percentile." => p.p99.map(Duration::secs);
+        "p99_9": Kind::SAME, "99.9 %", "99.9th percentile." => p.p99_9.map(Duration::secs);
+        "cv": Kind::VARIATION, "coefficient of variation", "Coefficient of variation." => p.cv;
+        "min": Kind::SAME, "minimum", "Shortest." => p.min.map(Duration::secs);
+        "max": Kind::SAME, "maximum", "Longest." => p.max.map(Duration::secs);
+    }
+    /// Measures of page loads.
+    pub(super) const WEB = fn web(p: &PageSummary) -> Value {
+        "pages": Kind::ONE.more(), "pages", "Pages loaded to the end." => p.count;
+        "abandoned": Kind::ONE.less().rank(9), "abandoned", "Pages given up." => p.abandoned;
+        "page_load_s": Kind::S.less().rank_by("median", 8), "page load", "", PAGE_LOADS => object(page_loads(p));
+    }
+}
+
+/// A mean opinion score.
+const MOS: Kind = Kind::scale("1 to 4.5").more().least(0.01);
+
+/// Number of packets slower than the fastest by more than `late_after`.
+fn late(delay: &Histogram, late_after: Duration) -> f64 {
+    let least = delay.min().unwrap_or_default();
+    (delay.count() as f64 * (1.0 - delay.share_at_most(least + late_after))).max(0.0)
+}
+
+/// `n` packets in percent of those that arrived or were dropped.
+fn of_settled(delay: &Histogram, dropped: u64, n: f64) -> Option<f64> {
+    let settled = delay.count() as f64 + dropped as f64;
+    (settled > 0.0).then(|| 100.0 * n / settled)
+}
+
+/// The payload of a flow, both directions.
+fn goodput(row: &Row) -> u64 {
+    row.directions.iter().map(|d| d.counts().goodput_bytes).sum()
+}
+
+/// Jain's index over the goodput of flows; `None` for fewer than two, and before anything has arrived.
+fn fairness(flows: &[u64]) -> Option<f64> {
+    let shares: Vec<f64> = flows.iter().map(|&bytes| bytes as f64).collect();
+    (shares.len() > 1 && shares.iter().any(|s| *s > 0.0)).then(|| jain(&shares))
+}
+
+impl Account<'_> {
+    fn rows(&self, app: &AppTally) -> &[Row] {
+        &self.tally.rows[app.first_row..app.first_row + app.rows]
+    }
+
+    /// Fairness among the flows that always have more to send: others send at their own rate, whatever the network offers.
+    pub(super) fn fairness(&self) -> Option<f64> {
+        let greedy = self.tally.apps.iter().filter(|app| app.greedy);
+        fairness(&greedy.flat_map(|app| self.rows(app)).map(goodput).collect::<Vec<_>>())
+    }
+
+    pub(super) fn app_summary(&self, i: usize) -> Value {
+        let app = &self.tally.apps[i];
+        let c = Counted { app, rows: self.rows(app), time: self.measured() };
+        let (known, mut v) = (&self.tally.known, Map::new());
+        let timeouts = known.timeouts.then(|| c.both(|d| d.timeouts));
+        put(&mut v, app_measures(&c, timeouts, known.fast_recoveries.then(|| c.both(|d| d.fast_recoveries))));
+        if known.ce_packets {
+            put(&mut v, marked(&c));
+        }
+        self.add_flows(&c, &mut v);
+        let sent = app.datagrams - app.datagrams_before;
+        if app.datagrams > 0 {
+            put(&mut v, datagrams(sent, &app.jitter));
+        }
+        let done = app.files.summary();
+        if done.count > 0 {
+            v.insert("files".to_owned(), object(files(&done)));
+        }
+        for (stream, (name, meter)) in ["voip", "voip_reverse"].into_iter().zip(&app.voip).enumerate() {
+            // both speakers send at the same moments
+            let (dropped, streams) = (|d: Counts| d.dropped, app.voip.len() as u64);
+            let dropped = if streams == 1 { c.both(dropped) } else { c.sum(stream, dropped) };
+            let judged = meter.arrived() + dropped;
+            v.insert(name.to_owned(), object(voip(meter, &meter.summary(judged), sent / streams, judged)));
+        }
+        if let Some(late_after) = app.late_after {
+            let way = |i: usize| object(game(&app.delay[i], late_after, c.sum(i, |d| d.dropped)));
+            v.insert(app.kind.to_owned(), object([("up", way(0)), ("down", way(1))]));
+        }
+        if let Some(probes) = &app.probes {
+            let mut of = Map::new();
+            put(&mut of, ping(probes, &self.grading.judge(probes), c.both(|d| d.dropped)));
+            if app.one_by_one {
+                put(&mut of, one_by_one(probes));
+            }
+            v.insert("ping".to_owned(), of.into());
+        }
+        if let Some(of) = self.figures(i) {
+            v.insert(app.kind.to_owned(), of.into());
+        }
+        if let Some(pages) = &app.pages {
+            v.insert("web".to_owned(), object(web(&pages.summary())));
+        }
+        v.into()
+    }
+
+    /// Figures and texts specific to an application's kind.
+    fn figures(&self, i: usize) -> Option<Map<String, Value>> {
+        let figures = self.figures.get(i).filter(|f| !f.is_empty())?;
+        let mut of: Map<String, Value> =
+            figures.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        of.extend(self.words.get(i).into_iter().flatten().map(|(name, word)| ((*name).to_owned(), (*word).into())));
+        if let Some((_, rpm)) = figures.iter().find(|(name, _)| *name == "rpm") {
+            put(&mut of, rpm_class(*rpm));
+        }
+        Some(of)
+    }
+
+    /// Adds the goodput of each flow of an application, if it has several.
+    fn add_flows(&self, c: &Counted<'_>, v: &mut Map<String, Value>) {
+        let bytes: Vec<u64> = c.rows.iter().map(goodput).collect();
+        let Some(index) = fairness(&bytes) else { return };
+        let flows = Flows { bytes: &bytes, time: c.time };
+        put(v, several(c.app.greedy, index, &flows));
+        if bytes.len() <= EACH {
+            let each =
+                bytes.iter().enumerate().map(|(flow, bytes)| (flow.to_string(), Value::from(flows.rate(Some(bytes)))));
+            v["flow_goodput_mbit"]["each"] = each.collect();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Every key of the summary, from the lists that produce it.
+
+use super::{apps, graded, links, summary};
+use packet::{Better, Kind, Measure, Unit};
+
+/// A key of the summary, by its path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declared {
+    /// Its path; `*` matches a name: `links.*.sojourn_ms.p99`.
+    pub path: String,
+    /// Its human-readable name, without the unit; `*` stands for what the second and later `*` of its path match.
+    pub words: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// The direction in which values improve.
+    pub better: Better,
+    /// The smallest difference that matters.
+    pub least: f64,
+    /// Its rank among the measures that people notice first.
+    pub rank: Option<u8>,
+    /// Its description; empty for a statistic that its name explains.
+    pub doc: &'static str,
+    /// The keys below it. Only keys without any hold numbers or words.
+    pub parts: Vec<Declared>,
+}
+
+/// The paths of lists of measures in the summary, and the prefix of their human-readable names.
+const PLACES: &[(&str, &str, &[&[Measure]])] = &[
+    ("", "", &[summary::RUN]),
+    (
+        "latency.",
+        "",
+        &[graded::LATENCY, graded::HIGH_PERCENTILE, graded::PER_MINUTE, graded::SCALE, graded::BACKGROUND],
+    ),
+    ("links.*.", "", &[links::LINK, links::RECORDED]),
+    ("links.*.classes.*.", "classes, *, ", &[links::CLASS, links::MARKING_CLASS]),
+    ("links.*.grants.*.", "grants, *, ", &[links::GRANTS]),
+    ("links.*.delivery.", "", &[links::DELIVERY]),
+    ("apps.*.", "", &[apps::APP, apps::MARKED, apps::SEVERAL]),
+    ("apps.*.flow_goodput_mbit.each.", "flow goodput, each, ", &[apps::EACH_FLOW]),
+    ("apps.*.", "", &[apps::DATAGRAMS]),
+    ("apps.*.files.", "", &[apps::FILES]),
+    ("apps.*.voip.", "", &[apps::VOIP]),
+    ("apps.*.voip_reverse.", "voip back, ", &[apps::VOIP]),
+    ("apps.*.game.up.", "up, ", &[apps::GAME]),
+    ("apps.*.game.down.", "down, ", &[apps::GAME]),
+    ("apps.*.ping.", "", &[apps::PING, apps::ONE_BY_ONE]),
+    ("apps.*.rpm.", "", &[apps::RPM_CLASS]),
+    ("apps.*.web.", "", &[apps::WEB]),
+    ("live.", "", &[summary::LIVE]),
+];
+
+/// Every key of the summary, in the order of docs/results.md.
+pub fn declared() -> Vec<Declared> {
+    let machines = traffic::APPS.iter().map(|app| (format!("apps.*.{}.", app.name), "", app.measures));
+    let places = PLACES.iter().map(|(path, words, lists)| ((*path).to_owned(), *words, *lists));
+    let lists = places.chain(machines).flat_map(|(path, words, lists)| {
+        lists.iter().copied().flatten().map(move |m| (format!("{path}{}", m.key), format!("{words}{}", m.words), m))
+    });
+    lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
+}
+
+/// Declares a measure and the statistics below it; a statistic inherits from `above`, the kind of its distribution.
+fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
+    let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
+    let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);
+    let kind = Kind { unit: Some(unit), better: Some(better), ..m.kind };
+    let part = |p: &Measure| declare(format!("{path}.{}", p.key), format!("{words}, {}", p.words), p, kind);
+    Declared {
+        unit,
+        better,
+        least: m.kind.least.unwrap_or(unit.least()),
+        rank: match (m.kind.rank, above.rank) {
+            (Some((place, "")), _) => Some(place),
+            (_, Some((place, statistic))) if statistic == m.key => Some(place),
+            _ => None,
+        },
+        doc: m.doc,
+        parts: m.parts.iter().map(part).collect(),
+        path,
+        words,
+    }
+}

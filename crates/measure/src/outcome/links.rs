@@ -1,0 +1,158 @@
+//! The summary of a link.
+
+use super::account::{Account, ClassCounts, LinkAccount, LinkCounts, mbit};
+use super::statistics::{DELAYS, LENGTHS, delays, lengths, object, put};
+use crate::LinkMeter;
+use packet::{ClassCount, DropReason, GrantCounts, Kind, Measure, OpportunityCounts, measures};
+use serde_json::{Map, Value};
+use units::Duration;
+
+/// Drops by reason: the keys are the names of [`DropReason`].
+const REASONS: &[Measure] = &[Measure { key: "*", kind: Kind::PACKETS, words: "*", doc: "", parts: &[] }];
+
+measures! {
+    /// Measures of every link.
+    pub(super) const LINK = fn link(l: &LinkAccount<'_>, m: &LinkCounts) -> Value {
+        "offered_packets": Kind::PACKETS, "offered", "Packets that arrived at the link's queue." => m.offered.packets;
+        "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => m.offered.bytes;
+        "delivered_packets": Kind::PACKETS, "delivered", "Packets that arrived at the far end." => m.delivered.packets;
+        "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => m.delivered.bytes;
+        "dropped_packets": Kind::PACKETS.rank(25), "dropped",
+            "Packets dropped by the queue, the transmit queue or the link." => m.dropped.packets;
+        "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
+        "drops": Kind::PACKETS, "drops",
+            "Drops by reason: `tail_full`, `head_full`, `push_out` (no room in the queue: the arrival, a head or a tail goes), `early_tail`, \
+             `early_head` (the discipline's decision), `transmit_queue_full` (modem), `ack_filter` (CAKE: a newer ACK says the same; only \
+             where it has dropped), `link_loss` (the wire), `flow_gone`.", REASONS
+            => drops(m);
+        "marked_packets": Kind::PACKETS.rank(26), "marked", "Packets marked with ECN instead of dropped." => m.marked;
+        "at_start_packets": Kind::PACKETS, "at start",
+            "Packets in the queue or on the way to the far end when the warm-up ended; 0 without one."
+            => u64::from(l.before.backlog.packets) + l.before.in_flight;
+        "backlog_packets": Kind::PACKETS, "backlog", "Packets still in the queue at the end." => m.backlog.packets;
+        "backlog_bytes": Kind::BYTES, "backlog", "Bytes of `backlog_packets`." => m.backlog.bytes;
+        "in_flight_packets": Kind::PACKETS, "in flight",
+            "Packets that have left the queue at the end and not yet arrived: being sent, in a modem's transmit queue, on the wire."
+            => m.in_flight;
+        "utilisation": Kind::scale("0 to 1").rank(24), "use of the rate",
+            "Delivered bits over what the link's rate carries: of a shaper or modem its sustained rate (a burst is on top, so it may pass \
+             1); a rate that changes counts as it changes; of a recorded link what it could send; null without a rate." => l.utilisation(m);
+    }
+    /// Measures of a recorded link.
+    pub(super) const RECORDED = fn recorded(full: &LinkMeter, grade: Option<&str>) -> Value {
+        "sojourn_ms": Kind::MS.less().rank_by("p99", 22), "time in queue",
+            "Time in the queue of the packets that left it.", DELAYS => object(delays(&full.sojourn));
+        "grade": Kind::scale("A+ to F"), "grade",
+            "Grade of the 99th percentile of `sojourn_ms`: what this queue adds to the delay of the packets that wait in it; null where more \
+             wait at the end than have left." => grade;
+        "queue_packets": Kind::PACKETS.less().rank_by("max", 23), "queue length", "Length of the queue.", LENGTHS
+            => object(lengths(&full.queue));
+    }
+    /// Measures of a discipline's class.
+    pub(super) const CLASS = fn class(c: &ClassCount) -> Value {
+        "offered_packets": Kind::PACKETS, "offered",
+            "Packets that arrived for a class: a class of cbt, dcbt or cbq, a tin of cake, a queue (L or C) of dualpi2 or docsis_lld. \
+             `sanctioned` counts those that queue protection moved from L to C." => c.offered.packets;
+        "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => c.offered.bytes;
+        "delivered_packets": Kind::PACKETS, "delivered", "Packets of the class that left the queue." => c.delivered.packets;
+        "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => c.delivered.bytes;
+        "dropped_packets": Kind::PACKETS.rank(25), "dropped", "Packets of the class that were dropped." => c.dropped.packets;
+        "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => c.dropped.bytes;
+    }
+    /// Marks of a class: by its law, and by a step.
+    const CLASS_MARKS = fn class_marks(law: u64, step: u64) -> Value {
+        "law": Kind::SAME, "law", "Packets marked by the (coupled) law of dualpi2 or docsis_lld." => law;
+        "step": Kind::SAME, "step", "Packets marked by the step (or ramp) of dualpi2 or docsis_lld." => step;
+    }
+    /// Measures of a class that marks.
+    pub(super) const MARKING_CLASS = fn marking_class(marks: [u64; 2]) -> Value {
+        "marked_packets": Kind::PACKETS, "marked", "", CLASS_MARKS => object(class_marks(marks[0], marks[1]));
+    }
+    /// Measures of a service flow of a DOCSIS 3.1 modem: bytes granted in `time`, and the unused share of the grants and of
+    /// `capacity`, the bits that the link's rate carries in that time.
+    pub(super) const GRANTS = fn grants(g: GrantCounts, time: Duration, capacity: Option<f64>) -> Value {
+        "requested_bytes": Kind::BYTES, "requested",
+            "Bytes that a service flow (L, C) of a DOCSIS 3.1 modem requested, MAC headers included." => g.requested;
+        "granted_bytes": Kind::BYTES, "granted", "Bytes granted." => g.granted;
+        "proactive_bytes": Kind::BYTES, "proactive", "Bytes granted without a request." => g.proactive;
+        "used_bytes": Kind::BYTES, "used", "Granted bytes that carried data." => g.used;
+        "unused_bytes": Kind::BYTES, "unused", "Granted bytes that carried none." => unused(g);
+        "unused_mbit": Kind::MBIT, "unused", "Rate of unused grants." => mbit(unused(g), time);
+        "unused_percent": Kind::PERCENT.less(), "unused", "Unused share of the grants." => unused_of(g, g.granted as f64);
+        "unused_of_rate_percent": Kind::PERCENT.less(), "unused of rate",
+            "Unused grants as a share of the link's sustained rate; the channel loses them, not the subscriber."
+            => capacity.and_then(|bits| unused_of(g, bits / 8.0));
+    }
+    /// Measures of a link with delivery opportunities instead of a rate (docs/links.md).
+    pub(super) const DELIVERY = fn delivery(o: &OpportunityCounts, time: Duration) -> Value {
+        "mean_mbit": Kind::MBIT, "mean",
+            "Mean rate that a link with recorded or modelled delivery offered (docs/links.md)." => mbit(o.bytes, time);
+        "opportunities": Kind::ONE, "opportunities", "Milliseconds with an opportunity." => o.count;
+        "used": Kind::ONE, "used", "Opportunities in which something was sent." => o.used;
+        "bytes": Kind::BYTES, "bytes", "Bytes that the opportunities could carry." => o.bytes;
+        "used_bytes": Kind::BYTES, "used", "Bytes sent." => o.used_bytes;
+        "wasted_bytes": Kind::BYTES, "wasted", "Bytes of opportunities that were not used." => o.bytes - o.used_bytes;
+        "longest_gap_ms": Kind::MS, "longest gap", "Longest time without an opportunity in the whole run." => o.longest_gap.millis();
+        "gaps_over_100ms": Kind::ONE, "gaps over 100ms", "Gaps of more than 100 ms between opportunities." => o.long_gaps;
+        "gap_drops": Kind::PACKETS, "gap drops",
+            "Packets that waited in such a gap and were dropped by the queue, during it or later." => o.gap_drops;
+    }
+}
+
+fn unused(g: GrantCounts) -> u64 {
+    g.granted.saturating_sub(g.used)
+}
+
+fn unused_of(g: GrantCounts, all: f64) -> Option<f64> {
+    (all > 0.0).then(|| 100.0 * unused(g) as f64 / all)
+}
+
+/// Drops by reason. Only one discipline filters ACKs, so that reason is left out while its count is 0.
+fn drops(m: &LinkCounts) -> Map<String, Value> {
+    let rare = |r: DropReason| r == DropReason::AckFilter && m.drops[r as usize] == 0;
+    let reasons = DropReason::ALL.iter().filter(|r| !rare(**r));
+    reasons.map(|r| (r.name().to_owned(), m.drops[*r as usize].into())).collect()
+}
+
+fn class_summary(ClassCounts { counts, marked }: &ClassCounts) -> Value {
+    let mut of = Map::new();
+    put(&mut of, class(counts));
+    if let Some(marks) = marked {
+        put(&mut of, marking_class(*marks));
+    }
+    of.into()
+}
+
+impl LinkAccount<'_> {
+    fn utilisation(&self, m: &LinkCounts) -> Option<f64> {
+        match &m.opportunities {
+            Some(o) => (o.bytes > 0).then(|| m.delivered.bytes as f64 / o.bytes as f64),
+            None => self.capacity.map(|bits| m.delivered.bytes as f64 * 8.0 / bits),
+        }
+    }
+}
+
+impl Account<'_> {
+    pub(super) fn link_summary(&self, l: &LinkAccount<'_>) -> Value {
+        let (m, mut v) = (l.counts(), Map::new());
+        put(&mut v, link(l, &m));
+        if !l.classes.is_empty() {
+            let classes = l.classes.iter().zip(&m.classes);
+            let classes: Value = classes.map(|(name, counts)| ((*name).to_owned(), class_summary(counts))).collect();
+            v.insert("classes".to_owned(), classes);
+        }
+        if !l.service_flows.is_empty() {
+            let flows = l.service_flows.iter().zip(&m.grants);
+            let granted = |g: &GrantCounts| object(grants(*g, self.measured(), l.capacity));
+            v.insert("grants".to_owned(), flows.map(|(name, g)| ((*name).to_owned(), granted(g))).collect());
+        }
+        if let Some(o) = &m.opportunities {
+            v.insert("delivery".to_owned(), object(delivery(o, self.measured())));
+        }
+        if let Some(full) = l.meter {
+            let scale = self.grading.scale();
+            put(&mut v, recorded(full, l.graded(scale).and_then(|d| scale.added(d))));
+        }
+        v.into()
+    }
+}

@@ -1,0 +1,51 @@
+//! Statistics that several measures share.
+
+use super::account::ms;
+use crate::{Histogram, TimeWeighted};
+use packet::{Kind, measures};
+use serde_json::{Map, Value};
+
+/// Puts measures under their keys.
+pub(super) fn put<const N: usize>(into: &mut Map<String, Value>, measures: [(&'static str, Value); N]) {
+    into.extend(measures.map(|(key, value)| (key.to_owned(), value)));
+}
+
+/// Measures as an object.
+pub(super) fn object<const N: usize>(measures: [(&'static str, Value); N]) -> Value {
+    let mut object = Map::new();
+    put(&mut object, measures);
+    object.into()
+}
+
+measures! {
+    /// Statistics of a distribution of delays, in ms.
+    pub(super) const DELAYS = fn delays(h: &Histogram) -> Value {
+        "count": Kind::ONE, "how many", "" => h.count();
+        "min": Kind::SAME, "minimum", "" => ms(h.min());
+        "mean": Kind::SAME, "mean", "" => ms(h.mean());
+        "p50": Kind::SAME, "median", "" => ms(h.percentile(50.0));
+        "p90": Kind::SAME, "90 %", "" => ms(h.percentile(90.0));
+        "p95": Kind::SAME, "95 %", "" => ms(h.percentile(95.0));
+        "p99": Kind::SAME, "99 %", "" => ms(h.percentile(99.0));
+        "p99_9": Kind::SAME, "99.9 %", "" => ms(h.percentile(99.9));
+        "p99_99": Kind::SAME, "99.99 %", "" => ms(h.percentile(99.99));
+        "max": Kind::SAME, "maximum", "" => ms(h.max());
+        "cv": Kind::VARIATION, "coefficient of variation", "" => h.variation();
+    }
+    /// Statistics of a distribution of delays, each value weighted by its own length.
+    pub(super) const OVER_TIME = fn over_time(h: &Histogram) -> Value {
+        "mean": Kind::SAME, "mean", "" => ms(h.mean_of_time());
+        "p50": Kind::SAME, "median", "" => ms(h.percentile_of_time(50.0));
+        "p95": Kind::SAME, "95 %", "" => ms(h.percentile_of_time(95.0));
+        "p99": Kind::SAME, "99 %", "" => ms(h.percentile_of_time(99.0));
+        "p99_9": Kind::SAME, "99.9 %", "" => ms(h.percentile_of_time(99.9));
+        "p99_99": Kind::SAME, "99.99 %", "" => ms(h.percentile_of_time(99.99));
+    }
+    /// Statistics of the length of a queue.
+    pub(super) const LENGTHS = fn lengths(queue: &TimeWeighted) -> Value {
+        "mean": Kind::SAME, "mean", "Length of the queue, averaged over time." => queue.mean();
+        "max": Kind::SAME, "maximum",
+            "Longest queue, every segment counted by itself: above a limit that counts several as one (`droptail.super_segment`)."
+            => queue.max();
+    }
+}

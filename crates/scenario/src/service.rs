@@ -1,0 +1,100 @@
+//! The service of a link: in a file the keys `shaper`, `docsis`, `docsis31` and `delivery`, of which a link has at most one; in the
+//! typed scenario one [`Service`].
+
+use docsis::{Docsis31Params, DocsisParams};
+use port::{Delivery, Service, Shaper};
+use schemars::JsonSchema;
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// The keys, as written in a file.
+#[derive(Default, Serialize, JsonSchema)]
+pub(crate) struct Keys<'a> {
+    /// A shaper between the queue and the wire: the table of a dual token bucket, or HTB.
+    #[serde(default)]
+    shaper: Option<&'a Shaper>,
+    /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
+    #[serde(default)]
+    docsis: Option<&'a DocsisParams>,
+    /// A DOCSIS 3.1 upstream (or, with `downstream`, a CMTS's downstream) between the queue and the wire: one service flow, or an
+    /// aggregate with a Low Latency one. Its channel has a rate of its own, so the link has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    docsis31: Option<&'a Docsis31Params>,
+    /// Opportunities to send in place of a rate: a recorded trace of a radio link, or a model of one (docs/links.md).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delivery: Option<&'a Delivery>,
+}
+
+/// Writes the key of a service.
+pub(crate) fn serialize<S: Serializer>(service: &Service, s: S) -> Result<S::Ok, S::Error> {
+    let none = Keys::default();
+    let keys = match service {
+        Service::Plain => none,
+        Service::Shaper(p) => Keys { shaper: Some(p), ..none },
+        Service::Docsis(p) => Keys { docsis: Some(p), ..none },
+        Service::Docsis31(p) => Keys { docsis31: Some(p), ..none },
+        Service::Delivery(p) => Keys { delivery: Some(p), ..none },
+    };
+    keys.serialize(s)
+}
+
+/// The service is read with the keys ([`LinkKeys`]).
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(_: D) -> Result<Service, D::Error> {
+    Ok(Service::Plain)
+}
+
+/// The keys of a link but those of its service, which are taken out.
+pub(crate) struct LinkKeys<'a, A> {
+    pub map: A,
+    /// All keys of a link.
+    pub known: &'static [&'static str],
+    /// The service, and its key.
+    pub found: &'a mut Option<(String, Service)>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for LinkKeys<'_, A> {
+    type Error = A::Error;
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.map.next_key::<String>()? {
+            if !self.known.contains(&key.as_str()) {
+                return Err(de::Error::unknown_field(&key, self.known));
+            }
+            if !["shaper", "docsis", "docsis31", "delivery"].contains(&key.as_str()) {
+                return seed.deserialize(key.into_deserializer()).map(Some);
+            }
+            let first = self.found.as_ref().map(|(first, _)| first.as_str());
+            if let Some(service) = self.map.next_value_seed(OneService { key: &key, first })? {
+                *self.found = Some((key, service));
+            }
+        }
+        Ok(None)
+    }
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+/// The value of a service's key; null is no service.
+struct OneService<'a> {
+    key: &'a str,
+    /// The key of another service of this link.
+    first: Option<&'a str>,
+}
+
+impl<'de> DeserializeSeed<'de> for OneService<'_> {
+    type Value = Option<Service>;
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Option<Service>, D::Error> {
+        let service = match self.key {
+            "shaper" => Option::deserialize(d)?.map(Service::Shaper),
+            "docsis" => Option::deserialize(d)?.map(Service::Docsis),
+            "docsis31" => Option::deserialize(d)?.map(Service::Docsis31),
+            _ => Option::deserialize(d)?.map(Service::Delivery),
+        };
+        match (self.first, service) {
+            (Some(first), Some(_)) => Err(de::Error::custom(format!(
+                "a link has one of shaper, docsis, docsis31 and delivery; this one has {first}, too"
+            ))),
+            (_, service) => Ok(service),
+        }
+    }
+}

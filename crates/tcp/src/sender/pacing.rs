@@ -1,0 +1,181 @@
+//! Pace and bursts: when a segment may leave, and how many leave together.
+
+use super::{Context, Sender};
+use crate::burst::{Bursts, Sight, pacing_rate};
+use crate::offload::Offload;
+use crate::params::TcpParams;
+use crate::segment::{Io, Segment, micros};
+use packet::Flags;
+use units::{Duration, Time};
+
+/// What becomes of a new segment.
+pub(super) enum Burst {
+    /// It leaves, with PSH if it ends a burst or all that was written.
+    Leaves(Flags),
+    /// It waits for more room.
+    Waits,
+    /// It waits for the host's device.
+    DeviceFull,
+}
+
+impl Sender {
+    #[inline]
+    fn bursts(&self) -> Option<&Bursts> {
+        self.pacing.as_ref()?.bursts.as_ref()
+    }
+
+    #[inline]
+    fn bursts_mut(&mut self) -> Option<&mut Bursts> {
+        self.pacing.as_mut()?.bursts.as_mut()
+    }
+
+    /// Most payload of a new segment, bytes.
+    #[inline]
+    pub(super) fn segment_bytes(&self, p: &TcpParams) -> u32 {
+        match &self.pacing {
+            Some(pacing) if pacing.max_payload > 0 => p.wire.mss.min(pacing.max_payload.into()),
+            _ => p.wire.mss,
+        }
+    }
+
+    /// Payload bytes per second at which segments leave; none where they are not paced.
+    pub(crate) fn pacing_rate(&self) -> Option<f64> {
+        self.pacing.as_ref().and_then(|pacing| pacing.pacer.rate())
+    }
+
+    /// When a paced segment that waits may leave; [`Time::NEVER`] if none does.
+    #[inline]
+    pub(crate) fn pace_at(&self) -> Time {
+        self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at())
+    }
+
+    /// A segment leaves; for another time, if it has this position on the board. Returns the flags that it needs besides.
+    #[inline(never)]
+    pub(super) fn note_sent(&mut self, p: &TcpParams, now: Time, segment: Segment, again: Option<u32>) -> Flags {
+        let len = segment.len;
+        let in_flight = self.in_flight().saturating_sub(u64::from(len));
+        let Some(pacing) = &mut self.pacing else { return Flags::default() };
+        if let Some(rates) = &mut pacing.rates {
+            rates.on_send(now, again, len, in_flight);
+        }
+        let mut flags = Flags::default();
+        if let Some(bursts) = &mut pacing.bursts {
+            bursts.sent(now);
+            if p.pacing.tsq && len > 0 {
+                flags = Flags::LOCAL;
+                bursts.queued(u64::from(p.wire.segment_size(&segment)));
+            }
+        }
+        if len > 0 {
+            pacing.pacer.spend(now, u64::from(len));
+        }
+        flags
+    }
+
+    /// How many segments the pace lets out now.
+    #[inline]
+    pub(super) fn allowance(&mut self, now: Time) -> u32 {
+        self.pacing.as_mut().map_or(u32::MAX, |pacing| pacing.pacer.allowance(now))
+    }
+
+    /// A segment waits for its turn.
+    #[cold]
+    pub(super) fn wait_turn(&mut self) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.pacer.wait();
+        }
+    }
+
+    /// Recomputes the pacing rate, of a flow with bursts, after an ACK that may have measured a round trip.
+    #[inline]
+    pub(super) fn update_pacing_rate(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
+        if self.bursts().is_some() {
+            self.compute_pacing_rate(p, rtt_us);
+        }
+    }
+
+    #[cold]
+    fn compute_pacing_rate(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
+        let (w, srtt) = (self.window, self.rtt.srtt);
+        let out = (self.next - self.una) as f64 / f64::from(p.wire.mss);
+        let Some(pacing) = &mut self.pacing else { return };
+        let Some(bursts) = &mut pacing.bursts else { return };
+        if let Some(us) = rtt_us {
+            bursts.sampled(us);
+        }
+        if pacing.rates.is_some() {
+            bursts.rate = pacing.pacer.rate();
+            if p.pacing.gso_max_segs > 1 {
+                pacing.pacer.widen(bursts.size(p));
+            }
+            return;
+        }
+        bursts.rate = pacing_rate(p, w.cwnd.floor().max(out), w.ssthresh, w.cwnd.floor(), srtt);
+        if p.pacing.paced {
+            pacing.pacer.set(bursts.rate, bursts.size(p));
+        }
+    }
+
+    /// Sends all that may be sent now, as packets of several segments.
+    #[inline(never)]
+    pub(super) fn output_runs<I: Io>(&mut self, cx: &mut Context<'_, I>) {
+        let p = cx.p;
+        let most = self.bursts().map_or(1, |bursts| bursts.size(p));
+        let mut io = Offload::new(p, most, &mut *cx.io);
+        let cx = &mut Context { p, now: cx.now, rx: &mut *cx.rx, stats: &mut *cx.stats, io: &mut io };
+        self.output_segments(cx);
+        io.flush();
+    }
+
+    /// Enough of this connection is in its host's own queue and device (TCP small queues).
+    #[cold]
+    pub(super) fn device_is_full(&mut self, p: &TcpParams, again: bool) -> bool {
+        let (mss, flight) = (u64::from(p.wire.mss), self.next - self.una);
+        let half = (self.cwnd_bytes(p) / mss / 2).max(1);
+        let Some(bursts) = self.bursts_mut() else { return false };
+        let segments = u64::from(bursts.size(p)).min(half);
+        flight > segments * mss && bursts.device_is_full(p, segments, again)
+    }
+
+    /// `bytes` have left the host's device; true if something waits for that.
+    #[cold]
+    pub(crate) fn on_left(&mut self, bytes: u64) -> bool {
+        self.bursts_mut().is_some_and(|bursts| bursts.left(bytes))
+    }
+
+    /// A new segment of `len` bytes is next, in a `burst` of which (how many are left, of how many).
+    #[inline(never)]
+    pub(super) fn next_of_burst(&mut self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Burst {
+        if p.pacing.tsq && (burst.0 == 0 || p.pacing.gso_max_segs == 1) && self.device_is_full(p, false) {
+            return Burst::DeviceFull;
+        }
+        if burst.0 == 0 {
+            let size = if p.pacing.gso_max_segs > 1 { self.gather(p, now) } else { u32::MAX };
+            *burst = (size, size);
+        }
+        let Some(left) = burst.0.checked_sub(1) else { return Burst::Waits };
+        burst.0 = left;
+        let ends = left == 0 && burst.1 > 1 || p.receiver.ack_pushed && self.next + u64::from(len) == self.end;
+        Burst::Leaves(if ends { Flags::PSH } else { Flags::default() })
+    }
+
+    /// Segments of the next burst of new data, 0 if it waits for more room.
+    fn gather(&self, p: &TcpParams, now: Time) -> u32 {
+        let Some(bursts) = self.bursts() else { return u32::MAX };
+        let (mss, left) = (u64::from(p.wire.mss), self.end - self.next);
+        let window = self.cwnd_bytes(p);
+        let peer = u64::from(self.peer_rwnd);
+        let room = self.room(p).min(peer.saturating_sub(self.next - self.una));
+        let fits = (room / mss).min(left.div_ceil(mss)).min(window / mss / 2).max(1);
+        let size = bursts.size(p).min(fits.min(u32::MAX.into()) as u32);
+        // a segment alone waits for nothing but Nagle, and the end of a stream for no more data
+        let last = self.closing && left <= room;
+        if left <= mss || last || self.state.repairs() {
+            return size;
+        }
+        let oldest =
+            self.board.head_sent().map(|sent| Duration::from_micros(u64::from(micros(now).wrapping_sub(sent))));
+        let sight = Sight { now, room, window: window.min(peer), oldest, srtt: self.rtt.srtt };
+        if bursts.waits(p, &sight) { 0 } else { size }
+    }
+}

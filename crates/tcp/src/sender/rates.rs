@@ -1,0 +1,131 @@
+//! The controller's turn in an ACK, and delivery rates for those that need them.
+
+use super::{PacingAndRate, Sender};
+use crate::cc::control::{AckSample, Drive};
+use crate::delivery::Sampler;
+use crate::detection::Detection;
+use crate::params::{RttSource, TcpParams};
+use crate::scoreboard::Scoreboard;
+use crate::scoreboard::entry::{EVER, Entry, Sent, Watch};
+use units::Time;
+
+/// Receives what the board takes off: for the detection, and for the rates of a flow that has them.
+pub(super) struct Watchers<'a> {
+    detection: &'a mut Detection,
+    rates: Option<&'a mut Sampler>,
+    /// Segments that were SACKed, and the send times of those that were sent once.
+    pub(super) sacked: u32,
+    pub(super) once: Option<Sent>,
+}
+
+impl Watch for Watchers<'_> {
+    #[inline]
+    fn acknowledged(&mut self, e: &Entry) {
+        self.detection.acknowledged(e);
+        if let Some(rates) = &mut self.rates {
+            rates.on_acknowledged(e.bytes(), e.has(EVER));
+        }
+    }
+
+    #[inline]
+    fn sacked(&mut self, at: usize, e: &Entry) {
+        self.detection.sacked(at, e);
+        self.sacked += 1;
+        if !e.has(EVER) {
+            Sent::add(&mut self.once, e.sent);
+        }
+        if let Some(rates) = &mut self.rates {
+            rates.on_sacked(at, e.bytes(), e.has(EVER));
+        }
+    }
+}
+
+impl Sender {
+    /// The board, and those that watch what an ACK takes off it.
+    #[inline]
+    pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
+        let rates = self.pacing.as_mut().and_then(|pacing| pacing.rates.as_mut());
+        (&mut self.board, Watchers { detection: &mut self.detection, rates, sacked: 0, once: None })
+    }
+
+    #[inline]
+    pub(super) fn rates_mut(&mut self) -> Option<&mut Sampler> {
+        self.pacing.as_mut()?.rates.as_mut()
+    }
+
+    /// Applies the answer of the controller.
+    #[inline]
+    pub(super) fn follow(&mut self, d: &Drive) {
+        self.window.follow(d);
+        if let Some(pacing) = &mut self.pacing
+            && pacing.rates.is_some()
+        {
+            pacing.pacer.follow(d);
+            pacing.max_payload = d.max_payload;
+        }
+    }
+
+    /// The controller's turn in an ACK. Where `s.rests` its answer is dropped.
+    #[inline]
+    pub(super) fn consult(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.sample(p, now, s);
+        }
+        let d = self.cc.on_ack(self.window, s);
+        if !s.rests {
+            self.follow(&d);
+        }
+        if d.probing_delay
+            && let Some(rates) = self.rates_mut()
+        {
+            rates.on_app_limited(s.in_flight);
+        }
+    }
+
+    /// The handshake took `us` microseconds.
+    #[cold]
+    pub(crate) fn on_handshake(&mut self, p: &TcpParams, now: Time, us: u32) {
+        if let Some(rates) = self.rates_mut() {
+            rates.on_handshake(us);
+        }
+        let d = self.cc.on_handshake(self.window, now, us);
+        self.follow(&d);
+        self.update_pacing_rate(p, Some(us));
+    }
+
+    /// Segments may have been marked lost: a controller with rates gets each.
+    #[cold]
+    pub(super) fn report_losses(&mut self, now: Time) {
+        let Some(rates) = self.pacing.as_mut().and_then(|pacing| pacing.rates.as_mut()) else { return };
+        let (cc, w) = (&mut self.cc, self.window);
+        rates.report_losses(&self.board, |lost| cc.on_lost(w, now, lost));
+    }
+
+    /// Nothing is left to send: if the window has room, the application limits the rate.
+    #[inline]
+    pub(super) fn note_starved(&mut self, p: &TcpParams) {
+        if self.pacing.is_none() {
+            return;
+        }
+        let (in_flight, room) = (self.in_flight(), self.cwnd_bytes(p));
+        if in_flight < room
+            && let Some(rates) = self.rates_mut()
+        {
+            rates.on_app_limited(in_flight);
+        }
+    }
+}
+
+impl PacingAndRate {
+    /// Adds the delivery rate to an ACK's sample.
+    #[inline(never)]
+    fn sample(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
+        let Some(rates) = &mut self.rates else { return };
+        (s.delivered, s.rate) = rates.on_ack(now);
+        if let (Some(rate), RttSource::SendTime) = (&mut s.rate, p.rto.rtt_source) {
+            rate.rtt_us = s.rtt_us;
+        }
+        s.total_delivered = rates.delivered();
+        s.held_back = self.pacer.held_back(now);
+    }
+}
