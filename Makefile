@@ -7,11 +7,15 @@
 #   make playground  build the playground, for `bloatlab play` (needs Node and Rust's target wasm32-unknown-unknown)
 #   make fuzz     attack every door: coverage-guided, ten minutes each             (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
+#   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
+#   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
+#   make prose    list sentences that should be written more plainly
+#   make dependencies  licences, advisories and origins of all crates                     (needs cargo-deny)
 #   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
 #   make wheel    a wheel for any Linux of glibc 2.17 or newer, and an sdist, in dist/           (docs/install.md)
 #   make test-wheel  install them in empty environments of every Python there is, and run README's commands
-#   make docs     write docs/scenario.md and docs/scenario/ from the schema
+#   make docs     write docs/scenario.md, docs/scenario/ and the tables of docs/results.md from what the core declares
 #   make site     the docs as a site, in target/site/html: studies with figures, a page per discipline, the playground where it is built
 #   make format   write the formats that `make check` wants
 #   make lock     pin Python's requirements anew
@@ -39,7 +43,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million live-torture venv wheel test-wheel docs site format lock clean
+.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million least-rust miri dependencies prose live-torture venv wheel test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -151,6 +155,22 @@ fuzz-million:
 	target/fuzz/fuzz build --count 1000000 --seed $(SEED)
 	target/fuzz/fuzz scenario --count 100000 --seed $(SEED)
 
+least-rust:
+	cargo +$(LEAST_RUST) check --workspace --all-targets --locked
+
+# The other crates with `unsafe` call the kernel (live, and sim for memory), which Miri cannot do. The test left out draws
+# 200 000 numbers.
+miri:
+	cargo +nightly miri test --locked -p bloatlab-units -- --skip moments_of_the_distributions
+
+prose:
+	@$(PYTHON) tools/prose.py
+
+dependencies:
+	cargo deny --locked check
+
+LEAST_RUST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
 live-torture: $(VENV)/.core-stamp
 	$(BIN)/python tools/live_torture.py -n $(N) --seed $(SEED)
 
@@ -178,6 +198,7 @@ test-wheel: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 
 docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py
+	$(BIN)/python tools/results_doc.py
 
 # Studies have figures where a run is kept under runs/; cablelabs2012 is run with one seed if it is not.
 site: $(VENV)/.core-stamp $(VENV)/.dev-stamp

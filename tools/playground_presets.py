@@ -16,10 +16,10 @@ from pathlib import Path
 
 from bloatlab.scenario import Scenario, load
 from bloatlab.studies.cablelabs2012 import build as cablelabs
-from bloatlab.studies.cablelabs2012.cases import Queue, case
 from bloatlab.studies.csc458 import build as csc458
 from bloatlab.studies.mmcn1999 import build as mmcn1999
 from bloatlab.studies.scte2013 import build as scte2013
+from bloatlab.workloads.cable_loads import Case, Queue
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SEED = 1
@@ -28,7 +28,7 @@ SEED = 1
 def studies() -> Iterator[tuple[str, str, Scenario]]:
     """Cases as (study, title, scenario)."""
     for queue in Queue:
-        chosen = case(4, queue)
+        chosen = Case(4, queue)
         yield "CableLabs 2012, a cable modem", f"case {chosen.number}: {queue.value}", cablelabs.build(chosen, SEED)
     for packets in (100, 20):
         one = csc458.Case("reno", packets, csc458.SUPER)

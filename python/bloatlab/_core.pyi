@@ -172,6 +172,9 @@ def tc_commands(resolved: str, link: str | None = None) -> str:
 def catalogue() -> str:
     """JSON: the disciplines, applications and TCP presets that the core knows, each with its parameters and source."""
 
+def measures() -> str:
+    """JSON: every key that a summary may have, with words, unit, direction and a sentence; and the units."""
+
 def emodel(loss: float, delay_ms: float) -> tuple[float, float]:
     """(R, MOS) of the E-model for a loss fraction in [0, 1] and a one-way delay in milliseconds."""
 

@@ -19,6 +19,8 @@ import dpkt.pcap
 import dpkt.sll
 import dpkt.sll2
 
+from bloatlab.errors import InputError
+
 #: Most packets of a file that are read for a picture: more are none.
 MOST = 400_000
 
@@ -44,7 +46,7 @@ _FRAMES: dict[int, Any] = {
 }
 
 
-class CaptureError(ValueError):
+class CaptureError(InputError):
     """No capture, or one of packets that are not read; the message is one line for a person."""
 
 

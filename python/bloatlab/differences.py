@@ -2,12 +2,11 @@
 
 Scenarios are compared key by key. Where each names one thing of several (`queue.codel` here, `queue.droptail` there)
 the names differ, not every parameter below them. Measures are the numbers of the summary under their dotted paths
-(docs/results.md); `DIRECTIONS` says for which of them more is better, or less.
+(docs/results.md); the core declares for which of them more is better, or less (`measures.py`).
 """
 
 from __future__ import annotations
 
-import fnmatch
 import html
 import json
 import math
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bloatlab import flent
-from bloatlab.measures import importance, named, told_first
+from bloatlab.measures import direction, importance, least, named, told_first
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
 from bloatlab.sweep import grid_file
@@ -29,74 +28,6 @@ TOP = 15
 
 #: Cells of the tables as text; larger changes than this factor are as large as each other.
 _WIDTH, _MOST_SIZE = 100, math.log(1e6)
-
-#: What a larger value is.
-Direction = Literal["more is better", "less is better"]
-
-#: For which measures more is better, or less: the first pattern that fits. `*` stands for anything. All others are
-#: better neither way: packets and bytes of a link, events, the length of the run; and drops, marks and retransmissions,
-#: by which a queue tells a sender to slow down: what they cost is in the goodput, the times and the scores.
-DIRECTIONS: Sequence[tuple[str, Direction]] = (
-    ("*sojourn_ms.*", "less is better"),
-    ("*delay_ms.*", "less is better"),
-    ("*delay_ms_reverse.*", "less is better"),
-    ("*rtt_ms.*", "less is better"),
-    ("*induced_ms", "less is better"),
-    ("*induced_p99_ms", "less is better"),
-    ("*.freezes", "less is better"),
-    ("*.frozen_s", "less is better"),
-    ("*jitter_ms*", "less is better"),
-    ("*queue_packets.*", "less is better"),
-    ("*page_load_s.*", "less is better"),
-    ("*files.*_s", "less is better"),
-    ("*.startup_s", "less is better"),
-    ("*.stalls", "less is better"),
-    ("*.stalled_s", "less is better"),
-    ("*_percent", "less is better"),
-    ("*timeouts", "less is better"),
-    ("*.abandoned", "less is better"),
-    ("*.failed", "less is better"),
-    ("*.refused", "less is better"),
-    ("*.burst_ratio", "less is better"),
-    ("*goodput_bytes*", "more is better"),
-    ("*goodput_mbit*", "more is better"),
-    ("*fairness", "more is better"),
-    ("*.mos*", "more is better"),
-    ("*.r", "more is better"),
-    ("*.r_*", "more is better"),
-    ("*.web.pages", "more is better"),
-    ("*.files.done", "more is better"),
-    ("*.mean_bitrate_mbit", "more is better"),
-    ("*Mbit/s)", "more is better"),
-    ("*(ms)", "less is better"),
-)
-
-
-#: Less than this nobody notices, in the unit of the measure: the first pattern that fits. It is added to both values
-#: before they are compared, so that "from nothing to a microsecond" is a small change.
-_LEAST: Sequence[tuple[str, float]] = (
-    ("*_ms", 0.1),
-    ("*_ms.*", 0.1),
-    ("*(ms)", 0.1),
-    ("*_ms_reverse.*", 0.1),
-    ("*_percent", 0.1),
-    ("*_s", 0.01),
-    ("*_s.*", 0.01),
-    ("*mbit*", 0.01),
-    ("*Mbit/s)", 0.01),
-    ("*bytes*", 1500.0),
-    ("*packets*", 1.0),
-    ("*.mos*", 0.01),
-    ("*.r", 0.1),
-    ("*.r_*", 0.1),
-)
-
-
-def direction(path: str) -> Direction | None:
-    """Whether more or less of a measure is better; None where neither is."""
-    if path.endswith(".count"):
-        return None
-    return next((way for pattern, way in DIRECTIONS if fnmatch.fnmatchcase(path, pattern)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +77,11 @@ class Change:
             return math.inf
         if first == second:
             return 0.0
-        least = next((least for pattern, least in _LEAST if fnmatch.fnmatchcase(self.path, pattern)), 0.0)
+        unnoticed = least(self.path)
         low, high = sorted((abs(first), abs(second)))
-        if ((first < 0.0) != (second < 0.0) and low > 0.0) or low + least == 0.0:
+        if ((first < 0.0) != (second < 0.0) and low > 0.0) or low + unnoticed == 0.0:
             return math.inf
-        return math.log((high + least) / (low + least))
+        return math.log((high + unnoticed) / (low + unnoticed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ does not have (a call of which nothing arrived has no MOS) is not as expected.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import json
 import math
@@ -24,26 +23,15 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from bloatlab import files, warm_up, workloads
+from bloatlab.errors import InputError, nearest
 from bloatlab.judgement import within_cell
 from bloatlab.results import open_result
 from bloatlab.scenario import Override, Scenario, load, parse
 from bloatlab.statistics import interval
-from bloatlab.sweep import (
-    At,
-    Executor,
-    Gathered,
-    Grid,
-    Store,
-    Threads,
-    Watch,
-    gather,
-    gather_until,
-    grid_file,
-    silent,
-)
-from bloatlab.sweep.auto_warm_up import warmed
-from bloatlab.sweep.grid_file import Declared
-from bloatlab.tables import TextCell, TextTable
+from bloatlab.sweep import At, Executor, Gathered, Grid, Store, Threads, Watch, gather_until, grid_file, silent
+from bloatlab.sweep.auto_warm_up import with_warm_ups
+from bloatlab.sweep.grid_file import GridFile
+from bloatlab.tables import TextTable, row
 
 #: A comparison in words and as what must hold at an end of the interval: (low end, high end) -> kept.
 _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
@@ -55,7 +43,7 @@ _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
 }
 
 
-class NothingExpectedError(ValueError):
+class NothingExpectedError(InputError):
     """A file that expects nothing, or something of a value that there is not; the message is one line."""
 
 
@@ -119,9 +107,7 @@ def judge(place: str, expect: Mapping[str, str], rows: Sequence[Mapping[str, Any
     for pattern, expected in expect.items():
         paths = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not paths:
-            near = difflib.get_close_matches(pattern, known, n=1, cutoff=0.5)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise NothingExpectedError(f'expect: the summary has no number "{pattern}"{hint}')
+            raise NothingExpectedError(f'expect: the summary has no number "{pattern}"{nearest(pattern, known)}')
         verdicts += [_verdict(place, path, expected, [row.get(path) for row in rows]) for path in paths]
     return verdicts
 
@@ -131,8 +117,7 @@ def _verdict(place: str, path: str, expected: str, values: Sequence[float | None
     if len(numbers) < len(values):
         return Verdict(place, path, expected, None, math.nan, math.nan, len(values), kept=False)
     over = interval(numbers).of_amount()
-    low, high = (over.mean, over.mean) if over.n == 1 else (over.low, over.high)
-    return Verdict(place, path, expected, over.mean, low, high, over.n, keeps(expected, low, high))
+    return Verdict(place, path, expected, over.mean, *over.ends, over.n, keeps(expected, *over.ends))
 
 
 def check(
@@ -158,23 +143,18 @@ def check(
     first = asked.grid.seeds[0]
     expects = {at: asked.grid.point(at, first).scenario.data.get("expect", {}) for at in asked.grid.places()}
     gathered = _gathered(asked, store, watch, executor or Threads(jobs))
-    rows: dict[At, list[Mapping[str, Any]]] = {at: [] for at in expects}
-    for point, value in zip(gathered.points, gathered.values, strict=True):
-        rows[point.key].append(value.row)
-    return _judged(file, [(str(at), expects[at], found) for at, found in rows.items()])
+    return _judged(file, [(str(at), expects[at], rows) for at, rows in gathered.rows().items()])
 
 
-def _gathered(asked: Declared, store: Store | None, watch: Watch | None, executor: Executor) -> Gathered[At]:
+def _gathered(asked: GridFile, store: Store | None, watch: Watch | None, executor: Executor) -> Gathered[At]:
     """The runs, with the warm-ups and as many seeds as the file asks for."""
     built = asked.grid.build
     grid = replace(asked.grid, build=lambda **at: _bare(built(**at)))
     shown = watch or silent()
     if asked.find_warm_up:
-        grid, _ = warmed(grid, store=store, watch=shown, executor=executor)
-    if asked.until is not None:
-        more = gather_until(grid, grid_file.SUMMARY, asked.until, store=store, watch=lambda _: shown, executor=executor)
-        return more.gathered
-    return gather(grid.points(), grid_file.SUMMARY, store=store, watch=shown, executor=executor)
+        grid, _ = with_warm_ups(grid, store=store, watch=shown, executor=executor)
+    done = gather_until(grid, grid_file.SUMMARY, asked.until, store=store, watch=lambda _: shown, executor=executor)
+    return done.gathered
 
 
 def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> Checked:
@@ -188,7 +168,7 @@ def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[
         raise NothingExpectedError(f"{file}: {error}") from None
 
 
-def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> Declared:
+def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
     """The runs of a file; what a sweep's own [expect] says is laid over each of its scenarios."""
     sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
@@ -198,7 +178,7 @@ def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> Declared:
     scenario = load(file, sets)
     chosen = [scenario.seed] if seeds is None else range(1, seeds + 1)
     grid = Grid({}, lambda *, seed: scenario.with_sets(("seed", str(seed))), chosen)
-    return Declared(grid, [], find_warm_up=find_warm_up)
+    return GridFile(grid, [], find_warm_up=find_warm_up)
 
 
 def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
@@ -229,13 +209,7 @@ def table(checked: Checked) -> TextTable:
     """The verdicts of a file for people."""
     placed = any(v.place for v in checked.verdicts)
     rows = [
-        [
-            *([TextCell(v.place)] if placed else []),
-            TextCell(v.path),
-            TextCell(v.expected),
-            TextCell(v.measured()),
-            within_cell(v.kept, "kept", "not kept"),
-        ]
+        row(*([v.place] if placed else []), v.path, v.expected, v.measured(), within_cell(v.kept, "kept", "not kept"))
         for v in checked.verdicts
     ]
     columns = [*(["place"] if placed else []), "value", "expected", "measured", ""]

@@ -6,11 +6,16 @@ A name in a result, a capture or a data file may hold anything, such as an escap
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import secrets
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 #: Most bytes of a file that is read at once: scenarios, grids, traces, data files of flent. A day of a trace has 20 MB.
 MOST_BYTES = 256 << 20
@@ -67,6 +72,13 @@ def write(path: Path, data: bytes | str) -> None:
             aside.write_bytes(data.encode() if isinstance(data, str) else data)
         except OSError as error:
             raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from None
+
+
+def parquet(frame: DataFrame, **options: Any) -> bytes:
+    """A frame as the bytes of a Parquet file; writing those says when a disk is full, polars' own errors do not."""
+    data = io.BytesIO()
+    frame.write_parquet(data, compression="zstd", **options)
+    return data.getvalue()
 
 
 def escaped(text: str) -> str:

@@ -31,9 +31,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bloatlab import files
+from bloatlab.errors import InputError
 from bloatlab.results import json_text
 from bloatlab.scenario import version
 from bloatlab.simulation import Result
+from bloatlab.tables import answered_pings
 from bloatlab.workloads import SILENCE, WORKLOADS
 
 VERSION = 4
@@ -62,7 +64,7 @@ _PING = "Ping (ms)"
 _SUMS = ("avg", "sum", "totals", "fairness")
 
 
-class FlentError(ValueError):
+class FlentError(InputError):
     """No data file of flent; the message is one line for a person."""
 
 
@@ -89,7 +91,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
     end = float(result.summary["duration_s"])
     local = _local(result)
     flows = _flows(result, local)
-    asked = _pings(result)
+    asked = answered_pings(result.table("pings"))
     if not flows and not asked:
         raise FlentError(f"{result.scenario.name}: flent shows pings and TCP flows; the result has no series of either")
     ways = {way for way, _ in flows}
@@ -109,8 +111,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
         raw[series] = [
             {"t": round(t + STEP, 6), "dur": STEP, "val": r} for t, r in zip(x.tolist(), rates.tolist(), strict=True)
         ]
-    for place, frame in enumerate(asked.values()):
-        app = list(asked)[place]
+    for place, (app, frame) in enumerate(asked.items()):
         series = told.get(app) or (f"{_PING} ICMP" if place == 0 and not told else f"{_PING} ICMP {app} (extra)")
         results[series] = _listed(_means(frame, x))
         raw[series] = _echoes(frame)
@@ -163,14 +164,6 @@ def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
             there = str(apps[str(app)]["from"]) == local or local not in apps[str(app)]["to"]
             found.append(("upload" if there == (direction == "forward") else "download", part))
     return found
-
-
-def _pings(result: Result) -> dict[str, pl.DataFrame]:
-    frame = result.table("pings")
-    if not frame.height:
-        return {}
-    answered = frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
-    return {str(app): part for (app,), part in answered.partition_by("app", maintain_order=True, as_dict=True).items()}
 
 
 def _rates(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -317,7 +310,7 @@ def read(path: str | Path) -> Measured:
         raise FlentError(f"{path}: holds more than {MOST_BYTES} bytes, the most that is read")
     name = path.name.removesuffix(next((s for s in SUFFIXES if path.name.endswith(s)), ""))
     try:
-        return measured(data, name)
+        return of_document(data, name)
     except FlentError as error:
         raise FlentError(f"{path.parent}/{error}" if len(path.parts) > 1 else str(error)) from None
     except (TypeError, AttributeError, LookupError, ArithmeticError, ValueError, pl.exceptions.PolarsError):
@@ -326,7 +319,7 @@ def read(path: str | Path) -> Measured:
         ) from None
 
 
-def measured(data: Mapping[str, Any], name: str) -> Measured:
+def of_document(data: Mapping[str, Any], name: str) -> Measured:
     """What a data file of flent holds. Raises `FlentError` where there is neither a ping nor a TCP flow."""
     if int(data.get("version", 1)) > VERSION:
         raise FlentError(f"{name}: a file of version {data['version']}; at most {VERSION} is known")
@@ -357,7 +350,7 @@ def _within(values: Any, most: float) -> bool:
 
 def of_result(result: Result, name: str) -> Measured:
     """A result as flent would have measured it, to lay beside what it did measure. Raises `FlentError`."""
-    return measured(document(result), name)
+    return of_document(document(result), name)
 
 
 def _apps(pings: pl.DataFrame, flows: pl.DataFrame, seconds: float) -> dict[str, Any]:

@@ -11,7 +11,6 @@ text anew. See docs/adding-a-law-in-python.md.
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import importlib.util
 import inspect
@@ -27,6 +26,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from bloatlab import _core
+from bloatlab.errors import nearest
 
 #: What a law may answer about a packet; None is "pass".
 Verdict = Literal["pass", "drop", "mark"]
@@ -74,8 +74,7 @@ class Law:
         known = self._signature(path)
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
-            near = difflib.get_close_matches(unknown, [*known, *_QUEUES], n=1, cutoff=0.5)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
+            hint = nearest(unknown, [*known, *_QUEUES])
             has = ", ".join(known) or "none"
             raise LawError([f"{path}.{unknown}: {self.of.__name__} ({self.label}) has no such parameter ({has}){hint}"])
         values: dict[str, Any] = {}
@@ -108,8 +107,7 @@ class Law:
         name = self.of.__name__
         if not any(callable(getattr(self.of, m, None)) for m in ("arrive", "head")):
             own = [m for m, f in vars(self.of).items() if inspect.isfunction(f) and not m.startswith("_")]
-            near = next((m for o in own for m in difflib.get_close_matches(o, METHODS, n=1, cutoff=0.5)), None)
-            hint = f'; did you mean "{near}"?' if near else ""
+            hint = next(filter(None, (nearest(o, METHODS) for o in own)), "")
             has = ", ".join(own) or "none"
             text = f"{name} has neither arrive(self, packet, view) nor head(self, packet, view), but {has}{hint}"
             raise LawError([f"{path}.law: {self.label}:{_line_of(self.of)}: {text}"])
@@ -247,9 +245,8 @@ def loaded(label: str, name: str, source: str, at: str) -> Law:
     of = vars(module).get(name)
     if not isinstance(of, type):
         classes = [n for n, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__]
-        near = difflib.get_close_matches(name, classes, n=1, cutoff=0.5)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        raise LawError([f"{at}.law: {label} has no class {name} ({', '.join(classes) or 'none'}){hint}"])
+        has = ", ".join(classes) or "none"
+        raise LawError([f"{at}.law: {label} has no class {name} ({has}){nearest(name, classes)}"])
     return Law(of, label, file)
 
 

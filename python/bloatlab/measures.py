@@ -1,63 +1,47 @@
-"""What a measure of the summary is called: its path (docs/results.md) in words, with the unit, and whose it is.
+"""What a measure is called, in which unit, and which way is better: as the core declares it, by its path.
 
-links.up.sojourn_ms.p99     link up     time in queue, 99 %     ms
-apps.call.voip.mos          call        MOS                     1 to 4.5
-latency.induced_ms                      delay added by load     ms
+links.up.sojourn_ms.p99     link up     time in queue, 99 %     ms             less is better
+apps.call.voip.mos          call        MOS                     1 to 4.5       more is better
+latency.induced_ms                      delay added by load     ms             less is better
+
+The declarations stand beside the values, in crates/measure and crates/traffic; `bloatlab list measures` prints them.
 """
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, cast
 
-#: Words of a name that say its unit.
-_UNITS = {
-    "ms": "ms", "s": "s", "mbit": "Mbit/s", "percent": "%", "packets": "packets", "bytes": "bytes", "mb": "MB",
-    "kb": "kB", "bps": "bit/s",
-}  # fmt: skip
+from bloatlab.scenario import measures
 
-#: Parts of a path that say only which kind of application has the measure.
-_KINDS = (
-    "voip", "web", "ping", "files", "video", "bittorrent", "short", "burst",
-    "rpm", "game", "proshare", "latency", "delivery",
-)  # fmt: skip
+#: Which values of a measure are better; None: neither.
+Direction = Literal["more is better", "less is better"]
 
-#: Names that people write otherwise, and their units where the name does not say them.
-_NAMES = {
-    "sojourn": ("time in queue", ""),
-    "rtt": ("round trip", ""),
-    "rtt over time": ("round trip over time", ""),
-    "induced": ("delay added by load", ""),
-    "plr": ("lost or late", ""),
-    "queue": ("queue length", ""),
-    "mos": ("MOS", "1 to 4.5"),
-    "mos g107": ("MOS by G.107", "1 to 4.5"),
-    "mos loss only": ("MOS, loss only", "1 to 4.5"),
-    "r": ("R", "0 to 100"),
-    "r g107": ("R by G.107", "0 to 100"),
-    "r loss only": ("R, loss only", "0 to 100"),
-    "rpm": ("round trips per minute", ""),
-    "fairness": ("Jain's fairness", "0 to 1"),
-    "utilisation": ("use of the rate", "0 to 1"),
-}
 
-_STATISTICS = {
-    "p50": "median", "p90": "90 %", "p95": "95 %", "p99": "99 %", "p99_9": "99.9 %", "cv": "coefficient of variation",
-    "mad": "median deviation", "min": "minimum", "max": "maximum", "mean": "mean", "median": "median",
-    "count": "how many",
-}  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit: the end of a name, how it is written, less than what nobody notices, digits that it resolves."""
 
-#: Words that people write otherwise wherever they stand.
-_WRITTEN = {"mos": "MOS", "rtt": "RTT", "http": "HTTP", "tcp": "TCP", "tls": "TLS", "rpm": "RPM",
-            "sojourn": "time in queue",
-            **{name: text for name, text in _STATISTICS.items() if name[0] == "p"}}  # fmt: skip
+    suffix: str
+    symbol: str
+    least: float
+    digits: int | None
 
-#: What a path begins with, in words.
-_FILES = {"files": "file, "}
 
-#: Ends of paths that need more words than their last part has.
-_ENDS = {"voip.jitter_ms": "jitter by RFC 3550"}
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A key of the summary as the core declares it; `*` in its path stands for a name, in its words for the others."""
+
+    path: str
+    words: str
+    unit: str
+    direction: Direction | None
+    least: float
+    rank: int | None
+    doc: str
+    parts: Sequence[Measure] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,87 +62,164 @@ class Name:
         return f"{self.of}: {self.with_unit}" if self.of else self.with_unit
 
 
+def declared() -> Sequence[Measure]:
+    """Every key of the summary, in the order of docs/results.md; below distributions their statistics."""
+    return _declarations()[0]
+
+
+def units() -> Sequence[Unit]:
+    """The units that a name may end in."""
+    return _declarations()[1]
+
+
+@cache
+def _declarations() -> tuple[Sequence[Measure], Sequence[Unit]]:
+    data = measures()
+    return [_measure(of) for of in data["measures"]], [Unit(**of) for of in data["units"]]
+
+
+def _measure(of: Mapping[str, Any]) -> Measure:
+    return Measure(
+        of["path"],
+        of["words"],
+        of["unit"],
+        of["better"] or None,
+        of["least"],
+        of["rank"],
+        of["doc"],
+        [_measure(part) for part in of["parts"]],
+    )
+
+
+def _leaves(of: Sequence[Measure]) -> Iterator[Measure]:
+    for measure in of:
+        if measure.parts:
+            yield from _leaves(measure.parts)
+        else:
+            yield measure
+
+
+#: Declarations by the parts of their paths; under "" the one that ends there.
+Tree = dict[str, "Tree | Measure"]
+
+
+@cache
+def _tree() -> Tree:
+    root: Tree = {}
+    for measure in _leaves(declared()):
+        at = root
+        for part in measure.path.split("."):
+            at = cast("Tree", at.setdefault(part, {}))
+        at[""] = measure
+    return root
+
+
+def _find(at: Tree, parts: Sequence[str]) -> tuple[Measure, list[str]] | None:
+    """The declaration at `parts`, and the names that its `*` stand for; a name may have dots."""
+    if not parts:
+        measure = at.get("")
+        return (measure, []) if isinstance(measure, Measure) else None
+    for part, most in ((parts[0], 1), ("*", len(parts))):
+        below = at.get(part)
+        if not isinstance(below, dict):
+            continue
+        for taken in range(1, most + 1):
+            found = _find(below, parts[taken:])
+            if found is not None:
+                name = [".".join(parts[:taken])] if part == "*" else []
+                return found[0], [*name, *found[1]]
+    return None
+
+
+@cache
+def _by_key() -> Mapping[str, Measure]:
+    """Declarations by the last key of their paths, and statistics as columns of a sweep have them: `sojourn_p99_ms`."""
+    found: dict[str, Measure] = {}
+    for measure in declared():
+        if "*" in measure.words:
+            continue
+        key = measure.path.rsplit(".", 1)[-1]
+        found.setdefault(key, measure)
+        for part in measure.parts:
+            stem, _, unit = key.rpartition("_")
+            found.setdefault(f"{stem}_{part.path.rsplit('.', 1)[-1]}_{unit}", part)
+    return found
+
+
+@cache
+def _looked_up(path: str) -> tuple[Name, Measure | None]:
+    """The words for a column, and its declaration.
+
+    A path of the summary has its own; a column of another name that of the key that it ends in, if there is one. All
+    others are called as they are, and their unit is that of their names.
+    """
+    parts = path.split(".")
+    found = _find(_tree(), parts)
+    if found is not None:
+        measure, names = found
+        of = "" if not names else f"link {names[0]}" if parts[0] == "links" else names[0]
+        words = measure.words
+        for name in names[1:]:
+            words = words.replace("*", name.replace("_", " "), 1)
+        return _name(of, words, measure), measure
+    if measure := _by_key().get(parts[-1]):
+        return _name(".".join(parts[:-1]), measure.words, measure), measure
+    for symbol, (rank, way) in _OTHERS.items():
+        if path.endswith(f"({symbol})"):
+            unit = next(u for u in units() if u.symbol == symbol)
+            return Name("", path, ""), Measure(path, path, symbol, way, unit.least, rank, "")
+    ends = next((u for u in units() if path.endswith(u.suffix)), None)
+    if ends is None:
+        return Name("", path.replace("_", " "), ""), None
+    words = path.removesuffix(ends.suffix).replace("_", " ")
+    return Name("", words, ends.symbol), Measure(path, words, ends.symbol, None, ends.least, None, "")
+
+
+def _name(of: str, words: str, measure: Measure) -> Name:
+    """With the unit, unless the words say it ("packets back")."""
+    return Name(of, words, "" if measure.unit in words.split() else measure.unit)
+
+
+#: The last place among what is told first.
+_LAST = 1001
+
+#: Place and direction of what another program measured, by the unit that its name ends in: after all of our own.
+_OTHERS: Mapping[str, tuple[int, Direction]] = {
+    "Mbit/s": (_LAST - 1, "more is better"),
+    "ms": (_LAST, "less is better"),
+}
+
+
 def named(path: str) -> Name:
     """The words for a measure's path; of a name that is no path, its own words and unit."""
-    parts = path.split(".")
-    of = ""
-    if parts[0] in {"links", "apps"} and len(parts) > 2:
-        of = f"link {parts[1]}" if parts[0] == "links" else parts[1]
-        parts = parts[2:]
-    prefix = _FILES.get(parts[0], "") if len(parts) > 1 else ""
-    if len(parts) > 1 and parts[0] in _KINDS:
-        parts = parts[1:]
-    words: list[str] = []
-    unit = ""
-    for part in parts:
-        if words and part in _STATISTICS:
-            words.append(_STATISTICS[part])
-            unit = "" if part in {"cv", "count"} else unit
-            continue
-        text, own = _plain(part, at_first=not words)
-        words.append(text)
-        unit = own or unit
-    end = next((text for end, text in _ENDS.items() if path.endswith(f".{end}")), "")
-    return Name(of, end or prefix + ", ".join(filter(None, words)), unit)
+    return _looked_up(path)[0]
 
 
-def _plain(part: str, *, at_first: bool) -> tuple[str, str]:
-    """A part of a path as words, and the unit that is one of them."""
-    words = part.split("_")
-    back = words[-1] == "reverse" and len(words) > 1
-    if back:
-        words.pop()
-    unit = ""
-    if len(words) > 1 and words[-1] in _UNITS:
-        unit = _UNITS[words.pop()]
-    elif at_first and words[-1] in {"packets", "bytes"}:
-        unit = _UNITS[words[-1]]
-    text, own = _NAMES.get(" ".join(words), ("", "")) if at_first else ("", "")
-    if not text:
-        text = _STATISTICS.get("_".join(words)) or " ".join(_WRITTEN.get(word, word) for word in words)
-    unit = own or unit
-    return f"{text} back" if back else text, "" if unit == text else unit
+def direction(path: str) -> Direction | None:
+    """Whether more or less of a measure is better; None where neither is."""
+    measure = _looked_up(path)[1]
+    return measure.direction if measure else None
 
 
-#: What people notice, in the order in which it is told of an application; then what a link did. One statistic stands
-#: for each distribution, and one score for each model of quality.
-_TOLD: Sequence[str] = (
-    "apps.*.voip.mos",
-    "apps.*.voip.plr_percent",
-    "apps.*.rpm.rpm",
-    "apps.*.video.stalls",
-    "apps.*.video.stalled_s",
-    "apps.*.video.startup_s",
-    "apps.*.video.mean_bitrate_mbit",
-    "apps.*.web.page_load_s.median",
-    "apps.*.web.abandoned",
-    "apps.*.files.median_s",
-    "apps.*.ping.rtt_ms.p99",
-    "apps.*.ping.lost_percent",
-    "apps.*.delay_ms.p99",
-    "apps.*.delay_ms_reverse.p99",
-    "apps.*.goodput_mbit",
-    "apps.*.goodput_mbit_reverse",
-    "apps.*.timeouts",
-    "apps.*.failed",
-    "apps.*.refused",
-    "fairness",
-    "latency.induced_ms",
-    "links.*.sojourn_ms.p99",
-    "links.*.queue_packets.max",
-    "links.*.utilisation",
-    "links.*.dropped_packets",
-    "links.*.marked_packets",
-    "*(Mbit/s)",
-    "*(ms)",
-)
+def least(path: str) -> float:
+    """Less than this nobody notices, in the unit of the measure."""
+    measure = _looked_up(path)[1]
+    return measure.least if measure else 0.0
 
 
 def importance(path: str) -> int:
     """The place of a measure among those that are told first; after all of them for any other."""
-    return next((n for n, pattern in enumerate(_TOLD) if fnmatch.fnmatchcase(path, pattern)), len(_TOLD))
+    measure = _looked_up(path)[1]
+    return (measure.rank if measure else None) or _LAST + 1
 
 
 def told_first(path: str) -> bool:
     """Whether a measure is among those that are told first."""
-    return importance(path) < len(_TOLD)
+    return importance(path) <= _LAST
+
+
+@cache
+def digits(name: str) -> int | None:
+    """Digits after the point of a column, by the unit that is a word of its name; None where it names none."""
+    found = {unit.suffix[1:]: unit.digits for unit in units()}
+    return next((found[word] for word in reversed(name.split("_")[1:]) if found.get(word)), None)

@@ -31,6 +31,7 @@ from typing import Any, Self
 import duckdb
 import polars as pl
 
+from bloatlab.errors import InputError
 from bloatlab.sweep import Store, journal, parquet, sweeps
 from bloatlab.sweep.kept_runs import FRAME, RUN, hash_of, tables, unpacked
 from bloatlab.sweep.store import CODE, Stock, reading
@@ -39,7 +40,7 @@ from bloatlab.sweep.store import CODE, Stock, reading
 SUMMARIES = re.compile(r"summary[-.]")
 
 
-class QueryError(ValueError):
+class QueryError(InputError):
     """A query that cannot be answered; the message is one line."""
 
 

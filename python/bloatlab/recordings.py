@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bloatlab import captures, flent
+from bloatlab.errors import InputError
 from bloatlab.scenario import Scenario, from_dict, quantity
 
 Way = Literal["upload", "download"]
@@ -32,7 +33,7 @@ _WIRE, _PAYLOAD = 1500, 1448
 _MOST = 100_000
 
 
-class RecordingError(ValueError):
+class RecordingError(InputError):
     """Nothing that a rate can be made of; the message is one line for a person."""
 
 

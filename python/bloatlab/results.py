@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import io
 import json
 import math
 import os
@@ -24,6 +23,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from bloatlab import files
+from bloatlab.errors import InputError
 from bloatlab.scenario import Scenario, version
 from bloatlab.simulation import TEXT, Result
 
@@ -39,7 +39,7 @@ TABLES = "tables"
 FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap", "packets")
 
 
-class ResultError(ValueError):
+class ResultError(InputError):
     """A folder that is not a result."""
 
 
@@ -151,9 +151,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
 def _form(frame: pl.DataFrame, suffix: str) -> bytes | str:
     match suffix:
         case ".parquet":
-            data = io.BytesIO()  # polars' own errors do not say that a disk is full
-            frame.write_parquet(data, compression="zstd", statistics=False)
-            return data.getvalue()
+            return files.parquet(frame, statistics=False)
         case ".csv":
             return csv_text(frame)
         case _:

@@ -187,15 +187,18 @@ def load(path: str | Path, sets: Sets = ()) -> Scenario:
     return opened(path)(sets, str(path))
 
 
-def opened(path: str | Path) -> Callable[[Sets, str], Scenario]:
-    """The same file, or workload, read once: scenarios of it with what is laid over each, and its name in messages.
+def opened(given: Scenario | str | Path | Mapping[str, object]) -> Callable[[Sets, str], Scenario]:
+    """A scenario, file, workload or plain values, read once: scenarios of it by what is laid over and what to call it.
 
     Raises `OSError` or `UnicodeDecodeError` when the file cannot be read; what it returns raises `ScenarioError`.
     """
-    workload = workloads.find(path)
+    if not isinstance(given, (str, Path)):
+        values = given.text if isinstance(given, Scenario) else json.dumps(given)
+        return lambda sets, source: parse(values, form="json", source=source, sets=sets)
+    workload = workloads.find(given)
     if workload is not None:
         return functools.partial(_of_workload, workload)
-    path = Path(path)
+    path = Path(given)
     text = files.read_text(path)
     form: Literal["toml", "json"] = "json" if path.suffix == ".json" else "toml"
     return lambda sets, source: parse(text, form=form, source=source, sets=sets, folder=path.parent)
@@ -216,13 +219,9 @@ def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sets = ()) 
 
 def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = ()) -> Scenario:
     """A scenario, a file's path or plain values as a scenario, with `sets` laid over it. Raises as `load` does."""
-    match given:
-        case Scenario():
-            return given.with_sets(*overrides(sets)) if sets else given
-        case str() | Path():
-            return load(given, sets)
-        case _:
-            return parse(json.dumps(given), form="json", sets=sets)
+    if isinstance(given, Scenario):
+        return given.with_sets(*overrides(sets)) if sets else given
+    return opened(given)(sets, str(given) if isinstance(given, (str, Path)) else "scenario")
 
 
 def overrides(sets: Sets) -> list[Override]:
@@ -282,6 +281,11 @@ def schema() -> dict[str, Any]:
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """What the core can build: `qdiscs`, `apps` and `tcp`, each a list of named entries with their parameters."""
     return json.loads(_core.catalogue())
+
+
+def measures() -> dict[str, list[dict[str, Any]]]:
+    """What a summary may have, and the units: see `bloatlab.measures`."""
+    return json.loads(_core.measures())
 
 
 def version() -> str:

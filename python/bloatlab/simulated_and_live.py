@@ -34,7 +34,7 @@ from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Page, Point, Provenance, Section, TableBlock, figure_block
 from bloatlab.scenario import Scenario, from_dict, quantity
 from bloatlab.simulation import Result
-from bloatlab.tables import TextCell, TextTable, counted, number
+from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 #: What a comparison leaves in its folder.
 COMPARED = "compare.json"
@@ -121,18 +121,10 @@ class Compared:
         for c in self.cells:
             digits = _DIGITS[c.unit]
             words = "invalid" if c.case in self.invalid else "no value"
-            rows.append(
-                [
-                    TextCell(c.case),
-                    TextCell(c.name),
-                    TextCell(number(c.simulated, digits)),
-                    TextCell(number(c.live, digits), "muted" if c.case in self.invalid else "plain"),
-                    TextCell(c.unit),
-                    TextCell(f"{number(c.simulated - c.live, digits)}"),
-                    TextCell(f"±{number(c.allowed, digits)}"),
-                    within_cell(c.agrees, "agrees", "differs", words),
-                ]
-            )
+            live = TextCell(number(c.live, digits), "muted" if c.case in self.invalid else "plain")
+            values = number(c.simulated - c.live, digits), f"±{number(c.allowed, digits)}"
+            verdict = within_cell(c.agrees, "agrees", "differs", words)
+            rows.append(row(c.case, c.name, number(c.simulated, digits), live, c.unit, *values, verdict))
         seeds = counted(self.seeds, "seed")
         notes = [f"Simulated: median of {seeds}. Allowed: {SHARE:.0%} of live or {LEAST_MS:g} ms."]
         if self.lateness:

@@ -18,6 +18,7 @@ import polars as pl
 
 from bloatlab import _core, public
 from bloatlab import laws as laws_in_python
+from bloatlab.measures import digits as digits_of
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import Traces
 
@@ -174,17 +175,8 @@ def run(
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
 
 
-#: Digits after the point that a measure's unit resolves: time is counted in ns, rates are told in bit/s. What the core
-#: scales to the unit of a column otherwise ends in the rounding of the product: 0.030000000000000002 s.
-_DIGITS = {"s": 9, "ms": 6, "us": 3, "mbit": 6}
-
 #: Numbers of a distribution that are not in its unit.
 _UNITLESS = ("cv", "count")
-
-
-def _digits(name: str) -> int | None:
-    """Digits after the point of a measure, by the unit that is a word of its name; None where it names none."""
-    return next((_DIGITS[word] for word in reversed(name.split("_")[1:]) if word in _DIGITS), None)
 
 
 def summary_of(text: str) -> dict[str, Any]:
@@ -200,7 +192,7 @@ def _resolved(value: Any, digits: int | None = None) -> Any:
         case float() if digits is not None:
             return round(value, digits)
         case dict():
-            own = {key: None if key in _UNITLESS else _digits(key) or digits for key in value}
+            own = {key: None if key in _UNITLESS else digits_of(key) or digits for key in value}
             return {key: _resolved(of, own[key]) for key, of in value.items()}
         case list():
             return [_resolved(of, digits) for of in value]
@@ -222,7 +214,7 @@ def frames(
 
 def _fine(frame: pl.DataFrame) -> pl.DataFrame:
     floats = [name for name, kind in frame.schema.items() if kind == pl.Float64]
-    return frame.with_columns(pl.col(name).round(digits) for name in floats if (digits := _digits(name)) is not None)
+    return frame.with_columns(pl.col(name).round(digits) for name in floats if (digits := digits_of(name)) is not None)
 
 
 class _Frames(Mapping[str, pl.DataFrame]):
@@ -253,7 +245,7 @@ def _series(name: str, values: Any) -> pl.Series:
     if isinstance(values, list):
         text = name in TEXT or any(isinstance(value, str) for value in values)
         return pl.Series(name, values, dtype=pl.String if text else pl.UInt64)
-    digits = _digits(name)
+    digits = digits_of(name)
     return pl.Series(name, values if digits is None or values.dtype.kind != "f" else np.round(values, digits))
 
 

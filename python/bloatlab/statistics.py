@@ -47,6 +47,11 @@ class Interval:
     method: Method = "t"
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends; where there is no interval, the mean."""
+        return (self.low, self.high) if self.n > 1 else (self.mean, self.mean)
+
+    @property
     def half(self) -> float:
         """Half the interval's width; NaN without one."""
         return (self.high - self.low) / 2.0

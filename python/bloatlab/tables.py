@@ -29,6 +29,11 @@ class TextCell:
     word: str = ""
 
 
+def row(*fields: str | TextCell) -> list[TextCell]:
+    """A row of a table: cells, and texts as plain ones."""
+    return [field if isinstance(field, TextCell) else TextCell(field) for field in fields]
+
+
 @dataclass(frozen=True, slots=True)
 class TextTable:
     """A table for people. Rows are as long as `columns`; `numeric` columns are set flush right.
@@ -57,12 +62,12 @@ class TextTable:
             side = "left" if column in words else "right"
             return f'<{tag} colspan="{span}" style="text-align: {side}">{html.escape(text)}</{tag}>'
 
-        def row(cells: Iterable[str]) -> str:
+        def line(cells: Iterable[str]) -> str:
             return f"<tr>{''.join(cells)}</tr>"
 
-        groups = [row(cell("th", name, 0, span) for name, span in self.groups)] if self.groups else []
-        heads = row(cell("th", head, n) for n, head in enumerate(self.columns))
-        body = [row(cell("td", one.text, n) for n, one in enumerate(cells)) for cells in self.rows]
+        groups = [line(cell("th", name, 0, span) for name, span in self.groups)] if self.groups else []
+        heads = line(cell("th", head, n) for n, head in enumerate(self.columns))
+        body = [line(cell("td", one.text, n) for n, one in enumerate(cells)) for cells in self.rows]
         title = f"<caption><b>{html.escape(self.title)}</b></caption>" if self.title else ""
         note = f"<p><small>{html.escape(self.note)}</small></p>" if self.note else ""
         return f"<table>{title}<thead>{''.join([*groups, heads])}</thead><tbody>{''.join(body)}</tbody></table>{note}"
@@ -117,6 +122,14 @@ def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> p
     return pl.DataFrame({"t_s": t, "rate_mbit": rate})
 
 
+def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The rows of `pings` with a round trip, by application."""
+    if not frame.height:
+        return {}
+    answered = frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
+    return {str(app): part for (app,), part in answered.partition_by("app", maintain_order=True, as_dict=True).items()}
+
+
 def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
     """The mean over `bins` values around each one; at the ends, over as many as there are."""
     window = np.ones(bins)
@@ -147,6 +160,11 @@ def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
 def counted(count: int, what: str) -> str:
     """A number of things: "1 seed", "3 seeds"."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a sentence lists them: "a", "a and b", "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def number(value: float | None, digits: int = 1) -> str:

@@ -62,6 +62,15 @@ class Console(rich_console.Console):
         """As rich's."""
         super().__init__(emoji=False, **options)
 
+    def say(self, text: str, style: str | None = None) -> None:
+        """Print a text as it is, in lines as long as they are."""
+        self.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    def say_wrapped(self, text: str, style: str | None = None) -> None:
+        """Print a text in lines of the console's width."""
+        for line in wrapped(text, self.width):
+            self.say(line, style)
+
     def render(
         self, renderable: rich_console.RenderableType, options: rich_console.ConsoleOptions | None = None
     ) -> Iterator[Segment]:

@@ -6,7 +6,6 @@ The core hands both over in chunks while it runs. States are gathered into the r
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,9 +46,7 @@ class Traces:
         elif self._packets is not None:
             self._packets.mkdir(parents=True, exist_ok=True)
             place = self._packets / f"{self._parts:05}.parquet"
-            data = io.BytesIO()  # polars' own errors do not say that a disk is full
-            frame.write_parquet(data, compression="zstd", statistics=True)
-            files.write(place, data.getvalue())
+            files.write(place, files.parquet(frame, statistics=True))
             self._parts += 1
 
     def tables(self) -> dict[str, pl.DataFrame]:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from bloatlab.studies import PUBLICATIONS
+from bloatlab.studies import STUDIES, study
 from bloatlab.studies.cablelabs2012 import answer as cable
-from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue, case
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import MOS
 from bloatlab.studies.csc458 import answer as lab
@@ -20,6 +19,7 @@ from bloatlab.studies.scte2013 import answer as buffers
 from bloatlab.studies.scte2013.experiments import BUFFERS_MS
 from bloatlab.studies.scte2013.readings import place
 from bloatlab.studies.tolerance import Tolerance
+from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Case, Queue
 
 Runs = dict[str, list[Measures]]
 
@@ -41,7 +41,7 @@ def test_cable_of_the_papers_own_numbers(as_published: Callable[[], Runs]):
 def test_cable_with_the_queues_exchanged_answers_the_other_way(as_published: Callable[[], Runs]):
     runs = as_published()
     for n in NUMBERS:
-        small, codel = case(n, Queue.DROPTAIL_21).key, case(n, Queue.CODEL).key
+        small, codel = Case(n, Queue.DROPTAIL_21).key, Case(n, Queue.CODEL).key
         runs[small], runs[codel] = runs[codel], runs[small]
     said = cable.answer(runs, 3)
     assert said.sentence.startswith("No; CoDel is worse for web pages")
@@ -50,8 +50,8 @@ def test_cable_with_the_queues_exchanged_answers_the_other_way(as_published: Cal
 
 def test_cable_counts_loads_by_what_is_noticed(as_published: Callable[[], Runs]):
     runs = as_published()
-    for n in cable.LOADED:
-        codel, small = runs[case(n, Queue.CODEL).key], runs[case(n, Queue.DROPTAIL_21).key]
+    for n in LOADED:
+        codel, small = runs[Case(n, Queue.CODEL).key], runs[Case(n, Queue.DROPTAIL_21).key]
         for ours, theirs in zip(codel, small, strict=True):
             theirs[MOS] = 3.0
             ours[MOS] = 3.19 if n % 2 else 3.21
@@ -119,9 +119,9 @@ def test_thresholds():
     assert [p.verdict for p in said.points] == ["neither", "neither", "only TCP", "both", "both"]
 
 
-@pytest.mark.parametrize("name", PUBLICATIONS)
+@pytest.mark.parametrize("name", STUDIES)
 def test_a_publication_has_a_name_and_nobody_s_number(name: str):
-    of = PUBLICATIONS[name]
+    of = study(name).publication
     assert of.title
     assert of.cited.endswith(".") or of.cited.endswith(")")
     assert "ocument 0" not in of.title + of.cited

@@ -11,12 +11,13 @@ import pytest
 
 from bloatlab.scenario import catalogue
 from bloatlab.studies.cablelabs2012 import disciplines
-from bloatlab.studies.cablelabs2012.build import Setup, build
-from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue, case
+from bloatlab.studies.cablelabs2012.build import build
+from bloatlab.studies.cablelabs2012.disciplines import DISCIPLINES
 from bloatlab.studies.cablelabs2012.experiments import trials
 from bloatlab.studies.cablelabs2012.measure import Measures
-from bloatlab.studies.cablelabs2012.parameters import DISCIPLINES
 from bloatlab.studies.cablelabs2012.published import MEDIAN, MOS
+from bloatlab.studies.claims import Runs
+from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
 README = Path(disciplines.__file__).with_name("README.md")
 
@@ -26,7 +27,7 @@ def test_nine_cases_of_each_differ_from_the_paper_s_in_the_queue_alone():
     assert [t.key for t in given] == [f"{n:02d} {d.label}" for d in DISCIPLINES for n in NUMBERS]
     for trial in given:
         ours: Any = build(trial.case, 1, trial.setup).data
-        paper: Any = build(case(trial.case.number, Queue.CODEL), 1, Setup()).data
+        paper: Any = build(Case(trial.case.number, Queue.CODEL), 1).data
         assert ours["link"]["up"].pop("queue") != paper["link"]["up"].pop("queue")
         assert ours == paper
 
@@ -52,17 +53,17 @@ def measures(value: float) -> list[Measures]:
 
 
 @pytest.fixture
-def runs() -> tuple[disciplines.Runs, disciplines.Runs]:
+def runs() -> tuple[Runs, Runs]:
     """The paper's runs have a third seed, which these tables leave out."""
     paper = {
-        case(n, q).key: [*measures(10.0 * place), *measures(1e6)] for place, q in enumerate(Queue) for n in NUMBERS
+        Case(n, q).key: [*measures(10.0 * place), *measures(1e6)] for place, q in enumerate(Queue) for n in NUMBERS
     }
     return paper, {
         f"{n:02d} {d.label}": measures(100.0 + place) for place, d in enumerate(DISCIPLINES) for n in NUMBERS
     }
 
 
-def test_tables_show_medians_and_mark_the_best(runs: tuple[disciplines.Runs, disciplines.Runs]):
+def test_tables_show_medians_and_mark_the_best(runs: tuple[Runs, Runs]):
     together, mos, *_, parameters = disciplines.tables(*runs)
     names = [q.value for q in Queue] + [d.label for d in DISCIPLINES]
     assert [row[0].text for row in mos.rows] == names
@@ -80,11 +81,11 @@ def test_tables_show_medians_and_mark_the_best(runs: tuple[disciplines.Runs, dis
 
 
 def test_a_page_that_never_loads_is_never_and_counts_as_the_whole_run(
-    runs: tuple[disciplines.Runs, disciplines.Runs],
+    runs: tuple[Runs, Runs],
 ):
     paper, ours = runs
-    key = case(1, Queue.DROPTAIL_417).key
-    never = [seed | {MEDIAN: math.inf} for seed in paper[key]]
+    key = Case(1, Queue.DROPTAIL_417).key
+    never = [{**seed, MEDIAN: math.inf} for seed in paper[key]]
     made = {t.title: t for t in disciplines.tables({**paper, key: never}, ours)}
     assert made["Web, median page load (s)"].rows[0][1].text == "never"
     heads = made["All nine cases"].columns

@@ -5,28 +5,34 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
-from bloatlab.studies.cablelabs2012 import layout
-from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue, case, grid
+from bloatlab.studies.cablelabs2012 import tables
 from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
-from bloatlab.studies.cablelabs2012.compare import band, difference_holds, explained, scorecard, wanted
+from bloatlab.studies.cablelabs2012.compare import band, calibration, difference_holds, explained, wanted
 from bloatlab.studies.cablelabs2012.experiments import BEFORE, EXPERIMENTS, READINGS
 from bloatlab.studies.cablelabs2012.explanations import EXPLANATIONS
-from bloatlab.studies.cablelabs2012.parameters import Free, differences
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR
+from bloatlab.studies.cablelabs2012.study import STUDY
 from bloatlab.studies.claims import check_all
-from bloatlab.studies.scorecard import Cell, Verdict
+from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
+from bloatlab.workloads.cable_home import Setup
+from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue, grid
 
-D04 = case(4, Queue.DROPTAIL_417)
-D04_21 = case(4, Queue.DROPTAIL_21)
-C04 = case(4, Queue.CODEL)
+D04 = Case(4, Queue.DROPTAIL_417)
+D04_21 = Case(4, Queue.DROPTAIL_21)
+C04 = Case(4, Queue.CODEL)
 
 
-def find(card, key: str, metric: str) -> Cell:
-    (found,) = [c for c in card.cells if (c.case, c.metric) == (key, metric)]
+def pick(cells: Sequence[Cell], key: str, metric: str) -> Cell:
+    (found,) = [c for c in cells if (c.case, c.metric) == (key, metric)]
     return found
+
+
+def find(card: Scorecard, key: str, metric: str) -> Cell:
+    return pick(card.cells, key, metric)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +63,12 @@ def test_bands(metric, published, inside, outside):
 
 def test_unloaded_loss_has_its_own_bands():
     for queue in (Queue.DROPTAIL_417, Queue.CODEL):
-        accepted = band(case(1, queue), LOST, 0.10)
+        accepted = band(Case(1, queue), LOST, 0.10)
         assert (accepted.low, accepted.high) == (0.05, 0.2)
-    small = band(case(1, Queue.DROPTAIL_21), LOST, 0.0)
+    small = band(Case(1, Queue.DROPTAIL_21), LOST, 0.0)
     assert small.holds(0.02)
     assert not small.holds(0.021)
-    assert band(case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # plr of D01 keeps the general rule
+    assert band(Case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # plr of D01 keeps the general rule
 
 
 def test_ftp_difference():
@@ -73,14 +79,14 @@ def test_ftp_difference():
 
 
 def test_everything_as_published_is_within(as_published):
-    card = scorecard(as_published())
+    card = STUDY.scorecard(as_published())
     assert {c.verdict for c in card.cells} == {Verdict.WITHIN, Verdict.CALIBRATION, Verdict.DERIVED}
     assert all(c.agrees for c in card.cells if c.verdict is Verdict.CALIBRATION)
     assert card.met is True
 
 
 def test_what_is_counted(as_published):
-    card = scorecard(as_published())
+    card = STUDY.scorecard(as_published())
     kinds = Counter(c.verdict for c in card.cells)
     # 27 cases x 8 metrics = 216; calibration: D01 and D02 with two buffers, C01: 5 x 8 = 40; two MADs are not published
     assert kinds[Verdict.CALIBRATION] == 40
@@ -94,7 +100,7 @@ def test_what_is_counted(as_published):
 
 
 def test_codel_runs_are_one_cell_in_two_tables(as_published):
-    card = scorecard(as_published())
+    card = STUDY.scorecard(as_published())
     lost = find(card, "C04", LOST)
     assert (lost.published, lost.tables, lost.printed) == ((8.77, 9.14), (3, 4), "8.77 / 9.14")
     assert lost.as_data()["published"] == [8.77, 9.14]
@@ -107,24 +113,24 @@ def test_blocked_pages(as_published):
     runs = as_published()
     for seed in runs["D04/21"]:
         seed[PAGES], seed[MEDIAN] = 3.0, 84.0
-    median = find(scorecard(runs), "D04/21", MEDIAN)
+    median = find(STUDY.scorecard(runs), "D04/21", MEDIAN)
     assert median.verdict is Verdict.WITHIN  # at most 3 pages
     assert (median.as_data()["published"], median.as_data()["accepted"]) == (">600", [])
-    assert find(scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE  # published 0, 10 % of it is 0
-    assert find(scorecard(runs), "D04/21", MAD).verdict is Verdict.DERIVED
+    assert find(STUDY.scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE  # published 0, 10 % of it is 0
+    assert find(STUDY.scorecard(runs), "D04/21", MAD).verdict is Verdict.DERIVED
     for seed in runs["D04/21"]:
         seed[PAGES] = 4.0
-    assert find(scorecard(runs), "D04/21", MEDIAN).verdict is Verdict.OUTSIDE
+    assert find(STUDY.scorecard(runs), "D04/21", MEDIAN).verdict is Verdict.OUTSIDE
 
 
 def test_ftp_needs_its_difference_too(as_published):
     runs = as_published()
     for seed in runs["D04/417"]:
         seed[FTP] += 1900.0  # within 0.5 % of the ceiling, and 6758 + 1900 is within 30 % of 6758
-    assert find(scorecard(runs), "D04/417", FTP).verdict is Verdict.WITHIN
+    assert find(STUDY.scorecard(runs), "D04/417", FTP).verdict is Verdict.WITHIN
     for seed in runs["C04"]:
         seed[FTP] -= 1900.0  # the difference is now 10 558: 56 % off, in Table 7 as in Table 8
-    card = scorecard(runs)
+    card = STUDY.scorecard(runs)
     for key in ("D04/417", "C04"):
         found = find(card, key, FTP)
         assert found.verdict is Verdict.OUTSIDE
@@ -136,7 +142,7 @@ def test_outside_says_how_far_and_whether_it_is_explained(as_published):
     runs = as_published()
     for seed in runs["C05"]:
         seed[MOS] = 3.0
-    found = find(scorecard(runs), "C05", MOS)
+    found = find(STUDY.scorecard(runs), "C05", MOS)
     assert found.verdict is Verdict.OUTSIDE
     assert found.reason == "off by -1.2 (-29%); not explained"
 
@@ -146,13 +152,13 @@ def test_interval_over_seeds(as_published):
     runs["C05"] = [dict(runs["C05"][0]) for _ in range(10)]
     for n, seed in enumerate(runs["C05"], start=1):
         seed[PAGES] = float(60 + n)
-    pages = find(scorecard(runs), "C05", PAGES)
+    pages = find(STUDY.scorecard(runs), "C05", PAGES)
     # 61..70: median 65.5; the 10th and 90th percentile lie at ranks 0.9 and 8.1
     assert (pages.ours, pages.low, pages.high) == (65.5, pytest.approx(61.9), pytest.approx(69.1))
 
 
 def test_derived_columns(as_published):
-    card = scorecard(as_published())
+    card = STUDY.scorecard(as_published())
     assert find(card, "C04 vs 417", "FTP CoDel/DropTail").ours == pytest.approx(100 * 369714 / 376472)
     assert find(card, "C04 vs 417", "MOS delta CoDel-DropTail").ours == pytest.approx(2.5)
     ratio = find(card, "C04 vs 21", "median PLT CoDel/DropTail")
@@ -161,7 +167,7 @@ def test_derived_columns(as_published):
 
 
 def test_scorecard_is_plain_json(as_published):
-    data = scorecard(as_published()).as_data()
+    data = STUDY.scorecard(as_published()).as_data()
     text = json.dumps(data, allow_nan=False)
     assert json.loads(text) == data
     keys = {"case", "metric", "unit", "published", "ours", "low", "high", "accepted", "verdict", "reason"}
@@ -171,35 +177,35 @@ def test_scorecard_is_plain_json(as_published):
 
 def test_calibration_cases():
     """D01, C01 and D02 by the rules; D08 with 417 packets is counted."""
-    assert sorted(c.key for c in grid() if c.calibration) == ["C01", "D01/21", "D01/417", "D02/21", "D02/417"]
+    assert sorted(c.key for c in grid() if calibration(c)) == ["C01", "D01/21", "D01/417", "D02/21", "D02/417"]
 
 
 def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as_published):
     runs = as_published()
     for seed in runs["D04/417"]:
         seed[LOST] = 4.0  # published 2.15, band 1.3975 to 2.9025
-    card = scorecard(runs)
+    card = STUDY.scorecard(runs)
     assert find(card, "D04/417", LOST).reason.endswith("; not explained")
     # the rows that the readings must be run for: all queues of load 04
-    asked = wanted(card)
+    asked = wanted(card.cells)
     assert asked["round_trips_apart"] == ("D04/417", "D04/21", "C04")
     assert "bursty_window" not in asked
     near = {key: [dict(s) | {LOST: 2.6} for s in runs[key]] for key in asked["round_trips_apart"]}
     far = {key: [dict(s) | {LOST: 3.5} for s in runs[key]] for key in asked["live"]}
-    told = find(explained(card, runs, {"round_trips_apart": near, "live": far}), "D04/417", LOST).reason
+    told = pick(explained(card.cells, runs, {"round_trips_apart": near, "live": far}), "D04/417", LOST).reason
     assert "; experiment round_trips_apart: 2.60 %, and all 8 cells of D04/417 within: " in told
     # it moves what Table 2 states, and says so
     assert told.endswith("it changes what the paper states: one round trip for all five transfers (Table 2)")
-    told = find(explained(card, runs, {"round_trips_apart": far, "live": far}), "D04/417", LOST).reason
+    told = pick(explained(card.cells, runs, {"round_trips_apart": far, "live": far}), "D04/417", LOST).reason
     each = "3.50 %, 7 of 8 cells of D04/417 within"
     assert told.endswith(f"not explained (experiment round_trips_apart: {each}; experiment live: {each})")
     # a reading that moves this cell in and another one of the row out explains nothing
     other = {key: [dict(s) | {LOST: 2.6, LATE: 10.0} for s in runs[key]] for key in asked["live"]}
-    told = find(explained(card, runs, {"live": other}), "D04/417", LOST).reason
+    told = pick(explained(card.cells, runs, {"live": other}), "D04/417", LOST).reason
     assert told.endswith("not explained (experiment live: 2.60 %, 7 of 8 cells of D04/417 within)")
     # without a run there is no explanation, and a cell that agrees has no need of one
-    assert find(explained(card, runs, {}), "D04/417", LOST).reason.endswith("; not explained")
-    assert find(explained(card, runs, {"live": far}), "C04", MOS).reason == "within tolerance"
+    assert pick(explained(card.cells, runs, {}), "D04/417", LOST).reason.endswith("; not explained")
+    assert pick(explained(card.cells, runs, {"live": far}), "C04", MOS).reason == "within tolerance"
 
 
 def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
@@ -217,16 +223,22 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():
     """Two channels of 0.8 x 6 bit x 5.12 MHz; 12 500 packets; and 4 segments pass 20 Mbit/s after six round trips."""
-    own = Free()
+    own = Setup()
     assert own.link_rate == f"{0.8 * 6 * 5120 * 2:.0f}kbit"
     assert own.burst_file == f"{12_500 * 1460}B"
     assert (12_500 * 1500, 14.0 * 5e6 / 8 + 10e6) == (18_750_000, 18_750_000)  # 5.3 + 8.7 s: what 14 s let through
     per_round_trip = 20e6 * 0.1 / 8 / 1500
     assert own.bulk_initial_window * 2**5 < per_round_trip < own.bulk_initial_window * 2**6
-    given = {name: READINGS[name].setup.free for name in ("channel_100", "burst_payload", "initial_window_2")}
-    changed = [set(differences(free)) for free in given.values()]
+    given = {name: READINGS[name].changes for name in ("channel_100", "burst_payload", "initial_window_2")}
+    changed = [set(changes) for changes in given.values()]
     assert changed == [{"link_rate"}, {"burst_file"}, {"bulk_initial_window"}]
-    assert set(differences(BEFORE)) == set().union(*changed)
+    assert set(BEFORE) == set().union(*changed)
+
+
+def test_a_reading_changes_what_it_names():
+    own = Setup()
+    for name, reading in READINGS.items():
+        assert all(getattr(own, field) != value for field, value in reading.changes.items()), name
 
 
 def test_every_explanation_names_a_reading_that_is_an_experiment():
@@ -241,13 +253,13 @@ def test_cases_have_the_papers_names():
     assert [c.name for c in grid(congested=True)][-1] == "C19"
     assert len(NUMBERS) == 9
     with pytest.raises(KeyError):
-        case(10, Queue.CODEL)
+        Case(10, Queue.CODEL)
     assert math.isclose(D04.rtt_ms, 20)
 
 
 def test_tried_values_stand_under_the_papers(as_published):
     seed = as_published()["D01/21"][0] | {MEDIAN: 4.2, "page_up_kb": 150.0}
-    table = layout.tried_table("parameters", "what", {"D01/21 as the study": [seed], "D01/21 get_size 50B": [seed]})
+    table = tables.tried_table("parameters: what", {"D01/21 as the study": [seed], "D01/21 get_size 50B": [seed]})
     rows = [[cell.text for cell in row] for row in table.rows]
     assert [row[:2] for row in rows] == [
         ["D01/21", "the paper"],
@@ -259,7 +271,7 @@ def test_tried_values_stand_under_the_papers(as_published):
 
 def test_readings_are_judged_beside_the_study(as_published):
     runs = as_published()
-    card = scorecard(runs)
+    card = STUDY.scorecard(runs)
     runs["C05"] = [dict(seed) | {MOS: 3.0} for seed in runs["C05"]]
-    table = layout.readings_table(card, {"live": scorecard(runs)})
+    table = tables.readings_table(card, {"live": STUDY.scorecard(runs)})
     assert [[cell.text for cell in row][2:4] for row in table.rows] == [["3", "88 of 88"], ["3", "87 of 88"]]

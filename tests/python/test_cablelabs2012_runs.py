@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.scenario import emodel
 from bloatlab.studies.cablelabs2012 import published
-from bloatlab.studies.cablelabs2012.build import Setup, build, describe
-from bloatlab.studies.cablelabs2012.cases import Queue, case, grid
+from bloatlab.studies.cablelabs2012.build import build
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, plateau, tables, trials
-from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS, Free, differences
+from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS
 from bloatlab.studies.cablelabs2012.readback import PARAMETERS, read_back
+from bloatlab.workloads.cable_home import Setup, describe
+from bloatlab.workloads.cable_loads import Case, Queue, grid
 from browser import opened, serious
 
 
@@ -31,7 +33,7 @@ def test_every_scenario_resolves(name: str):
 
 
 def test_the_system_of_figure_1():
-    scenario: Any = describe(case(5, Queue.DROPTAIL_417), 1, Setup())
+    scenario: Any = describe(Case(5, Queue.DROPTAIL_417), 1, Setup())
     links = scenario["link"]
     up = links["up"]
     assert up["docsis"]["flow"] == {
@@ -49,59 +51,57 @@ def test_the_system_of_figure_1():
 
 def test_the_modem_is_the_papers():
     """§2.2.2: REQ(1) is recorded after the shift; both queues are ns-2 DropTails (n - 1); the TxQ drops."""
-    up: Any = describe(case(5, Queue.DROPTAIL_21), 1, Setup()).get("link", {})["up"]
+    up: Any = describe(Case(5, Queue.DROPTAIL_21), 1, Setup()).get("link", {})["up"]
     assert up["docsis"]["request_vector"] == "recorded"
     assert up["queue"] == {"droptail": {"limit": "21p", "ns2_off_by_one": True}}
     assert (up["docsis"]["transmit_limit"], up["docsis"]["transmit_queue"]) == ("31p", "drop")
-    whole: Any = describe(case(5, Queue.DROPTAIL_21), 1, Setup(free=Free(ns2_droptail=False))).get("link", {})["up"]
+    whole: Any = describe(Case(5, Queue.DROPTAIL_21), 1, Setup(ns2_droptail=False)).get("link", {})["up"]
     assert (whole["docsis"]["transmit_limit"], whole["queue"]["droptail"]["ns2_off_by_one"]) == ("32p", False)
 
 
 def test_one_window_for_all_transfers():
-    tcp: Any = describe(case(8, Queue.DROPTAIL_417), 1, Setup()).get("tcp", {})
+    tcp: Any = describe(Case(8, Queue.DROPTAIL_417), 1, Setup()).get("tcp", {})
     assert tcp["bursty"]["window_clamp"] == tcp["bulk"]["window_clamp"] == 672
-    tcp = describe(case(8, Queue.DROPTAIL_417), 1, READINGS["bursty_window"].setup).get("tcp", {})
+    tcp = describe(Case(8, Queue.DROPTAIL_417), 1, Setup(**READINGS["bursty_window"].changes)).get("tcp", {})
     assert (tcp["bursty"]["window_clamp"], tcp["bulk"]["window_clamp"]) == (96, 672)
-    tcp = describe(case(3, Queue.CODEL), 1, READINGS["bulk_acks_of_two"].setup).get("tcp", {})
+    tcp = describe(Case(3, Queue.CODEL), 1, Setup(**READINGS["bulk_acks_of_two"].changes)).get("tcp", {})
     assert [tcp[stack]["ack_every"] for stack in ("bulk", "bursty", "web")] == [2, 1, 1]
 
 
 def test_round_trips_apart():
-    scenario: Any = describe(case(5, Queue.CODEL), 1, READINGS["round_trips_apart"].setup)
+    scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
     # 100 ms, then 2 ms more for each: (RTT - 2) / 2 each way beside the DOCSIS link's
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
-    single: Any = describe(case(3, Queue.CODEL), 1, READINGS["round_trips_apart"].setup)
-    assert single == describe(case(3, Queue.CODEL), 1, Setup())
+    single: Any = describe(Case(3, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
+    assert single == describe(Case(3, Queue.CODEL), 1, Setup())
 
 
 def test_parameters_are_read_back():
     found = read_back()
     assert len(found) == len(PARAMETERS)
-    assert [p.what for p in found if not p.agrees] == []
+    assert [p.parameter for p in found if not p.agrees] == []
 
 
 def test_free_parameters_are_one_set_with_arguments():
     named = {u.field for u in UNKNOWNS}
-    assert differences(Free()) == {}
-    assert differences(Free().with_(file_size="1MB")) == {"file_size": "1MB"}
     for unknown in UNKNOWNS:
-        assert getattr(Free(), unknown.field) not in unknown.others
+        assert getattr(Setup(), unknown.field) not in unknown.others
         assert len(unknown.why) > 20
     # companions of a named one, and what cannot matter
-    assert {f for f in Free.__slots__ if f not in named} == {
-        "file_pause_spread",
-        "down_link_rate",
-        "ftp_start",
-    }
+    companions = {"file_pause_spread", "down_link_rate", "ftp_start"}
+    # stated by the paper, and changed by experiments
+    stated = {"transmit_queue", "sojourn_both", "page", "limit", "target", "queue", "round_trip_step_ms", "seconds"}
+    stated |= {"bursty_window", "bulk_ack_every"}  # none but the stack's own
+    assert {f for f in Setup.__slots__ if f not in named} == companions | stated
 
 
 def test_seeds_differ_in_starts_and_cases_share_them():
-    one: Any = describe(case(4, Queue.CODEL), 1, Setup())
-    two: Any = describe(case(4, Queue.CODEL), 2, Setup())
+    one: Any = describe(Case(4, Queue.CODEL), 1, Setup())
+    two: Any = describe(Case(4, Queue.CODEL), 2, Setup())
     assert one["app"]["web"]["start"] != two["app"]["web"]["start"]
-    other: Any = describe(case(2, Queue.DROPTAIL_21), 1, Setup())
+    other: Any = describe(Case(2, Queue.DROPTAIL_21), 1, Setup())
     assert one["app"]["web"]["start"] == other["app"]["web"]["start"]
 
 
@@ -109,7 +109,7 @@ def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
     """The core's listed page: 614 402 B of objects and 102 400 B of HTML come down per page, each object once."""
     total = sum(map(sum, published.appendix_a())) + 102_400
     trial = next(t for t in trials("pages") if t.key == "D01/417 listed sizes")
-    each_once = trial.setup.with_(seconds=60, free=Free(web_quota="asked"))
+    each_once = replace(trial.setup, seconds=60, web_quota="asked")
     result = bloatlab.run(build(trial.case, 1, each_once))
     web = result.summary["apps"]["web"]
     pages = web["goodput_bytes_reverse"] / total
@@ -126,13 +126,13 @@ def test_mos_of_all_published_cells():
 
 def test_shaper_ceiling():
     """The bound: 10 MB + 5 Mbit/s x 600 s = 385.000 MB, and a busy modem sends all of it but a packet or two."""
-    result = bloatlab.run(build(case(4, Queue.DROPTAIL_417), 1))
+    result = bloatlab.run(build(Case(4, Queue.DROPTAIL_417), 1))
     sent = result.summary["links"]["up"]["delivered_bytes"]
     assert 384_500_000 < sent <= 385_000_000 + 1522
 
 
 def test_thirty_thousand_voice_packets():
-    scenario = build(case(1, Queue.CODEL), 1, Setup(free=Free(start_spread_ms=0.0)))
+    scenario = build(Case(1, Queue.CODEL), 1, Setup(start_spread_ms=0.0))
     assert bloatlab.run(scenario).summary["apps"]["voip"]["voip"]["sent"] == 30_000
 
 

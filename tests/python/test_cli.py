@@ -15,6 +15,8 @@ import polars as pl
 import pytest
 
 from bloatlab.cli.main import app, call
+from bloatlab.live import LiveError
+from bloatlab.plots import Unfit
 
 
 @pytest.fixture
@@ -104,6 +106,7 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
     ("arguments", "words"),
     [
         (["run", "missing.toml"], ["missing.toml: no such file"]),
+        (["plot", "missing.parquet"], ["missing.parquet: no such file"]),
         (["run"], ["FILE"]),
         (["run", "SCENARIO", "--set", "link.up.rate"], ["--set link.up.rate: not path=value"]),
         (["run", "SCENARIO", "--set", "link.up.rate=5mbps"], ["SCENARIO: link.up.rate", "5mbps"]),
@@ -179,7 +182,7 @@ def test_a_scenario_given_as_a_grid_is_told_apart(say, scenario_file: Path):
 def test_schema_and_lists_are_json(say):
     assert json.loads(say("schema")[1])["properties"]["link"]
     lists = json.loads(say("list", "-f", "json")[1])
-    assert set(lists) == {"qdiscs", "links", "modems", "apps", "tcp", "grades", "workloads", "studies"}
+    assert set(lists) == {"qdiscs", "links", "modems", "apps", "tcp", "grades", "measures", "workloads", "studies"}
     assert "codel" in say("list", "qdiscs")[1]
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
@@ -214,6 +217,21 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
         "Grades: A+ below 15 ms, A below 50, B below 100, C below 300, D below 500, else" in say("list", "vrecipes")[1]
     )
     assert "-e disciplines" in say("list", "cablelabs2012")[1]
+
+
+def test_list_measures_says_what_a_summary_has(say):
+    code, out, _ = say("list", "measures", "sojourn_ms")
+    assert code == 0
+    assert "In words: time in queue (ms)" in out
+    assert "Compared: less is better" in out
+    assert "links.*.sojourn_ms.p99_9" in out
+    found = json.loads(say("list", "measures", "-f", "json")[1])["measures"]
+    assert {"links.*.utilisation", "apps.*.voip.mos", "latency.induced_ms"} <= {of["name"] for of in found}
+    # an application and a scale, not the measures that end in their name
+    assert list(json.loads(say("list", "rpm", "-f", "json")[1])) == ["apps", "grades"]
+    code, _, err = say("list", "measures", "sojurn_ms")
+    assert (code, 'did you mean "sojourn_ms"?' in err) == (2, True)
+    assert say("list", "codel", "target")[2].startswith("list codel target: codel is no kind; there is apps, ")
 
 
 def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
@@ -256,6 +274,15 @@ def test_a_bug_is_one_line_too(say, monkeypatch: pytest.MonkeyPatch, scenario_fi
     code, _, err = say("run", scenario_file)
     assert (code, err.count("\n")) == (70, 1)
     assert "a bug: ZeroDivisionError: oh" in err
+
+
+@pytest.mark.parametrize("error", [Unfit("a: is no b"), LiveError("a: no TUN here")])
+def test_what_a_room_says_of_its_input_is_the_line(say, monkeypatch: pytest.MonkeyPatch, scenario_file: Path, error):
+    def refused(*_a: object, **_k: object) -> None:
+        raise error
+
+    monkeypatch.setattr("bloatlab.cli.run.run", refused)
+    assert say("run", scenario_file, "-q") == (2, "", f"{error}\n")
 
 
 #: Everything happens at one moment, or nothing for long: each goes on for hours.

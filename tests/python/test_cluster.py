@@ -25,8 +25,8 @@ from dask import config as dask_config
 import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.simulation import Result
-from bloatlab.studies import Options
-from bloatlab.studies.kit import simulate
+from bloatlab.studies import Batch, Options
+from bloatlab.studies.reproduce import run as run_batch
 from bloatlab.sweep import (
     Dask,
     Grid,
@@ -35,6 +35,7 @@ from bloatlab.sweep import (
     RunError,
     Stopped,
     Store,
+    Watch,
     cluster,
     fingerprint,
     gather,
@@ -167,7 +168,8 @@ def test_a_study_runs_on_a_cluster(machines: Cluster, tmp_path: Path):
 
     def made(**how: Any) -> Any:
         options = Options(tmp_path, jobs=1, **how)
-        return simulate(["1mbit", "3mbit"], of_case, [1, 2], Measure("voice", voice), options, "all cases")
+        batch = Batch(name="all cases", cases=["1mbit", "3mbit"], build=of_case, measure=Measure("voice", voice))
+        return run_batch(batch, range(1, 3), options).gathered
 
     with client_of(machines) as client:
         there = made(executor=Dask(client))
@@ -337,15 +339,12 @@ def test_progress_comes_by_way_of_the_scheduler(machines: Cluster):
     machines.worker()
     heard: list[tuple[int, float]] = []
 
-    class Ears:
-        def begin(self, total: int) -> None: ...
+    class Ears(Watch):
         def advance(self, index: int, fraction: float) -> None:
             heard.append((index, fraction))
 
         def done(self, index: int) -> None:
             heard.append((index, 1.0))
-
-        def end(self) -> None: ...
 
     def slow(point: Point[Any], result: Result) -> int:
         return result.seed

@@ -15,6 +15,7 @@ from bloatlab.simulation import Result, run
 from bloatlab.studies import published
 from bloatlab.studies.claims import Runs, check_all
 from bloatlab.studies.csc458.build import (
+    NIC,
     Case,
     Lab,
     build,
@@ -22,13 +23,14 @@ from bloatlab.studies.csc458.build import (
     experiment_cases,
     kit,
     live_cases,
+    network_card,
     plain,
     second_reading,
 )
 from bloatlab.studies.csc458.claims import CLAIMS
 from bloatlab.studies.csc458.measure import climb_share, equation_2, known, measure
-from bloatlab.studies.csc458.scorecard import BANDS, NIC, asked, in_second_reading, scorecard
-from bloatlab.studies.csc458.study import network_card
+from bloatlab.studies.csc458.scorecard import BANDS, PUBLISHED, in_second_reading
+from bloatlab.studies.csc458.study import STUDY
 from bloatlab.studies.scorecard import Origin, Verdict
 
 SECONDS = 20
@@ -93,16 +95,16 @@ def test_equation_1_is_what_a_full_network_card_shows():
 
 def as_published() -> dict[str, list[dict[str, float]]]:
     runs: dict[str, list[dict[str, float]]] = {}
-    for want in asked():
+    for want in PUBLISHED:
         (seed,) = runs.setdefault(want.run, [{}])
-        seed[want.measure] = want.published
+        seed[want.measure] = want.value
     return runs
 
 
 def test_every_number_of_the_report_is_judged():
     numbers = {r.metric for r in published.rows("csc458") if r.note.startswith("result") and r.value[:1].isdigit()}
-    assert numbers <= {want.metric for want in asked()}
-    card = scorecard(as_published())
+    assert numbers <= {want.metric for want in PUBLISHED}
+    card = STUDY.scorecard(as_published())
     assert card.met
     # what the report prints: six fetch times and equation (1). Its equation (2) gives three values that we computed
     counted = [c for c in card.cells if c.counted]
@@ -112,7 +114,7 @@ def test_every_number_of_the_report_is_judged():
 
 
 def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_other_reading():
-    card = scorecard(as_published())
+    card = STUDY.scorecard(as_published())
     fetches = [c for c in card.cells if "fetch" in c.metric]
     assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
     assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
@@ -191,7 +193,7 @@ def test_what_the_kernel_keeps_to_itself_is_unknown_and_not_none():
 def test_outside_a_band_is_outside(where: tuple[int, int], value: float):
     runs = as_published()
     runs[Case("reno", where[0], 2).key][0]["fetch_mean_s"] = value
-    outside = [c.case for c in scorecard(runs).cells if c.verdict is Verdict.OUTSIDE]
+    outside = [c.case for c in STUDY.scorecard(runs).cells if c.verdict is Verdict.OUTSIDE]
     assert outside == [f"Q={where[0]}"]
 
 

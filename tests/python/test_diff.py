@@ -12,8 +12,8 @@ import pytest
 
 import bloatlab
 from bloatlab.cli.main import call
-from bloatlab.differences import TOP, Change, Difference, clipped, difference, direction, varying
-from bloatlab.measures import named
+from bloatlab.differences import TOP, Change, Difference, clipped, difference, varying
+from bloatlab.measures import direction, named
 
 
 @pytest.fixture(scope="module")

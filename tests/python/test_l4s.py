@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -21,7 +22,9 @@ from bloatlab.studies.l4s.build import build
 from bloatlab.studies.l4s.explain import explain
 from bloatlab.studies.l4s.measure import measure
 from bloatlab.studies.l4s.plan import cases, quick
-from bloatlab.studies.l4s.scorecard import IMBALANCE, P99, RATIO, TOTAL, asked, rates, ratio_band, scorecard
+from bloatlab.studies.l4s.scorecard import IMBALANCE, P99, RATIO, TOTAL, VALUES, rates, ratio_band
+from bloatlab.studies.l4s.scorecard import groups as grouped
+from bloatlab.studies.l4s.study import STUDY
 from bloatlab.studies.scorecard import Band, Origin, Verdict
 
 
@@ -51,7 +54,7 @@ def test_every_case_has_a_name_of_its_own_and_a_scenario():
     assert len(set(keys)) == len(keys) == 466
     assert {case.key for case in quick()} <= set(keys)
     assert {build(case, 1).name for case in cases()} == {f"l4s {key}" for key in keys}
-    assert {want.run.key for want in asked()} <= set(keys)
+    assert {want.run for want in itertools.chain(*VALUES.values())} <= set(keys)
 
 
 def test_the_whole_table_of_the_tests_is_there():
@@ -140,14 +143,15 @@ def test_a_ratio_is_within_a_factor_and_on_the_side_that_repeats_do_not_reach():
 
 def as_asked() -> dict[str, list[dict[str, float]]]:
     runs: dict[str, list[dict[str, float]]] = {}
-    for want in asked():
-        (seed,) = runs.setdefault(want.run.key, [{}])
-        seed[want.measure] = min(max(want.published, want.band.low), want.band.high) / want.scale
+    for want in itertools.chain(*VALUES.values()):
+        (seed,) = runs.setdefault(want.run, [{}])
+        seed[want.measure] = min(max(want.value, want.band.low), want.band.high) / want.scale
     return runs
 
 
 def test_what_was_published_is_within():
-    card, groups = scorecard(as_asked())
+    card = STUDY.scorecard(as_asked())
+    groups = grouped(card.cells)
     assert card.met
     assert [share.cells for share in card.shares] == [168, 48, 48, 48, 24, 5, 15]
     assert {cell.verdict for cell in card.cells if cell.metric != TOTAL} == {Verdict.WITHIN}
@@ -161,10 +165,10 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     runs = as_asked()
     case = c.beside(20.0, 10)
     runs[case.key][0]["first_wait_p99_ms"] = 4.0
-    (cell,) = [x for x in scorecard(runs)[0].cells if x.metric == P99 and x.verdict is Verdict.OUTSIDE]
+    (cell,) = [x for x in STUDY.scorecard(runs).cells if x.metric == P99 and x.verdict is Verdict.OUTSIDE]
     assert cell.reason.endswith("not explained")
     runs[c.beside(20.0, 10, mss=c.SMALL).key] = [{"first_wait_p99_ms": 0.3}]
-    (cell,) = [x for x in scorecard(runs)[0].cells if x.metric == P99 and x.verdict is Verdict.OUTSIDE]
+    (cell,) = [x for x in STUDY.scorecard(runs).cells if x.metric == P99 and x.verdict is Verdict.OUTSIDE]
     assert cell.reason == "one packet takes 0.60 ms; with packets of 188 bytes: 0.30"
     none: Runs = {}
     limits = Band(0.0, 2.0)

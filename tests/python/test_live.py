@@ -19,6 +19,7 @@ import pytest
 
 import bloatlab
 from bloatlab import _core, live
+from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.cli.main import call
 from bloatlab.scenario import ScenarioError
 from kernel import bench
@@ -346,7 +347,8 @@ def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
         assert inside.stdout is not None
         assert inside.stdout.readline() == "ready\n"
         live.clean()
-        assert bloatlab_live(lab, "-q", "--set", "duration=1s").returncode == 0
+        # a busy machine may make its numbers invalid, but does not stop it
+        assert bloatlab_live(lab, "-q", "--set", "duration=1s").returncode in (0, EXIT_INVALID)
         # its command has gone on to its end
         assert inside.stdout.readline() == "done\n"
         assert inside.wait(60) == 0

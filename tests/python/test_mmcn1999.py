@@ -23,8 +23,9 @@ from bloatlab.studies.mmcn1999.build import (
 )
 from bloatlab.studies.mmcn1999.claims import CLAIMS, LINK_KBS, OFFERED_KBS
 from bloatlab.studies.mmcn1999.measure import measure
-from bloatlab.studies.mmcn1999.scorecard import GATES, Gate, explain, scorecard
+from bloatlab.studies.mmcn1999.scorecard import GATES, Gate, explain
 from bloatlab.studies.mmcn1999.small import build_small, dispersion, in_step, measure_small, small_cases
+from bloatlab.studies.mmcn1999.study import STUDY
 from bloatlab.studies.published import rows
 from bloatlab.studies.scorecard import Origin, Verdict
 
@@ -64,7 +65,7 @@ def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
 def test_every_row_of_the_slides_has_its_place_and_reason():
     assert len(rows("mmcn1999")) == 42
     runs = {c.key: [_constant()] for c in [*main_cases(), *second_reading()]}
-    card = scorecard(runs, 1)
+    card = STUDY.scorecard(runs)
     cells = [c for c in card.cells if 2 in c.tables]
     assert len(cells) == 42
     assert all(c.reason for c in cells)
@@ -80,7 +81,7 @@ def test_every_row_of_the_slides_has_its_place_and_reason():
 
 def test_inputs_are_read_back_from_what_runs():
     runs = {c.key: [_constant()] for c in [*main_cases(), *second_reading()]}
-    read = {(c.case, c.metric): c.ours for c in scorecard(runs, 1).cells if c.verdict is Verdict.PARAMETER}
+    read = {(c.case, c.metric): c.ours for c in STUDY.scorecard(runs).cells if c.verdict is Verdict.PARAMETER}
     assert read["RED settings", "qweight"] == 0.002
     assert read["setup", "ProShare rate"] == 210.0
     assert read["CBT settings", "udp-th"] == 2.0
@@ -103,7 +104,7 @@ def test_only_the_chart_s_orders_are_the_papers_and_the_rescued_one_is_not_judge
         ("fifo", "red", "tcp_kbs"),
         *(("red", other, "tcp_kbs") for other in ("fred", "cbt", "cbq")),
     ]
-    card = scorecard({c.key: [_constant()] for c in [*main_cases(), *second_reading()]}, 1)
+    card = STUDY.scorecard({c.key: [_constant()] for c in [*main_cases(), *second_reading()]})
     rescued = [c for c in card.cells if c.verdict is Verdict.CALIBRATION]
     assert [c.case for c in rescued] == ["cbt over red"]
     assert "limited transmit" in rescued[0].reason

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from bloatlab.studies.cablelabs2012 import published as p
-from bloatlab.studies.cablelabs2012.cases import Queue, case, grid
+from bloatlab.workloads.cable_loads import Case, Queue, grid
 
 
 def test_every_row_is_of_this_study():
@@ -72,5 +72,5 @@ def test_appendix_a_sums():
 def test_derived_rows():
     cells = p.derived()
     assert len(cells) == 90
-    ratio = next(c for c, other in cells if c.metric == p.FTP_RATIO and other == case(6, Queue.CODEL))
+    ratio = next(c for c in cells if c.metric == p.FTP_RATIO and c.case == Case(6, Queue.DROPTAIL_417))
     assert (ratio.values, ratio.tables) == ((101.0,), (7,))

@@ -16,7 +16,7 @@ from bloatlab.advice import AdviceError, Recommendation, asked, names, recommend
 from bloatlab.advice import catalogue as catalogue_of
 from bloatlab.advice.line import line, rtts
 from bloatlab.advice.options import options
-from bloatlab.advice.recommendation import sentence, sure
+from bloatlab.advice.recommendation import answer_sentence, sure
 from bloatlab.advice.score import LEAST, Judged, Value, front, points_of
 from bloatlab.advice.settings import limits, settings
 from bloatlab.cli.main import call
@@ -238,7 +238,7 @@ def test_a_short_buffer_beats_a_long_one_and_says_why(small: Path):
     done = quick(small)
     assert done.best.option.name == "droptail 50 ms"
     assert [b.judged.option.name for b in done.behind] == ["droptail 500 ms"]
-    assert re.match(r"Set drop-tail with 50 ms of buffer: 12\s500 bytes\.", sentence(done))
+    assert re.match(r"Set drop-tail with 50 ms of buffer: 12\s500 bytes\.", answer_sentence(done))
     assert re.search(r"[Cc]all MOS \d\.\d\d instead of MOS \d\.\d\d", done.sentence)
     assert "droptail 500 ms" in " ".join(sure(done))
     assert {g.guess for g in done.guesses} == {0.01, 0.04, 0.16, None}

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bloatlab.judgement import Share
-from bloatlab.studies.claims import Order, Quantity, check_all, count, tally
-from bloatlab.studies.layout import claims_table, facts, outside_table, seeds, verdict_with_reason
+from bloatlab.studies.claims import Claim, Quantity, check_all, count, tally
 from bloatlab.studies.scorecard import (
     Band,
     Cell,
@@ -25,6 +24,7 @@ from bloatlab.studies.scorecard import (
     share_of,
     symmetric,
 )
+from bloatlab.studies.tables import claims_table, facts, outside_table, seeds, verdict_with_reason
 from bloatlab.tables import Spread, counted
 
 
@@ -192,10 +192,10 @@ def test_only_the_papers_own_is_counted(origin: Origin):
 
 
 def test_claims_are_counted_by_origin():
-    holding = Order("a", "", "a", "", lambda _: ("1", True))
-    failing = Order("b", "", "b", "", lambda _: ("2", False))
-    ours = Order("c", "", "c", "", lambda _: ("3", True), Origin.OURS)
-    missing = Order("d", "", "d", "", lambda _: None)
+    holding = Claim("a", "", "a", "", [], lambda: True, "1")
+    failing = Claim("b", "", "b", "", [], lambda: False, "2")
+    ours = Claim("c", "", "c", "", [], lambda: True, "3", Origin.OURS)
+    missing = Claim("d", "", "d", "", [lambda _: None], lambda _: True, "4")
     checked = check_all([holding, failing, ours, missing], {})
     assert tally(checked) == "1 of 2 claims of the paper hold; of ours 1 of 1"
     assert [c.as_data()["origin"] for c in checked] == ["paper", "paper", "ours", "paper"]

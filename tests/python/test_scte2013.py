@@ -13,21 +13,21 @@ import pytest
 import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.studies import published
+from bloatlab.studies.cells import NOT_EXPLAINED
 from bloatlab.studies.quantities import quantity
 from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.scte2013 import curves, statements
 from bloatlab.studies.scte2013.build import Case, build, describe
 from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.considerations import consider
 from bloatlab.studies.scte2013.experiments import BUFFERS_MS, CDF, SERIES, key
-from bloatlab.studies.scte2013.explanations import EXPLANATIONS, NOT_EXPLAINED, explain
+from bloatlab.studies.scte2013.explanations import EXPLANATIONS, explain
 from bloatlab.studies.scte2013.measure import measure, variation
-from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free, differences
+from bloatlab.studies.scte2013.parameters import OURS, UNKNOWNS
 from bloatlab.studies.scte2013.queues import DISCIPLINES, buffer_bytes
 from bloatlab.studies.scte2013.readings import knee_ms, line, place, typical_ratio, worst_ratio
-from bloatlab.studies.scte2013.statements import Result, Theory, published_number, rule_of, scorecard
-from bloatlab.studies.scte2013.text import ASKED, TEXT, tell
-from bloatlab.studies.scte2013.text_claims import ALL_CLAIMS
+from bloatlab.studies.scte2013.statements import Result, Theory, published_number, rule_of
+from bloatlab.studies.scte2013.study import STUDY
+from bloatlab.studies.scte2013.text import ASKED, TEXT
 from bloatlab.studies.scte2013.theory import queue_wait
 
 ROWS = published.rows("scte2013")
@@ -45,7 +45,7 @@ def test_every_statement_has_a_rule_and_none_is_left_over():
 
 
 def test_without_runs_arithmetic_is_judged_and_the_rest_is_not():
-    card = scorecard({}, 0)
+    card = STUDY.scorecard({})
     judged = [c for c in card.cells if c.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)]
     assert len(judged) == sum(isinstance(rule_of(r), Theory) for r in ROWS) == 30
     # in ARRIS 2013, 0.05 % and 1 % are read off a plot; exactly they are 0.0760 % and 1.3046 %
@@ -79,7 +79,7 @@ def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.Mon
     changed = {**real, "link": {**real["link"], "up": {**real["link"]["up"], "queue": {"sfq_hss": search}}}}
     resolved = statements._resolved
     monkeypatch.setattr(statements, "_resolved", lambda series: changed if series == "fig14" else resolved(series))
-    cells = {(c.case, c.metric): c for c in scorecard({}, 0).cells}
+    cells = {(c.case, c.metric): c for c in STUDY.scorecard({}).cells}
     for metric, ours in (("groups", 32.0), ("queues per group", 8.0), ("sessions in one group before collision", 9.0)):
         cell = cells["set-assoc 64x4", metric]
         assert (cell.ours, cell.verdict) == (ours, Verdict.OUTSIDE), metric
@@ -125,17 +125,15 @@ def test_every_place_of_every_grid_resolves():
 
 
 def test_free_parameters_are_one_set_with_arguments():
-    assert differences(Free()) == {}
-    assert {u.field for u in UNKNOWNS} == set(Free.__slots__)
     for unknown in UNKNOWNS:
-        assert getattr(Free(), unknown.field) not in unknown.others
+        assert getattr(OURS, unknown.field) not in unknown.others
         assert len(unknown.why) > 40
 
 
 def test_the_readme_has_the_parameters_as_they_are():
     text = (Path(bloatlab.__file__).parent / "studies/scte2013/README.md").read_text()
     for unknown in UNKNOWNS:
-        assert f"| `{unknown.field}` | {unknown.what} | {getattr(Free(), unknown.field)} |" in text
+        assert f"| `{unknown.field}` | {unknown.what} | {getattr(OURS, unknown.field)} |" in text
 
 
 def test_readings_by_hand():
@@ -214,13 +212,13 @@ def test_a_viewer_and_a_swarm():
     # two downloads and a viewer share 5 Mbit/s, each in a queue of its own: a third is 1.67, 0.8 of it 1.33; the ladder
     # has 1 Mbit/s below and 1.5 above
     video = ASKED["video"].grid((1,), 60).build(discipline="fq_codel", sessions=2, seed=1)
-    seen = consider(bloatlab.run(video))
+    seen = measure(bloatlab.run(video))
     assert 0.6 <= seen["video_mbit"] <= 1.5
     assert (seen["video_stalls"], seen["video_stalled_s"]) == (0.0, 0.0)
     # ten Reno uploads fill half a second of buffer; LEDBAT's have not in the first minute
     grid = ASKED["swarm"].grid((1,), 60)
     reno, ledbat = (
-        consider(bloatlab.run(grid.build(discipline="droptail", swarm=swarm, seed=1))) for swarm in ("reno", "ledbat")
+        measure(bloatlab.run(grid.build(discipline="droptail", swarm=swarm, seed=1))) for swarm in ("reno", "ledbat")
     )
     assert reno["call_p99_ms"] > 400.0 > ledbat["call_p50_ms"]
     assert reno["swarm_mbit"] > 4.0
@@ -229,7 +227,7 @@ def test_a_viewer_and_a_swarm():
 
 def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
     """The measures of one place of an experiment of the text, in a short run."""
-    return tell(bloatlab.run(ASKED[name].grid((1,), seconds).build(**at, seed=1)))
+    return measure(bloatlab.run(ASKED[name].grid((1,), seconds).build(**at, seed=1)))
 
 
 def test_table_1_by_tcp_runs():
@@ -310,7 +308,7 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     data = json.loads((quick / "scorecard.json").read_text())
     assert data["summary"]["met"] is None
     assert len(data["cells"]) == 80
-    assert len(data["claims"]) == len(ALL_CLAIMS)
+    assert len(data["claims"]) == len(STUDY.claims)
     assert all(c["holds"] is not None for c in data["claims"])
     names = {path.stem.split("_")[0] for path in (quick / "figures").glob("*.svg")}
     assert {

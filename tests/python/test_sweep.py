@@ -11,7 +11,7 @@ import pytest
 
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
-from bloatlab.sweep import Cancelled, Point, RunError, pool, sweep
+from bloatlab.sweep import Cancelled, Point, RunError, Watch, pool, sweep
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_failure_names_the_point_and_stops_the_rest(fake_run: None):
 
 
 def test_watch_hears_of_every_run(fake_run: None):
-    class Ears:
+    class Ears(Watch):
         def __init__(self) -> None:
             self.heard: list[tuple[str, object]] = []
 

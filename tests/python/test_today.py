@@ -13,15 +13,17 @@ import pytest
 from bloatlab.cli.main import call
 from bloatlab.scenario import load
 from bloatlab.simulation import run
-from bloatlab.studies.cablelabs2012.build import DOWN, UP
 from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.today.answer import answer
 from bloatlab.studies.today.build import build
-from bloatlab.studies.today.cases import LOADED, Case, Line, Stack, cases, considered, quick
+from bloatlab.studies.today.cases import Case, Line, Stack, cases, considered, quick
 from bloatlab.studies.today.considerations import Consideration, mean_size
-from bloatlab.studies.today.layout import considerations_table, loads_table
 from bloatlab.studies.today.measure import measure
-from bloatlab.studies.today.scorecard import FULL, LAWS, over_loads, scorecard
+from bloatlab.studies.today.scorecard import FULL, LAWS, over_loads
+from bloatlab.studies.today.study import STUDY
+from bloatlab.studies.today.tables import considerations_table, loads_table
+from bloatlab.workloads.cable_home import DOWN, UP
+from bloatlab.workloads.cable_loads import LOADED
 
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():
@@ -124,7 +126,7 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
         fine = {"game_min_ms": 5.0, "game_p99_ms": 6.9, "game_max_ms": 900.0, "unaccounted": 0.0, "up_mbit": 0.9,
                 "modem_dropped": 0.0, "background_share": 0.82}  # fmt: skip
         of = [considered(line, Stack.CUBIC, what) for line in (Line.MODEM_2012, Line.CAKE)]
-        return {cell.case: cell.verdict for cell in scorecard({case.key: [fine | changed] for case in of}, of).cells}
+        return {cell.case: cell.verdict for cell in STUDY.scorecard({case.key: [fine | changed] for case in of}).cells}
 
     assert set(verdicts({}).values()) == {Verdict.WITHIN}
     assert law in [name for name, verdict in verdicts(change).items() if verdict is Verdict.OUTSIDE]
@@ -140,7 +142,7 @@ def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand
 
     def verdicts(case: Case, delay: float) -> dict[str, Verdict]:
         row = {"game_min_ms": 1.3, "game_p99_ms": 4.0, "game_max_ms": delay, "unaccounted": 0.0, "up_mbit": 0.9}
-        return {cell.case: cell.verdict for cell in scorecard({case.key: [row]}, [case]).cells}
+        return {cell.case: cell.verdict for cell in STUDY.scorecard({case.key: [row]}).cells}
 
     prague = Case(Line.LLD, Stack.PRAGUE, 6)
     assert verdicts(prague, 76.0)["Low Latency, shared"] is Verdict.WITHIN
@@ -229,7 +231,7 @@ def judged(changed: dict[str, float]) -> dict[str, Verdict]:
             "modem_dropped": 0.0}  # fmt: skip
     of = [Case(line, Stack.CUBIC, n) for line in (Line.MODEM_2012, Line.CAKE) for n in (1, 2)]
     runs = {case.key: [fine | changed] for case in of}
-    return {cell.case: cell.verdict for cell in scorecard(runs, of).cells}
+    return {cell.case: cell.verdict for cell in STUDY.scorecard(runs).cells}
 
 
 @pytest.mark.parametrize(

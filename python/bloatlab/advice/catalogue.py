@@ -7,26 +7,27 @@ its sources; `data/` holds those that come with bloatlab.
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from bloatlab import files, workloads
+from bloatlab.errors import InputError, nearest
 
 Kind = Literal["device", "load", "objective"]
+Made = TypeVar("Made")
 
 
-class AdviceError(ValueError):
+class AdviceError(InputError):
     """What a recommendation cannot be made of; the message is one line."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Discipline:
     """One thing that a device can be set to.
 
@@ -40,26 +41,28 @@ class Discipline:
     words: str
     queue: Mapping[str, Any]
     buffers: Sequence[str]
-    source: str
+    source: str = ""
     settable: bool = True
     note: str = ""
     aqm_target_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Down:
     """The queue of the downstream, which no option changes: a scenario's with {bytes}, and its buffer ("100ms")."""
 
     queue: Mapping[str, Any]
     buffer: str
-    source: str
+    source: str = ""
 
 
 #: Where a device's file does not describe its downstream.
-PLAIN_DOWN = Down({"droptail": {"limit": "{bytes}B"}}, "100ms", "not in the device's file: drop-tail, 100 ms")
+PLAIN_DOWN = Down(
+    queue={"droptail": {"limit": "{bytes}B"}}, buffer="100ms", source="not in the device's file: drop-tail, 100 ms"
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """A device: its disciplines, what stands before the wire ("modem" or "line"), what is printed for it.
 
@@ -71,30 +74,30 @@ class Device:
 
     name: str
     words: str
-    link: Literal["modem", "line"]
+    link: str
     today: str
     disciplines: Sequence[Discipline]
-    source: str
+    source: str = ""
     prints: Sequence[str] = ()
     standard: Sequence[str] = ()
     down: Down | None = PLAIN_DOWN
     transmit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """Applications, their TCP stacks, how long they run and how much of the start is left out, in s."""
 
     name: str
     words: str
     apps: Mapping[str, Mapping[str, Any]]
-    source: str
-    tcp: Mapping[str, Mapping[str, Any]]
+    source: str = ""
+    tcp: Mapping[str, Any] = field(default_factory=dict[str, Any])
     seconds: float = 60.0
     warm_up: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """One measure of an objective: where its value is, which way is better, and from where to where it matters.
 
@@ -105,16 +108,16 @@ class Wanted:
 
     name: str
     words: str
-    unit: str
+    unit: str = ""
     value: str
-    better: Literal["more", "less"]
+    better: str
     good: float
     bad: float
-    source: str
+    source: str = ""
     kinds: Sequence[str] = ()
     less: str = ""
     log: bool = False
-    digits: int = 2
+    digits: int = 0
     noticed: float = 0.0
     weight: float = 1.0
     direction: str = ""
@@ -131,7 +134,7 @@ class Wanted:
         return 100.0 * min(max(share, 0.0), 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
     """What is wanted: measures. `noticed` is how many points of 100 somebody would notice.
 
@@ -142,7 +145,7 @@ class Objective:
     name: str
     words: str
     measures: Sequence[Wanted]
-    noticed: float
+    noticed: float = 2.0
     scatter: float = 5.0
     floor: float = 10.0
 
@@ -152,7 +155,7 @@ class Objective:
         for name, weight in weights.items():
             if name not in known:
                 raise AdviceError(
-                    f"weight {name}: no such measure in {self.name}{near(name, known)} ({', '.join(known)})"
+                    f"weight {name}: no such measure in {self.name}{nearest(name, known)} ({', '.join(known)})"
                 )
             if not (math.isfinite(weight) and weight >= 0.0):
                 raise AdviceError(f"weight {name}: {weight:g} is not a number from 0 on")
@@ -160,12 +163,6 @@ class Objective:
         if not any(m.weight for m in measures):
             raise AdviceError(f"weights of {self.name}: all are 0, so that nothing is wanted")
         return replace(self, measures=measures)
-
-
-def near(word: str, known: Iterable[str]) -> str:
-    """'; did you mean "x"?' for the known word nearest to `word`, or nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f'; did you mean "{found[0]}"?' if found else ""
 
 
 def names(kind: Kind) -> list[str]:
@@ -187,7 +184,9 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
     path = Path(given)
     if path.suffix != ".toml" and not path.exists():
         known = names(kind)
-        raise AdviceError(f"--{kind} {given}: no such {kind}{near(given, known)} ({', '.join(known)}, or a file.toml)")
+        raise AdviceError(
+            f"--{kind} {given}: no such {kind}{nearest(given, known)} ({', '.join(known)}, or a file.toml)"
+        )
     try:
         return path.stem, tomllib.loads(files.read_text(path))
     except tomllib.TOMLDecodeError as error:
@@ -209,56 +208,27 @@ def device(given: str) -> Device:
     name, data = _read("device", given)
     told = _Told(name, data)
     link = told.one_of("link", ("modem", "line"))
-    prints = told.texts("prints", ())
-    for what in prints:
+    for what in told.take("prints", "Sequence[str]", ()):
         told.check("prints", what, ("buffer-control", "aqm", "tc"))
-    disciplines = [_discipline(_Told(f"{name}: discipline {n}", d)) for n, d in enumerate(told.tables("discipline"), 1)]
+    disciplines = [
+        _Told(f"{name}: discipline {n}", d).into(Discipline) for n, d in enumerate(told.take("discipline", "list"), 1)
+    ]
     same = [d.name for d in disciplines]
     if not any(d.settable for d in disciplines) or len(set(same)) < len(same):
         raise AdviceError(f"{name}: discipline: at least one that is settable, each with a name of its own")
-    made = Device(
-        name,
-        told.text("words", name),
-        "modem" if link == "modem" else "line",
-        told.text("today"),
-        disciplines,
-        told.text("source", ""),
-        prints,
-        told.texts("standard", ()),
-        _down(told),
-        told.text("transmit", ""),
-    )
-    told.end()
-    return made
+    words = told.take("words", "str", name)
+    return told.into(Device, name=name, words=words, link=link, disciplines=disciplines, down=_down(told))
 
 
 def _down(told: _Told) -> Down | None:
     """The downstream of a device; None if its setting holds there, too."""
-    given = told.text_or_table("down")
+    given = told.take("down", "str | Mapping[str, Any]", None)
     if given is None:
         return PLAIN_DOWN
     if isinstance(given, str):
         told.check("down", given, ("same",))
         return None
-    inner = _Told(f"{told.where}: down", given)
-    made = Down(inner.table("queue"), inner.text("buffer"), inner.text("source", ""))
-    inner.end()
-    return made
-
-
-def _discipline(told: _Told) -> Discipline:
-    made = Discipline(
-        told.text("name"),
-        told.text("words"),
-        told.table("queue"),
-        told.texts("buffers"),
-        told.text("source", ""),
-        told.truth("settable", default=True),
-        told.text("note", ""),
-        told.whole("aqm_target_ms"),
-    )
-    told.end()
-    return made
+    return _Told(f"{told.where}: down", given).into(Down)
 
 
 def load(given: str) -> Load:
@@ -267,20 +237,11 @@ def load(given: str) -> Load:
     if "link" in data:
         return _of_scenario(name, data)
     told = _Told(name, data)
-    apps = told.table("app")
+    apps = told.take("app", "Mapping[str, Any]")
     for app, of in apps.items():
         if not isinstance(of, Mapping) or not isinstance(of.get("to"), list) or "traffic" not in of or "from" in of:
             raise AdviceError(f'{name}: app.{app}: has to = ["far"] and traffic, and no from: it is at home')
-    made = Load(
-        name,
-        told.text("words", name),
-        apps,
-        told.text("source", ""),
-        told.table("tcp", {}),
-        told.number("seconds", 60.0),
-        told.number("warm_up", 0.0),
-    )
-    told.end()
+    made = told.into(Load, name=name, words=told.take("words", "str", name), apps=apps)
     if not (1.0 <= made.seconds <= 36000.0 and 0.0 <= made.warm_up < made.seconds):
         raise AdviceError(f"{name}: seconds is 1 to 36000, and warm_up is less")
     return made
@@ -299,24 +260,17 @@ def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
     ends = {end for of in found.values() for end in of["to"]}
     if inside := sorted({str(of.get("from")) for of in found.values()} & ends):
         raise AdviceError(f"{name}: {inside[0]} is both a client and a server: all applications of a load are at home")
-    return Load(name, f"the applications of {name}", apps, name, data.get("tcp", {}))
+    words = f"the applications of {name}"
+    return Load(name=name, words=words, apps=apps, source=name, tcp=data.get("tcp", {}))
 
 
 def objective(given: str) -> Objective:
     """An objective by its name or file. Raises as `device` does."""
     name, data = _read("objective", given)
     told = _Told(name, data)
-    of = told.table("measure")
-    measures = [_wanted(key, _Told(f"{name}: measure.{key}", table)) for key, table in of.items()]
-    made = Objective(
-        name,
-        told.text("words", name),
-        measures,
-        told.number("noticed", 2.0),
-        told.number("scatter", 5.0),
-        told.number("floor", 10.0),
-    )
-    told.end()
+    tables = told.take("measure", "Mapping[str, Any]")
+    measures = [_wanted(key, _Told(f"{name}: measure.{key}", table)) for key, table in tables.items()]
+    made = told.into(Objective, name=name, words=told.take("words", "str", name), measures=measures)
     if made.noticed < 0.0 or made.scatter <= 0.0 or not 0.0 <= made.floor <= 100.0:
         raise AdviceError(f"{name}: noticed is 0 or more, scatter above 0, floor 0 to 100")
     if not measures:
@@ -325,29 +279,20 @@ def objective(given: str) -> Objective:
 
 
 def _wanted(key: str, told: _Told) -> Wanted:
-    link, kind = told.text("link", ""), told.text("kind", "")
-    direction = told.text("direction", link)
+    link, kind = told.take("link", "str", ""), told.take("kind", "str", "")
+    direction = told.take("direction", "str", link)
     if bool(link) == bool(kind) or link not in {"", "up", "down"}:
         raise AdviceError(f'{told.where}: kind = "voip" (an application\'s), or link = "up" or "down"')
     told.check("direction", direction, ("", "up", "down") if kind else (link,))
-    made = Wanted(
-        key,
-        told.text("words", key),
-        told.text("unit", ""),
-        told.text("value"),
-        "more" if told.one_of("better", ("more", "less")) == "more" else "less",
-        told.number("good"),
-        told.number("bad"),
-        told.text("source", ""),
-        () if link else (kind, *told.texts("also", ())),
-        told.text("less", ""),
-        told.one_of("scale", ("linear", "log"), "linear") == "log",
-        told.whole("digits") or 0,
-        told.number("noticed", 0.0),
-        told.number("weight", 1.0),
-        direction,
+    made = told.into(
+        Wanted,
+        name=key,
+        words=told.take("words", "str", key),
+        better=told.one_of("better", ("more", "less")),
+        kinds=() if link else (kind, *told.take("also", "Sequence[str]", ())),
+        log=told.one_of("scale", ("linear", "log"), "linear") == "log",
+        direction=direction,
     )
-    told.end()
     if made.good == made.bad or (made.good > made.bad) != (made.better == "more"):
         raise AdviceError(
             f"{told.where}: good {made.good:g} is not {made.better} than bad {made.bad:g}, but better is {made.better}"
@@ -355,6 +300,25 @@ def _wanted(key: str, told: _Told) -> Wanted:
     if made.log and min(made.good, made.bad) <= 0.0:
         raise AdviceError(f'{told.where}: scale = "log" needs good and bad above 0')
     return made
+
+
+#: By the annotation of a field: what a file may say, and how a message names that.
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "a text"),
+    "float": ((int, float), "a number"),
+    "int": ((int,), "a whole number"),
+    "int | None": ((int,), "a whole number"),
+    "bool": ((bool,), "true or false"),
+    "list": ((list,), "tables"),
+    "Sequence[str]": ((list,), "a list of texts"),
+    "Mapping[str, Any]": ((dict,), "a table"),
+    "str | Mapping[str, Any]": ((str, dict), "a text or a table"),
+}
+
+
+def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether a value is of one of these types; true and false are no numbers."""
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 class _Told:
@@ -365,60 +329,47 @@ class _Told:
             raise AdviceError(f"{where}: is no table")
         self.where = where
         self._data = dict(data)
-        self._asked: list[str] = []
+        self._taken: dict[str, Any] = {}
 
-    def _take(self, key: str, kinds: tuple[type, ...], what: str, default: Any) -> Any:
-        self._asked.append(key)
-        value = self._data.pop(key, default)
-        if value is _MISSING:
+    def take(self, key: str, kind: str, default: Any = MISSING) -> Any:
+        """The value of a key, of a kind of `_KINDS`; the same each time."""
+        if key in self._taken:
+            return self._taken[key]
+        kinds, what = _KINDS[kind]
+        value: Any = self._data.pop(key, default)
+        if value is MISSING:
             raise AdviceError(f"{self.where}: {key} is missing, {what}")
-        if value is not default and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
+        if value is not default and not _fits(value, kinds):
             raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {what}")
+        if kind == "float":
+            value = float(value)
+            if not math.isfinite(value):
+                raise AdviceError(f"{self.where}: {key}: {value} is not a finite number")
+        if kind == "Sequence[str]":
+            value = tuple(value)
+            if wrong := [one for one in value if not isinstance(one, str)]:
+                raise AdviceError(f"{self.where}: {key}: {str(wrong[0])[:80]} is not a text")
+        self._taken[key] = value
         return value
 
-    def text(self, key: str, default: Any = ...) -> str:
-        return self._take(key, (str,), "a text", _MISSING if default is ... else default)
+    def into(self, of: type[Made], **given: Any) -> Made:
+        """A record with `given` fields, every other one from the key of its name; no key is left over."""
+        for one in fields(of):  # pyright: ignore[reportArgumentType]  a dataclass
+            if one.name not in given:
+                default = one.default if one.default_factory is MISSING else one.default_factory()
+                given[one.name] = self.take(one.name, str(one.type), default)
+        for key in self._data:
+            known = ", ".join(self._taken)
+            raise AdviceError(f"{self.where}: {key}: no such key{nearest(key, self._taken)} ({known})")
+        return of(**given)
 
-    def number(self, key: str, default: Any = ...) -> float:
-        value = self._take(key, (int, float), "a number", _MISSING if default is ... else default)
-        if not math.isfinite(value):
-            raise AdviceError(f"{self.where}: {key}: {value} is not a finite number")
-        return float(value)
-
-    def whole(self, key: str) -> int | None:
-        return self._take(key, (int,), "a whole number", None)
-
-    def truth(self, key: str, *, default: bool) -> bool:
-        return self._take(key, (bool,), "true or false", default)
-
-    def table(self, key: str, default: Any = ...) -> Mapping[str, Any]:
-        return self._take(key, (dict,), "a table", _MISSING if default is ... else default)
-
-    def text_or_table(self, key: str) -> str | Mapping[str, Any] | None:
-        return self._take(key, (str, dict), "a text or a table", None)
-
-    def tables(self, key: str) -> Sequence[Any]:
-        return self._take(key, (list,), "tables", _MISSING)
-
-    def texts(self, key: str, default: Any = ...) -> Sequence[str]:
-        found = self._take(key, (list,), "a list of texts", _MISSING if default is ... else default)
-        for one in found:
-            if not isinstance(one, str):
-                raise AdviceError(f"{self.where}: {key}: {str(one)[:80]} is not a text")
-        return tuple(found)
-
-    def one_of(self, key: str, words: Sequence[str], default: Any = ...) -> str:
-        found = self.text(key, default)
+    def one_of(self, key: str, words: Sequence[str], default: Any = MISSING) -> str:
+        found = self.take(key, "str", default)
         self.check(key, found, words)
         return found
 
     def check(self, key: str, word: str, words: Sequence[str]) -> None:
         if word not in words:
-            raise AdviceError(f"{self.where}: {key}: {word[:80]} is not one of {', '.join(words)}{near(word, words)}")
-
-    def end(self) -> None:
-        for key in self._data:
-            raise AdviceError(f"{self.where}: {key}: no such key{near(key, self._asked)} ({', '.join(self._asked)})")
-
-
-_MISSING = object()
+            raise AdviceError(
+                f"{self.where}: {key}: {word[:80]} is not one of {', '.join(words)}{nearest(word, words)}"
+            )

@@ -93,14 +93,14 @@ class Line:
     def could_carry(self, begin: float, end: float, direction: str = UP) -> float:
         """Bytes that a sender which never rests gets through in a direction between two moments, in s."""
 
-        def until(t: float) -> float:
+        def carried_by(t: float) -> float:
             if direction == DOWN:
                 return self.down * t / 8.0
             if self.peak is None or self.burst is None:
                 return self.up * t / 8.0
             return min(self.peak * t / 8.0, self.burst + self.up * t / 8.0)
 
-        return until(end) - until(begin)
+        return carried_by(end) - carried_by(begin)
 
 
 def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, burst: str | None = None) -> Line:

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bloatlab.advice.catalogue import AdviceError, Device, Discipline, near
+from bloatlab.advice.catalogue import AdviceError, Device, Discipline
 from bloatlab.advice.line import Line, Queues, amount
+from bloatlab.errors import nearest
 
 #: Bytes of a full packet, as a scenario and as tc have it.
 PACKET, FRAME = 1500, 1514
@@ -157,7 +158,6 @@ def _named(device: Device, line: Line, key: str, text: str) -> tuple[Discipline,
     name, _, size = text.partition(" ")
     known = {d.name: d for d in device.disciplines}
     if name not in known or not size:
-        raise AdviceError(
-            f"{device.name}: {key}: {text[:80]} is not a discipline and a size, such as droptail 1s{near(name, known)}"
-        )
+        why = f"is not a discipline and a size, such as droptail 1s{nearest(name, known)}"
+        raise AdviceError(f"{device.name}: {key}: {text[:80]} {why}")
     return known[name], bytes_of(size, line)

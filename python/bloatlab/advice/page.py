@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bloatlab import files
 from bloatlab.advice.line import UP
 from bloatlab.advice.recommendation import (
     Recommendation,
+    answer_sentence,
     asked_words,
     cell,
     chosen_words,
     grouped,
-    sentence,
     sure,
     wrong,
 )
@@ -38,7 +39,7 @@ from bloatlab.report import (
 from bloatlab.results import write_json, write_table
 from bloatlab.scenario import version
 from bloatlab.statistics import Interval
-from bloatlab.tables import TextCell, TextTable, counted, number
+from bloatlab.tables import TextTable, counted, number, row
 
 REPORT, DATA, TABLE, SCENARIO = "report.html", "recommendation.json", "options.csv", "scenario.toml"
 
@@ -51,7 +52,7 @@ def bind(of: Recommendation, folder: Path, command: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / DATA, as_data(of))
     write_table(frame(of), folder / TABLE)
-    files.write(folder / SCENARIO, f"# {sentence(of)}\n# {command}\n\n{of.scenario().as_toml()}")
+    files.write(folder / SCENARIO, f"# {answer_sentence(of)}\n# {command}\n\n{of.scenario().as_toml()}")
     drawings = [answer_figure(of), measures_figure(of)]
     for drawn in drawings:
         save_figure(drawn.figure(), folder / drawn.name)
@@ -67,7 +68,7 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
     )
     answer = Answer(
         f"What should the queue of this {q.device.words} be?",
-        sentence(of),
+        answer_sentence(of),
         _points(of),
         figure_block(drawings[0]),
         basis,
@@ -77,7 +78,9 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
         *([Section("What to set", "settings", typed)] if typed else []),
         Section("How sure this is", "sure", [Prose(sure(of))]),
         Section(
-            "If the round-trip time is another", "wrong", [TableBlock(_untitled(wrong_table(of))), Prose(wrong(of))]
+            "If the round-trip time is another",
+            "wrong",
+            [TableBlock(replace(wrong_table(of), title="")), Prose(wrong(of))],
         ),
         Section("Every option", "options", [figure_block(drawings[1]), TableBlock(options_table(of, ranked(of)))]),
         Section("What is wanted", "objective", [TableBlock(_objective_table(of))], _HOW),
@@ -128,21 +131,15 @@ def _points(of: Recommendation) -> list[Point]:
     return points
 
 
-def _untitled(table: TextTable) -> TextTable:
-    return TextTable("", table.columns, table.rows, table.note, left=table.left)
-
-
 def _objective_table(of: Recommendation) -> TextTable:
     rows = [
-        [
-            TextCell(f"{m.words} ({m.unit})" if m.unit else m.words),
-            TextCell(f"{m.weight:g}"),
-            TextCell(f"{m.good:g}"),
-            TextCell(f"{m.bad:g}"),
-            TextCell("ratio" if m.log else "linear"),
-            TextCell(f"{m.noticed:g}"),
-            TextCell(m.source),
-        ]
+        row(
+            f"{m.words} ({m.unit})" if m.unit else m.words,
+            *(f"{number:g}" for number in (m.weight, m.good, m.bad)),
+            "ratio" if m.log else "linear",
+            f"{m.noticed:g}",
+            m.source,
+        )
         for m in of.question.wanted
     ]
     return TextTable("", ["measure", "weight", "good", "bad", "between", "noticed", "source"], rows, words_last=True)
@@ -199,8 +196,7 @@ def _trade(of: Recommendation, share: str) -> Panel:
 
 def _cloud(label: str, of: Sequence[Judged], share: str, colour: str, *, hollow: bool) -> Series:
     x = [v.mean for j in of if (v := j.values[share].of) is not None]
-    band = ([_low(j.apps) for j in of], [_high(j.apps) for j in of])
-    return Series(label, x, [j.apps.mean for j in of], "points", colour, band, hollow=hollow)
+    return Series(label, x, [j.apps.mean for j in of], "points", colour, _band(j.apps for j in of), hollow=hollow)
 
 
 def measures_figure(of: Recommendation) -> Drawn:
@@ -246,7 +242,7 @@ def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list
             continue
         colour, dashed = style.COLOURS[n % len(style.COLOURS)], n >= len(style.COLOURS)
         x, y = [ms for ms, _ in mine], [v.mean for _, v in mine]
-        band = ([_low(v) for _, v in mine], [_high(v) for _, v in mine])
+        band = _band(v for _, v in mine)
         several = len(mine) > 2
         series.append(
             Series(
@@ -263,9 +259,7 @@ def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list
     return series
 
 
-def _low(of: Interval) -> float:
-    return of.low if math.isfinite(of.low) else of.mean
-
-
-def _high(of: Interval) -> float:
-    return of.high if math.isfinite(of.high) else of.mean
+def _band(of: Iterable[Interval]) -> tuple[list[float], list[float]]:
+    """The lower and the upper ends."""
+    ends = [one.ends for one in of]
+    return [low for low, _ in ends], [high for _, high in ends]

@@ -8,13 +8,15 @@ done.sentence                     # the same with its reason
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from bloatlab.advice import catalogue
 from bloatlab.advice import line as line_of
 from bloatlab.advice.catalogue import AdviceError, Device, Discipline, Load
 from bloatlab.advice.options import Option, option, options, standards, today
+from bloatlab.advice.question import MOST_SEEDS, QUICK_SEEDS, SEEDS, Question
 from bloatlab.advice.race import Raced, budget, race
-from bloatlab.advice.recommendation import MOST_SEEDS, QUICK_SEEDS, SEEDS, Guess, Question, Recommendation, alike
+from bloatlab.advice.recommendation import Guess, Recommendation, alike
 from bloatlab.advice.remedies import failed, remedies
 from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, concerned, front
@@ -69,7 +71,7 @@ def _shorter(of: Load, seconds: float) -> Load:
     """The same for another time; the warm-up keeps its share."""
     if not 1.0 <= seconds <= 36000.0:
         raise AdviceError(f"--seconds {seconds:g}: is not within 1 and 36000")
-    return Load(of.name, of.words, of.apps, of.source, of.tcp, seconds, of.warm_up * seconds / of.seconds)
+    return replace(of, seconds=seconds, warm_up=of.warm_up * seconds / of.seconds)
 
 
 def recommend(

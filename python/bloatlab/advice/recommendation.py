@@ -6,17 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bloatlab.advice import line as line_of
-from bloatlab.advice.catalogue import Device, Load, Objective, Wanted
-from bloatlab.advice.line import UP, Line
+from bloatlab.advice.catalogue import Wanted
+from bloatlab.advice.line import UP
 from bloatlab.advice.options import Option, standards, today
+from bloatlab.advice.question import Question
 from bloatlab.advice.race import Compared, Raced
 from bloatlab.advice.remedies import Remedy
-from bloatlab.advice.score import Judged, Value, concerned
+from bloatlab.advice.score import Judged, Value
 from bloatlab.scenario import Scenario
-from bloatlab.tables import counted, number
-
-#: The most seeds of an option unless told otherwise, the most that may be asked for, and those of a quick look.
-SEEDS, MOST_SEEDS, QUICK_SEEDS = 10, 1000, 1
+from bloatlab.tables import counted, listed, number
 
 #: Points on average within which an option that is not separated from the best may be kept.
 CLOSE = 5.0
@@ -26,29 +24,6 @@ UPLOAD_BYTES = 100e6
 
 #: Seeds from which on a table has intervals: those of two are a dozen times their distance.
 FEW_SEEDS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked: of which line and device, under which load, wanting what.
-
-    `seeds` is the most of one option, `runs` the most of the race. A `quick` look has one seed and gives no verdict.
-    `first` is the first seed.
-    """
-
-    line: Line
-    device: Device
-    load: Load
-    objective: Objective
-    seeds: int = SEEDS
-    runs: int = 0
-    quick: bool = False
-    first: int = 1
-
-    @property
-    def wanted(self) -> Sequence[Wanted]:
-        """The measures that count here."""
-        return concerned(self.objective, self.load)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +92,7 @@ class Recommendation:
     @property
     def sentence(self) -> str:
         """The choice with its reason."""
-        return sentence(self)
+        return answer_sentence(self)
 
     def scenario(self, of: Judged | None = None, seed: int = 1) -> Scenario:
         """The scenario of an option (the recommended one) at the longest round trip."""
@@ -142,18 +117,12 @@ def asked_words(of: Question) -> str:
     """The question: line, device, load."""
     line = of.line
     burst = f", {_mbit(line.peak)} while a burst of {_bytes(line.burst)} lasts" if line.peak and line.burst else ""
-    return f"{of.device.words}, {_mbit(line.up)} up{burst}; {rtts_words(line.rtts)}; {of.load.words}"
+    trips = "a round trip" if len(line.rtts) == 1 else "round trips"
+    rtts = listed([f"{rtt * 1e3:g}" for rtt in line.rtts])
+    return f"{of.device.words}, {_mbit(line.up)} up{burst}; {trips} of {rtts} ms; {of.load.words}"
 
 
-def rtts_words(rtts: Sequence[float]) -> str:
-    """Round trips: "round trips of 20, 63 and 200 ms"."""
-    told = [f"{rtt * 1e3:g}" for rtt in rtts]
-    if len(told) == 1:
-        return f"a round trip of {told[0]} ms"
-    return f"round trips of {', '.join(told[:-1])} and {told[-1]} ms"
-
-
-def sentence(of: Recommendation) -> str:
+def answer_sentence(of: Recommendation) -> str:
     """What to set, and why, beside what the device does today; of a quick look, who leads."""
     best, now = of.best, of.today
     size = f": {number(best.option.size, 0)} bytes" if best.option.counts_bytes else ""

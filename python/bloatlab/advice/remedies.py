@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bloatlab.advice import catalogue
-from bloatlab.advice.catalogue import Device, Load, Objective, Wanted
+from bloatlab.advice.catalogue import Device, Objective, Wanted
 from bloatlab.advice.line import Line
 from bloatlab.advice.options import Option, option, options
-from bloatlab.advice.runs import Asked, Runs
+from bloatlab.advice.question import Question
+from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged
 
 #: A router in front of a modem shapes to this share of the line, so that the queue is the router's.
@@ -33,16 +34,6 @@ class Remedy:
     failing: Sequence[Wanted]
 
 
-@dataclass(frozen=True, slots=True)
-class _Elsewhere:
-    """The same load and objective on another line or device."""
-
-    line: Line
-    device: Device
-    load: Load
-    objective: Objective
-
-
 def fails(objective: Objective, wanted: Sequence[Wanted], of: Judged) -> list[Wanted]:
     """The measures of applications in which an option fails, by its mean value."""
     return [
@@ -59,31 +50,30 @@ def failed(objective: Objective, wanted: Sequence[Wanted], all_: Sequence[Judged
     return []
 
 
-def remedies(asked: Asked, made: Runs, best: Judged) -> list[Remedy]:
+def remedies(question: Question, made: Runs, best: Judged) -> list[Remedy]:
     """What was tried elsewhere, run with few seeds."""
     found: list[Remedy] = []
-    for words, line, device, chosen in _tried(asked, best.option):
-        where = _Elsewhere(line, device, asked.load, asked.objective)
-        made.run(line, device, asked.load, [(chosen, rtt) for rtt in line.rtts], SEEDS)
-        one = made.judged(where, chosen, line.rtts)
-        found.append(Remedy(words, one, fails(asked.objective, list(_measured(asked, one)), one)))
+    for words, line, device, chosen in _tried(question, best.option):
+        made.run(line, device, question.load, [(chosen, rtt) for rtt in line.rtts], SEEDS)
+        one = made.judged(replace(question, line=line, device=device), chosen, line.rtts)
+        found.append(Remedy(words, one, fails(question.objective, list(_measured(question, one)), one)))
     return found
 
 
-def _measured(asked: Asked, one: Judged) -> Sequence[Wanted]:
-    return [m for m in asked.objective.measures if m.name in one.values]
+def _measured(question: Question, one: Judged) -> Sequence[Wanted]:
+    return [m for m in question.objective.measures if m.name in one.values]
 
 
-def _tried(asked: Asked, best: Option) -> list[tuple[str, Line, Device, Option]]:
-    line = asked.line
+def _tried(question: Question, best: Option) -> list[tuple[str, Line, Device, Option]]:
+    line = question.line
     twice = replace(line, up=2.0 * line.up, down=2.0 * line.down, peak=None if line.peak is None else 2.0 * line.peak)
     found: list[tuple[str, Line, Device, Option]] = []
     router = catalogue.device("linux")
-    if asked.device.name not in {"linux", "cake"}:
+    if question.device.name not in {"linux", "cake"}:
         # its buckets are the modem's, so only the sustained rate is the router's
         shaped = Line(SHAPED * line.up, SHAPED * line.down, line.rtts)
         chosen = next(o for o in options(router, shaped) if o.discipline.name == "fq_codel" and o.given)
         found.append((f"a router in front that shapes to {100 * SHAPED:g} % with fq_codel", shaped, router, chosen))
-    again = option(asked.device, best.discipline, round(2 * best.size), twice)
-    found.append(("twice the rates with the same setting", twice, asked.device, again))
+    again = option(question.device, best.discipline, round(2 * best.size), twice)
+    found.append(("twice the rates with the same setting", twice, question.device, again))
     return found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from bloatlab.advice import line as line_of
-from bloatlab.advice.catalogue import Device, Load, Objective
+from bloatlab.advice.catalogue import Device, Load
 from bloatlab.advice.line import Line
 from bloatlab.advice.options import Option
+from bloatlab.advice.question import Question
 from bloatlab.advice.score import Judged, Row, judged
 from bloatlab.sweep import Executor, Measure, Point, Store, Watch, fingerprint, gather
 from bloatlab.sweep.grid_file import SUMMARY
@@ -33,30 +33,6 @@ _SUMMARY = _Summary(SUMMARY.name, SUMMARY.row, version=SUMMARY.version)
 
 #: A device, a discipline, bytes of buffer, the upstream rate, a round trip in s.
 _Place = tuple[str, str, int, float, float]
-
-
-class Asked(Protocol):
-    """What a question says of how to judge."""
-
-    @property
-    def line(self) -> Line:
-        """The line."""
-        ...
-
-    @property
-    def device(self) -> Device:
-        """The device."""
-        ...
-
-    @property
-    def load(self) -> Load:
-        """The load."""
-        ...
-
-    @property
-    def objective(self) -> Objective:
-        """The objective."""
-        ...
 
 
 class Runs:
@@ -90,25 +66,19 @@ class Runs:
         ]
         if not points:
             return
-        done = gather(
-            points,
-            _SUMMARY,
-            store=self._store,
-            jobs=self._jobs,
-            executor=self._executor,
-            watch=self._watch(len(points)),
-        )
+        watch = self._watch(len(points))
+        done = gather(points, _SUMMARY, store=self._store, jobs=self._jobs, executor=self._executor, watch=watch)
         self.ran += done.ran
         self.found += done.found
         for place, rows in done.rows().items():
             self._rows.setdefault(place, []).extend(rows)
 
-    def judged(self, asked: Asked, of: Option, rtts: Sequence[float]) -> Judged:
+    def judged(self, question: Question, of: Option, rtts: Sequence[float]) -> Judged:
         """An option over some round trips that were run, by the seeds that all of them have."""
-        rows = {rtt: self._rows[_place(asked.line, asked.device, of, rtt)] for rtt in rtts}
+        rows = {rtt: self._rows[_place(question.line, question.device, of, rtt)] for rtt in rtts}
         seeds = min(len(all_) for all_ in rows.values())
         known = {rtt: all_[:seeds] for rtt, all_ in rows.items()}
-        return judged(of, known, asked.objective, asked.load, asked.line)
+        return judged(of, known, question.objective, question.load, question.line)
 
 
 def _place(line: Line, device: Device, of: Option, rtt: float) -> _Place:

@@ -12,17 +12,17 @@ from bloatlab.advice.race import Verdict
 from bloatlab.advice.recommendation import (
     FEW_SEEDS,
     Recommendation,
+    answer_sentence,
     asked_words,
     cell,
     chosen_words,
-    sentence,
     sure,
     wrong,
 )
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import limits, settings
 from bloatlab.judgement import finite
-from bloatlab.tables import TextCell, TextTable, Tone, counted, number
+from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
 #: Options of which a terminal shows all.
 FEW = 10
@@ -35,7 +35,7 @@ def ranked(of: Recommendation) -> list[Judged]:
     return list({id(j): j for j in (*first, *by_points)}.values())
 
 
-def shown(of: Recommendation) -> list[Judged]:
+def told_first(of: Recommendation) -> list[Judged]:
     """What a terminal shows: today's, the front, what is not behind, what is not available; all of few."""
     if len(of.judged) <= FEW:
         return ranked(of)
@@ -68,16 +68,10 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
         mark = " *" if one in of.front else ""
         today = "today, " if one is of.today else ""
         half = f" ±{number(one.points.half, 1)}" if one.points.n >= FEW_SEEDS else ""
-        rows.append(
-            [
-                TextCell(one.option.name),
-                TextCell(f"{today}{word}{mark}", tone),
-                TextCell(str(one.points.n)),
-                TextCell(f"{number(one.points.mean, 1)}{half}"),
-                *(TextCell(cell(m, one.values[m.name])) for m in wanted),
-                TextCell(number(one.queue_ms, 0)),
-            ]
-        )
+        points = f"{number(one.points.mean, 1)}{half}"
+        values = (cell(m, one.values[m.name]) for m in wanted)
+        told = TextCell(f"{today}{word}{mark}", tone)
+        rows.append(row(one.option.name, told, str(one.points.n), points, *values, number(one.queue_ms, 0)))
     heads = [f"{m.words}\n{m.unit}".rstrip() for m in wanted]
     note = (
         f"Mean over {counted(len(of.question.line.rtts), 'round trip')} and the seeds, ± half the 95 % interval "
@@ -94,15 +88,15 @@ def wrong_table(of: Recommendation) -> TextTable:
     at = list(of.guesses[0].at)
     rows: list[list[TextCell]] = []
     for guess in of.guesses:
-        cells = [TextCell(f"{guess.option.name}{f', {chosen_words(of)}' if guess.option == of.best.option else ''}")]
+        cells = [f"{guess.option.name}{f', {chosen_words(of)}' if guess.option == of.best.option else ''}"]
         for rtt in at:
             one = guess.at[rtt]
             used = one.values[share.name].of if share is not None else None
             parts = [number(one.points.mean, 0)]
             parts += [f"{number(used.mean, 0)} %"] if used is not None else []
             parts += [f"{number(one.queue_ms, 0)} ms"]
-            cells.append(TextCell(", ".join(parts)))
-        rows.append(cells)
+            cells.append(", ".join(parts))
+        rows.append(row(*cells))
     parts_told = ", line used" if share else ""
     note = (
         f"Points of 100{parts_told}, p99 of the time in the queue. Buffers are one bandwidth-delay product of each "
@@ -135,7 +129,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
         },
         "choice": {
             "option": of.best.option.name,
-            "words": sentence(of),
+            "words": answer_sentence(of),
             "sure": sure(of),
             "leader": of.lead.option.name,
             "race_ended_by": of.raced.end,

@@ -9,10 +9,10 @@ from typing import Annotated
 from cyclopts import Parameter, validators
 
 from bloatlab.cli.common import BadInput, overrides, reading, writing
-from bloatlab.cli.runs import running, store_at
-from bloatlab.expectations import Checked, NothingExpectedError, check, junit, table
+from bloatlab.cli.options import Sets
+from bloatlab.cli.runs import RUNNING, Running
+from bloatlab.expectations import Checked, check, junit, table
 from bloatlab.files import write
-from bloatlab.results import ResultError
 from bloatlab.sweep import grid_file, watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
@@ -20,13 +20,10 @@ from bloatlab.terminal import Console, show
 
 def command(
     *files: Path,
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    sets: Sets = (),
     seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=grid_file.MOST_RUNS))] = None,
     junit_to: Annotated[Path | None, Parameter(name="--junit")] = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
-    store: Path | None = None,
-    no_store: Annotated[bool, Parameter(negative=())] = False,
-    dask: str | None = None,
+    run: Running = RUNNING,
 ) -> int:
     """Run scenarios and sweeps, and judge what they expect of themselves: continuous integration for a queue.
 
@@ -43,37 +40,22 @@ def command(
         How many seeds, from 1, in place of the file's own.
     junit_to
         File for the verdicts as JUnit XML, which CI systems show.
-    jobs
-        How many runs at a time; does not change a number. Default: as many as there are cores.
-    store
-        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
-    no_store
-        Run everything and keep nothing.
-    dask
-        Run on the workers of a Dask cluster, as `bloatlab sweep --dask` does. See docs/cluster.md.
     """
     if not files:
         raise BadInput("check: no file to check; for example bloatlab check modem.toml")
     console = Console(stderr=True)
-    kept = store_at(store, console, refused=no_store)
+    kept = run.opened(console)
     done: list[Checked] = []
-    with running(dask, jobs, console) as executor:
+    with run.executor(console) as executor:
         for file in files:
             begun = time.perf_counter()
-            try:
-                one = reading(
-                    file,
-                    lambda file=file: check(
-                        file,
-                        sets=overrides(sets),
-                        seeds=seeds,
-                        store=kept,
-                        watch=watch(str(file), console),
-                        executor=executor,
-                    ),
-                )
-            except (NothingExpectedError, ResultError, grid_file.GridError) as error:
-                raise BadInput(str(error)) from None
+            bar = watch(str(file), console)
+            one = reading(
+                file,
+                lambda file=file, bar=bar: check(
+                    file, sets=overrides(sets), seeds=seeds, store=kept, watch=bar, executor=executor
+                ),
+            )
             done.append(Checked(one.file, one.verdicts, time.perf_counter() - begun))
     if junit_to is not None:
         writing(junit_to, lambda: write(junit_to, junit(done)))

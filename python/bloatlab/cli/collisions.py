@@ -11,12 +11,13 @@ from cyclopts import Parameter, validators
 
 from bloatlab import collisions
 from bloatlab.cli.common import BadInput, fresh, writing
+from bloatlab.cli.options import Output, TextCsvJson
 from bloatlab.collisions import Share, Trials
 from bloatlab.parts import session_queues
 from bloatlab.plots import Panel, Series, figure, save_figure
 from bloatlab.plots.style import PUBLISHED
 from bloatlab.results import csv_text, json_text
-from bloatlab.tables import TextCell, TextTable
+from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, emit, show
 
 _Count = Annotated[int, Parameter(validator=validators.Number(gte=1, lte=collisions.MOST))]
@@ -29,9 +30,9 @@ def command(
     sessions: str = "1..60",
     trials: Annotated[int, Parameter(validator=validators.Number(gte=0, lte=100_000_000))] = 100_000,
     seed: Annotated[int, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0))] = 1,
-    form: Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])] = "text",
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    force: Annotated[bool, Parameter(negative=())] = False,
+    form: TextCsvJson = "text",
+    output: Output = None,
+    force: bool = False,
 ) -> int:
     """How likely sessions must share a queue, when a hash chooses a group and each session takes an unused queue of it.
 
@@ -89,14 +90,12 @@ def command(
     for name, words in (("monte_carlo", "Monte Carlo"), ("classifier", "classifier of sfq_hss")):
         if name in thrown:
             inside = sum(row[f"{name}_low"] <= row["collision"] <= row[f"{name}_high"] for row in rows)
-            console.print(
+            console.say(
                 f"{words}, {trials} trials: the exact chance is inside the 95 % interval for {inside} of {len(rows)} "
-                "numbers of sessions (the same trials serve all)",
-                highlight=False,
-                soft_wrap=True,
+                "numbers of sessions (the same trials serve all)"
             )
     if output is not None:
-        console.print(f"figures in {output}", highlight=False, soft_wrap=True)
+        console.say(f"figures in {output}")
     return 0
 
 
@@ -151,8 +150,7 @@ _HEADS = {
 
 def _table(rows: Sequence[dict[str, Any]]) -> TextTable:
     shown = [name for name in _HEADS if name in rows[0]]
-    cells = [[TextCell(_cell(row, name)) for name in shown] for row in rows]
-    return TextTable("", [_HEADS[name] for name in shown], cells)
+    return TextTable("", [_HEADS[name] for name in shown], [row(*(_cell(of, name) for name in shown)) for of in rows])
 
 
 def _cell(row: dict[str, Any], name: str) -> str:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from cyclopts import Token, convert
-from rich.console import Console
 
-from bloatlab.scenario import Override, Scenario, load
-from bloatlab.workloads.names import near
+from bloatlab.errors import InputError
+from bloatlab.scenario import Override, Scenario, load, quantity
+from bloatlab.workloads import near
+
+if TYPE_CHECKING:
+    from bloatlab.terminal import Console
 
 T = TypeVar("T")
 
 
-class BadInput(Exception):  # noqa: N818  it is the input that is bad
+class BadInput(InputError):  # noqa: N818  it is the input that is bad
     """What a person asked for cannot be done; the message is one line for them."""
 
 
@@ -41,27 +43,19 @@ def scenario(path: Path, sets: Sequence[str]) -> Scenario:
 
 #: A rate below 1 kbit/s, as a resolved scenario has it.
 _SLOW = re.compile(r"([1-9][0-9]{0,2})bit")
-#: A duration, as a resolved scenario has it; units in ns.
-_SPAN = re.compile(r"([0-9]+)(s|ms|us|ns)")
-_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 def noted(of: Scenario) -> list[str]:
     """A line for each thing that is allowed and seldom meant: a rate below 1 kbit/s, a start that never comes."""
     data = json.loads(of.text)
     slow = list(_slow_rates(data, "")) if re.search(f'"{_SLOW.pattern}"', of.text) else []
-    end = _nanoseconds(data["duration"])
+    end = quantity(data["duration"])
     late = [
         f"app.{name}.start: {app['start']} is not before the end ({data['duration']}), so it never starts"
         for name, app in data["app"].items()
-        if _nanoseconds(app["start"]) >= end
+        if quantity(app["start"]) >= end
     ]
     return slow + late
-
-
-def _nanoseconds(span: str) -> int:
-    found = _SPAN.fullmatch(span)
-    return 0 if found is None else int(found[1]) * _UNITS[found[2]]
 
 
 def _slow_rates(value: Any, path: str) -> Iterator[str]:
@@ -82,7 +76,7 @@ def _slow_rates(value: Any, path: str) -> Iterator[str]:
 def say_notes(console: Console, *scenarios: Scenario, quiet: bool = False) -> None:
     """Print what is noted of all scenarios, each line once, unless it is to be `quiet`."""
     for line in () if quiet else dict.fromkeys(line for of in scenarios for line in noted(of)):
-        console.print(f"note: {line}", markup=False, highlight=False, soft_wrap=True)
+        console.say(f"note: {line}")
 
 
 def reading(path: Path, read: Callable[[], T]) -> T:
@@ -130,9 +124,3 @@ def converted(hint: Any, tokens: Sequence[Token]) -> Any:
             if not re.fullmatch(pattern, token.value.strip(" ")):
                 raise ValueError(f"{token.value!r} is not {valid}")
     return convert(hint, tokens)
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """'; did you mean "x"?' for the known word nearest to `word`, or nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f'; did you mean "{found[0]}"?' if found else ""

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter, validators
 
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, reading, scenario, writing
 from bloatlab.cli.live import EXIT_INVALID
+from bloatlab.cli.options import Output, Sets, TextJson
 from bloatlab.results import ResultError, json_text, open_result, save, write_json
 from bloatlab.scenario import Scenario, parse
 from bloatlab.simulated_and_live import (
@@ -45,15 +46,15 @@ class _Case:
 
 def command(
     *files: str,
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
+    sets: Sets = (),
+    output: Output = None,
+    form: TextJson = "text",
     seeds: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 10,
     seconds: Annotated[int, Parameter(name="--time", validator=validators.Number(gte=1))] = 60,
-    only: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    exact: Annotated[bool, Parameter(negative=())] = False,
+    only: tuple[str, ...] = (),
+    exact: bool = False,
     saved: Path | None = None,
-    force: Annotated[bool, Parameter(negative=())] = False,
+    force: bool = False,
 ) -> int:
     """Run scenarios simulated and on kernels, and lay the medians side by side.
 
@@ -93,11 +94,8 @@ def command(
     if saved is not None and output is not None and saved.resolve() == output.resolve():
         raise BadInput("-o: is the folder of --saved; give another for compare.json, or none")
     fresh(output, COMPARED, force=force)
-    try:
-        runs = _run_live(output) if saved is None else _open_saved(saved)
-        done = _compare(cases, seeds, runs, Console(stderr=True), exact=exact)
-    except live.LiveError as error:
-        raise BadInput(str(error)) from None
+    runs = _run_live(output) if saved is None else _open_saved(saved)
+    done = _compare(cases, seeds, runs, Console(stderr=True), exact=exact)
     if output is not None:
         writing(output, lambda: write_json(output / COMPARED, done.as_data()))
     if form == "json":

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import polars as pl
 from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, reading
+from bloatlab.cli.options import TextCsvJson
 from bloatlab.differences import TOP, Difference, diff
-from bloatlab.flent import FlentError
-from bloatlab.results import ResultError, csv_text, json_text
+from bloatlab.results import csv_text, json_text
 from bloatlab.terminal import Console, emit, show
 
 
@@ -20,9 +20,9 @@ def command(
     second: Path,
     /,
     *,
-    form: Annotated[Literal["text", "json", "csv"], Parameter(name=["--format", "-f"])] = "text",
+    form: TextCsvJson = "text",
     top: str = str(TOP),
-    every: Annotated[bool, Parameter(name="--all", negative=())] = False,
+    every: Annotated[bool, Parameter(name="--all")] = False,
 ) -> int:
     """Compare two results: what differs in the scenario, then what changed, for people first.
 
@@ -43,10 +43,7 @@ def command(
         Show all measures, those that are equal, too.
     """
     most = _most(top)
-    try:
-        found = reading(first, lambda: reading(second, lambda: diff(first, second)))
-    except (ResultError, FlentError) as error:
-        raise BadInput(str(error)) from None
+    found = reading(first, lambda: reading(second, lambda: diff(first, second)))
     match form:
         case "json":
             emit(json_text(found.as_data()))
@@ -68,8 +65,7 @@ def _most(top: str) -> int | None:
 
 def _print(found: Difference, console: Console, top: int | None, *, every: bool) -> None:
     if found.equal:
-        line = f"equal: {found.names[0]} and {found.names[1]} have the same scenario and the same measures"
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.say(f"equal: {found.names[0]} and {found.names[1]} have the same scenario and the same measures")
     for place, table in enumerate(found.tables(top, every=every)):
         if place:
             console.print()

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from bloatlab import flent
 from bloatlab.cli.common import BadInput, reading, writing
-from bloatlab.results import ResultError, open_result
+from bloatlab.cli.options import OutputFile
+from bloatlab.results import open_result
 
 
-def command(
-    result: Path,
-    /,
-    *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    title: str | None = None,
-) -> int:
+def command(result: Path, /, *, output: OutputFile, title: str | None = None) -> int:
     """Write a result as a data file of flent, which flent's own plotter opens.
 
     It holds the pings and the TCP flows: flent -i FILE.flent.gz -p totals -o totals.png. The other way round, `bloatlab
@@ -36,10 +28,7 @@ def command(
     """
     if not output.name.endswith(".flent.gz"):
         raise BadInput(f"--output {output}: a data file of flent ends in .flent.gz")
-    try:
-        found = reading(result, lambda: open_result(result))
-        writing(output, lambda: flent.write(found, output, title=title or result.resolve().name))
-    except (ResultError, flent.FlentError) as error:
-        raise BadInput(str(error)) from None
+    found = reading(result, lambda: open_result(result))
+    writing(output, lambda: flent.write(found, output, title=title or result.resolve().name))
     sys.stderr.write(f"written to {output}\n")
     return 0

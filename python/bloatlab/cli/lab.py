@@ -11,6 +11,7 @@ from cyclopts import Parameter, validators
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, writing
 from bloatlab.cli.live import EXIT_INVALID
+from bloatlab.cli.options import Quiet
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
 from bloatlab.simulation import run
@@ -33,9 +34,9 @@ def command(
     super_segment: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=45))] = 1,
     queue: str | None = None,
     seed: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 1,
-    on_kernels: Annotated[bool, Parameter(name="--live", negative=())] = False,
-    force: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
+    on_kernels: Annotated[bool, Parameter(name="--live")] = False,
+    force: bool = False,
+    quiet: Quiet = False,
 ) -> int:
     """Run the Mininet bufferbloat lab (CSC458, CS244): h1 - s0 - h2, a long flow, pings, page fetches, queue samples.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from bloatlab import files
 from bloatlab.cli.common import BadInput, reading, scenario, writing
+from bloatlab.cli.options import Output, OutputFile, Sets, TextJson
 from bloatlab.deliveries import read, written
-from bloatlab.recordings import RecordingError, of_file
+from bloatlab.recordings import of_file
 from bloatlab.scenario import quantity
 from bloatlab.tables import counted
 from bloatlab.terminal import emit
@@ -25,7 +26,7 @@ def rates(
     file: Path,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     step: str = "1s",
     way: Literal["upload", "download"] | None = None,
     to: str | None = None,
@@ -59,20 +60,17 @@ def rates(
         seconds = quantity(step)
     except ValueError:
         raise BadInput(f'--step {step}: expected a time, such as "200ms" or "1s"') from None
-    try:
-        found = reading(file, lambda: of_file(file, step=seconds, way=way, to=to))
-        if found.cut:
-            sys.stderr.write(f"{file}: cut off within a packet; what stands before is used\n")
-        if into is None:
-            text = found.toml(link or "line")
-        else:
-            base = scenario(into, ())
-            names = list(base.data["link"])
-            if link is None and len(names) > 1:
-                raise BadInput(f"--into {into}: it has the links {', '.join(names)}; say which: --link {names[0]}")
-            text = f"# {found.about}\n{found.laid_into(base, link or names[0]).as_toml()}"
-    except RecordingError as error:
-        raise BadInput(str(error)) from None
+    found = reading(file, lambda: of_file(file, step=seconds, way=way, to=to))
+    if found.cut:
+        sys.stderr.write(f"{file}: cut off within a packet; what stands before is used\n")
+    if into is None:
+        text = found.toml(link or "line")
+    else:
+        base = scenario(into, ())
+        names = list(base.data["link"])
+        if link is None and len(names) > 1:
+            raise BadInput(f"--into {into}: it has the links {', '.join(names)}; say which: --link {names[0]}")
+        text = f"# {found.about}\n{found.laid_into(base, link or names[0]).as_toml()}"
     if output is None:
         emit(text)
     else:
@@ -82,14 +80,7 @@ def rates(
 
 
 @app.command
-def write(
-    file: Path,
-    /,
-    *,
-    link: str,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-) -> int:
+def write(file: Path, /, *, link: str, output: OutputFile, sets: Sets = ()) -> int:
     """Write what a link lets through in its scenario's duration as a delivery trace: mahimahi's format.
 
     It needs a link with `delivery`. The trace is what the simulation plays under the scenario's seed; of a link like
@@ -113,12 +104,7 @@ def write(
 
 
 @app.command
-def show(
-    file: Path,
-    /,
-    *,
-    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
-) -> int:
+def show(file: Path, /, *, form: TextJson = "text") -> int:
     """Say what a delivery trace in mahimahi's format is like: its rate, its length, its gaps.
 
     Parameters

@@ -6,60 +6,47 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from cyclopts import Parameter
-
-from bloatlab.cli.common import BadInput, nearest
+from bloatlab.cli.common import BadInput
+from bloatlab.cli.options import TextJson
+from bloatlab.errors import nearest
+from bloatlab.measures import Measure, declared
 from bloatlab.scenario import catalogue, schema
-from bloatlab.studies import PUBLICATIONS, study
-from bloatlab.tables import TextCell, TextTable
-from bloatlab.terminal import Console, show, wrapped
+from bloatlab.studies import STUDIES, study
+from bloatlab.tables import TextTable, row
+from bloatlab.terminal import Console, show
 from bloatlab.workloads import WORKLOADS
 
 Entry = dict[str, Any]
 
 
-def command(
-    what: str | None = None,
-    /,
-    *,
-    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
-) -> int:
-    """List disciplines, links, modems, applications, TCP presets, grades, workloads, studies; or one of them in full.
+def command(what: str | None = None, name: str | None = None, /, *, form: TextJson = "text") -> int:
+    """List disciplines, links, modems, applications, TCP presets, grades, measures, workloads, studies; or one in full.
 
     Parameters
     ----------
     what
-        One kind (qdiscs, links, modems, apps, tcp, grades, workloads, studies), or one entry: codel, docsis, ...
+        One kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies), or one entry: codel, ...
+    name
+        One entry of this kind: measures sojourn_ms.
     form
         text for people, json for programs.
     """
-    found = {**catalogue(), "modems": _modems(), "workloads": _workloads(), "studies": _studies()}
+    ours = {"modems": _modems(), "measures": _measures(), "workloads": _workloads(), "studies": _studies()}
+    found = {**catalogue(), **ours}
     kinds = {kind: found[kind] for kind in _TITLES}
     chosen = _chosen(what, kinds)
+    if name is not None:
+        if what not in kinds:
+            raise BadInput(f"list {what} {name}: {what} is no kind; there is {', '.join(kinds)}")
+        what, chosen = name, _chosen(name, chosen)
     if form == "json":
         sys.stdout.write(json.dumps(chosen, indent=2, ensure_ascii=False) + "\n")
         return 0
     console = Console()
     if what is None or what in kinds:
-        for place, (kind, entries) in enumerate(chosen.items()):
-            names_only = what is None and kind in {
-                "links",
-                "modems",
-                "grades",
-            }  # everything is on one page: these by name
-            if place and not names_only:
-                console.print()
-            if names_only:
-                title, where = _TITLES[kind]
-                _say(f"{title} ({where}): {', '.join(e['name'] for e in entries)}", console)
-                continue
-            brief = {"tcp": _brief, "workloads": _families}.get(kind) if what is None else None
-            show(_overview(kind, brief(entries) if brief else entries), console)
-        if what is not None:
-            console.print()
-        _say("bloatlab list NAME shows one of these with its parameters.", console)
+        _page(chosen, console, whole=what is None)
         return 0
     for kind, entries in chosen.items():
         for entry in entries:
@@ -67,17 +54,45 @@ def command(
     return 0
 
 
+def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
+    """Every kind in a table, or one of them; of the `whole` list some by name."""
+    for place, (kind, entries) in enumerate(chosen.items()):
+        if whole and kind == "measures":
+            continue  # more than a page: the last line names them
+        if whole and kind in _BY_NAME:
+            title, where = _TITLES[kind]
+            console.say_wrapped(f"{title} ({where}): {', '.join(e['name'] for e in entries)}")
+            continue
+        if place:
+            console.print()
+        brief = {"tcp": _brief, "workloads": _families}.get(kind) if whole else None
+        show(_overview(kind, brief(entries) if brief else entries), console)
+    if not whole:
+        console.print()
+    more = (
+        "NAME: one of these in full. bloatlab list measures: all measures."
+        if whole
+        else "NAME shows one of these in full."
+    )
+    console.say_wrapped(f"bloatlab list {more}")
+
+
 #: Of each kind, in the order of the page: its title, and where a scenario (or a command) names it.
 _TITLES = {
     "apps": ("Applications", "app.NAME.traffic"),
     "grades": ("Scales of grades", "grade.scale"),
     "links": ("Links without a rate", "link.NAME.delivery"),
+    "measures": ("Measures", "summary.json, docs/results.md"),
     "modems": ("Modems and shapers", "link.NAME"),
     "qdiscs": ("Queue disciplines", "link.NAME.queue"),
     "tcp": ("TCP stacks", "app.NAME.tcp, tcp.NAME.preset"),
     "workloads": ("Scenarios by name", "bloatlab run NAME --set PARAMETER=VALUE"),
     "studies": ("Studies", "bloatlab reproduce NAME"),
 }
+
+
+#: Kinds that the page of everything gives by name alone.
+_BY_NAME = {"links", "modems", "grades"}
 
 
 def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
@@ -89,6 +104,8 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
     # tc's names are names, too: pfifo is droptail
     named = {kind: [e for e in entries if what in _names(e)] for kind, entries in kinds.items()}
     found = {kind: entries for kind, entries in named.items() if entries}
+    if len(found) > 1:  # the ends of paths are many: a name of another kind comes first
+        found.pop("measures", None)
     if not found:
         names = [*kinds, *(n for entries in kinds.values() for entry in entries for n in _names(entry))]
         raise BadInput(f"list {what}: no such kind ({', '.join(kinds)}) or name{nearest(what, names)}")
@@ -96,19 +113,19 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
 
 
 def _names(entry: Entry) -> list[str]:
-    return [entry["name"], *entry.get("tc", {})]
+    return [entry["name"], *entry.get("tc", {}), *entry.get("keys", [])]
 
 
 def _studies() -> list[Entry]:
     return [
         {
-            "name": name,
-            "doc": of.title,
-            "source": of.cited,
-            "link": of.link or None,
-            "experiments": study(name).EXPERIMENTS,
+            "name": of.name,
+            "doc": of.publication.title,
+            "source": of.publication.cited,
+            "link": of.publication.link or None,
+            "experiments": dict(of.experiments),
         }
-        for name, of in PUBLICATIONS.items()
+        for of in map(study, STUDIES)
     ]
 
 
@@ -144,14 +161,30 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
             }
 
 
+def _measures() -> list[Entry]:
+    """Every key of a summary; a path is also found by its end: `sojourn_ms`, `voip.mos`."""
+    return [_of_measure(measure) for measure in declared()]
+
+
+def _of_measure(measure: Measure) -> Entry:
+    parts = measure.path.split(".")
+    own = [part for part in parts if part not in {"links", "apps", "*"}]
+    return {
+        "name": measure.path,
+        "doc": measure.doc or measure.words,
+        "words": measure.words,
+        "unit": measure.unit,
+        "direction": measure.direction,
+        "least": measure.least,
+        "rank": measure.rank,
+        "keys": [".".join(own[n:]) for n in range(len(own))],
+        "statistics": [_of_measure(part) for part in measure.parts],
+    }
+
+
 def _workloads() -> list[Entry]:
     return [
-        {
-            "name": of.name,
-            "doc": of.words,
-            "source": of.source,
-            "params": dict(of.parameters),
-        }
+        {"name": of.name, "doc": of.words, "source": of.source, "params": dict(of.parameters)}
         for of in WORKLOADS.values()
     ]
 
@@ -192,7 +225,7 @@ def _closed(text: str) -> bool:
 def _overview(kind: str, entries: Iterable[Entry]) -> TextTable:
     """A line for each entry: its name and what it is."""
     title, place = _TITLES[kind]
-    rows = [[TextCell(entry["name"]), TextCell(_what(entry))] for entry in entries]
+    rows = [row(entry["name"], _what(entry)) for entry in entries]
     return TextTable(f"{title} ({place})", ["", ""], rows, left=2)
 
 
@@ -203,24 +236,31 @@ def _what(entry: Entry) -> str:
 def _print_entry(kind: str, entry: Entry, console: Console) -> None:
     """Everything that an entry says about itself."""
     title, place = _TITLES[kind]
-    _say(f"{entry['name']}: {_what(entry)}", console, "bold")
-    _say(f"{title}, {place}", console)
+    console.say_wrapped(f"{entry['name']}: {_what(entry)}", "bold")
+    console.say_wrapped(f"{title}, {place}")
     for label, key in (("Type", "type"), ("Source", "source"), ("Read it at", "link")):
         if entry.get(key):
-            _say(f"{label}: {entry[key]}", console)
+            console.say_wrapped(f"{label}: {entry[key]}")
     if bands := entry.get("bands"):
-        _say(f"Grades: {_bands(bands, entry['unit'])}", console)
+        console.say_wrapped(f"Grades: {_bands(bands, entry['unit'])}")
     for synopsis in entry.get("tc", {}).values():
-        _say(f"In tc's words: {synopsis}", console)
+        console.say_wrapped(f"In tc's words: {synopsis}")
+    if kind == "measures":
+        console.say_wrapped(f"In words: {entry['words']}" + (f" ({entry['unit']})" if entry["unit"] else ""))
+        console.say_wrapped(f"Compared: {entry['direction'] or 'better neither way'}")
+        if statistics := [row(part["name"], part["doc"]) for part in entry["statistics"]]:
+            console.print()
+            show(TextTable("", ["statistic", "in words"], statistics, left=2), console)
+        return
     parameters = entry.get("params") or []
     if isinstance(parameters, dict):  # a preset: its values
-        rows = [[name, _value(value)] for name, value in parameters.items()]
-        tables = [TextTable("", ["parameter", "value"], _cells(rows), left=2)]
+        rows = [row(name, _value(value)) for name, value in parameters.items()]
+        tables = [TextTable("", ["parameter", "value"], rows, left=2)]
     else:
-        rows = [[p["name"], _default(p), _meaning(p)] for p in parameters]
-        tables = [TextTable("", ["parameter", "default", "meaning"], _cells(rows), left=3)]
-    experiments = [[f"-e {name}", text] for name, text in entry.get("experiments", {}).items()]
-    tables.append(TextTable("", ["experiment", "what"], _cells(experiments), left=2))
+        rows = [row(p["name"], _default(p), _meaning(p)) for p in parameters]
+        tables = [TextTable("", ["parameter", "default", "meaning"], rows, left=3)]
+    experiments = [row(f"-e {name}", text) for name, text in entry.get("experiments", {}).items()]
+    tables.append(TextTable("", ["experiment", "what"], experiments, left=2))
     for table in tables:
         if table.rows:
             console.print()
@@ -250,15 +290,6 @@ def _bands(bands: Iterable[Entry], unit: str) -> str:
     """'A+ below 5 ms, ..., else F'."""
     ends = [f"{b['grade']} below {b['below']:g}" if b["below"] is not None else f"else {b['grade']}" for b in bands]
     return f"{ends[0]} {unit}, {', '.join(ends[1:])}"
-
-
-def _cells(rows: Iterable[Iterable[str]]) -> list[list[TextCell]]:
-    return [[TextCell(text) for text in row] for row in rows]
-
-
-def _say(text: str, console: Console, style: str = "") -> None:
-    for line in wrapped(text, console.width):
-        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _value(value: Any) -> str:

@@ -7,8 +7,9 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, NoReturn
 
 from cyclopts import Parameter
 from rich.live import Live
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, say_notes, scenario, writing
+from bloatlab.cli.options import Output, Quiet, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
@@ -33,19 +35,19 @@ def command(
     file: Path | None = None,
     /,
     *words: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
+    sets: Sets = (),
+    output: Output = None,
+    form: TableForm = "parquet",
     side: live.Side = "left",
     serve: str | None = None,
     shell: live.Side | None = None,
     cong: str | None = None,
-    pcap: Annotated[bool, Parameter(negative=())] = False,
+    pcap: bool = False,
     max_rate: str | None = None,
-    user: Annotated[bool, Parameter(negative=())] = False,
-    clean: Annotated[bool, Parameter(negative=())] = False,
-    force: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
+    user: bool = False,
+    clean: bool = False,
+    force: bool = False,
+    quiet: Quiet = False,
 ) -> int:
     """Run a scenario on the wall clock: its queues between two network namespaces, real programs over kernel TCP.
 
@@ -106,17 +108,14 @@ def command(
     say_notes(console, resolved, quiet=quiet)
     live.clean()
     begun = time.perf_counter()
-    try:
-        result = _run(
-            resolved,
-            _command(words, side, served, shell),
-            console if console.is_terminal and not quiet else None,
-            cong=cong,
-            max_rate=max_rate,
-            captures=output if pcap else None,
-        )
-    except live.LiveError as error:
-        raise BadInput(str(error)) from None
+    result = _run(
+        resolved,
+        _command(words, side, served, shell),
+        console if console.is_terminal and not quiet else None,
+        cong=cong,
+        max_rate=max_rate,
+        captures=output if pcap else None,
+    )
     seconds = time.perf_counter() - begun
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
@@ -165,11 +164,12 @@ def _run(
     # a command has the terminal to itself
     if console is None or command is not None:
         return live.run(resolved, congestion=cong, max_rate=max_rate, command=command, captures=captures)
-    watch = _Watch(resolved)
-    with Live(watch.table(), console=console, transient=True, auto_refresh=False) as screen:
+    views: list[live.View] = []
+    with Live(_table(resolved.name, views), console=console, transient=True, auto_refresh=False) as screen:
 
         def look(view: live.View) -> None:
-            screen.update(watch.seen(view), refresh=True)
+            views[:] = [*(v for v in views if v["t_s"] > view["t_s"] - 1.05), view]
+            screen.update(_table(resolved.name, views), refresh=True)
 
         return live.run(resolved, congestion=cong, max_rate=max_rate, captures=captures, look=look)
 
@@ -197,41 +197,22 @@ def _in_user_namespace() -> NoReturn:
     os.execve(unshare, words, {**os.environ, _WITHIN: "1"})  # noqa: S606
 
 
-class _Watch:
-    """The links of a run as a table that changes: what there is now, and what happened in the last second."""
-
-    def __init__(self, resolved: Scenario) -> None:
-        self._name = resolved.name
-        self._views: list[live.View] = []
-
-    def seen(self, view: live.View) -> Table:
-        """The table with one more look."""
-        self._views = [*(v for v in self._views if v["t_s"] > view["t_s"] - 1.05), view]
-        return self.table()
-
-    def table(self) -> Table:
-        """The table."""
-        last = self._views[-1] if self._views else None
-        late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"
-        table = Table(title=f"{self._name}   {last['t_s'] if last else 0:.1f} s{late}", box=None, title_justify="left")
-        table.add_column("link")
-        for name in ("queue packets", "queue kB", "sojourn ms", "rate Mbit/s", "drops/s"):
-            table.add_column(name, justify="right")
-        if last is None:
-            return table
-        first = self._views[0]
-        span = last["t_s"] - first["t_s"]
-        for now, then in zip(last["links"], first["links"], strict=False):
-            sent = now["sent_packets"] - then["sent_packets"]
-            sojourn = (now["sojourn_ms_sum"] - then["sojourn_ms_sum"]) / sent if sent else 0.0
-            rate = (now["sent_bytes"] - then["sent_bytes"]) * 8e-6 / span if span else 0.0
-            drops = (now["dropped"] - then["dropped"]) / span if span else 0.0
-            numbers = (
-                f"{now['packets']}",
-                f"{now['bytes'] / 1e3:.1f}",
-                f"{sojourn:.2f}",
-                f"{rate:.2f}",
-                f"{drops:.0f}",
-            )
-            table.add_row(now["link"], *numbers)
+def _table(name: str, views: Sequence[live.View]) -> Table:
+    """The links of a run: what there is now, and what happened since the first of `views`, in the last second."""
+    last = views[-1] if views else None
+    late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"
+    table = Table(title=f"{name}   {last['t_s'] if last else 0:.1f} s{late}", box=None, title_justify="left")
+    table.add_column("link")
+    for head in ("queue packets", "queue kB", "sojourn ms", "rate Mbit/s", "drops/s"):
+        table.add_column(head, justify="right")
+    if last is None:
         return table
+    span = last["t_s"] - views[0]["t_s"]
+    for now, then in zip(last["links"], views[0]["links"], strict=False):
+        sent = now["sent_packets"] - then["sent_packets"]
+        sojourn = (now["sojourn_ms_sum"] - then["sojourn_ms_sum"]) / sent if sent else 0.0
+        rate = (now["sent_bytes"] - then["sent_bytes"]) * 8e-6 / span if span else 0.0
+        drops = (now["dropped"] - then["dropped"]) / span if span else 0.0
+        queue = f"{now['packets']}", f"{now['bytes'] / 1e3:.1f}"
+        table.add_row(now["link"], *queue, f"{sojourn:.2f}", f"{rate:.2f}", f"{drops:.0f}")
+    return table

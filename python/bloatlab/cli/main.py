@@ -18,7 +18,9 @@ from importlib import resources
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 from rich.console import Console
 
-from bloatlab.cli.common import BadInput, converted
+from bloatlab._core import LiveError
+from bloatlab.cli.common import converted
+from bloatlab.errors import InputError
 from bloatlab.scenario import Bug, ScenarioError, problems, version
 
 EXIT_BAD_INPUT = 2
@@ -84,7 +86,7 @@ app = App(
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,
-    default_parameter=Parameter(converter=converted, show_default=_said),
+    default_parameter=Parameter(converter=converted, show_default=_said, negative=()),
 )
 #: Files of commands that are not called like them, and those that are an `App` of several.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
@@ -137,7 +139,7 @@ def call(arguments: Sequence[str]) -> int:
         for line in problems(error):
             _say(line)
         return EXIT_BAD_INPUT
-    except BadInput as error:
+    except (InputError, LiveError) as error:
         _say(str(error))
         return EXIT_BAD_INPUT
     except KeyboardInterrupt as interrupt:
@@ -209,9 +211,11 @@ def _refusal(error: BaseException) -> str | None:
         return str(error)
     if isinstance(error, MemoryError):
         return "there is not enough memory for this"
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError) and str(error):
         if error.filename is not None:
-            return f"{error.filename}: {error.strerror.lower()}"
+            return f"{error.filename}: {(error.strerror or str(error)).lower()}"
+        if not error.strerror:  # of a library, which names the file
+            return str(error).lower()
         with contextlib.suppress(OSError, ValueError):  # what waits to be written is given up
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return f"standard output: cannot write: {error.strerror.lower()}"

@@ -16,6 +16,7 @@ from cyclopts import Parameter
 
 import bloatlab
 from bloatlab.cli.common import BadInput, scenario, writing
+from bloatlab.cli.options import Sets
 from bloatlab.laws import refuse
 from bloatlab.scenario import Scenario
 from bloatlab.terminal import Console
@@ -34,8 +35,8 @@ def command(
     file: Path | None = None,
     /,
     *,
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    only_print: Annotated[bool, Parameter(name="--print", negative=())] = False,
+    sets: Sets = (),
+    only_print: Annotated[bool, Parameter(name="--print")] = False,
 ) -> int:
     """Open the playground in a browser: the simulator behind sliders, in one page, without a network.
 
@@ -60,10 +61,10 @@ def command(
     if not PAGE.is_file():
         raise BadInput(f"{PAGE}: not built; `make playground` in a source tree builds it")
     address = PAGE.as_uri() + address
-    console = Console(highlight=False)
+    console = Console()
     if not only_print and _opened(address):
         return 0
-    console.print(address, soft_wrap=True, markup=False)
+    console.say(address)
     return 0
 
 

@@ -10,31 +10,29 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, writing
-from bloatlab.flent import FlentError
-from bloatlab.plots import Unfit
+from bloatlab.cli.options import Output
 from bloatlab.plots.kind import Asked
 from bloatlab.plots.kinds import NAMES
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.plot import drawing_of, suffix_of
 from bloatlab.plots.style import Log, Width
-from bloatlab.results import ResultError
 from bloatlab.simulation import Result
 
 
 def command(
     *results: Path,
     kind: Annotated[str | None, Parameter(name=["--kind", "-k"])] = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     width: Annotated[Width, Parameter(name=["--width", "-w"])] = "page",
     of: str | None = None,
     x: str | None = None,
-    columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"], negative=())] = (),
+    columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"])] = (),
     title: str | None = None,
-    labels: Annotated[tuple[str, ...], Parameter(name="--label", negative=())] = (),
-    xlim: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
-    ylim: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
+    labels: Annotated[tuple[str, ...], Parameter(name="--label")] = (),
+    xlim: tuple[float, float] | None = None,
+    ylim: tuple[float, float] | None = None,
     log: Log | None = None,
-    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    list_: Annotated[bool, Parameter(name="--list")] = False,
 ) -> int:
     """Draw results: what happened in one run, several runs overlaid, or a sweep.
 
@@ -86,14 +84,10 @@ def command(
 
 
 def draw(results: Sequence[Path | Result], output: Path, asked: Asked, kind: str | None = None) -> None:
-    """Results into a file. Raises `BadInput`."""
+    """Results into a file. Raises `InputError`, `OSError`."""
+    suffix_of(output)
     try:
-        suffix_of(output)
         drawn = drawing_of(results, kind, asked)
-    except (Unfit, ResultError, FlentError) as error:
-        raise BadInput(str(error)) from None
-    except OSError as error:
-        raise BadInput(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{results[0]}: not a text file") from None
     writing(output, lambda: drawn.write(output))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import polars as pl
-from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, writing
+from bloatlab.cli.options import Output, TextCsvJson
 from bloatlab.cli.runs import opened
 from bloatlab.results import FORMS, csv_text, write_table
 from bloatlab.sweep import default_store, fingerprint
-from bloatlab.tables import TextCell, TextTable
+from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, emit, show
 
 
@@ -21,8 +21,8 @@ def command(
     sql: str | None = None,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    form: Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])] = "text",
+    output: Output = None,
+    form: TextCsvJson = "text",
     store: Path | None = None,
 ) -> int:
     """Ask the store in SQL (DuckDB's).
@@ -77,7 +77,7 @@ def _views(db: Any) -> pl.DataFrame:
 def _text(frame: pl.DataFrame) -> None:
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
     left = next((i for i, name in enumerate(frame.columns) if name in numeric), len(frame.columns))
-    rows = [[TextCell("-" if v is None else _value(v)) for v in row] for row in frame.iter_rows()]
+    rows = [row(*("-" if v is None else _value(v) for v in values)) for values in frame.iter_rows()]
     show(TextTable("", frame.columns, rows, left=left), Console())
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from bloatlab.advice import AdviceError, Recommendation, answered, asked
+from bloatlab.advice import Recommendation, answered, asked
 from bloatlab.cli.common import BadInput, fresh, writing
-from bloatlab.cli.runs import running, store_at
+from bloatlab.cli.options import Output, TextJson
+from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.results import json_text
 from bloatlab.sweep import watch
 from bloatlab.tables import counted
-from bloatlab.terminal import Console, emit, show, wrapped
+from bloatlab.terminal import Console, emit, show
 
 #: The report in the folder of `-o`.
 REPORT = "report.html"
@@ -35,19 +35,16 @@ def command(
     peak: str | None = None,
     burst: str | None = None,
     objective: str = "balanced",
-    weights: Annotated[tuple[str, ...], Parameter(name="--weight", negative=())] = (),
+    weights: Annotated[tuple[str, ...], Parameter(name="--weight")] = (),
     seeds: Annotated[int, Parameter(validator=validators.Number(gte=2, lte=MOST_SEEDS))] = 10,
     runs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
-    quick: Annotated[bool, Parameter(negative=())] = False,
+    quick: bool = False,
     seconds: float | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
-    everything: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
-    store: Path | None = None,
-    no_store: Annotated[bool, Parameter(negative=())] = False,
-    dask: str | None = None,
-    force: Annotated[bool, Parameter(negative=())] = False,
+    output: Output = None,
+    form: TextJson = "text",
+    everything: Annotated[bool, Parameter(name="--all")] = False,
+    run: Running = RUNNING,
+    force: bool = False,
 ) -> int:
     """Recommend a buffer and a queue discipline for a modem or router, by simulation.
 
@@ -90,31 +87,18 @@ def command(
         text, or json with every number.
     everything
         Print every option, not only the front, what is tied, and what stands there today.
-    jobs
-        How many runs at a time; does not change a number. Default: as many as there are cores.
-    store
-        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
-    no_store
-        Run everything and keep nothing.
-    dask
-        Run on the workers of a Dask cluster: a scheduler's address, its file, or local. See docs/cluster.md.
     force
         Replace what an earlier recommendation left in the folder.
     """
     console = Console(stderr=True)
-    try:
-        question = asked(
-            up=up, rtt=rtt, device=device, load=load, down=down, peak=peak, burst=burst, objective=objective,
-            weights=_weights(weights), seeds=seeds, runs=runs, quick=quick, seconds=seconds,
-        )  # fmt: skip
-    except AdviceError as error:
-        raise BadInput(str(error)) from None
-    except OSError as error:
-        raise BadInput(f"{error.filename}: {(error.strerror or str(error)).lower()}") from None
+    question = asked(
+        up=up, rtt=rtt, device=device, load=load, down=down, peak=peak, burst=burst, objective=objective,
+        weights=_weights(weights), seeds=seeds, runs=runs, quick=quick, seconds=seconds,
+    )  # fmt: skip
     fresh(output, REPORT, force=force)
-    kept = store_at(store, console, refused=no_store)
+    kept = run.opened(console)
     begun = time.perf_counter()
-    with running(dask, jobs, console) as executor:
+    with run.executor(console) as executor:
         done = answered(
             question, store=kept, executor=executor, watch=lambda runs: watch(counted(runs, "run"), console)
         )
@@ -122,7 +106,8 @@ def command(
     if output is not None:
         from bloatlab.advice.page import bind  # noqa: PLC0415  draws, which takes a second to load
 
-        words = shlex.join(["bloatlab", "recommend", *_arguments()])
+        # the command line as it was given, where it was this command's
+        words = shlex.join(["bloatlab", "recommend", *(sys.argv[2:] if sys.argv[1:2] == ["recommend"] else [])])
         writing(output, lambda: bind(done, output, words))
     if form == "json":
         from bloatlab.advice.tables import as_data  # noqa: PLC0415
@@ -132,11 +117,7 @@ def command(
         _print(done, everything=everything)
     where = "" if output is None else f"; report: {output / REPORT}"
     every = counted(done.runs + done.found, "run")
-    console.print(
-        f"{every}, {done.found} of them kept from before, in {seconds_taken:.1f} s{where}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    console.say(f"{every}, {done.found} of them kept from before, in {seconds_taken:.1f} s{where}")
     return 0
 
 
@@ -153,35 +134,25 @@ def _weights(given: tuple[str, ...]) -> dict[str, float]:
     return found
 
 
-def _arguments() -> list[str]:
-    """The command line as it was given, where it was this command's."""
-    return sys.argv[2:] if sys.argv[1:2] == ["recommend"] else []
-
-
 def _print(of: Recommendation, *, everything: bool) -> None:
-    from bloatlab.advice.recommendation import asked_words, sentence, sure, wrong  # noqa: PLC0415
+    from bloatlab.advice.recommendation import answer_sentence, asked_words, sure, wrong  # noqa: PLC0415
     from bloatlab.advice.settings import settings, typed  # noqa: PLC0415
-    from bloatlab.advice.tables import options_table, ranked, shown, wrong_table  # noqa: PLC0415
+    from bloatlab.advice.tables import options_table, ranked, told_first, wrong_table  # noqa: PLC0415
 
     out = Console()
-
-    def say(text: str) -> None:
-        for line in wrapped(text, out.width):
-            out.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    for paragraph in [sentence(of), *sure(of)]:
-        say(paragraph)
-    say(f"\n{asked_words(of.question)}.")
+    for paragraph in [answer_sentence(of), *sure(of)]:
+        out.say_wrapped(paragraph)
+    out.say_wrapped(f"\n{asked_words(of.question)}.")
     for setting in settings(of):
-        say(f"\n{setting.name}")
+        out.say_wrapped(f"\n{setting.name}")
         for line in setting.lines:
             for part in typed(line, out.width - 4):
-                out.print(f"    {part}", markup=False, highlight=False, soft_wrap=True)
+                out.say(f"    {part}")
         if setting.note:
-            say(setting.note)
+            out.say_wrapped(setting.note)
     out.print()
-    show(options_table(of, ranked(of) if everything else shown(of)), out)
+    show(options_table(of, ranked(of) if everything else told_first(of)), out)
     out.print()
     show(wrong_table(of), out)
     for paragraph in wrong(of):
-        say(paragraph)
+        out.say_wrapped(paragraph)

@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, reading, writing
-from bloatlab.plots.subjects import Unfit
+from bloatlab.cli.options import OutputFile
 from bloatlab.report import Page, write
 from bloatlab.report.results import results_page
-from bloatlab.results import ResultError
 from bloatlab.simulated_and_live import COMPARED, compared_page, opened
-from bloatlab.studies.kit import REPORT
+from bloatlab.studies.study import REPORT
 from bloatlab.terminal import Console
 
 
-def command(
-    *results: Path,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
-) -> int:
+def command(*results: Path, output: OutputFile) -> int:
     """Write a report of results: one HTML file that answers first, for any browser, without a network.
 
     It begins with what happened, in a sentence computed from the data and one figure; charts, tables, and where it is
@@ -44,17 +37,14 @@ def command(
     if output.is_dir():
         raise BadInput(f"-o {output}: is a directory")
     words = shlex.join(["bloatlab", "report", *map(str, results), "-o", str(output)])
-    try:
-        page = _page(results, words)
-    except (ResultError, Unfit) as error:
-        raise BadInput(str(error)) from None
+    page = _page(results, words)
 
     def save() -> None:
         output.parent.mkdir(parents=True, exist_ok=True)
         write(page, output)
 
     writing(output, save)
-    Console(stderr=True).print(f"{output}: {output.stat().st_size / 1e6:.2f} MB", highlight=False, soft_wrap=True)
+    Console(stderr=True).say(f"{output}: {output.stat().st_size / 1e6:.2f} MB")
     return 0
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
-from bloatlab.cli.common import BadInput, nearest, overrides, writing
+from bloatlab.cli.common import BadInput, overrides, reading, writing
 from bloatlab.cli.runs import running, store_at
+from bloatlab.errors import InputError, nearest
 from bloatlab.live import LiveError
 from bloatlab.results import SUMMARY, json_text
-from bloatlab.studies import ON_KERNELS, STUDIES, Options, study
+from bloatlab.scenario import ScenarioError
+from bloatlab.studies import STUDIES, Options, Study, StudyError, report, reproduce, study, study_in
+from bloatlab.studies.registry import place
+from bloatlab.sweep import RunError, Stopped
 from bloatlab.terminal import Console, emit
 
 
@@ -44,7 +50,7 @@ def command(
     Parameters
     ----------
     name
-        The study; `bloatlab list studies` names them.
+        The study; `bloatlab list studies` names them. Or the file of your own: ./mine.py (docs/adding-a-study.md).
     output
         Folder for report, figures and data. Default: runs/NAME.
     form
@@ -74,30 +80,58 @@ def command(
     dask
         Run on the workers of a Dask cluster, as `bloatlab sweep --dask` does. See docs/cluster.md.
     """
-    if name not in STUDIES:
-        raise BadInput(f"{name}: no such study{nearest(name, STUDIES)}; there is {', '.join(STUDIES)}")
-    wanted = study(name)
-    if on_kernels and name not in ON_KERNELS:
-        raise BadInput(f"--live: {name} has no cases for kernels; there is {', '.join(sorted(ON_KERNELS))}")
-    asked = _asked(experiments, wanted.EXPERIMENTS)
-    out = output or Path("runs") / name
+    wanted = _study(name)
+    if on_kernels and wanted.on_kernels is None:
+        able = ", ".join(known for known in STUDIES if study(known).on_kernels is not None)
+        raise BadInput(f"--live: {wanted.name} has no cases for kernels; there is {able}")
+    if dask is not None and name not in STUDIES:
+        raise BadInput(f"--dask: workers do not have {name}; a study of your own runs on this machine")
+    asked = _asked(wanted.name, experiments, wanted.experiments)
+    out = output or Path("runs") / wanted.name
     if not force:
-        _no_other(out, name)
+        _no_other(out, wanted.name)
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     kept = store_at(store, console, refused=no_store)
     options = Options(out, seeds, jobs, quick, asked, console, kept, on_kernels, sets=overrides(sets))
+    with _errors_of(name), contextlib.nullcontext() if dask is None else running(dask, jobs, console) as executor:
+        results = writing(out, lambda: reproduce(wanted, replace(options, executor=executor)))
+        if form == "json":
+            emit(json_text(results.as_data()))
+            console.print(f"Report: {results.report}", highlight=False, soft_wrap=True)
+        else:
+            report(results, Console(), full=full)
+    return 1 if results.met is False else 0
+
+
+def _study(name: str) -> Study:
+    """A study by its name, or in a file by its path. Raises `BadInput`."""
+    if name in STUDIES:
+        return study(name)
+    path = Path(name)
+    if path.suffix != ".py" and path.name == name:
+        raise BadInput(
+            f"{name}: no such study{nearest(name, STUDIES)}; there is {', '.join(STUDIES)}, or the file of your own"
+        )
+    return reading(path, lambda: study_in(path))
+
+
+@contextlib.contextmanager
+def _errors_of(name: str) -> Generator[None]:
+    """An exception in the file of a study is told with its line. Raises `BadInput`."""
     try:
-        with contextlib.nullcontext() if dask is None else running(dask, jobs, console) as executor:
-            outcome = writing(out, lambda: wanted.reproduce(replace(options, executor=executor)))
+        yield
     except LiveError as error:
         raise BadInput(f"--live: {error}") from None
-    if form == "json":
-        emit(json_text(outcome.as_data()))
-        options.console.print(f"Report: {outcome.report}", highlight=False, soft_wrap=True)
-    else:
-        outcome.print(Console(), full=full)
-    return 1 if outcome.met is False else 0
+    except StudyError as error:
+        raise BadInput(f"{name}: {error}") from None
+    except Exception as error:
+        expected = isinstance(error, (InputError, ScenarioError, Stopped, OSError))
+        if name in STUDIES or expected or os.environ.get("BLOATLAB_TRACEBACK"):
+            raise
+        # a RunError names the run and its cause
+        kind = "" if isinstance(error, RunError) else f"{type(error).__name__}: "
+        raise BadInput(f"{place(Path(name), error) or name}: {kind}{error}") from None
 
 
 def _no_other(folder: Path, name: str) -> None:
@@ -114,11 +148,13 @@ def _no_other(folder: Path, name: str) -> None:
         raise BadInput(f"{folder}: holds {other}; --force writes into it, or give another folder")
 
 
-def _asked(given: tuple[str, ...], known: dict[str, str]) -> tuple[str, ...]:
+def _asked(name: str, given: tuple[str, ...], known: Mapping[str, str]) -> tuple[str, ...]:
     """The experiments by name, each once. Raises `BadInput`."""
+    if given and not known:
+        raise BadInput(f"--experiment {given[0]}: {name} has no experiments")
     if "all" in given:
         return tuple(known)
-    for name in given:
-        if name not in known:
-            raise BadInput(f"--experiment {name}: there is {', '.join(known)} and all{nearest(name, known)}")
+    for one in given:
+        if one not in known:
+            raise BadInput(f"--experiment {one}: there is {', '.join(known)} and all{nearest(one, known)}")
     return tuple(dict.fromkeys(given))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter, validators
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from bloatlab.cli.common import BadInput, fresh, overrides, say_notes, scenario, writing
+from bloatlab.cli.options import Output, Quiet, Sets, TableForm
 from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
+from bloatlab.errors import nearest
 from bloatlab.plots import SUFFIXES
 from bloatlab.plots.kind import Asked
 from bloatlab.results import FILES, save
@@ -29,19 +30,17 @@ def command(
     file: Path,
     /,
     *,
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    sets: Sets = (),
+    output: Output = None,
     seed: Annotated[int | None, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0, lt=2**64))] = None,
-    form: Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])] = "parquet",
-    pcap: Annotated[bool, Parameter(negative=())] = False,
+    form: TableForm = "parquet",
+    pcap: bool = False,
     pcap_link: str | None = None,
-    trace: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    trace: tuple[str, ...] = (),
     trace_interval: str | None = None,
-    plot: Annotated[
-        tuple[Path, ...] | None, Parameter(name=["--plot", "-p"], consume_multiple=(0, 1), negative=())
-    ] = None,
-    force: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())] = False,
+    plot: Annotated[tuple[Path, ...] | None, Parameter(name=["--plot", "-p"], consume_multiple=(0, 1))] = None,
+    force: bool = False,
+    quiet: Quiet = False,
 ) -> int:
     """Simulate a scenario, print what it measured, and keep it in a folder.
 
@@ -113,7 +112,7 @@ def command(
     if not quiet:
         print_result(result, Console())
         if found is not None:
-            console.print(f"warm-up: {found}", markup=False, highlight=False, soft_wrap=True)
+            console.say(f"warm-up: {found}")
         where = f", kept in {output}" if output is not None else ""
         where += f", drawn in {picture}" if picture is not None else ""
         console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
@@ -125,9 +124,7 @@ def traced(kinds: tuple[str, ...], interval: str | None) -> list[str]:
     named = [name.strip() for text in kinds for name in text.split(",")]
     for name in named:
         if name not in KINDS:
-            near = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.5)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise BadInput(f'--trace: "{name}" is not a trace (valid: {", ".join(KINDS)}){hint}')
+            raise BadInput(f'--trace: "{name}" is not a trace (valid: {", ".join(KINDS)}){nearest(name, KINDS)}')
     if interval is not None and not named:
         raise BadInput("--trace-interval: say what to trace, such as --trace links,flows")
     sets = [f"trace.{name}=true" for name in named]

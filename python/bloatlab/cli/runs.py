@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 
+from cyclopts import Parameter
+
 from bloatlab.cli.common import BadInput, writing
+from bloatlab.cli.options import Jobs
 from bloatlab.sweep import ClusterError, Executor, Store, Threads, default_jobs, default_store
 from bloatlab.sweep.cluster import connected
 from bloatlab.terminal import Console
@@ -25,7 +29,7 @@ def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store |
 
 def opened(folder: Path, console: Console) -> Store:
     """The store in a folder; its notices go to `console`."""
-    return Store(folder, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+    return Store(folder, console.say)
 
 
 @contextlib.contextmanager
@@ -36,12 +40,44 @@ def running(dask: str | None, jobs: int | None, console: Console) -> Generator[E
         return
     if jobs is not None and dask != "local":
         raise BadInput("--jobs: how many runs at a time is the cluster's to say; it goes with --dask local only")
-
-    def notice(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
     try:
-        with connected(dask, jobs or default_jobs(), notice) as executor:
+        with connected(dask, jobs or default_jobs(), console.say) as executor:
             yield executor
     except ClusterError as error:
         raise BadInput(f"--dask {error}") from None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Running:
+    """Who runs, and where runs are kept.
+
+    Parameters
+    ----------
+    jobs
+        How many runs at a time; does not change a number. Default: as many as there are cores.
+    store
+        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
+    no_store
+        Run everything, and keep none of the runs.
+    dask
+        Run on the workers of a Dask cluster: a scheduler's address (tcp://10.0.0.1:8786), its file (.json), or local,
+        for as many processes of this machine as --jobs. See docs/cluster.md.
+    """
+
+    jobs: Jobs = None
+    store: Path | None = None
+    no_store: bool = False
+    dask: str | None = None
+
+    def opened(self, console: Console) -> Store | None:
+        """The store, unless none is wanted; its notices go to `console`. Raises `BadInput` where it cannot be."""
+        return store_at(self.store, console, refused=self.no_store)
+
+    def executor(self, console: Console) -> contextlib.AbstractContextManager[Executor]:
+        """What runs points; its notices go to `console`. Raises `BadInput`."""
+        return running(self.dask, self.jobs, console)
+
+
+#: What runs unless options say otherwise.
+RUNNING = Running()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import polars as pl
 from cyclopts import Parameter
 
-from bloatlab.cli.common import BadInput, nearest, reading
-from bloatlab.results import ResultError, csv_text, open_result
+from bloatlab.cli.common import BadInput, reading
+from bloatlab.cli.options import TextCsvJson
+from bloatlab.errors import nearest
+from bloatlab.results import csv_text, open_result
 from bloatlab.simulation import Result
 from bloatlab.summaries import headline, summary_tables
-from bloatlab.tables import TextCell, TextTable
-from bloatlab.terminal import Console, emit, show, wrapped
+from bloatlab.tables import TextTable, row
+from bloatlab.terminal import Console, emit, show
 
 
 def command(
@@ -21,7 +23,7 @@ def command(
     /,
     *,
     table: Annotated[str | None, Parameter(name=["--table", "-t"])] = None,
-    form: Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])] = "text",
+    form: TextCsvJson = "text",
 ) -> int:
     """Print a result that `bloatlab run -o` kept.
 
@@ -34,10 +36,7 @@ def command(
     form
         text for people; csv (with --table) and json for programs.
     """
-    try:
-        found = reading(result, lambda: open_result(result))
-    except ResultError as error:
-        raise BadInput(str(error)) from None
+    found = reading(result, lambda: open_result(result))
     if table is not None:
         _print_table(found, table, form)
     elif form == "text":
@@ -70,7 +69,7 @@ def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
     """The first rows of a table, with every column; a line too narrow for all has whose and when in each block."""
     labels = [c for c, kind in frame.schema.items() if kind == pl.String or c == "t_s"]
     first = frame.select(*labels, pl.exclude(labels)).head(_ROWS)
-    rows = [[TextCell(_text(value)) for value in row] for row in first.rows()]
+    rows = [row(*map(_text, values)) for values in first.rows()]
     more = f"The first {_ROWS} of {frame.height} rows; -f csv prints all." if frame.height > _ROWS else ""
     return TextTable(name, first.columns, rows, note=more or ("" if rows else "no rows"), left=len(labels), keep=True)
 
@@ -83,8 +82,7 @@ def _text(value: object) -> str:
 
 def print_result(result: Result, console: Console) -> None:
     """The summary of a result as tables."""
-    for line in wrapped(headline(result), console.width):
-        console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+    console.say_wrapped(headline(result), "bold")
     for table in summary_tables(result):
         console.print()
         show(table, console)

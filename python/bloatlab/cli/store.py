@@ -7,26 +7,22 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from bloatlab.cli.common import writing
+from bloatlab.cli.options import TextJson
 from bloatlab.cli.runs import opened
 from bloatlab.sweep import Store, default_store, fingerprint, sweeps
 from bloatlab.sweep.store import Stock
-from bloatlab.tables import TextCell, TextTable
+from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, show
 
 app = App(name="store", help_format="markdown", result_action="return_value")
 
 
 @app.default
-def command(
-    *,
-    store: Path | None = None,
-    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
-) -> int:
+def command(*, store: Path | None = None, form: TextJson = "text") -> int:
     """Show what is kept of earlier runs.
 
     A sweep keeps what each run measured, under the hash of its scenario, of the compiled core, and of the code that
@@ -54,13 +50,13 @@ def command(
         return 0
     console = Console()
     if not stocks:
-        console.print(f"{place.folder}: nothing is kept", highlight=False, markup=False, soft_wrap=True)
+        console.say(f"{place.folder}: nothing is kept")
         return 0
     if by_sweep:
         show(_sweep_table(by_sweep), console)
     show(_table(stocks, core), console)
     runs, size = sum(s.runs for s in stocks), sum(s.size for s in stocks)
-    console.print(f"{place.folder}: {runs} runs, {_size(size)}", highlight=False, markup=False, soft_wrap=True)
+    console.say(f"{place.folder}: {runs} runs, {_size(size)}")
     return 0
 
 
@@ -77,7 +73,7 @@ def collect(*, store: Path | None = None) -> int:
     """
     place = opened(store or default_store(), Console(stderr=True))
     runs, size = writing(place.folder, lambda: place.collect(fingerprint.core()))
-    Console(stderr=True).print(f"{place.folder}: removed {runs} runs, {_size(size)}", highlight=False, soft_wrap=True)
+    Console(stderr=True).say(f"{place.folder}: removed {runs} runs, {_size(size)}")
     return 0
 
 
@@ -107,10 +103,7 @@ def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[_Sweep]:
 
 
 def _sweep_table(found: list[_Sweep]) -> TextTable:
-    rows = [
-        [TextCell(t) for t in (s.sweep, _time(s.last_asked), str(s.seeds), f"{s.kept} of {s.asked}", _size(s.bytes))]
-        for s in found
-    ]
+    rows = [row(s.sweep, _time(s.last_asked), str(s.seeds), f"{s.kept} of {s.asked}", _size(s.bytes)) for s in found]
     return TextTable("", ["sweep", "last asked for", "seeds", "runs", "size"], rows, left=2)
 
 
@@ -119,12 +112,10 @@ def _time(seconds: float) -> str:
 
 
 def _table(stocks: list[Stock], core: str) -> TextTable:
-    rows: list[list[TextCell]] = []
-    for stock in stocks:
-        core_is = "this one" if _current(stock, core) else "another"
-        rows.append(
-            [TextCell(t) for t in (stock.measure, core_is, _time(stock.written), str(stock.runs), _size(stock.size))]
-        )
+    rows = [
+        row(s.measure, "this one" if _current(s, core) else "another", _time(s.written), str(s.runs), _size(s.size))
+        for s in stocks
+    ]
     return TextTable("", ["measure", "core", "last written", "runs", "size"], rows, left=3)
 
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 import fnmatch
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import polars as pl
 from cyclopts import Parameter, validators
 
-from bloatlab.cli.common import BadInput, nearest, overrides, reading, say_notes, writing
-from bloatlab.cli.runs import running, store_at
+from bloatlab.cli.common import BadInput, overrides, reading, say_notes, writing
+from bloatlab.cli.options import Output, Sets, TextCsvJson
+from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
+from bloatlab.errors import nearest
 from bloatlab.results import FORMS, KNOWN_TABLES, csv_text, read_table, write_table
 from bloatlab.statistics import Method
 from bloatlab.sweep import (
     At,
     Executor,
-    Gathered,
     Measure,
     Point,
     auto_warm_up,
     default_jobs,
-    gather,
     gather_until,
     grid_file,
     over_seeds,
@@ -56,22 +56,19 @@ def command(
     grid: Path,
     /,
     *,
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    form: Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])] = "text",
-    columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"], negative=())] = (),
+    sets: Sets = (),
+    output: Output = None,
+    form: TextCsvJson = "text",
+    columns: Annotated[tuple[str, ...], Parameter(name=["--column", "-c"])] = (),
     seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=grid_file.MOST_RUNS))] = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
-    store: Path | None = None,
-    force: Annotated[bool, Parameter(negative=())] = False,
-    no_store: Annotated[bool, Parameter(negative=())] = False,
-    explain: Annotated[bool, Parameter(negative=())] = False,
+    force: bool = False,
+    explain: bool = False,
     summary: Path | None = None,
     interval: Method = "t",
     against: str | None = None,
-    effects: Annotated[bool, Parameter(negative=())] = False,
-    keep: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    dask: str | None = None,
+    effects: bool = False,
+    keep: tuple[str, ...] = (),
+    run: Running = RUNNING,
 ) -> int:
     """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
 
@@ -93,14 +90,8 @@ def command(
         everything in files and a choice on a terminal.
     seeds
         How many seeds, from 1, in place of the grid's; with `until`, how many to begin with.
-    jobs
-        How many runs at a time; does not change a number. Default: as many as there are cores.
-    store
-        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
     force
         Replace a file that is no table of this sweep.
-    no_store
-        Run everything and keep nothing but the table.
     explain
         Say how many runs there are and about how long they take, by a moment of a few of them; run nothing else.
     summary
@@ -113,34 +104,35 @@ def command(
         Print what matters: the share of each axis and pair of axes in the variance, and their main effects.
     keep
         A table of each run to keep, too, for `bloatlab query`: queue_series, pings ... May be given again.
-    dask
-        Run on the workers of a Dask cluster: a scheduler's address (tcp://10.0.0.1:8786), its file (.json), or local,
-        for as many processes of this machine as --jobs. See docs/cluster.md.
     """
     measure = _measure(keep)
     console = Console(stderr=True)
     for place in (output, summary):
         _writable(place)
-    try:
-        asked = reading(grid, lambda: grid_file.load(grid, overrides(sets), seeds))
-        points = asked.grid.points()
-        axes = list(asked.grid.axes)
-        _no_other(output, [*axes, *over_seeds.NAMES], force=force)
-        _no_other(summary, [*axes, "column", "n"], force=force)
-        _arm(asked, against)
-        kept = store_at(store, console, refused=no_store)
-        say_notes(console, *(point.scenario for point in points))
-        if explain:
-            return _explained(asked, estimate(points, measure, kept), jobs or default_jobs())
-    except grid_file.GridError as error:
-        raise BadInput(str(error)) from None
+    asked = reading(grid, lambda: grid_file.load(grid, overrides(sets), seeds))
+    points = asked.grid.points()
+    axes = list(asked.grid.axes)
+    _no_other(output, [*axes, *over_seeds.NAMES], force=force)
+    _no_other(summary, [*axes, "column", "n"], force=force)
+    _arm(asked, against)
+    kept = run.opened(console)
+    say_notes(console, *(point.scenario for point in points))
+    if explain:
+        return _explained(asked, estimate(points, measure, kept), run.jobs or default_jobs())
     begun = time.perf_counter()
     try:
-        with running(dask, jobs, console) as executor:
+        with run.executor(console) as executor:
             if asked.find_warm_up:
-                asked = _warmed(asked, kept, executor, console)
+                asked = _with_warm_ups(asked, kept, executor, console)
             _note(kept, grid, sets, asked.grid.points())
-            done = _run(asked, measure, kept, executor, console)
+            done = gather_until(
+                asked.grid,
+                measure,
+                asked.until,
+                store=kept,
+                executor=executor,
+                watch=lambda runs: watch(counted(runs, "run"), console),
+            )
         _note(kept, grid, sets, done.gathered.points)
     except grid_file.GridError as error:  # a column of `until` that no summary has
         raise BadInput(f"{grid}: {error}") from None
@@ -159,28 +151,22 @@ def command(
     else:
         emit(csv_text(table) if form == "csv" else table.write_json() + "\n")
     if asked.until is not None:
-        console.print(where_it_stopped(done.stops, asked.until), markup=False, highlight=False, soft_wrap=True)
+        console.say(where_it_stopped(done.stops, asked.until))
     _say_alike(frame, axes, console)
     where = "".join(f", {what} to {p}" for what, p in (("written", output), ("intervals", summary)) if p is not None)
     runs = counted(done.gathered.found + done.gathered.ran, "run")
     found = f"{done.gathered.found} of them kept from before"
-    console.print(f"{runs}, {found}, in {seconds:.1f} s{where}", highlight=False, soft_wrap=True)
+    console.say(f"{runs}, {found}, in {seconds:.1f} s{where}")
     return 0
 
 
-@dataclass(frozen=True)
-class _Done:
-    """What a sweep came to; `stops` are none without `until`."""
-
-    gathered: Gathered[At]
-    stops: Sequence[Stop] = ()
-
-
-def _warmed(asked: grid_file.Declared, kept: Store | None, executor: Executor, console: Console) -> grid_file.Declared:
+def _with_warm_ups(
+    asked: grid_file.GridFile, kept: Store | None, executor: Executor, console: Console
+) -> grid_file.GridFile:
     """The same with the warm-ups that its places need, which are said."""
     bar = watch(counted(len(asked.grid.places()), "warm-up"), console)
-    grid, found = auto_warm_up.warmed(asked.grid, store=kept, watch=bar, executor=executor)
-    console.print(auto_warm_up.said(found), markup=False, highlight=False, soft_wrap=True)
+    grid, found = auto_warm_up.with_warm_ups(asked.grid, store=kept, watch=bar, executor=executor)
+    console.say(auto_warm_up.said(found))
     return replace(asked, grid=grid)
 
 
@@ -198,26 +184,7 @@ def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[
         writing(kept.folder, lambda: sweeps.note(kept, grid, overrides(sets), points))
 
 
-def _run(
-    asked: grid_file.Declared, measure: Measure, kept: Store | None, executor: Executor, console: Console
-) -> _Done:
-    """All runs, or as many as `until` takes."""
-    if asked.until is None:
-        points = asked.grid.points()
-        bar = watch(counted(len(points), "run"), console)
-        return _Done(gather(points, measure, store=kept, watch=bar, executor=executor))
-    reached = gather_until(
-        asked.grid,
-        measure,
-        asked.until,
-        store=kept,
-        executor=executor,
-        watch=lambda runs: watch(counted(runs, "run"), console),
-    )
-    return _Done(reached.gathered, reached.stops)
-
-
-def _arm(asked: grid_file.Declared, against: str | None) -> None:
+def _arm(asked: grid_file.GridFile, against: str | None) -> None:
     """Before the runs, not after them."""
     if against is None:
         return
@@ -228,7 +195,7 @@ def _arm(asked: grid_file.Declared, against: str | None) -> None:
         raise BadInput(f"--against {error}") from None
 
 
-def _explained(asked: grid_file.Declared, of: Estimate, jobs: int) -> int:
+def _explained(asked: grid_file.GridFile, of: Estimate, jobs: int) -> int:
     """How many runs, and how long."""
     places, seeds = len(asked.grid.places()), len(asked.grid.seeds)
     line = (
@@ -259,11 +226,10 @@ def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> No
     if not same:
         return
     where = "everywhere" if same == several else f"at {same} of {counted(several, 'place')}"
-    line = (
+    console.say(
         f"note: all seeds gave the same result {where}: nothing is drawn at random there (start_spread = 0s, or no "
         "traffic), so more seeds say nothing more. docs/sweeps.md says what a seed varies"
     )
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _writable(output: Path | None) -> None:
@@ -305,7 +271,7 @@ def _shown(frame: pl.DataFrame) -> list[str]:
 
 def _print(
     frame: pl.DataFrame,
-    asked: grid_file.Declared,
+    asked: grid_file.GridFile,
     shown: Sequence[str],
     stops: Sequence[Stop],
     *,

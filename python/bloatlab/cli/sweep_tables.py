@@ -9,9 +9,9 @@ import polars as pl
 
 from bloatlab.statistics import METHODS, Interval, Method, interval
 from bloatlab.sweep.effects import effects, levels
-from bloatlab.sweep.over_seeds import differences, known, places
+from bloatlab.sweep.over_seeds import by_place, differences, known
 from bloatlab.sweep.stopping import Stop, Until
-from bloatlab.tables import TextCell, TextTable, counted, number
+from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 #: What a line leaves for one measure beside its labels.
 _LEAST_ROOM = 26
@@ -33,7 +33,7 @@ def means(
 
     `counted_seeds` adds how many seeds each place has, as do places that have different numbers of them.
     """
-    found = list(places(frame, axes))
+    found = list(by_place(frame, axes))
     counts = {runs.height for _, runs in found}
     seeds = f"{min(counts)} to {max(counts)} seeds" if len(counts) > 1 else counted(max(counts), "seed")
     note = "" if max(counts) == 1 else f"Mean over {seeds}, {_how(method)}."
@@ -41,16 +41,12 @@ def means(
     heads = [axis.replace(".", "\n") for axis in axes]
     if _wide(axes, labels) > width - _LEAST_ROOM:
         words = [", ".join(f"{a} = {v}" for a, v in zip(axes, place, strict=True)) for place in labels]
-        rows = [[TextCell(f"{n}"), TextCell(text)] for n, text in enumerate(words, start=1)]
+        rows = [row(str(n), text) for n, text in enumerate(words, start=1)]
         yield TextTable("Places", ["", ""], rows, left=2)
         labels, heads = [[str(n)] for n in range(1, len(found) + 1)], ["place"]
     counted_seeds |= len(counts) > 1
     table = [
-        [
-            *map(TextCell, label),
-            *([TextCell(str(runs.height))] if counted_seeds else []),
-            *(TextCell(mean(runs[column], method)) for column in shown),
-        ]
+        row(*label, *([str(runs.height)] if counted_seeds else []), *(mean(runs[column], method) for column in shown))
         for label, (_, runs) in zip(labels, found, strict=True)
     ]
     extra = ["seeds"] if counted_seeds else []
@@ -96,9 +92,7 @@ def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], aga
         for column in shown
     ]
     at = list(dict.fromkeys(place for column in columns for place in column))
-    rows = [
-        [*(TextCell(str(v)) for v in place), *(_difference(column.get(place)) for column in columns)] for place in at
-    ]
+    rows = [row(*map(str, place), *(_difference(column.get(place)) for column in columns)) for place in at]
     note = f"Mean of the differences of runs with the same seed, {_how(method)}. * The interval is on one side of 0."
     heads = [*(a.replace(".", "\n") for a in axes), *(c.replace(".", "\n") for c in shown)]
     return TextTable(f"Less {against}", heads, rows, note, left=len(axes), keep=True)
@@ -118,7 +112,7 @@ def what_matters(
     found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
     moved = [column for column in shown if found[column]]
     if not moved:
-        yield TextTable("What matters", ["", ""], [[TextCell("no axis changes anything that is shown"), TextCell("")]])
+        yield TextTable("What matters", ["", ""], [row("no axis changes anything that is shown", "")])
         return
     names = dict.fromkeys(name for column in moved for name in found[column])
     heads = [column.replace(".", "\n") for column in moved]
@@ -126,14 +120,14 @@ def what_matters(
     for name in sorted(names, key=["rest", "seeds"].__contains__):
         cells = [found[column].get(name) for column in moved]
         texts = ["-" if e is None else f"{100 * e.share:.1f}%{'*' if e.p < 0.01 else ' '}" for e in cells]
-        rows.append([TextCell(name), *map(TextCell, texts)])
+        rows.append(row(name, *texts))
     note = "Share of the variance of all runs. * More than seeds alone explain (F, p < 0.01)."
     yield TextTable("What matters", ["", *heads], rows, note)
     for axis in axes:
         if 1 < frame[axis].n_unique() <= _MOST_LEVELS and axis not in sampled:
             at = {column: levels(frame, axis, column) for column in moved}
             values = dict.fromkeys(value for column in moved for value in at[column])
-            body = [[TextCell(v), *(TextCell(_plain(at[c].get(v))) for c in moved)] for v in values]
+            body = [row(v, *(_plain(at[c].get(v)) for c in moved)) for v in values]
             yield TextTable("", [axis.replace(".", "\n"), *heads], body, "Main effect: mean over everything else.")
 
 

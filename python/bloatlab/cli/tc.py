@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bloatlab.cli.common import scenario
+from bloatlab.cli.options import Sets
 from bloatlab.terminal import emit
 
 
@@ -16,7 +17,7 @@ def command(
     /,
     *,
     link: Annotated[str | None, Parameter(name=["--link", "-l"])] = None,
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    sets: Sets = (),
 ) -> int:
     """Print the commands that set Linux up like a scenario's links.
 

@@ -7,16 +7,17 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter, validators
 
 from bloatlab.cli.common import BadInput, overrides, reading, writing
+from bloatlab.cli.options import Jobs, Output, Sets, TextJson
 from bloatlab.results import write_json
 from bloatlab.sweep import default_jobs, watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
-from bloatlab.validate import Entry, NoReferenceError, Validated, load, public, validate
+from bloatlab.validate import Entry, Validated, load, public, validate
 
 #: Columns of every table, where output is no terminal.
 WIDTH = 80
@@ -24,12 +25,12 @@ WIDTH = 80
 
 def command(
     *files: Path,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
+    output: Output = None,
+    form: TextJson = "text",
     seeds: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=1000))] = 5,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
-    only: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
+    jobs: Jobs = None,
+    only: tuple[str, ...] = (),
+    sets: Sets = (),
 ) -> int:
     """Run the scenarios of a real Linux kernel, and judge every measured value by its tolerance.
 
@@ -75,10 +76,7 @@ def command(
 
 def _entries(files: Sequence[Path], only: Sequence[str]) -> list[Entry]:
     """The scenarios that were asked for. Raises `BadInput`."""
-    try:
-        entries = [entry for path in files for entry in reading(path, lambda p=path: load(p))]
-    except NoReferenceError as error:
-        raise BadInput(str(error)) from None
+    entries = [entry for path in files for entry in reading(path, lambda p=path: load(p))]
     chosen = [e for e in entries if not only or any(word in e.name for word in only)]
     if not chosen:
         raise BadInput(f"--only {' '.join(only)}: no scenario has that in its name; the first is {entries[0].name}")

@@ -28,9 +28,8 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
     if len(runs) == 1:
         return _named(_parts(runs[0], of))
     every = [distributions(run) for run in runs]
-    common = [
-        (d.quantity, d.label) for d in every[0] if all(any(_same(d, other) for other in them) for them in every[1:])
-    ]
+    kinds = [[(d.quantity, d.label) for d in them] for them in every]
+    common = [kind for kind in kinds[0] if all(kind in them for them in kinds[1:])]
     if of is not None:
         common = [(quantity, label) for quantity, label in common if of in {quantity, label}]
     if not common:
@@ -74,10 +73,6 @@ def _named(found: Sequence[Distribution]) -> list[Distribution]:
     words = {"sojourn": "queue of {}", "delay": "{}, one way", "rtt": "{}, round trip"}
     several = len({d.quantity for d in found}) > 1
     return [replace(d, label=safe(words[d.quantity].format(d.label) if several else d.label)) for d in found]
-
-
-def _same(one: Distribution, other: Distribution) -> bool:
-    return (one.quantity, one.label) == (other.quantity, other.label)
 
 
 def _rank(runs: Sequence[Run], quantity: str, label: str) -> tuple[int, int]:

@@ -226,14 +226,14 @@ def _draw(axes: Axes, panel: Panel) -> None:
         match series.kind:
             case "line":
                 (drawn,) = axes.plot(x, y, **options)
-                _shade(axes, series, drawn.get_color())
+                _band(axes, series, drawn.get_color())
             case "step":
                 axes.step(x, y, where="post", **options)
             case "points":
                 looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": 3.4}
                 options |= {"linestyle": "none", "marker": "o", "clip_on": False, "zorder": 3} | looks
                 (drawn,) = axes.plot(x, y, **options)
-                _bars(axes, series, drawn.get_color())
+                _band(axes, series, drawn.get_color())
     for mark in panel.marks:
         line = axes.axhline if mark.axis == "y" else axes.axvline
         line(mark.value, color=style.PUBLISHED, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -263,18 +263,15 @@ def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _bars(axes: Axes, series: Series, colour: Any) -> None:
-    """The interval of points, if they have one, as bars."""
-    if series.band is not None:
-        low, high = (np.asarray(edge, dtype=float) for edge in series.band)
-        axes.vlines(np.asarray(series.x, dtype=float), low, high, color=colour, linewidth=1.0, alpha=0.6, clip_on=False)
-
-
-def _shade(axes: Axes, series: Series, colour: Any) -> None:
-    """The band of a series, if it has one."""
-    if series.band is not None:
-        low, high = (np.asarray(edge, dtype=float) for edge in series.band)
-        axes.fill_between(np.asarray(series.x, dtype=float), low, high, color=colour, alpha=0.18, linewidth=0)
+def _band(axes: Axes, series: Series, colour: Any) -> None:
+    """The band of a series, if it has one: bars through points, a shade behind a line."""
+    if series.band is None:
+        return
+    x, low, high = (np.asarray(values, dtype=float) for values in (series.x, *series.band))
+    if series.kind == "points":
+        axes.vlines(x, low, high, color=colour, linewidth=1.0, alpha=0.6, clip_on=False)
+    else:
+        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 #: A label of a mark: its size, and about how wide a character of it is, in points.

@@ -1,6 +1,6 @@
-"""A sheet to draw on: one figure at a paper's width, with the parts that every kind uses.
+"""One figure at a paper's width, with the parts that every kind uses.
 
-matplotlib is imported when the first sheet is made. A name of a person's own may hold anything: it is drawn as text,
+matplotlib is imported when the first figure is made. A name of a person's own may hold anything: it is drawn as text,
 and never becomes a label of matplotlib's own, of which some (with an underscore in front) mean something there.
 """
 
@@ -31,7 +31,7 @@ _LINE = 1.25
 
 
 @dataclass
-class Sheet:
+class SizedFigure:
     """A figure that is being drawn, its width, and what its axes have beside them."""
 
     figure: Figure
@@ -48,18 +48,18 @@ class Sheet:
         return self.width != "column"
 
 
-def sheet(width: Width, height: float) -> Sheet:
+def sized_figure(width: Width, height: float) -> SizedFigure:
     """An empty figure; `height` is over its width. Used within `style.drawing`."""
     from bloatlab.plots.notebook import NotebookFigure  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches
-    of = Sheet(NotebookFigure(width, figsize=(inches, inches * height)), width)
+    of = SizedFigure(NotebookFigure(width, figsize=(inches, inches * height)), width)
     _layout(of)
     return of
 
 
-def _layout(of: Sheet) -> Any:
-    """The engine that lays the sheet out, with its gaps."""
+def _layout(of: SizedFigure) -> Any:
+    """The engine that lays the figure out, with its gaps."""
     of.figure.set_layout_engine("constrained")
     gap = of.text / 72.0
     layout: Any = of.figure.get_layout_engine()
@@ -67,7 +67,7 @@ def _layout(of: Sheet) -> Any:
     return layout
 
 
-def headline(of: Sheet, text: str, labels: Sequence[str] = (), ticks: str = "") -> None:
+def headline(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str = "") -> None:
     """A sentence above everything, wrapped to the width; below it a legend, if there are several labels."""
     if len(labels) > 1:
         legend(of, labels, ticks=ticks)
@@ -101,7 +101,7 @@ def log_scale(axes: Axes, axis: Literal["x", "y"]) -> None:
     of.set_minor_formatter(lambda *_: "")
 
 
-def adjust(of: Sheet, asked: Asked) -> None:
+def adjust(of: SizedFigure, asked: Asked) -> None:
     """What a person asked of the finished figure: limits, scales and a title; then it is laid out again."""
     panels = [axes for axes in of.figure.axes if axes.get_visible() and axes.axison]
     if not panels or not (asked.title or asked.xlim or asked.ylim or asked.log):
@@ -124,7 +124,7 @@ def adjust(of: Sheet, asked: Asked) -> None:
     settle(of)
 
 
-def _title(of: Sheet, text: str) -> None:
+def _title(of: SizedFigure, text: str) -> None:
     """A line above everything, wrapped to the width; it replaces the sentence of an overview."""
     wrapped = "\n".join(textwrap.wrap(text, int(style.WIDTHS[of.width].inches * 72.0 / (of.text * 1.15 * 0.68))))
     look: Any = {"size": of.text * 1.15, "weight": "bold"}
@@ -137,8 +137,10 @@ def _title(of: Sheet, text: str) -> None:
         of.figure.suptitle(wrapped, x=0.01, ha="left", color=style.INK, **look)
 
 
-def legend(of: Sheet, labels: Sequence[str], *, lines: bool = True, axes: Axes | None = None, ticks: str = "") -> None:
-    """One legend for the whole sheet (or for one of its axes), above it: the lines of places 0, 1, 2 ...
+def legend(
+    of: SizedFigure, labels: Sequence[str], *, lines: bool = True, axes: Axes | None = None, ticks: str = ""
+) -> None:
+    """One legend for the whole figure (or for one of its axes), above it: the lines of places 0, 1, 2 ...
 
     `ticks` says what upright ticks in the colours of the lines are, as the last entry.
     """
@@ -192,13 +194,13 @@ def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tup
     return found
 
 
-def fits_beside(of: Sheet, height: float, count: int) -> bool:
+def fits_beside(of: SizedFigure, height: float, count: int) -> bool:
     """Whether so many labels fit at the edge of axes that are `height` inches high."""
     return count * of.text * _LINE <= height * 72.0 * 0.95
 
 
-def settle(of: Sheet) -> None:
-    """Lay the sheet out, and move labels at the right edge apart until none lies over another."""
+def settle(of: SizedFigure) -> None:
+    """Lay the figure out, and move labels at the right edge apart until none lies over another."""
     layout = _layout(of)
     layout.execute(of.figure)
     # labels move within their room, so the layout stands, and writing need not find it again
@@ -235,7 +237,7 @@ def spread(places: Sequence[float], need: float, room: float) -> list[float]:
     return moved
 
 
-def rug(of: Sheet, axes: Axes, times: Array, at: float, colour: str) -> None:
+def rug(of: SizedFigure, axes: Axes, times: Array, at: float, colour: str) -> None:
     """Ticks at moments, at a height of the axes; those that fall on one pixel are drawn once."""
     low, high = axes.get_xlim()
     seen = np.unique(np.round((times - low) / ((high - low) or 1.0) * 2000.0)) / 2000.0 * (high - low) + low

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import at, bottleneck
 from bloatlab.plots.subjects import Run
-from bloatlab.tables import number
+from bloatlab.tables import listed, number
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,14 @@ _SCORES = (
     Score("ping.rtt_ms.p99", "{}: 99 % round trip (ms)", 1, ""),
     Score("video.stalled_s", "{}: stalled (s)", 1, "{} stalls for", " s"),
     Score("files.median_s", "{}: median file (s)", 2, "a file of {} takes", " s"),
+)
+
+#: Rows of the link where packets wait longest: words, path in its summary, factor, digits.
+_LINK_ROWS = (
+    ("{}: median wait (ms)", "sojourn_ms.p50", 1.0, 1),
+    ("{}: 99 % wait (ms)", "sojourn_ms.p99", 1.0, 1),
+    ("{}: use (%)", "utilisation", 100.0, 1),
+    ("{}: dropped packets", "dropped_packets", 1.0, 0),
 )
 
 _MOST_ROWS = 8
@@ -71,31 +79,21 @@ def scores(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
     if bulk is not None:
         rows.append((f"{safe(bulk, 12)}: goodput (Mbit/s)", [_digits(_goodput(run, bulk)) for run in runs]))
     link = bottleneck(runs)
-    if link is not None:
-        of = safe(link, 12)
-        rows += _rows(f"{of}: median wait (ms)", runs, lambda r: at(r.links[link], "sojourn_ms.p50"), 1)
-        rows += _rows(f"{of}: 99 % wait (ms)", runs, lambda r: at(r.links[link], "sojourn_ms.p99"), 1)
-        rows += _rows(f"{of}: use (%)", runs, lambda r: _percent(at(r.links[link], "utilisation")), 1)
-        rows += _rows(f"{of}: dropped packets", runs, lambda r: at(r.links[link], "dropped_packets"), 0)
+    if link is None:
+        return rows[:_MOST_ROWS]
+    for words, path, scale, digits in _LINK_ROWS:
+        values = [at(run.links[link], path) for run in runs]
+        if any(value is not None for value in values):
+            cells = [number(None if value is None else scale * value, digits) for value in values]
+            rows.append((words.format(safe(link, 12)), cells))
     return rows[:_MOST_ROWS]
-
-
-def _rows(
-    name: str, runs: Sequence[Run], value: Callable[[Run], float | None], digits: int
-) -> list[tuple[str, list[str]]]:
-    values = [value(run) for run in runs]
-    return [(name, [number(v, digits) for v in values])] if any(v is not None for v in values) else []
-
-
-def _percent(value: float | None) -> float | None:
-    return None if value is None else 100.0 * value
 
 
 def _digits(value: float | None) -> str:
     return number(value, 3 if value is not None and abs(value) < 1.0 else 2)
 
 
-def sentence(runs: Sequence[Run]) -> str:
+def summary_sentence(runs: Sequence[Run]) -> str:
     """What happened: of one run the wait and what it did; of several the first score and the rate, side by side."""
     return _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
 
@@ -130,10 +128,10 @@ def _of_several(runs: Sequence[Run]) -> str:
         return _waits(runs)
     score, app, values = found[0]
     each = [f"{number(v, score.digits)}{score.unit} with {run.label}" for v, run in zip(values, runs, strict=True)]
-    text = f"{score.verb.format(safe(app))} {_list(each)}"
+    text = f"{score.verb.format(safe(app))} {listed(each)}"
     if bulk is not None and bulk != app:
         rates = [_digits(_goodput(run, bulk)) for run in runs]
-        text += f"; {safe(bulk)} gets {_list(rates)} Mbit/s"
+        text += f"; {safe(bulk)} gets {listed(rates)} Mbit/s"
     return _capital(text) + "."
 
 
@@ -152,19 +150,15 @@ def _waits(runs: Sequence[Run]) -> str:
         waits = [at(run.links[link], "sojourn_ms.p50") for run in runs]
         if all(w is not None for w in waits) and len(runs) <= 4:
             each = [f"{_ms(w or 0.0)} with {run.label}" for w, run in zip(waits, runs, strict=True)]
-            return f"Packets wait {_list(each)} in link {safe(link)} (median)."
+            return f"Packets wait {listed(each)} in link {safe(link)} (median)."
         known = [w for w in waits if w is not None]
         if known:
             return f"Packets wait {_ms(min(known))} to {_ms(max(known))} in link {safe(link)} (median)."
-    return _list([run.label for run in runs])
+    return listed([run.label for run in runs])
 
 
 def _ms(value: float) -> str:
     return f"{number(value, 0 if value >= 20.0 else 1)} ms"
-
-
-def _list(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bloatlab.plots.subjects import Run
+from bloatlab.tables import answered_pings
 
 Array = NDArray[np.float64]
 
@@ -54,11 +55,6 @@ class Distribution:
         """The part of all at or below each value."""
         return np.cumsum(self.counts) / self.counts.sum()
 
-    @property
-    def mean(self) -> float:
-        """The mean."""
-        return float(np.average(self.values, weights=self.counts))
-
 
 # --------------------------------------------------------------------------------------------------------- over time
 
@@ -74,15 +70,7 @@ def bins(
     frame: pl.DataFrame, columns: Mapping[str, Literal["sum", "mean", "max", "last"]], width: float
 ) -> pl.DataFrame:
     """Rows of one series (`t_s` ascending) in wider bins; `t_s` is where each begins. What a bin has not is NaN."""
-    how = {
-        name: {
-            "sum": pl.col(name).fill_nan(None).sum(),
-            "mean": pl.col(name).fill_nan(None).mean(),
-            "max": pl.col(name).fill_nan(None).max(),
-            "last": pl.col(name).fill_nan(None).last(),
-        }[way]
-        for name, way in columns.items()
-    }
+    how = {name: getattr(pl.col(name).fill_nan(None), way)() for name, way in columns.items()}
     place = (pl.col("t_s") / width + 1e-6).floor()
     wide = frame.group_by(place.alias("bin")).agg(**how).sort("bin")
     return wide.select(
@@ -96,29 +84,33 @@ def step_of(frame: pl.DataFrame) -> float:
     return float(t[1] - t[0]) if len(t) > 1 else 0.0
 
 
+def has(frame: pl.DataFrame, column: str) -> bool:
+    """Whether a table has this column, and a number in it."""
+    return column in frame.columns and bool(frame[column].fill_nan(None).is_not_null().any())
+
+
+def _mean_wait(run: Run, link: str) -> float:
+    return at(run.links.get(link, {}), "sojourn_ms.mean") or 0.0
+
+
 def recorded(run: Run) -> list[str]:
     """Links of the summary with a series, the one whose packets waited longest first."""
     frame = run.table("queue_series")
     names = frame["link"].unique(maintain_order=True).to_list() if "link" in frame.columns else []
     known = [name for name in names if name in run.links]  # tables of an edited folder may name others
-    return sorted(known, key=lambda name: -((run.links[name].get("sojourn_ms") or {}).get("mean") or 0.0))
+    return sorted(known, key=lambda name: -_mean_wait(run, name))
 
 
 def busy(run: Run) -> list[str]:
     """Of these, the links in which packets waited at all: for a tenth of the longest mean, or 1 ms, at least."""
     found = recorded(run)
-    mean = {n: (run.links.get(n, {}).get("sojourn_ms") or {}).get("mean") or 0.0 for n in found}
-    return [n for n in found if mean[n] >= max(1.0, 0.1 * mean[found[0]])] or found[:1]
+    return [n for n in found if _mean_wait(run, n) >= max(1.0, 0.1 * _mean_wait(run, found[0]))] or found[:1]
 
 
 def bottleneck(runs: Sequence[Run]) -> str | None:
     """The link, recorded in all runs, whose packets waited longest in one of them."""
     common = set.intersection(*({*recorded(run)} for run in runs)) if runs else set[str]()
-    means = {
-        name: max((run.links.get(name, {}).get("sojourn_ms") or {}).get("mean") or 0.0 for run in runs)
-        for name in common
-    }
-    return max(sorted(means), key=lambda name: means[name], default=None)
+    return max(sorted(common), key=lambda name: max(_mean_wait(run, name) for run in runs), default=None)
 
 
 def link_series(run: Run, link: str) -> pl.DataFrame:
@@ -190,11 +182,7 @@ def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
 
 def pings(run: Run) -> dict[str, pl.DataFrame]:
     """Of each ping that was answered its rows, by application."""
-    frame = run.table("pings")
-    if not frame.height:
-        return {}
-    answered = frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
-    return {str(app): part for (app,), part in answered.partition_by("app", maintain_order=True, as_dict=True).items()}
+    return answered_pings(run.table("pings"))
 
 
 # ------------------------------------------------------------------------------------------------------ distributions

@@ -1,4 +1,4 @@
-"""Strips: what happened over time, one quantity each under one clock. The kinds series and overview stack them."""
+"""Panels: what happened over time, one quantity each under one clock. The kinds series and overview stack them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
-from bloatlab.plots.elements import Sheet, beside, curve, fits_beside, line_labels, log_scale, rug, shade
+from bloatlab.plots.elements import (
+    SizedFigure,
+    beside,
+    curve,
+    fits_beside,
+    legend,
+    line_labels,
+    log_scale,
+    rug,
+    settle,
+    shade,
+    sized_figure,
+)
+from bloatlab.plots.kind import Asked
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import (
     Array,
@@ -22,6 +35,7 @@ from bloatlab.plots.measures import (
     carried,
     drops,
     flows,
+    has,
     link_series,
     pings,
     rate,
@@ -34,6 +48,13 @@ from bloatlab.scenario import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: What is drawn as ticks: columns of a link, the word for them, and their colour.
+EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", style.MARK)}
+
+#: How high one of several panels is, over the figure's width.
+_HEIGHT = {"column": 0.36, "page": 0.2, "slide": 0.16}
 
 #: More flows than this are drawn as the sum of their application.
 MOST_FLOWS = 6
@@ -49,7 +70,7 @@ class Ticks:
 
 
 @dataclass(frozen=True)
-class Strip:
+class TimePanel:
     """One quantity over time: lines with the place of their colour, and ticks."""
 
     name: str
@@ -58,32 +79,32 @@ class Strip:
     ticks: Sequence[Ticks] = field(default_factory=tuple)
 
 
-def strips(runs: Sequence[Run]) -> list[Strip]:
-    """Every strip that these runs have something for. One run shows its parts, several show one line each."""
+def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
+    """Every panel that these runs have something for. One run shows its parts, several show one line each."""
     found = _parts(runs[0]) if len(runs) == 1 else _overlaid(runs)
-    return [strip for strip in found if any(np.isfinite(line.y).any() for line, _ in strip.lines)]
+    return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 
 
-def _parts(run: Run) -> list[Strip]:
+def _parts(run: Run) -> list[TimePanel]:
     width, whole = window(run), flows(run)
     shown = _by_app(whole) if len(whole) > MOST_FLOWS else {f.label: f.frame for f in whole}
     place = {label: i for i, label in enumerate(shown)}
     column, word = carried([run])
     rates = [(rate(run, frame, column, safe(label)), place[label]) for label, frame in shown.items()]
     links = [(name, len(shown) + i) for i, name in enumerate(busy(run)[:3])]
-    tcp = [f for f in whole if _has(f.frame, "cwnd_bytes")][:MOST_FLOWS]
+    tcp = [f for f in whole if has(f.frame, "cwnd_bytes")][:MOST_FLOWS]
     seats = {f.label: place.get(f.label, i) for i, f in enumerate(tcp)}
-    ticks = [_ticks(run, links[0][0], "dropped_packets"), _ticks(run, links[0][0], "marked_packets")] if links else []
+    events = [ticks(run, links[0][0], column, drops(run, links[0][0], column)) for column in EVENTS if links]
     return [
-        Strip("rate", f"{word} (Mbit/s)", rates),
-        Strip(
-            "queue", "queue (packets)", [(_queue(run, n, n), i) for n, i in links], [t for t in ticks if len(t.times)]
+        TimePanel("rate", f"{word} (Mbit/s)", rates),
+        TimePanel(
+            "queue", "queue (packets)", [(_queue(run, n, n), i) for n, i in links], [e for e in events if len(e.times)]
         ),
-        Strip("sojourn", "time in queue (ms)", [(_sojourn(run, n, n), i) for n, i in links]),
-        Strip(
+        TimePanel("sojourn", "time in queue (ms)", [(_sojourn(run, n, n), i) for n, i in links]),
+        TimePanel(
             "cwnd", "window (kB)", [(_mean(f.frame, "cwnd_bytes", width, f.label, 1e-3), seats[f.label]) for f in tcp]
         ),
-        Strip("rtt", "RTT (ms)", _rtts(run, width, seats, len(shown) + len(links), tcp)),
+        TimePanel("rtt", "RTT (ms)", _rtts(run, width, seats, len(shown) + len(links), tcp)),
     ]
 
 
@@ -94,25 +115,27 @@ def _rtts(run: Run, width: float, seats: Mapping[str, int], free: int, tcp: Sequ
         return [
             (_rtt(part, width, safe(app)), free + i) for i, (app, part) in enumerate(list(asked.items())[:MOST_FLOWS])
         ]
-    return [(_mean(f.frame, "srtt_ms", width, f.label), seats[f.label]) for f in tcp if _has(f.frame, "srtt_ms")]
+    return [(_mean(f.frame, "srtt_ms", width, f.label), seats[f.label]) for f in tcp if has(f.frame, "srtt_ms")]
 
 
-def _overlaid(runs: Sequence[Run]) -> list[Strip]:
+def _overlaid(runs: Sequence[Run]) -> list[TimePanel]:
     """One line per run: of the link where packets waited longest, of all data, of the window's mean, of the pings."""
     link = bottleneck(runs)
     of = safe(link, 12) if link else ""
     column, word = carried(runs)
-    found = [Strip("rate", f"{word}, all data\n(Mbit/s)", _each(runs, lambda run: _all_data(run, column)))]
+    found = [TimePanel("rate", f"{word}, all data\n(Mbit/s)", _each(runs, lambda run: _all_data(run, column)))]
     if link is not None:
-        ticks = [Ticks("", drops(run, link), style.colour(i)) for i, run in enumerate(runs) if len(runs) <= 4]
+        each = [Ticks("", drops(run, link), style.colour(i)) for i, run in enumerate(runs) if len(runs) <= 4]
         found += [
-            Strip("queue", f"queue of {of}\n(packets)", _each(runs, lambda run: _queue(run, link, run.label)), ticks),
-            Strip("sojourn", f"time in {of}\n(ms)", _each(runs, lambda run: _sojourn(run, link, run.label))),
+            TimePanel(
+                "queue", f"queue of {of}\n(packets)", _each(runs, lambda run: _queue(run, link, run.label)), each
+            ),
+            TimePanel("sojourn", f"time in {of}\n(ms)", _each(runs, lambda run: _sojourn(run, link, run.label))),
         ]
     return [
         *found,
-        Strip("cwnd", "mean window (kB)", _each(runs, lambda run: _over_flows(run, "cwnd_bytes", 1e-3))),
-        Strip("rtt", "RTT (ms)", _each(runs, _one_rtt)),
+        TimePanel("cwnd", "mean window (kB)", _each(runs, lambda run: _over_flows(run, "cwnd_bytes", 1e-3))),
+        TimePanel("rtt", "RTT (ms)", _each(runs, _one_rtt)),
     ]
 
 
@@ -127,7 +150,7 @@ def _all_data(run: Run, column: str) -> Line | None:
 
 
 def _over_flows(run: Run, column: str, scale: float) -> Line | None:
-    whole = [f.frame for f in flows(run) if _has(f.frame, column)]
+    whole = [f.frame for f in flows(run) if has(f.frame, column)]
     return _mean(pl.concat(whole), column, window(run), run.label, scale) if whole else None
 
 
@@ -145,14 +168,10 @@ def _by_app(whole: Sequence[Flow]) -> dict[str, pl.DataFrame]:
     return {app: pl.concat(frames) for app, frames in apps.items()}
 
 
-def _has(frame: pl.DataFrame, column: str) -> bool:
-    return column in frame.columns and bool(frame[column].fill_nan(None).is_not_null().any())
-
-
-def _ticks(run: Run, link: str, column: str) -> Ticks:
-    count = run.links.get(link, {}).get(column, 0)
-    word, colour = ("drops", style.DROP) if column == "dropped_packets" else ("marks", style.MARK)
-    return Ticks(f"{count:,} {word}".replace(",", "\u202f"), drops(run, link, column), colour)
+def ticks(run: Run, link: str, column: str, times: Array) -> Ticks:
+    """A column of `EVENTS` at these times, under the word for it and how many the summary has."""
+    word, colour = EVENTS[column]
+    return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
 
 
 def _queue(run: Run, link: str, label: str) -> Line:
@@ -178,47 +197,74 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> Line:
 # ------------------------------------------------------------------------------------------------------------- drawn
 
 
-def ticks_of(found: Sequence[Strip]) -> str:
+def ticks_of(found: Sequence[TimePanel]) -> str:
     """What a legend says of the ticks of several results, which bear no names of their own; empty for none."""
-    return "drops" if any(len(t.times) and not t.label for strip in found for t in strip.ticks) else ""
+    return "drops" if any(len(t.times) and not t.label for panel in found for t in panel.ticks) else ""
 
 
-def needs_log(strip: Strip, runs: Sequence[Run], asked: Log | None) -> bool:
+def stacked(runs: Sequence[Run], asked: Asked, found: Sequence[TimePanel], *, step: bool = False) -> Figure:
+    """Panels one under the other; `step` holds each value until the next, on linear axes."""
+    each = _HEIGHT[asked.width]
+    of = sized_figure(asked.width, each * len(found) + 0.08)
+    grid = list(of.figure.subplots(len(found), 1, sharex=True, squeeze=False).ravel())
+    end, height = max(run.end for run in runs), each * style.WIDTHS[asked.width].inches * 0.8
+    for axes, panel in zip(grid, found, strict=True):
+        log = not step and needs_log(panel, runs, asked.log)
+        draw_time_panel(of, axes, panel, end, height, named=len(runs) == 1, tops=len(runs) <= 2, log=log, step=step)
+    grid[-1].set_xlabel("time (s)")
+    of.figure.align_ylabels(grid)
+    mark_changes(of, grid, runs[0])
+    if len(runs) > 1:
+        legend(of, [run.label for run in runs], ticks=ticks_of(found))
+    settle(of)
+    return of.figure
+
+
+def needs_log(panel: TimePanel, runs: Sequence[Run], asked: Log | None) -> bool:
     """Whether several results are too far apart for a linear axis: the median of each, and the greatest value.
 
     Rates are not: who gets nothing belongs at the bottom.
     """
-    if strip.name == "rate" or (len(runs) == 1 and asked is None):
+    if panel.name == "rate" or (len(runs) == 1 and asked is None):
         return False
-    waits = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in strip.lines]
+    waits = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
     return style.logarithmic([f(y) for y in waits if len(y) for f in (np.median, np.max)], "y", asked)
 
 
-def draw_strip(
-    of: Sheet, axes: Axes, strip: Strip, end: float, height: float, *, named: bool, tops: bool, log: bool = False
+def draw_time_panel(
+    of: SizedFigure,
+    axes: Axes,
+    panel: TimePanel,
+    end: float,
+    height: float,
+    *,
+    named: bool,
+    tops: bool,
+    log: bool = False,
+    step: bool = False,
 ) -> None:
-    """A strip in its axes, `height` inches high. `named` puts names beside the lines; `tops` shades to the maxima.
+    """A panel in its axes, `height` inches high. `named` puts names beside the lines; `tops` shades to the maxima.
 
     On a logarithmic axis, what is below a tenth of the least median is drawn at the lower edge.
     """
     axes.set_xlim(0.0, end)
-    for line, place in strip.lines:
+    for line, place in panel.lines:
         if tops and line.top is not None:
             shade(axes, line.t, line.y, line.top, place)
-        curve(axes, line.t, line.y, place)
-    axes.set_ylabel(strip.y_label)
-    ticks = [t for t in strip.ticks if len(t.times)]
+        curve(axes, line.t, line.y, place, step=step)
+    axes.set_ylabel(panel.y_label)
+    events = [t for t in panel.ticks if len(t.times)]
     if log:
-        waits = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in strip.lines]
+        waits = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
         low = 0.1 * min(float(np.median(y)) for y in waits if len(y))
         high = max(float(np.max(y)) for y in waits if len(y))
         log_scale(axes, "y")
-        axes.set_ylim(low, high * (high / low) ** (0.05 + 0.09 * len(ticks)))
+        axes.set_ylim(low, high * (high / low) ** (0.05 + 0.09 * len(events)))
     else:
         high = axes.get_ylim()[1]
-        axes.set_ylim(0.0, high * (1.0 + 0.09 * len(ticks)) if high > 0.0 else 1.0)
-    labels = line_labels(axes, [(line.label, line.y, place) for line, place in strip.lines]) if named else []
-    for i, tick in enumerate(ticks):
+        axes.set_ylim(0.0, high * (1.0 + 0.09 * len(events)) if high > 0.0 else 1.0)
+    labels = line_labels(axes, [(line.label, line.y, place) for line, place in panel.lines]) if named else []
+    for i, tick in enumerate(events):
         at = 0.97 - 0.07 * i
         rug(of, axes, tick.times, at, tick.colour)
         labels += [(tick.label, at, tick.colour)] if tick.label else []
@@ -248,8 +294,8 @@ def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def mark_changes(of: Sheet, stack: Sequence[Axes], run: Run) -> None:
-    """An upright line at each change through all strips, and above the first what it changes to, in rows."""
+def mark_changes(of: SizedFigure, stack: Sequence[Axes], run: Run) -> None:
+    """An upright line at each change through all panels, and above the first what it changes to, in rows."""
     moments = [(at, words) for at, words in changes(run) if at < run.end]
     ends: list[float] = []
     low, high = stack[0].get_xlim()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html
 import math
 from collections.abc import Callable, Sequence
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, get_args
 import polars as pl
 
 from bloatlab import files
+from bloatlab.errors import nearest
 from bloatlab.plots.draw import apart, svg_text
-from bloatlab.plots.elements import Sheet, adjust
+from bloatlab.plots.elements import SizedFigure, adjust
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.kinds import NAMES, kinds
 from bloatlab.plots.kinds import kind as kind_named
@@ -96,7 +96,7 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
         at = replace(asked, width=width)
         with drawing(width):
             figure = chosen.draw(found, at)
-            adjust(Sheet(figure, width), at)
+            adjust(SizedFigure(figure, width), at)
         return figure
 
     title = asked.title or _title(found, chosen.name)
@@ -126,9 +126,7 @@ def _chosen(found: list[Run] | Sweep, name: str | None) -> Kind:
     takes = "sweep" if isinstance(found, Sweep) else "runs"
     name = name or ("lines" if takes == "sweep" else "overview")
     if name not in NAMES:
-        near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.5)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        raise Unfit(f"kind {name}: there is {', '.join(NAMES)}{hint}")
+        raise Unfit(f"kind {name}: there is {', '.join(NAMES)}{nearest(name, NAMES)}")
     chosen = kind_named(name)
     reason = chosen.lacks(found) if chosen.takes == takes else _other(found, name)
     if reason is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bloatlab.plots.elements import Sheet
+from bloatlab.plots.elements import SizedFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,8 @@ _SEATS = (
 )
 
 
-def free_labels(of: Sheet, axes: Axes, labels: Sequence[tuple[str, float, float, str]]) -> list[str]:
-    """Name points: text, x, y, colour. Lays the sheet out first; returns the names that had no room."""
+def free_labels(of: SizedFigure, axes: Axes, labels: Sequence[tuple[str, float, float, str]]) -> list[str]:
+    """Name points: text, x, y, colour. Lays the figure out first; returns the names that had no room."""
     of.figure.draw_without_rendering()
     of.figure.set_layout_engine("none")
     box = axes.get_window_extent()

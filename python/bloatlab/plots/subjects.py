@@ -10,16 +10,17 @@ from typing import Any
 import polars as pl
 
 from bloatlab import flent
+from bloatlab.errors import InputError
 from bloatlab.plots.labels import told_apart
 from bloatlab.results import FORMS, SCENARIO, SUMMARY, open_result, read_table
 from bloatlab.simulation import Result
-from bloatlab.sweep import Store, default_store, fingerprint, grid_file
+from bloatlab.sweep import Gathered, Store, default_store, fingerprint, grid_file
 
 #: The table that a study leaves in its folder.
 STUDY_TABLE = "runs.parquet"
 
 
-class Unfit(ValueError):  # noqa: N818  it is the input that does not fit
+class Unfit(InputError):  # noqa: N818  it is the input that does not fit
     """What was asked for cannot be drawn; the message is one line for a person."""
 
 
@@ -143,6 +144,7 @@ def _opened(path: Path) -> Subject:
         return _run(open_result(path), path.resolve().name, path)
     if flent.is_flent(path):
         return _flent(flent.read(path))
+    path.stat()  # says what is not there; polars does so without the path
     suffix = path.suffix.removeprefix(".")
     if suffix in FORMS:
         try:
@@ -151,7 +153,6 @@ def _opened(path: Path) -> Subject:
             raise Unfit(f"{path}: a table cannot be read: {str(error).splitlines()[0]}") from None
     if suffix == "toml":
         return _kept(path)
-    path.stat()  # says what is not there
     raise Unfit(
         f"{path}: neither a result's folder nor a table of a sweep (.parquet, .csv, .json) nor its grid (.toml)"
     )
@@ -180,12 +181,8 @@ def _kept(path: Path) -> Sweep:
     missing = sum(of is None for of in kept)
     if missing:
         raise Unfit(f"{path}: {missing} of {len(points)} runs are not kept; run them first: bloatlab sweep {path}")
-    rows = [
-        {**point.key.labels(), "seed": point.seed, "scenario_hash": point.seeded().hash, **of.row}
-        for point, of in zip(points, kept, strict=True)
-        if of is not None
-    ]
-    return _sweep(pl.DataFrame(rows, infer_schema_length=None), path.stem)
+    found = [of for of in kept if of is not None]
+    return _sweep(Gathered(points, found, len(found), 0).frame(), path.stem)
 
 
 def _joined(sweeps: Sequence[Sweep]) -> Sweep:

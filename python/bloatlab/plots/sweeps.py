@@ -49,14 +49,14 @@ def _varies(column: pl.Series) -> bool:
     return len(finite) > 0 and finite.min() != finite.max()
 
 
-def words(column: str) -> str:
+def axis_label(column: str) -> str:
     """A column's name for an axis, with the unit."""
     name = named(column)
     text = safe(f"{name.of}: {name.measure}" if name.of else name.measure, 60)
     return f"{text} ({name.unit})" if name.unit else text
 
 
-def amount(value: Any) -> float | None:
+def number_of(value: Any) -> float | None:
     """A value of an axis as a number: itself, or the duration or rate that it says; None where it is a name."""
     if isinstance(value, bool):
         return None
@@ -74,7 +74,7 @@ class Axis:
 
     name: str
     values: list[Any]
-    amounts: list[float] | None
+    numbers: list[float] | None
 
     @property
     def label(self) -> str:
@@ -83,29 +83,28 @@ class Axis:
 
     @property
     def scale(self) -> tuple[float, str]:
-        """What to divide its amounts by, and the unit then."""
+        """What to divide its numbers by, and the unit then."""
         texts = [v for v in self.values if isinstance(v, str)]
-        if self.amounts is None or not texts:
+        if self.numbers is None or not texts:
             return 1.0, ""
         if texts[0].endswith("bit"):
             return 1e6, "Mbit/s"
-        return (1e-3, "ms") if max(self.amounts) < 1.0 else (1.0, "s")
+        return (1e-3, "ms") if max(self.numbers) < 1.0 else (1.0, "s")
 
     @property
     def drawn(self) -> list[float]:
-        """Its amounts in its unit."""
-        return [a / self.scale[0] for a in self.amounts or []]
+        """Its numbers in its unit."""
+        return [a / self.scale[0] for a in self.numbers or []]
 
 
 def axis(of: Sweep, name: str) -> Axis:
-    """One axis: in order of its amounts where it has some, else as the table has them."""
+    """One axis: in order of its numbers where it has some, else as the table has them."""
     values = of.frame[name].unique(maintain_order=True).to_list()
-    amounts = [amount(v) for v in values]
-    if any(a is None for a in amounts) or len(values) < 2:
+    numbers = {value: number for value in values if (number := number_of(value)) is not None}
+    if len(numbers) < len(values) or len(values) < 2:
         return Axis(name, values, None)
-    numbers = [a for a in amounts if a is not None]
-    order = sorted(range(len(values)), key=lambda i: numbers[i])
-    return Axis(name, [values[i] for i in order], [numbers[i] for i in order])
+    ordered = sorted(values, key=numbers.__getitem__)
+    return Axis(name, ordered, [numbers[value] for value in ordered])
 
 
 def axes(of: Sweep) -> list[Axis]:
@@ -122,7 +121,7 @@ def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
             raise Unfit(f"{of.label}: no axis {wanted}; there is {', '.join(of.axes)}")
         chosen = axis(of, wanted)
     else:
-        numeric = [a for a in found if a.amounts is not None]
+        numeric = [a for a in found if a.numbers is not None]
         chosen = numeric[0] if numeric else max(found, key=lambda a: len(a.values))
     return chosen, [a for a in found if a.name != chosen.name]
 
@@ -160,7 +159,7 @@ def over_seeds(of: Sweep, rows: pl.DataFrame, column: str) -> OverSeeds | None:
     if not all(map(math.isfinite, numbers)):
         return OverSeeds(math.inf, math.inf, math.inf)
     over = interval(numbers).of_amount()
-    return OverSeeds(over.mean, over.low, over.high) if over.n > 1 else OverSeeds(over.mean, over.mean, over.mean)
+    return OverSeeds(over.mean, *over.ends)
 
 
 def by_value(rows: pl.DataFrame, of: Axis) -> dict[Any, pl.DataFrame]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bloatlab.plots import Panel, figure, style, svg_text
 from bloatlab.plots.draw import apart, thin, visible
@@ -127,8 +127,9 @@ def _panel(panel: Panel, axes: Axes) -> dict[str, Any]:
         if series.hollow:
             line["hollow"] = True
         if series.band is not None and len(x) == np.size(series.x):
-            order = np.argsort(np.asarray(series.x, dtype=float), kind="stable")
-            line["low"], line["high"] = ([_rounded(v) for v in _floats(edge)[order]] for edge in series.band)
+            x, *band = (np.asarray(values, dtype=float) for values in (series.x, *series.band))
+            order = np.argsort(x, kind="stable")
+            line["low"], line["high"] = ([_rounded(v) for v in edge[order]] for edge in band)
         lines.append(line)
     return {
         "title": panel.title,
@@ -171,7 +172,3 @@ def _ordered(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[An
 
 def _rounded(value: float, digits: int = DIGITS) -> float | None:
     return None if not math.isfinite(value) else float(f"{value:.{digits}g}")
-
-
-def _floats(values: ArrayLike) -> NDArray[np.float64]:
-    return np.asarray(values, dtype=float)

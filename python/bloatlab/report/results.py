@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from bloatlab import files
 from bloatlab.differences import difference, varying
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.plots import measures as of_runs
-from bloatlab.plots.headline import scores, sentence
+from bloatlab.plots.headline import scores, summary_sentence
 from bloatlab.plots.labels import safe
 from bloatlab.plots.subjects import Run, Sweep, subjects
 from bloatlab.report.chart import Drawn, figure_block
@@ -25,7 +25,7 @@ from bloatlab.results import PROVENANCE
 from bloatlab.scenario import version
 from bloatlab.summaries import tables_of
 from bloatlab.sweep import grid_file
-from bloatlab.tables import TextCell, TextTable
+from bloatlab.tables import TextTable, listed, row
 
 #: Runs that a chart tells apart by colour, and lines of one run.
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
@@ -58,7 +58,7 @@ def _runs_page(runs: Sequence[Run], provenance: Provenance) -> Page:
             for place, run in enumerate(runs, start=1)
         ),
     ]
-    question = f"What happened in {safe(title, 60)}?" if single else f"{_list(names)}: what changed?"
+    question = f"What happened in {safe(title, 60)}?" if single else f"{listed(names)}: what changed?"
     return Page(
         title=title if single else "Results beside each other",
         subtitle=_subtitle(runs),
@@ -86,11 +86,11 @@ def _basis(runs: Sequence[Run]) -> str:
 
 def _answer(question: str, runs: Sequence[Run]) -> Answer:
     """What happened, and what the people behind the link got: a row per score, the runs side by side."""
-    said, figure, basis = sentence(runs), figure_block(_overlay(runs)), _basis(runs)
+    said, figure, basis = summary_sentence(runs), figure_block(_overlay(runs)), _basis(runs)
     if len(runs) == 1:
         points = [Point(name, values[0], "") for name, values in scores(runs)]
         return Answer(question, said, points, figure, basis)
-    rows = [[TextCell(name), *map(TextCell, values)] for name, values in scores(runs)]
+    rows = [row(name, *values) for name, values in scores(runs)]
     return Answer(question, said, (), figure, basis, TextTable("", ["", *(run.label for run in runs)], rows))
 
 
@@ -98,13 +98,12 @@ def _overlay(runs: Sequence[Run]) -> Drawn:
     """The waiting in the link where most waited, of all runs in one panel, and beneath it what the link carried."""
     link = of_runs.bottleneck(runs)
     if link is None:
-        return Drawn("", "overlay", "No link's queue was recorded.", [_empty()], 1, TIME)
+        empty = Panel("Nothing recorded", "time (s)", "wait (ms)", [Series("nothing", [0.0, 1.0], [0.0, 0.0])])
+        return Drawn("", "overlay", "No link's queue was recorded.", [empty], 1, TIME)
     waits, rates = [], []
     for place, run in enumerate(runs[:MOST_RUNS]):
-        frame, width = of_runs.link_series(run, link), of_runs.window(run)
-        colour = style.COLOURS[place]
-        waiting = of_runs.bins(frame, {"sojourn_ms_max": "max"}, max(width, of_runs.step_of(frame)))
-        waits.append(Series(run.label, _t(waiting), waiting["sojourn_ms_max"].to_numpy(), colour=colour))
+        frame, colour = of_runs.link_series(run, link), style.COLOURS[place]
+        waits.append(Series(run.label, *_binned(run, frame, "sojourn_ms_max", "max"), colour=colour))
         rate = of_runs.rate(run, frame, "sent_bytes", run.label)
         rates.append(Series(run.label, rate.t, rate.y, "step", colour))
     end = max(run.end for run in runs)
@@ -122,12 +121,10 @@ def _begun(runs: Sequence[Run]) -> list[Mark]:
     return [Mark("", at, "x") for at in sorted(begun)]
 
 
-def _empty() -> Panel:
-    return Panel("Nothing recorded", "time (s)", "wait (ms)", [Series("nothing", [0.0, 1.0], [0.0, 0.0])])
-
-
-def _t(frame: pl.DataFrame) -> Any:
-    return frame["t_s"].to_numpy()
+def _binned(run: Run, frame: pl.DataFrame, column: str, way: Literal["max", "last"]) -> tuple[Any, Any]:
+    """A column over time, in bins of the run's width or as wide as they were recorded."""
+    wide = of_runs.bins(frame, {column: way}, max(of_runs.window(run), of_runs.step_of(frame)))
+    return wide["t_s"].to_numpy(), wide[column].to_numpy()
 
 
 def _over_time(runs: Sequence[Run]) -> list[Block]:
@@ -178,9 +175,8 @@ def _rates(run: Run) -> Panel | None:
 def _queues(run: Run) -> Panel | None:
     lines = []
     for link in of_runs.busy(run)[:MOST_LINES]:
-        frame = of_runs.link_series(run, link)
-        wide = of_runs.bins(frame, {"queue_packets": "max"}, max(of_runs.window(run), of_runs.step_of(frame)))
-        lines.append(Series(safe(link), _t(wide), wide["queue_packets"].to_numpy(), "step"))
+        t, longest = _binned(run, of_runs.link_series(run, link), "queue_packets", "max")
+        lines.append(Series(safe(link), t, longest, "step"))
     return _panel(run, "Queue", "packets", lines)
 
 
@@ -188,12 +184,9 @@ def _windows(run: Run) -> Panel | None:
     lines = []
     for flow in of_runs.flows(run):
         if len(lines) < MOST_LINES and "cwnd_bytes" in flow.frame.columns:
-            wide = of_runs.bins(
-                flow.frame, {"cwnd_bytes": "last"}, max(of_runs.window(run), of_runs.step_of(flow.frame))
-            )
-            window = wide["cwnd_bytes"].to_numpy() / 1000.0
+            t, window = _binned(run, flow.frame, "cwnd_bytes", "last")
             if np.nansum(window) > 0.0:
-                lines.append(Series(safe(flow.label), _t(wide), window, "step"))
+                lines.append(Series(safe(flow.label), t, window / 1000.0, "step"))
     return _panel(run, "Congestion window", "window (kB)", lines)
 
 
@@ -238,7 +231,7 @@ def _differences(runs: Sequence[Run]) -> list[Block]:
     scenarios = [run.scenario for run in runs if run.scenario is not None]
     names = [run.label for run in runs]
     if len(scenarios) == len(runs):
-        rows = [[TextCell(safe(text, 80)) for text in (s.path, *s.values)] for s in varying(scenarios)]
+        rows = [row(*(safe(text, 80) for text in (s.path, *s.values))) for s in varying(scenarios)]
         if rows:
             blocks.append(TableBlock(TextTable("Scenario", ["setting", *names], rows, left=len(names) + 1)))
     if len(runs) == 2:
@@ -268,7 +261,3 @@ def _provenance(given: Sequence[str | Path], command: str) -> Provenance:
 
 
 _TOLD = (("seed", "seed"), ("scenario", "scenario_hash"), ("by bloatlab", "bloatlab"), ("written", "written"))
-
-
-def _list(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from bloatlab.differences import direction
-from bloatlab.measures import named
+from bloatlab.measures import direction, named
 from bloatlab.plots import Panel, Series, style
 from bloatlab.plots.labels import safe
 from bloatlab.plots.subjects import Sweep
-from bloatlab.plots.sweeps import words
+from bloatlab.plots.sweeps import axis_label
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.statistics import Interval, interval
-from bloatlab.tables import TextCell, TextTable, counted, number
+from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 #: What a sweep is asked about, the most telling first, as far as its table has them; then whatever else it has.
 TOLD = (
@@ -151,13 +150,13 @@ def _points(told: Sequence[Measured], sweep: Sweep) -> list[Point]:
         way = direction(m.name)
         best = m.least() if way == "less is better" else m.most()
         verdict = f"{'best' if way else 'largest'} {_value(best[1].mean)}"
-        points.append(Point(words(m.name), verdict, f"at {_words(best[0], sweep)}"))
+        points.append(Point(axis_label(m.name), verdict, f"at {_words(best[0], sweep)}"))
     return points
 
 
 def _drawn(measured: Sequence[Measured], sweep: Sweep, columns: int) -> Drawn:
     panels = [_panel(m, sweep) for m in measured]
-    caption = f"{', '.join(words(m.name) for m in measured)} against {safe(sweep.axes[-1])}."
+    caption = f"{', '.join(axis_label(m.name) for m in measured)} against {safe(sweep.axes[-1])}."
     return Drawn("", measured[0].name, caption, panels, columns, "places", size=(7.0, 2.6))
 
 
@@ -170,7 +169,7 @@ def _panel(m: Measured, sweep: Sweep) -> Panel:
     lines: list[Series] = []
     for n, other in enumerate(list(others)[:MOST_LINES]):
         at = [m.at.get((*other[:along], tick, *other[along:])) for tick in ticks]
-        values = np.array([_ends(s) if s else [math.nan] * 3 for s in at])
+        values = np.array([(s.mean, *s.ends) if s else [math.nan] * 3 for s in at])
         apart = 0.08 * (n - (min(len(others), MOST_LINES) - 1) / 2.0)
         x = np.arange(len(ticks), dtype=float) + apart
         label = ", ".join(safe(v) for v in other) or m.name
@@ -178,7 +177,7 @@ def _panel(m: Measured, sweep: Sweep) -> Panel:
     ends = [s.mean for s in m.at.values()]
     log = min(ends) > 0.0 and max(ends) > 30.0 * min(ends)
     return Panel(
-        words(m.name),
+        axis_label(m.name),
         safe(sweep.axes[along]),
         safe(named(m.name).with_unit),
         lines,
@@ -189,21 +188,16 @@ def _panel(m: Measured, sweep: Sweep) -> Panel:
     )
 
 
-def _ends(of: Interval) -> list[float]:
-    """The mean and the ends of its interval; of a single seed the mean alone."""
-    return [of.mean, *((of.low, of.high) if of.n > 1 else (of.mean, of.mean))]
-
-
 def _table(sweep: Sweep, measured: Sequence[Measured]) -> TextTable:
     rows: list[list[TextCell]] = []
     for place in _places(sweep):
-        cells = [TextCell(safe(value, 60)) for value in place]
+        cells = row(*(safe(value, 60) for value in place))
         for m in measured:
             s = m.at.get(place)
             hint = f"{_value(s.low)} to {_value(s.high)}: 95 % interval" if s is not None and s.half > 0.0 else ""
             cells.append(TextCell("-" if s is None else _value(s.mean), hint=hint))
         rows.append(cells)
-    columns = [*(safe(axis) for axis in sweep.axes), *(words(m.name) for m in measured)]
+    columns = [*(safe(axis) for axis in sweep.axes), *(axis_label(m.name) for m in measured)]
     return TextTable("", columns, rows, left=len(sweep.axes))
 
 

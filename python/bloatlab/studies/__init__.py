@@ -1,17 +1,40 @@
-"""Published studies, one folder each: scenarios, published values, claims, and how they compare with ours."""
+"""Published studies, one folder each: scenarios, published values, claims, and how they compare with ours.
 
-from __future__ import annotations
+A study is a value, a `Study`; `reproduce` makes its runs and leaves its folder. docs/adding-a-study.md shows a whole one.
+"""
 
-import importlib
-from typing import cast
+from bloatlab.studies.cells import Published
+from bloatlab.studies.claims import Claim, Quantity, Runs, each, median_of, over_seeds
+from bloatlab.studies.registry import STUDIES, study, study_in
+from bloatlab.studies.reproduce import report, reproduce
+from bloatlab.studies.scorecard import Band, Goal, Origin
+from bloatlab.studies.study import About, Batch, Options, PageSection, Publication, Quick, Results, Study, StudyError
+from bloatlab.studies.tolerance import Tolerance
 
-from bloatlab.studies.registry import ON_KERNELS, PUBLICATIONS, STUDIES, Options, Outcome, Publication, Study
-
-__all__ = ["ON_KERNELS", "PUBLICATIONS", "STUDIES", "Options", "Outcome", "Publication", "Study", "study"]
-
-
-def study(name: str) -> Study:
-    """The study called `name`, imported only now. Raises `KeyError` for one that is not in `STUDIES`."""
-    if name not in STUDIES:
-        raise KeyError(name)
-    return cast("Study", importlib.import_module(f"bloatlab.studies.{name}"))
+__all__ = [
+    "STUDIES",
+    "About",
+    "Band",
+    "Batch",
+    "Claim",
+    "Goal",
+    "Options",
+    "Origin",
+    "PageSection",
+    "Publication",
+    "Published",
+    "Quantity",
+    "Quick",
+    "Results",
+    "Runs",
+    "Study",
+    "StudyError",
+    "Tolerance",
+    "each",
+    "median_of",
+    "over_seeds",
+    "report",
+    "reproduce",
+    "study",
+    "study_in",
+]

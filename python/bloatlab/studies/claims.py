@@ -7,10 +7,11 @@ measures of every seed, by the key of the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bloatlab.judgement import finite
 from bloatlab.studies.scorecard import Band, Origin
 from bloatlab.studies.tolerance import Tolerance
 from bloatlab.tables import Spread, number, spread
@@ -78,25 +79,48 @@ class Quantity:
         return Checked(self.ident, self.where, self.says, self.published, text, holds, self.origin)
 
 
+#: A value that a claim is about: the median of (case, measure), or what a function of the runs gives.
+Value = tuple[str, str] | Callable[[Runs], Any]
+
+
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A claim that compares cases: `judge` gives ours in words and whether it holds; None when a run is missing."""
+class Claim:
+    """A claim about several values: `holds` is the expression over them, `ours` the sentence that gives them.
+
+    Both take the values in order; a text is filled in by `str.format`. A value that is None was not run.
+    """
 
     ident: str
     where: str
     says: str
     published: str
-    judge: Callable[[Runs], tuple[str, bool] | None]
+    values: Sequence[Value]
+    holds: Callable[..., bool]
+    ours: str | Callable[..., str]
     origin: Origin = Origin.PAPER
 
     def check(self, runs: Runs) -> Checked:
-        """Our order beside the claim."""
-        found = self.judge(runs)
-        ours, holds = ("not run", None) if found is None else found
+        """Our values beside the claim."""
+        ours, holds = judged(runs, self.values, self.holds, self.ours) or ("not run", None)
         return Checked(self.ident, self.where, self.says, self.published, ours, holds, self.origin)
 
 
-def check_all(claims: Sequence[Quantity | Order], runs: Runs) -> list[Checked]:
+def judged(
+    runs: Runs, values: Sequence[Value], holds: Callable[..., bool], ours: str | Callable[..., str]
+) -> tuple[str, bool] | None:
+    """The sentence that gives the values, and whether the expression over them holds; None if a value was not run."""
+    found = [median_of(runs, *value) if isinstance(value, tuple) else value(runs) for value in values]
+    if any(value is None for value in found):
+        return None
+    return ours.format(*found) if isinstance(ours, str) else ours(*found), bool(holds(*found))
+
+
+def each(cases: Iterable[object], *measures: str) -> list[Value]:
+    """Values of a claim: each measure of each case, by the case's `str`."""
+    return [(str(case), measure) for measure in measures for case in cases]
+
+
+def check_all(claims: Sequence[Quantity | Claim], runs: Runs) -> list[Checked]:
     """Every claim, in the given order."""
     return [claim.check(runs) for claim in claims]
 
@@ -145,6 +169,14 @@ def median_of(runs: Runs, key: str, measure: str) -> float | None:
     """The median over seeds; None when no seed has the measure."""
     ours = over_seeds(runs, key, measure)
     return None if ours is None else ours.median
+
+
+def medians(runs: Runs) -> dict[str, dict[str, float | None]]:
+    """The median over seeds of every measure of every case, as JSON; a measure that no seed has is left out."""
+    return {
+        key: {name: finite(median) for name in seeds[0] if (median := median_of(runs, key, name)) is not None}
+        for key, seeds in runs.items()
+    }
 
 
 def telling(value: float, band: Band, digits: int) -> int:

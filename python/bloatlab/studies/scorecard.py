@@ -12,7 +12,7 @@ the paper itself prints or says is counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -161,9 +161,19 @@ class Scorecard:
     proves_nothing: str = ""
 
     @property
+    def of_judged(self) -> Share:
+        """The share of all judged cells that are within, for a study that compares with no paper. All of them are wanted."""
+        return share("checks against theory", (cell.within for cell in self.cells), 1.0)
+
+    @property
+    def goals(self) -> Sequence[Share]:
+        """The stated shares; without any, that of every judged cell."""
+        return self.shares or [self.of_judged]
+
+    @property
     def met(self) -> bool | None:
-        """Whether every stated share is reached; None for a run that proves nothing."""
-        return None if self.proves_nothing else all(share.met is not False for share in self.shares)
+        """Whether every goal is reached; None for a run that proves nothing."""
+        return None if self.proves_nothing else all(share.met is not False for share in self.goals)
 
     def as_data(self) -> dict[str, Any]:
         """The scorecard as JSON: `cells` and a `summary`."""
@@ -187,6 +197,19 @@ class Scorecard:
         if self.proves_nothing:
             summary["note"] = self.proves_nothing
         return {"summary": summary, "cells": [cell.as_data() for cell in self.cells]}
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A share that a study states: of which cells, and the part of them that should be within (None: only reported)."""
+
+    name: str
+    wanted: float | None = None
+    of: Callable[[Cell], bool] = lambda _: True
+
+    def share(self, cells: Sequence[Cell]) -> Share:
+        """The share of its cells that are within."""
+        return share_of(self.name, [cell for cell in cells if self.of(cell)], self.wanted)
 
 
 def symmetric(published: float, tolerance: float) -> Band:

@@ -29,7 +29,7 @@ def _found(result: Result) -> Mapping[str, float | str | bool]:
 WARM_UP = Measure("warm-up", _found)
 
 
-def warmed(
+def with_warm_ups(
     grid: Grid, *, store: Store | None, watch: Watch, executor: Executor | None = None
 ) -> tuple[Grid, dict[At, WarmUp]]:
     """The grid with each place's warm-up in its scenarios, and these; raises what `gather` does."""

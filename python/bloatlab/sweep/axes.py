@@ -12,7 +12,6 @@ queue = { codel = { "link.up.queue" = { codel = {} } }, ... }          named arm
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import operator
@@ -21,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bloatlab.errors import InputError, nearest
 from bloatlab.scenario import Override, ScenarioError, problems
 from bloatlab.scenario import toml as as_toml
 from bloatlab.sweep.grid import At
@@ -43,7 +43,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class GridError(ValueError):
+class GridError(InputError):
     """A grid file that says nothing to run; the message is one line with the path in the file."""
 
 
@@ -214,7 +214,7 @@ def _zips(given: Any, listed: Mapping[str, Any], sampled: Mapping[str, Between])
             if name in sampled:
                 raise GridError(f"zip: {name} is drawn by [sample]; give it steps, or leave it out")
             if name not in listed:
-                raise GridError(f"zip: there is no axis {name}{near(str(name), listed)}")
+                raise GridError(f"zip: there is no axis {name}{nearest(str(name), listed)}")
             if name in used:
                 raise GridError(f"zip: {name} stands in {'two groups' if used[name] != n else 'a group twice'}")
             used[name] = n
@@ -239,7 +239,9 @@ def _sample(given: Any, axes: Mapping[str, Between]) -> list[tuple[tuple[str, An
         raise GridError('sample: no axis to draw from; give one as { from = "1mbit", to = "50mbit" }, without steps')
     method, points, seed = given.get("method", "sobol"), given.get("points"), given.get("seed", 1)
     if method not in _METHODS:
-        raise GridError(f"sample.method: {method} is not valid; {' or '.join(_METHODS)}{near(str(method), _METHODS)}")
+        raise GridError(
+            f"sample.method: {method} is not valid; {' or '.join(_METHODS)}{nearest(str(method), _METHODS)}"
+        )
     if type(points) is not int or not 0 < points <= MOST_RUNS:
         raise GridError(f"sample.points: {points} is not a whole number from 1 to {MOST_RUNS}")
     if type(seed) is not int or seed < 0:
@@ -279,11 +281,11 @@ def _condition(line: str, part: str, places: Sequence[At], axes: Sequence[str]) 
         raise GridError(f'where: "{line}" is no condition; AXIS, one of {" ".join(_COMPARE)}, then a value or an axis')
     name, sign, right = found[1].strip(), found[2], found[3].strip().strip("\"'")
     if name not in axes:
-        raise GridError(f'where: "{line}": there is no axis {name}{near(name, axes)}')
+        raise GridError(f'where: "{line}": there is no axis {name}{nearest(name, axes)}')
     compare = _COMPARE[sign]
     labels = {str(at[name]) for at in places}
     if right not in axes and sign in {"==", "!="} and right not in labels and _amount(right) is None:
-        raise GridError(f'where: "{line}": {name} never is {right}{near(right, labels)}')
+        raise GridError(f'where: "{line}": {name} never is {right}{nearest(right, labels)}')
 
     def holds(at: At) -> bool:
         left, other = at[name], at[right] if right in axes else right
@@ -317,13 +319,7 @@ def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> No
     """Raises `GridError` for a key that is not valid."""
     for key in given:
         if key not in valid:
-            raise GridError(f'{place}unknown key "{key}"{near(key, valid)} (valid: {", ".join(valid)})')
-
-
-def near(word: str, of: Any) -> str:
-    """'; did you mean "x"?' for the nearest of `of`, or nothing."""
-    found = difflib.get_close_matches(word, [str(o) for o in of], n=1, cutoff=0.5)
-    return f'; did you mean "{found[0]}"?' if found else ""
+            raise GridError(f'{place}unknown key "{key}"{nearest(key, valid)} (valid: {", ".join(valid)})')
 
 
 def label(value: Any) -> Any:

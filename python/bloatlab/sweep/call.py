@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import fnmatch
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from bloatlab.scenario import Scenario, Sets, opened, overrides, parse
+from bloatlab.errors import nearest
+from bloatlab.scenario import Scenario, Sets, opened, overrides
 from bloatlab.sweep import axes as axes_of
 from bloatlab.sweep import grid_file
-from bloatlab.sweep.axes import MOST_RUNS, GridError, near
+from bloatlab.sweep.axes import MOST_RUNS, GridError
 from bloatlab.sweep.gather import gather
 from bloatlab.sweep.grid import Grid
 from bloatlab.sweep.store import Store
@@ -45,7 +45,7 @@ def sweep(
     found = axes_of.read({"axes": dict(axes), "where": list(where)}, MOST_RUNS // len(chosen))
     fixed = overrides(sets)
     grid_file.apart(found, fixed, "sets.")
-    read = _reader(scenario)
+    read = opened(scenario)
 
     def build(*, seed: int, **at: Any) -> Scenario:
         varied = [override for axis, value in at.items() for override in found.sets[axis][value]]
@@ -65,18 +65,6 @@ def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
     for pattern in patterns:
         found = fnmatch.filter(known, pattern)
         if not found:
-            raise GridError(f"column {pattern}: no such value in the summary{near(pattern, known)}")
+            raise GridError(f"column {pattern}: no such value in the summary{nearest(pattern, known)}")
         chosen |= dict.fromkeys(found)
     return list(chosen)
-
-
-def _reader(scenario: Scenario | str | Path | Mapping[str, object]) -> Callable[[Sets, str], Scenario]:
-    """The scenario with what is laid over it, and its name in messages; a file is read once."""
-    match scenario:
-        case str() | Path():
-            return opened(scenario)
-        case Scenario():
-            text = scenario.text
-        case _:
-            text = json.dumps(scenario)
-    return lambda sets, source: parse(text, form="json", source=source, sets=sets)

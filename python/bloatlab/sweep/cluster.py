@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bloatlab.errors import InputError
 from bloatlab.laws import LawError
 from bloatlab.scenario import problems
 from bloatlab.sweep import fingerprint
@@ -47,7 +48,7 @@ CONNECT_SECONDS = 10
 MOST_DEATHS = 1
 
 
-class ClusterError(ValueError):
+class ClusterError(InputError):
     """A cluster that cannot be had; the message is one line."""
 
 
@@ -250,12 +251,6 @@ class _Told:
 # --------------------------------------------------------------------------------------- where the sweep is
 
 
-def _pickled(order: _Order) -> bytes:
-    import cloudpickle  # noqa: PLC0415  comes with dask
-
-    return cloudpickle.dumps(order)
-
-
 @dataclass
 class _Sending:
     """A sweep under way: what waits, what is out, who may have it."""
@@ -332,6 +327,8 @@ class _Sending:
         self.idle = not there
 
     def _send(self) -> None:
+        import cloudpickle  # noqa: PLC0415  comes with dask
+
         threads = max(1, sum(self.threads.values()))
         share = math.ceil(len(self.waiting) / (AHEAD * threads))
         wanted = 1 if self.seconds is None else BATCH_SECONDS / max(self.seconds, 1e-6)
@@ -339,7 +336,7 @@ class _Sending:
         count = 1 if self.deaths[first] else max(1, min(int(wanted), share, MOST_RUNS))
         batch = [self.waiting.popleft() for _ in range(min(count, len(self.waiting)))]
         order = _Order([(index, self.points[index]) for index in batch], self.work, self.build, self.name)
-        packed = _pickled(order)
+        packed = cloudpickle.dumps(order)
         only = list(self.threads) if self.refused else None
         future = self._ask(
             lambda: self.client.submit(

@@ -11,7 +11,7 @@ import polars as pl
 
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep import fingerprint
-from bloatlab.sweep.grid import At, label
+from bloatlab.sweep.grid import labels
 from bloatlab.sweep.pool import Executor, Point, RunError, Stopped, Threads
 from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Shelf, Store, StoreFull, plain
@@ -79,7 +79,7 @@ class Gathered(Generic[Key]):
     def frame(self) -> pl.DataFrame:
         """One row per run: the axes (or `key`), `seed`, `scenario_hash`, and the measures."""
         rows = [
-            {**_columns(point.key), "seed": point.seed, "scenario_hash": point.seeded().hash, **value.row}
+            {**labels(point.key), "seed": point.seed, "scenario_hash": point.seeded().hash, **value.row}
             for point, value in zip(self.points, self.values, strict=True)
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
@@ -150,7 +150,3 @@ def _kept(done: int, of: int, shelf: Shelf | None, found: int) -> str:
     if shelf is None:
         return f"{done} of {of} runs were complete; none is kept"
     return f"{found + shelf.kept} of {of} runs are kept in {shelf.store}; the same command goes on from there"
-
-
-def _columns(key: Any) -> dict[str, Any]:
-    return key.labels() if isinstance(key, At) else {"key": label(key)}

@@ -107,3 +107,8 @@ def label(value: Any) -> float | int | str | bool | None:
             return value
         case _:
             return str(value)
+
+
+def labels(key: Any) -> dict[str, Any]:
+    """What a run's key has in a table's columns: a place its axes, any other `key`."""
+    return key.labels() if isinstance(key, At) else {"key": label(key)}

@@ -34,13 +34,13 @@ from bloatlab.sweep.grid import Grid
 from bloatlab.sweep.stopping import Until
 from bloatlab.sweep.stopping import read as read_until
 
-__all__ = ["MOST_RUNS", "SUMMARY", "Declared", "GridError", "flat", "load", "summary", "toml"]
+__all__ = ["MOST_RUNS", "SUMMARY", "GridError", "GridFile", "flat", "load", "summary", "toml"]
 
 _KEYS = ("scenario", "seeds", "most_seeds", "until", "columns", "set", "axes", "zip", "sample", "where", "expect")
 
 
 @dataclass(frozen=True)
-class Declared:
+class GridFile:
     """A grid file: its grid, the columns that it wants shown, how well it wants to know them.
 
     `sampled` are the axes whose values a sample drew. With `find_warm_up` each place's warm-up is to be found first
@@ -54,7 +54,7 @@ class Declared:
     find_warm_up: bool = False
 
 
-def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) -> Declared:
+def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) -> GridFile:
     """The grid in the file `path`, with `sets` laid over every scenario; `seeds` replaces the file's.
 
     Raises `GridError`, and `OSError` or `UnicodeDecodeError` for a file (or its scenario's) that cannot be read.
@@ -64,12 +64,12 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
     except tomllib.TOMLDecodeError as error:
         raise GridError(f"{path}: not valid TOML: {error}") from None
     try:
-        return _declared(path, data, sets, seeds)
+        return _grid_file(path, data, sets, seeds)
     except GridError as error:
         raise GridError(f"{path}: {error}") from None
 
 
-def _declared(path: Path, data: Mapping[str, Any], sets: Sequence[Override], asked: int | None) -> Declared:
+def _grid_file(path: Path, data: Mapping[str, Any], sets: Sequence[Override], asked: int | None) -> GridFile:
     """The same of what the file holds. Raises `GridError` without its name."""
     if "scenario" not in data and not {"link", "app"}.isdisjoint(data):
         raise GridError(f'this is a scenario; a grid varies one: scenario = "{path.name}" and [axes] (docs/sweeps.md)')
@@ -97,7 +97,7 @@ def _declared(path: Path, data: Mapping[str, Any], sets: Sequence[Override], ask
         return read(every, f"{path} ({where})")
 
     grid = Grid(axes.values(), build, seeds, given=axes.places)
-    return Declared(grid, _columns(data.get("columns", [])), until, axes.sampled, auto)
+    return GridFile(grid, _columns(data.get("columns", [])), until, axes.sampled, auto)
 
 
 def summary(result: Result) -> Mapping[str, float | int | bool | None]:

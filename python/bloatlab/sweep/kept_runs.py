@@ -13,10 +13,12 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
+
+from bloatlab.files import parquet
 
 #: One measured value. Infinity is what never happened, NaN what does not apply, None what does not exist.
 Value = float | int | str | bool | None
@@ -49,6 +51,8 @@ class Kept:
 
 def plain(row: Mapping[str, Any]) -> dict[str, Value]:
     """A row as it comes back from a store: numpy's scalars as Python's. Raises `TypeError` for what is no value."""
+    if not isinstance(cast("object", row), Mapping):
+        raise TypeError(f"a measure returns numbers by name, not {type(row).__name__}")
     values: dict[str, Value] = {}
     for name, value in row.items():
         own: Any = value.item() if isinstance(value, np.generic) else value
@@ -63,7 +67,7 @@ def plain(row: Mapping[str, Any]) -> dict[str, Value]:
 
 def packed(kept: Kept) -> bytes:
     """A run as bytes: the hash of its scenario, what else is said of it as compressed JSON, its frames as Parquet."""
-    frames = {name: _frame_bytes(frame) for name, frame in kept.measured.frames.items()}
+    frames = {name: parquet(frame, statistics=False) for name, frame in kept.measured.frames.items()}
     about = [kept.scenario, kept.written, dict(kept.measured.row), {k: len(v) for k, v in frames.items()}]
     head = zlib.compress(json.dumps(about).encode(), 1)
     return b"".join([_HEAD.pack(kept.hash.encode(), len(head)), head, *frames.values()])
@@ -83,12 +87,6 @@ def unpacked(data: bytes) -> Kept:
         frames[frame] = pl.read_parquet(io.BytesIO(data[end : end + length]))
         end += length
     return Kept(hash_of(data), scenario, written, Measured(row, frames))
-
-
-def _frame_bytes(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd", statistics=False)
-    return buffer.getvalue()
 
 
 def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:

@@ -27,7 +27,7 @@ class Against:
     interval: Interval
 
 
-def places(frame: pl.DataFrame, axes: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
+def by_place(frame: pl.DataFrame, axes: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
     """Each place on the axes with its runs, in order."""
     yield from frame.group_by(axes, maintain_order=True)
 
@@ -48,7 +48,7 @@ def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], 
         for column in columns
     }
     rows: list[dict[str, Any]] = []
-    for place, runs in places(frame, axes):
+    for place, runs in by_place(frame, axes):
         for column in columns:
             row = {**dict(zip(axes, place, strict=True)), "column": column, **_moments(known(runs[column]))}
             if against:
@@ -115,7 +115,7 @@ def _both(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -
         base, on=[*others, "seed"], how="left", maintain_order="left", nulls_equal=True
     )
     found: list[_Both] = []
-    for place, runs in places(joined, axes):
+    for place, runs in by_place(joined, axes):
         pairs = [
             (float(a), float(b))
             for a, b in runs.select(column, "baseline").iter_rows()
@@ -143,7 +143,7 @@ def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
     """How many places have several seeds, and at how many of these all seeds measured the very same."""
     several = same = 0
     measures = [c for c in frame.columns if c not in {*axes, *NAMES}]
-    for _, runs in places(frame, axes):
+    for _, runs in by_place(frame, axes):
         if runs.height > 1:
             several += 1
             same += all(runs[c].n_unique() == 1 for c in measures)

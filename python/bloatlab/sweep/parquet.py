@@ -31,6 +31,7 @@ from typing import Any
 
 import polars as pl
 
+from bloatlab import files
 from bloatlab.sweep import journal
 from bloatlab.sweep.journal import Damaged
 from bloatlab.sweep.kept_runs import Kept, Rows, hash_of, tables, unpacked
@@ -270,9 +271,7 @@ def _joined(
 
 
 def _write(folder: Path, table: pl.DataFrame) -> Part:
-    buffer = io.BytesIO()
-    table.write_parquet(buffer, compression="zstd", statistics=True, row_group_size=MOST_RUNS)
-    data = buffer.getvalue()
+    data = files.parquet(table, statistics=True, row_group_size=MOST_RUNS)
     path = folder / f"{_digest(data)}{SUFFIX}"
     whole(path, data)
     return Part(path, table.height, len(data))

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import threading
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
-class Watch(Protocol):
-    """Told about the runs of a sweep, from any thread. `fraction` is of simulated time, in [0, 1]."""
+class Watch:
+    """Told about the runs of a sweep, from any thread; this one shows nothing. `fraction` is of simulated time."""
 
     def begin(self, total: int) -> None:
         """`total` runs are to come."""
-        ...
 
     def advance(self, index: int, fraction: float) -> None:
-        """Run `index` is this far."""
-        ...
+        """Run `index` is this far, in [0, 1]."""
 
     def done(self, index: int) -> None:
         """Run `index` is complete."""
-        ...
 
     def end(self) -> None:
         """The sweep is over, one way or another."""
-        ...
 
 
-class _Silent:
-    def begin(self, total: int) -> None: ...
-    def advance(self, index: int, fraction: float) -> None: ...
-    def done(self, index: int) -> None: ...
-    def end(self) -> None: ...
-
-
-class _Bar:
+class _Bar(Watch):
     """One bar over all runs; it moves with the simulated time of the runs under way, not only when one ends."""
 
     def __init__(self, what: str, console: Console) -> None:
@@ -79,9 +67,9 @@ class _Bar:
 
 def silent() -> Watch:
     """Nobody looks."""
-    return _Silent()
+    return Watch()
 
 
 def watch(what: str, console: Console) -> Watch:
     """A progress bar where `console` is a terminal, else nobody."""
-    return _Bar(what, console) if console.is_terminal else _Silent()
+    return _Bar(what, console) if console.is_terminal else Watch()

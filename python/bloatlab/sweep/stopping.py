@@ -19,8 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from bloatlab.errors import nearest
 from bloatlab.statistics import Interval, interval
-from bloatlab.sweep.axes import GridError, near
+from bloatlab.sweep.axes import GridError
 from bloatlab.sweep.gather import Gathered, Measure, gather
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Executor, Point
@@ -120,17 +121,20 @@ def _target(column: str, wanted: Any) -> Target:
 def gather_until(
     grid: Grid,
     measure: Measure,
-    until: Until,
+    until: Until | None,
     *,
     store: Store | None = None,
     jobs: int | None = None,
     watch: Callable[[int], Watch] = lambda _runs: silent(),
     executor: Executor | None = None,
 ) -> Reached[At]:
-    """Measure every place with as many seeds as it takes; raises what `gather` does, and `GridError`.
+    """Measure every place with as many seeds as it takes, without `until` with the grid's own.
 
-    `watch` is asked for a watch of each round, with its number of runs.
+    `watch` is asked for a watch of each round, with its number of runs. Raises what `gather` does, and `GridError`.
     """
+    if until is None:
+        points = grid.points()
+        return Reached(gather(points, measure, store=store, jobs=jobs, watch=watch(len(points)), executor=executor), [])
     seeds = [*grid.seeds]
     seeds += range(max(seeds) + 1, max(seeds) + 1 + until.most - len(seeds))
     have: dict[At, list[tuple[Point[At], Measured]]] = {at: [] for at in grid.places()}
@@ -182,7 +186,7 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
     for target in until.targets:
         names = fnmatch.filter(rows[0], target.column)
         if not names:
-            raise GridError(f"until.{target.column}: no such value in the summary{near(target.column, rows[0])}")
+            raise GridError(f"until.{target.column}: no such value in the summary{nearest(target.column, rows[0])}")
         for name in names:
             values = [float(v) for row in rows if (v := row.get(name)) is not None and math.isfinite(v)]
             if values:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,11 +17,12 @@ from pathlib import Path
 
 import polars as pl
 
+from bloatlab import files
 from bloatlab.scenario import Override
 from bloatlab.simulation import Result
 from bloatlab.sweep import grid_file, parquet
 from bloatlab.sweep.gather import Measure
-from bloatlab.sweep.grid import At, label
+from bloatlab.sweep.grid import At, labels
 from bloatlab.sweep.pool import Point
 from bloatlab.sweep.store import Store, reading
 
@@ -67,13 +67,11 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
     name = " ".join([grid.stem, words]).strip()
     if any(other.name == name and other.path != path for other in asked(store)):
         name = f"{name} ({digest[:4]})"
-    rows = [{**_labels(p.key), "seed": p.seed, "scenario_hash": p.seeded().hash} for p in points]
+    rows = [{**labels(p.key), "seed": p.seed, "scenario_hash": p.seeded().hash} for p in points]
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64}, strict=False)
-    buffer = io.BytesIO()
     about = {"sweep": name, "grid": str(grid), "sets": words}
-    table.write_parquet(buffer, compression="zstd", metadata=about)
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.whole(path, buffer.getvalue())
+    parquet.whole(path, files.parquet(table, metadata=about))
 
 
 def asked(store: Store) -> list[Asked]:
@@ -105,7 +103,3 @@ def _damaged(path: Path) -> str:
     except OSError as error:
         moved = f"it cannot be moved aside: {parquet.line(error)}"
     return f"{path}: it is not as it was written; {moved}"
-
-
-def _labels(key: object) -> dict[str, object]:
-    return dict(key.labels()) if isinstance(key, At) else {"key": label(key)}

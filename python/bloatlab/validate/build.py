@@ -136,7 +136,7 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
         "record": {
             "interval": _time(BIN_S),
             "links": [UP],
-            "apps": [*_flow_names(entry), *(udp_name(i) for i in range(len(entry.udp)))],
+            "apps": [*flow_names(entry), *(udp_name(i) for i in range(len(entry.udp)))],
             "warm_up": _time(entry.warmup_s),
         },
     }
@@ -214,7 +214,8 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
     stack |= {
         "gso_max_segs": int(entry.rest.get("gso_max_segs", GSO_MAX_SEGS)),
-        "paced": _paced(entry),
+        # by h1's own discipline; a pfifo there holds nothing, since its link has no rate
+        "paced": entry.rest.get("h1_qdisc") == "fq",
         "ack_pushed": True,
         "tso": offloads(entry) or cuts(entry),
     }
@@ -226,11 +227,6 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
     if flows.rest.get("ect1"):
         stack["ect"] = "ect1"
     return stack
-
-
-def _paced(entry: Entry) -> bool:
-    """Whether h1's own discipline paces every flow; a pfifo there holds nothing, since its link has no rate."""
-    return entry.rest.get("h1_qdisc") == "fq"
 
 
 def cuts(entry: Entry) -> bool:
@@ -267,7 +263,7 @@ def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
         apps[name] = {
             "from": "h1",
             "to": ["h2"],
-            "start": _time(0.1 * _draw(entry, seed, name)),
+            "start": _time(0.1 * start_s(entry, seed, name)),
             "stop": _time(entry.duration_s - PINGS_END_S),
             "traffic": {"ping": {"interval": "100ms", "size": f"{PING_BYTES}B"}},
             **_marked(tos),
@@ -300,17 +296,13 @@ def _marked(tos: int) -> AppDict:
     return {"dscp": tos >> 2} if ecn is None else {"dscp": tos >> 2, "datagram_ecn": ecn}
 
 
-def _flow_names(entry: Entry) -> list[str]:
+def flow_names(entry: Entry) -> list[str]:
+    """The applications of all flows, in order."""
     return [flow_name(g, i) for g, flows in enumerate(entry.flows) for i in range(flows.n)]
 
 
 def start_s(entry: Entry, seed: int, name: str) -> float:
-    """When a flow starts, s: U(0, 1)."""
-    return _draw(entry, seed, name)
-
-
-def _draw(entry: Entry, seed: int, name: str) -> float:
-    """Uniform in [0, 1): what tells one seed from another besides the disciplines' own draws."""
+    """When a flow starts, s, in [0, 1): what tells one seed from another besides the disciplines' own draws."""
     return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.judgement import Share, finite, share, within_cell
-from bloatlab.tables import TextCell, TextTable
+from bloatlab.tables import TextCell, TextTable, row
 from bloatlab.validate.explanations import Explanation
 from bloatlab.validate.reference import GRADES, Entry, Grade
 
@@ -115,22 +115,20 @@ class Validated:
     def shares(self) -> TextTable:
         """Cells within tolerance by grade."""
         rows = [
-            [
-                *(TextCell(str(field)) for field in (of.name, of.within, of.cells)),
+            row(
+                of.name,
+                str(of.within),
+                str(of.cells),
                 TextCell(f"{100.0 * of.share:.1f} %" if of.cells else "-", of.tone),
-                TextCell(of.asked),
-            ]
+                of.asked,
+            )
             for of in map(self.share, GRADES)
         ]
         return TextTable("Within tolerance", ["grade", "within", "judged", "share", "wanted"], rows)
 
     def outside(self) -> TextTable:
         """The judged cells that are outside, of all scenarios."""
-        rows = [
-            [TextCell(c.scenario), TextCell(c.metric), TextCell(c.grade), *_values(c)]
-            for c in self.cells
-            if c.within is False
-        ]
+        rows = [row(c.scenario, c.metric, c.grade, *_values(c)) for c in self.cells if c.within is False]
         return TextTable("Outside tolerance", ["scenario", "metric", "", "kernel", "ours", "tolerance"], rows, left=2)
 
     def unsupported(self) -> Sequence[Judged]:
@@ -170,9 +168,9 @@ def figure(value: float) -> str:
 def _row(cell: Cell) -> list[TextCell]:
     verdict = within_cell(cell.within, "within", "OUTSIDE", "not measured")
     kernel, ours, tol = _values(cell)
-    difference = TextCell("-" if math.isnan(cell.ours) else f"{cell.ours - cell.kernel:+.3g}")
-    return [TextCell(cell.metric), TextCell(cell.grade), kernel, ours, difference, tol, verdict]
+    difference = "-" if math.isnan(cell.ours) else f"{cell.ours - cell.kernel:+.3g}"
+    return row(cell.metric, cell.grade, kernel, ours, difference, tol, verdict)
 
 
-def _values(cell: Cell) -> tuple[TextCell, TextCell, TextCell]:
-    return TextCell(figure(cell.kernel)), TextCell(figure(cell.ours)), TextCell(figure(cell.tol))
+def _values(cell: Cell) -> tuple[str, str, str]:
+    return figure(cell.kernel), figure(cell.ours), figure(cell.tol)

@@ -36,6 +36,7 @@ from bloatlab.validate.build import (
     UDP_HEADER,
     UP,
     flow_name,
+    flow_names,
     mss,
     offloads,
     ping_name,
@@ -81,12 +82,11 @@ class _Flows:
     """Goodput and windows of the bulk flows: one look at the series for all of them."""
 
     def __init__(self, result: Result, entry: Entry) -> None:
-        names = [flow_name(g, i) for g, flows in enumerate(entry.flows) for i in range(flows.n)]
         frame = result.table("flow_series").filter(pl.col("direction") == "forward")
         self.entry = entry
         self.result = result
         self.frames = {str(key[0]): part for key, part in frame.group_by("app")}
-        self.names = names
+        self.names = flow_names(entry)
 
     def mbit(self, name: str, window: Window) -> float:
         """A flow's goodput in a window."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bloatlab import files
+from bloatlab.errors import InputError
 
 Grade = Literal["A", "B", "C"]
 GRADES: tuple[Grade, ...] = ("A", "B", "C")
@@ -23,7 +24,7 @@ GRADES: tuple[Grade, ...] = ("A", "B", "C")
 PUBLIC = ("reference_public_6.12.json", "reference_public_7.3.json")
 
 
-class NoReferenceError(ValueError):
+class NoReferenceError(InputError):
     """A file that is no reference; the message is one line."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import tomllib
@@ -12,6 +11,7 @@ from functools import cache
 from typing import Any, Literal
 
 from bloatlab import _core
+from bloatlab.errors import InputError, nearest
 
 #: A scenario's values, or a part of them.
 Data = dict[str, Any]
@@ -30,7 +30,7 @@ DSCP: Mapping[str, int] = {
 }
 
 
-class WorkloadError(ValueError):
+class WorkloadError(InputError):
     """A parameter that a workload cannot have; the message is one line."""
 
 
@@ -91,15 +91,11 @@ class Workload:
         rest = [(path, value) for path, value in sets if path.strip() not in self.parameters]
         for path, _ in rest:
             if path.strip() not in _keys() and "." not in path:
-                raise WorkloadError(f"{self.name}: {json.dumps(path[:80])} is no parameter{self._nearest(path)}")
+                hint = nearest(path, [*self.parameters, *_keys()])
+                valid = f"(valid: {', '.join(self.parameters)}, and every key of a scenario)"
+                raise WorkloadError(f"{self.name}: {json.dumps(path[:80])} is no parameter {valid}{hint}")
         data = self.make(Parameters(self.name, {**self.parameters, **given}))
         return json.dumps({"name": self.name, **data}, ensure_ascii=False), rest
-
-    def _nearest(self, path: str) -> str:
-        near = difflib.get_close_matches(path, [*self.parameters, *_keys()], n=1)
-        return f" (valid: {', '.join(self.parameters)}, and every key of a scenario)" + (
-            f"; did you mean {json.dumps(near[0])}?" if near else ""
-        )
 
 
 @cache
@@ -138,7 +134,7 @@ def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
 
 def buffered(queue: Any, packets: int) -> Any:
     """A queue given by a word alone, with a buffer of so many packets; others stay as they are."""
-    if isinstance(queue, str) and queue in _limited():
+    if isinstance(queue, str) and queue in _with("limit"):
         return {queue: {"limit": f"{packets}p"}}
     return queue
 
@@ -157,10 +153,6 @@ def _with(parameter: str) -> frozenset[str]:
     """Disciplines that have a parameter of this name."""
     entries = json.loads(_core.catalogue())["qdiscs"]
     return frozenset(e["name"] for e in entries if any(p["name"] == parameter for p in e.get("params") or []))
-
-
-def _limited() -> frozenset[str]:
-    return _with("limit")
 
 
 def bdp(rate: float, rtt: float) -> int:

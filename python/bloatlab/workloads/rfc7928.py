@@ -54,13 +54,9 @@ def _files(packets: int, tcp: str) -> Data:
     return app(("left", ["right"]), {"ftp": {"size": size, "pause": "100ms"}}, tcp=tcp)
 
 
-def _segments(p: Parameters) -> float:
-    """Bandwidth-delay product and buffer, packets."""
-    return 2.0 * bdp(p.quantity("rate", "rate"), p.quantity("rtt", "duration"))
-
-
 def _level(p: Parameters, level: str) -> int:
-    return flows_for(LEVELS[level], _segments(p))
+    """Flows for a level of congestion, by the bandwidth-delay product and as large a buffer."""
+    return flows_for(LEVELS[level], 2.0 * bdp(p.quantity("rate", "rate"), p.quantity("rtt", "duration")))
 
 
 def _packet_sizes(p: Parameters) -> Data:
@@ -80,10 +76,6 @@ def _short(p: Parameters) -> Data:
     window = "iw10" if p.number("iw", 3, 10) == 10 else "reno"
     files = {f"short_{n}": _files(n, window) for n in (11, 33, 55, 77, 99)}
     return _dumbbell(p, {"bulk": _bulk(), **files})
-
-
-def _aggressive(p: Parameters) -> Data:
-    return _dumbbell(p, {"bulk": _bulk(), "cubic": _bulk(tcp="cubic")})
 
 
 def _ledbat(p: Parameters) -> Data:
@@ -202,7 +194,7 @@ FAMILY: tuple[Workload, ...] = (
     _named("4.5", "a flow with ECN beside one without", _ecn),
     _named("5.1.1", "one long flow", lambda p: _dumbbell(p, {"bulk": _bulk()})),
     _named("5.1.2", "a long flow and repeated short ones, of 11 to 99 packets", _short, iw="3"),
-    _named("5.2", "CUBIC beside Reno", _aggressive),
+    _named("5.2", "CUBIC beside Reno", lambda p: _dumbbell(p, {"bulk": _bulk(), "cubic": _bulk(tcp="cubic")})),
     _named("5.3", "UDP at 1.2 times the capacity", _unresponsive(1.2, beside=False)),
     _named("5.3-tcp", "UDP at 0.75 of the capacity, and a Reno flow", _unresponsive(0.75, beside=True)),
     _named("5.4", "LEDBAT (target 5 ms) beside Reno", _ledbat),

@@ -22,6 +22,8 @@ _UDP_PROBE = "29B"
 #: The line: down and up, the base round trip, the queue in front of both, the senders' TCP, how long the load lasts.
 _LINE = {"rate": "50mbit", "up": "10mbit", "rtt": "40ms", "queue": "droptail", "tcp": "linux-6", "length": "60s"}
 
+_WAYS = ("up", "down")
+
 #: The marks of RRUL's flows, and their names there.
 _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
@@ -63,7 +65,7 @@ def _icmp(server: str = "server") -> Data:
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
     """A flow of each mark up and down, UDP probes with theirs, ICMP: applications by the names of `_series`."""
     apps: Data = {}
-    for way in ("up", "down"):
+    for way in _WAYS:
         for name, mark in marks:
             apps[f"{way}load_{name}"] = _tcp(p, way, mark=mark)
     for name, mark in probes:
@@ -72,17 +74,22 @@ def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tupl
 
 
 def _series(marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> dict[str, str]:
-    found = {f"{way}load_{name}": f"TCP {way}load {name}" for way in ("up", "down") for name, _ in marks}
+    found = {f"{way}load_{name}": f"TCP {way}load {name}" for way in _WAYS for name, _ in marks}
     return {**found, **{f"udp_{name}": f"Ping (ms) UDP {name}" for name, _ in probes}, "ping": "Ping (ms) ICMP"}
 
 
-def _family(
+def _test(
     name: str,
     words: str,
-    marks: Sequence[tuple[str, str]],
-    probes: Sequence[tuple[str, str]],
+    make: Callable[[Parameters], Data],
+    series: Mapping[str, str],
+    line: Mapping[str, str] = _LINE,
 ) -> Workload:
-    return Workload(name, words, _SOURCE.format(name), _LINE, lambda p: _both(p, marks, probes), _series(marks, probes))
+    return Workload(name, words, _SOURCE.format(name), line, make, series)
+
+
+def _family(name: str, words: str, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Workload:
+    return _test(name, words, lambda p: _both(p, marks, probes), _series(marks, probes))
 
 
 _PROBES = (("EF", "EF"), ("BK", "CS1"), ("BE", "CS0"))
@@ -93,7 +100,7 @@ _CS8 = tuple((f"CS{n}", f"CS{n}") for n in range(8))
 
 def _torrent(p: Parameters) -> Data:
     made = _both(p, (("BE", "CS0"),), _PROBES)
-    for way in ("up", "down"):
+    for way in _WAYS:
         made["app"][f"{way}load_Torrent"] = {**_tcp(p, way, flows=6, mark="CS1"), "tcp": "ledbat"}
     return made
 
@@ -112,7 +119,7 @@ def _fixed(way: str, flows: int) -> Callable[[Parameters], Data]:
 
 def _nflows(p: Parameters) -> Data:
     flows = p.number("flows", 1, 1000)
-    loads = {f"{way}load": _tcp(p, way, flows=flows) for way in ("up", "down")}
+    loads = {f"{way}load": _tcp(p, way, flows=flows) for way in _WAYS}
     return {**_line(p), "app": {**loads, "ping": _icmp()}}
 
 
@@ -123,7 +130,7 @@ _FAIR = (("s1", "BE1", "CS0", 0.5), ("s2", "BE2", "CS0", 1.0), ("s3", "BK1", "CS
 def _rtt_fair(p: Parameters) -> Data:
     rtt = p.quantity("rtt", "duration")
     apps: Data = {}
-    for way in ("up", "down"):
+    for way in _WAYS:
         for server, name, mark, _ in _FAIR:
             apps[f"{way}load_{name}"] = _tcp(p, way, mark=mark, server=server)
     for place, (server, *_) in enumerate(_FAIR, 1):
@@ -132,7 +139,7 @@ def _rtt_fair(p: Parameters) -> Data:
 
 
 def _fair_series() -> dict[str, str]:
-    flows = {f"{w}load_{name}": f"TCP {w}load {name} {server}" for w in ("up", "down") for server, name, *_ in _FAIR}
+    flows = {f"{w}load_{name}": f"TCP {w}load {name} {server}" for w in _WAYS for server, name, *_ in _FAIR}
     return {**flows, **{f"icmp{n}": f"Ping (ms) ICMP{n} {server}" for n, (server, *_) in enumerate(_FAIR, 1)}}
 
 
@@ -178,102 +185,41 @@ def _ping_only(p: Parameters) -> Data:
     return {**_line(p, beside=0.0), "app": {"ping": _icmp()}}
 
 
+def _loads(*ways: str, mark: str = "") -> dict[str, str]:
+    return {f"{way}load": f"TCP {way}load{mark}" for way in ways}
+
+
 _N = {**_LINE, "flows": "4"}
 _ICMP = {"ping": "Ping (ms) ICMP"}
 
 FAMILY: tuple[Workload, ...] = (
     _family("rrul", "4 TCP down and 4 up in four classes; UDP probes in three, ICMP", _CLASSES, _PROBES),
     _family("rrul_be", "the same, all best effort", _BE, _BE_PROBES),
-    Workload(
-        "rrul_noclassification",
-        "rrul, its TCP all best effort, its probes marked",
-        _SOURCE.format("rrul_noclassification"),
-        _LINE,
-        lambda p: _both(p, _BE, _PROBES),
-        _series(_BE, _PROBES),
-    ),
+    _family("rrul_noclassification", "rrul, its TCP all best effort, its probes marked", _BE, _PROBES),
     _family("rrul_cs8", "8 TCP down and 8 up, CS0 to CS7", _CS8, _PROBES),
-    Workload(
+    _test(
         "rrul_torrent",
         "one best effort and 6 LEDBAT (CS1) each way",
-        _SOURCE.format("rrul_torrent"),
-        _LINE,
         _torrent,
-        {
-            **_series((("BE", "CS0"),), _PROBES),
-            "upload_Torrent": "TCP upload Torrent",
-            "download_Torrent": "TCP download Torrent",
-        },
+        {**_series((("BE", "CS0"),), _PROBES), **{f"{way}load_Torrent": f"TCP {way}load Torrent" for way in _WAYS}},
     ),
-    Workload(
-        "rrul_be_nflows",
-        "`flows` TCP each way, ICMP",
-        _SOURCE.format("rrul_be_nflows"),
-        _N,
-        _nflows,
-        {"upload": "TCP upload BE", "download": "TCP download BE", **_ICMP},
-    ),
-    Workload(
-        "tcp_nup",
-        "`flows` TCP up, ICMP",
-        _SOURCE.format("tcp_nup"),
-        _N,
-        _flows("up"),
-        {"upload": "TCP upload", **_ICMP},
-    ),
-    Workload(
-        "tcp_ndown",
-        "`flows` TCP down, ICMP",
-        _SOURCE.format("tcp_ndown"),
-        _N,
-        _flows("down"),
-        {"download": "TCP download", **_ICMP},
-    ),
+    _test("rrul_be_nflows", "`flows` TCP each way, ICMP", _nflows, {**_loads(*_WAYS, mark=" BE"), **_ICMP}, _N),
+    *(_test(f"tcp_n{way}", f"`flows` TCP {way}, ICMP", _flows(way), {**_loads(way), **_ICMP}, _N) for way in _WAYS),
     *(
-        Workload(
-            f"tcp_{n}{way}",
-            f"{n} TCP {way}, ICMP",
-            _SOURCE.format(f"tcp_{n}{way}"),
-            _LINE,
-            _fixed(way, n),
-            {f"{way}load": f"TCP {way}load", **_ICMP},
-        )
-        for way in ("up", "down")
+        _test(f"tcp_{n}{way}", f"{n} TCP {way}, ICMP", _fixed(way, n), {**_loads(way), **_ICMP})
+        for way in _WAYS
         for n in (1, 2, 4, 6, 8, 12)
     ),
-    Workload(
-        "rtt_fair",
-        "4 servers at 0.5, 1, 2 and 4 `rtt`, a flow each way to each",
-        _SOURCE.format("rtt_fair"),
-        _LINE,
-        _rtt_fair,
-        _fair_series(),
-    ),
-    Workload(
+    _test("rtt_fair", "4 servers at 0.5, 1, 2 and 4 `rtt`, a flow each way to each", _rtt_fair, _fair_series()),
+    _test(
         "tcp_4up_squarewave",
         "4 uploads, BBR and CUBIC, one after the other",
-        _SOURCE.format("tcp_4up_squarewave"),
-        _LINE,
         _squarewave,
         {**{name: f"TCP {name.replace('_', ' ')}" for name, *_ in _SQUARE}, **_ICMP},
     ),
-    Workload("voip-rrul", "rrul_be and a call", _SOURCE.format("voip-rrul"), _LINE, _voip, _series(_BE, _BE_PROBES)),
-    Workload(
-        "http-rrul",
-        "rrul_be and a web user (page sizes ours)",
-        _SOURCE.format("http-rrul"),
-        _LINE,
-        _http,
-        _series(_BE, _BE_PROBES),
-    ),
-    Workload(
-        "bursts",
-        "150 kB of UDP up at once each 10 s (size ours); UDP probes, ICMP",
-        _SOURCE.format("bursts"),
-        _LINE,
-        _bursts,
-        _series((), _PROBES),
-    ),
-    Workload("udp_flood", "UDP at 1.2 times `up`, ICMP", _SOURCE.format("udp_flood"), _LINE, _flood, _ICMP),
-    Workload("ping", "ICMP on the idle line", _SOURCE.format("ping"), _LINE, _ping_only, _ICMP),
+    _test("voip-rrul", "rrul_be and a call", _voip, _series(_BE, _BE_PROBES)),
+    _test("http-rrul", "rrul_be and a web user (page sizes ours)", _http, _series(_BE, _BE_PROBES)),
+    _test("bursts", "150 kB of UDP up at once each 10 s (size ours); UDP probes, ICMP", _bursts, _series((), _PROBES)),
+    _test("udp_flood", "UDP at 1.2 times `up`, ICMP", _flood, _ICMP),
+    _test("ping", "ICMP on the idle line", _ping_only, _ICMP),
 )

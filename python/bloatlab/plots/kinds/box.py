@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bloatlab.plots import style
 from bloatlab.plots.delays import lacks, what
-from bloatlab.plots.elements import settle, sheet
+from bloatlab.plots.elements import settle, sized_figure
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.kinds.cdf import FLOOR, asked_for, span
 from bloatlab.plots.style import WIDTHS
@@ -22,7 +22,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     found = asked_for(runs, asked)
     size = WIDTHS[asked.width]
     inches = size.text / 72.0 * (3.0 * len(found) + 6.0)
-    of = sheet(asked.width, max(inches / size.inches, 0.25))
+    of = sized_figure(asked.width, max(inches / size.inches, 0.25))
     axes = of.figure.subplots()
     drawn = [[one.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)] for one in found]
     log = style.logarithmic([max(v, FLOOR) for five in drawn for v in five[2:]], "x", asked.log)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bloatlab.plots import style
 from bloatlab.plots.delays import chosen, lacks, what
-from bloatlab.plots.elements import curve, legend, log_scale, settle, sheet
+from bloatlab.plots.elements import curve, legend, log_scale, settle, sized_figure
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.measures import Array, Distribution
 from bloatlab.plots.style import Log
@@ -84,7 +84,7 @@ def _ccdf(runs: Sequence[Run], asked: Asked) -> Figure:
 
 def _drawn(runs: Sequence[Run], asked: Asked, *, log: bool) -> Figure:
     found = asked_for(runs, asked)
-    of = sheet(asked.width, _HEIGHT[asked.width])
+    of = sized_figure(asked.width, _HEIGHT[asked.width])
     axes = of.figure.subplots()
     if log:
         least = 1.0

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
-from bloatlab.plots.elements import Sheet, legend, log_scale, sheet
+from bloatlab.plots.elements import SizedFigure, legend, log_scale, sized_figure
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, link_series, pings
@@ -144,7 +144,7 @@ def _pinged(run: Run, column: str) -> Cloud | None:
 def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     """Ellipses with their names, delay running to the left."""
     found, delay = clouds(runs)
-    of = sheet(asked.width, _HEIGHT[asked.width])
+    of = sized_figure(asked.width, _HEIGHT[asked.width])
     axes = of.figure.subplots()
     log = style.logarithmic([max(v, FLOOR) for c in found for v in (c.delay.mean(), c.delay.max())], "x", asked.log)
     for place, cloud in enumerate(found):
@@ -175,7 +175,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     return of.figure
 
 
-def _names(of: Sheet, axes: Axes, found: Sequence[Cloud], *, log: bool) -> None:
+def _names(of: SizedFigure, axes: Axes, found: Sequence[Cloud], *, log: bool) -> None:
     """Each name above its ellipse; where not all have room, a legend."""
     tops = [cloud.drawn(log=log) for cloud in found]
     labels = [

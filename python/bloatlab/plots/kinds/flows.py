@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bloatlab.plots import style
-from bloatlab.plots.elements import Sheet, beside, fits_beside, settle, sheet
+from bloatlab.plots.elements import SizedFigure, beside, fits_beside, settle, sized_figure
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Array, Flow, bins, flows, step_of, whole_steps, window
+from bloatlab.plots.measures import Array, Flow, bins, flows, has, step_of, whole_steps, window
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
 
@@ -68,7 +68,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     indices = [jain(rates[[_tcp(flow) for flow in flows(run)]]) for run, (_, rates) in zip(runs, stacks, strict=True)]
     fair = any(np.isfinite(index).any() for index in indices)
     parts = [3.0, 1.3] if fair else [3.0]
-    of = sheet(asked.width, tall * deep * (1.0 if fair else 0.75))
+    of = sized_figure(asked.width, tall * deep * (1.0 if fair else 0.75))
     grid = of.figure.subplots(
         len(parts) * deep, across, sharex=True, squeeze=False, gridspec_kw={"height_ratios": parts * deep}
     )
@@ -99,8 +99,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
 
 def _tcp(flow: Flow) -> bool:
     """Whether a flow has a window. Datagrams come at a rate of their own, whatever others get."""
-    column = flow.frame.get_column("cwnd_bytes", default=None)
-    return column is None or bool(column.fill_nan(None).is_not_null().any())
+    return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 
 
 def _stack(axes: Axes, t: Array, rates: Array) -> Array:
@@ -114,7 +113,7 @@ def _stack(axes: Axes, t: Array, rates: Array) -> Array:
     return edges
 
 
-def _named(of: Sheet, axes: Axes, found: Sequence[Flow], rates: Array, asked: Asked) -> None:
+def _named(of: SizedFigure, axes: Axes, found: Sequence[Flow], rates: Array, asked: Asked) -> None:
     """Each flow's name where it ends, as long as there is room."""
     height = WIDTHS[asked.width].inches * (0.9 if asked.width == "column" else 0.55) * 0.6
     if len(found) < 2 or not fits_beside(of, height, len(found)):

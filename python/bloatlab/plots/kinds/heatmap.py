@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from bloatlab.differences import direction
+from bloatlab.measures import direction
 from bloatlab.plots import style
-from bloatlab.plots.elements import settle, sheet
+from bloatlab.plots.elements import settle, sized_figure
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep
-from bloatlab.plots.sweeps import Axis, along, axes, lacks, measures, over_seeds, words
+from bloatlab.plots.sweeps import Axis, along, axes, axis_label, lacks, measures, over_seeds
 from bloatlab.tables import number
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
     y = others[0]
     column = measures(of, asked.columns, most=1)[0]
     values = field(of, x, y, column)
-    page = sheet(asked.width, min(1.2, (0.35 if asked.width == "column" else 0.2) + 0.075 * len(y.values)))
+    page = sized_figure(asked.width, min(1.2, (0.35 if asked.width == "column" else 0.2) + 0.075 * len(y.values)))
     grid = page.figure.subplots()
     grid.grid(visible=False)
     shades = "viridis" if direction(column) == "more is better" else "viridis_r"
@@ -69,7 +69,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
             text = _text(float(values[j, i]))
             grid.text(i, j, text, ha="center", va="center", color=ink, fontsize=page.text * 0.95)
     over = f", {of.middle} over {', '.join([*(a.name for a in others[1:]), 'seeds'])}"
-    title = words(column) + over + (" (shades: logarithmic)" if wide else "")
+    title = axis_label(column) + over + (" (shades: logarithmic)" if wide else "")
     grid.set_title("\n".join(textwrap.wrap(title, int(WIDTHS[page.width].inches * 72.0 / (page.text * 0.9)))))
     settle(page)
     return page.figure

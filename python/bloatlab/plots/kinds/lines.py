@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bloatlab.plots import style
-from bloatlab.plots.elements import Sheet, curve, legend, log_scale, settle, sheet
+from bloatlab.plots.elements import SizedFigure, curve, legend, log_scale, settle, shade, sized_figure
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep, Unfit
-from bloatlab.plots.sweeps import Axis, OverSeeds, along, by_value, groups, lacks, measures, over_seeds, words
+from bloatlab.plots.sweeps import Axis, OverSeeds, along, axis_label, by_value, groups, lacks, measures, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,18 +34,18 @@ def draw(of: Sweep, asked: Asked) -> Figure:
         raise Unfit(
             f"{of.label}: {len(lines)} lines along {x.name}; at most {_MOST}: choose another axis with --x, or heatmap"
         )
-    if x.amounts is None:
+    if x.numbers is None:
         return _dots(of, asked, x, others, columns)
     across = 1 if asked.width == "column" else min(2, len(columns))
     rows = -(-len(columns) // across)
-    page = sheet(asked.width, (0.62 if across == 1 else 0.36) * rows + 0.06)
+    page = sized_figure(asked.width, (0.62 if across == 1 else 0.36) * rows + 0.06)
     grid = page.figure.subplots(rows, across, squeeze=False, sharex=True).ravel()
     for axes, column in zip(grid, columns, strict=False):
         for place, (_, found) in enumerate(groups(of, others)):
             parts = by_value(found, x)
             spreads = [over_seeds(of, parts[value], column) if value in parts else None for value in x.values]
             _line(axes, x, spreads, place)
-        axes.set_ylabel(words(column))
+        axes.set_ylabel(axis_label(column))
         if min(x.drawn) > 0 and max(x.drawn) / min(x.drawn) >= 8.0:
             axes.set_xscale("log")
             axes.set_xticks(x.drawn, [f"{v:g}" for v in x.drawn])
@@ -79,8 +79,7 @@ def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) 
         np.array([getattr(s, name) if s is not None and math.isfinite(getattr(s, name)) else np.nan for s in spreads])
         for name in ("middle", "low", "high")
     )
-    kept = np.isfinite(low) & np.isfinite(high)
-    axes.fill_between(t[kept], low[kept], high[kept], color=style.colour(place), alpha=0.18, linewidth=0)
+    shade(axes, t, low, high, place)
     curve(axes, t, middle, place, marker=style.MARKERS[place % len(style.MARKERS)], markersize=3)
 
 
@@ -91,7 +90,7 @@ def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[st
     if asked.width == "column":
         columns = columns[:2]
     inches = size.text / 72.0 * (1.5 * len(x.values) * max(1.0, 0.45 * len(names)) + 7.0)
-    page = sheet(asked.width, max(0.35, inches / size.inches))
+    page = sized_figure(asked.width, max(0.35, inches / size.inches))
     grid = page.figure.subplots(1, len(columns), squeeze=False, sharey=True).ravel()
     for axes, column in zip(grid, columns, strict=True):
         for place, (_, rows) in enumerate(groups(of, others)):
@@ -112,7 +111,7 @@ def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[st
         middles = [float(v) for drawn in axes.lines for v in np.asarray(drawn.get_xdata(), dtype=float)]
         if style.logarithmic(middles, "x", asked.log):
             log_scale(axes, "x")
-        _wrapped(page, axes, words(column), len(columns))
+        _wrapped(page, axes, axis_label(column), len(columns))
         axes.margins(x=0.06)
     grid[0].set_yticks(range(len(x.values)), [safe(str(v), 24) for v in x.values])
     grid[0].set_ylim(len(x.values) - 0.4, -0.6)
@@ -123,7 +122,7 @@ def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[st
     return page.figure
 
 
-def _wrapped(page: Sheet, axes: Axes, label: str, beside: int) -> None:
+def _wrapped(page: SizedFigure, axes: Axes, label: str, beside: int) -> None:
     room = WIDTHS[page.width].inches * 72.0 / beside / (page.text * 0.62)
     axes.set_xlabel("\n".join(textwrap.wrap(label, max(10, int(room * 0.85)))))
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bloatlab.plots import style
 from bloatlab.plots.delays import chosen, what
-from bloatlab.plots.elements import Sheet, headline, legend, settle, sheet
-from bloatlab.plots.headline import scores, sentence
+from bloatlab.plots.elements import SizedFigure, headline, legend, settle, sized_figure
+from bloatlab.plots.headline import scores, summary_sentence
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.kinds.cdf import draw_cdf
 from bloatlab.plots.kinds.series import lacks
 from bloatlab.plots.labels import safe
-from bloatlab.plots.over_time import Strip, draw_strip, mark_changes, needs_log, strips, ticks_of
+from bloatlab.plots.over_time import TimePanel, draw_time_panel, mark_changes, needs_log, ticks_of, time_panels
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Run
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: What the strips of a page show, best first: the wait, then who got what.
+#: What the panels of a page show, best first: the wait, then who got what.
 _WAIT = ("sojourn", "rtt", "queue")
 
 #: Most results for which a table of scores has room.
@@ -29,20 +30,20 @@ _MOST_COLUMNS = {"column": 2, "page": 4, "slide": 5}
 
 
 def draw(runs: Sequence[Run], asked: Asked) -> Figure:
-    """Two strips under one clock; below them the distribution of delay and the scores."""
-    found = {strip.name: strip for strip in strips(runs)}
+    """Two panels under one clock; below them the distribution of delay and the scores."""
+    found = {panel.name: panel for panel in time_panels(runs)}
     stack = [found[name] for name in [*_WAIT, "rate"] if name in found]
     stack = [*stack[:1], *(s for s in stack[1:] if s.name == "rate")] or list(found.values())[:2]
     stack = [_with_ticks(stack[0], found), *stack[1:]]
     rows = scores(runs) if len(runs) <= _MOST_COLUMNS[asked.width] else []
     column = asked.width == "column"
-    of = sheet(asked.width, (0.34 if column else 0.2) * len(stack) + (0.95 if column else 0.34) + 0.12)
-    headline(of, sentence(runs), [run.label for run in runs], ticks_of(stack))
+    of = sized_figure(asked.width, (0.34 if column else 0.2) * len(stack) + (0.95 if column else 0.34) + 0.12)
+    headline(of, summary_sentence(runs), [run.label for run in runs], ticks_of(stack))
     upper, lower = _areas(of, stack, rows, column=column)
     inches = WIDTHS[asked.width].inches * (0.34 if column else 0.2) * 0.75
-    for axes, strip in zip(upper, stack, strict=True):
-        draw_strip(of, axes, strip, max(r.end for r in runs), inches, named=len(runs) == 1, tops=len(runs) == 1,
-            log=needs_log(strip, runs, asked.log))  # fmt: skip
+    for axes, panel in zip(upper, stack, strict=True):
+        draw_time_panel(of, axes, panel, max(r.end for r in runs), inches, named=len(runs) == 1, tops=len(runs) == 1,
+            log=needs_log(panel, runs, asked.log))  # fmt: skip
         axes.tick_params(labelbottom=axes is upper[-1])
     upper[-1].set_xlabel("time (s)")
     of.figure.align_ylabels(upper)
@@ -61,14 +62,16 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     return of.figure
 
 
-def _with_ticks(strip: Strip, found: dict[str, Strip]) -> Strip:
+def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
     """The wait with the ticks of the queue's drops."""
     queue = found.get("queue")
-    return strip if queue is None or strip is queue else Strip(strip.name, strip.y_label, strip.lines, queue.ticks)
+    return panel if queue is None or panel is queue else replace(panel, ticks=queue.ticks)
 
 
-def _areas(of: Sheet, stack: Sequence[Strip], rows: Sequence[object], *, column: bool) -> tuple[list[Axes], list[Axes]]:
-    """Axes of the strips, one under the other, and of what is below them."""
+def _areas(
+    of: SizedFigure, stack: Sequence[TimePanel], rows: Sequence[object], *, column: bool
+) -> tuple[list[Axes], list[Axes]]:
+    """Axes of the panels, one under the other, and of what is below them."""
     below = (2 if column else 1) if rows else 1
     heights = [1.0] * len(stack) + ([1.35] * below if column else [1.7])
     grid = of.figure.add_gridspec(len(heights), 1, height_ratios=heights)
@@ -81,7 +84,7 @@ def _areas(of: Sheet, stack: Sequence[Strip], rows: Sequence[object], *, column:
     return upper, [of.figure.add_subplot(inner[0, i]) for i in range(2)]
 
 
-def _scores(of: Sheet, axes: Axes, runs: Sequence[Run], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
+def _scores(of: SizedFigure, axes: Axes, runs: Sequence[Run], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
     """A table: what the people behind the link got, a column per result."""
     axes.set_axis_off()
     count = len(runs)

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bloatlab.differences import direction
+from bloatlab.measures import direction
 from bloatlab.plots import style
-from bloatlab.plots.elements import legend, log_scale, sheet
+from bloatlab.plots.elements import legend, log_scale, sized_figure
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.labels import safe
 from bloatlab.plots.point_labels import free_labels
 from bloatlab.plots.style import WIDTHS
 from bloatlab.plots.subjects import Sweep, Unfit
-from bloatlab.plots.sweeps import Axis, groups, measures, over_seeds, words
+from bloatlab.plots.sweeps import Axis, axis_label, groups, measures, over_seeds
 from bloatlab.plots.sweeps import axes as axes_of
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
         raise Unfit(f"{of.label}: a Pareto front needs two columns; name both with -c")
     signs = [_sign(of, column) for column in both]
     found = lines_of(of, both, signs)
-    page = sheet(asked.width, 0.85 if asked.width == "column" else 0.6)
+    page = sized_figure(asked.width, 0.85 if asked.width == "column" else 0.6)
     grid = page.figure.subplots()
     names: list[tuple[str, float, float, str]] = []
     for place, (_, spots) in enumerate(found):
@@ -150,7 +150,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
         (grid.set_xmargin if way == "x" else grid.set_ymargin)(0.12)
         if sign < 0:
             (grid.invert_xaxis if way == "x" else grid.invert_yaxis)()
-        label = words(column) + (", less is better" if sign < 0 else "")
+        label = axis_label(column) + (", less is better" if sign < 0 else "")
         (grid.set_xlabel if way == "x" else grid.set_ylabel)(label)
     of_what = f", one for each {' and '.join(a.name for a in conditions(of))}" if len(found) > 1 else ""
     title = f"filled: on the Pareto front{of_what}; hollow: another place is better in both"

@@ -18,7 +18,7 @@ import numpy as np
 
 from bloatlab.captures import Segment, segments
 from bloatlab.plots import style
-from bloatlab.plots.elements import settle, sheet
+from bloatlab.plots.elements import settle, sized_figure
 from bloatlab.plots.kind import Asked, Kind
 from bloatlab.plots.subjects import Run, Unfit
 
@@ -123,7 +123,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
         found = trace(run.captures, run, asked.of)
     except ValueError as error:
         raise Unfit(str(error)) from None
-    of = sheet(asked.width, _HEIGHT[asked.width])
+    of = sized_figure(asked.width, _HEIGHT[asked.width])
     axes = of.figure.subplots()
     acked = np.array(found.acked).reshape(-1, 2)
     axes.plot(acked[:, 0], acked[:, 1], drawstyle="steps-post", color=style.colour(2), linewidth=1.0)

@@ -7,24 +7,20 @@ Loads are the eight with bulk traffic; a number that stands for all of them is t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point, figure_block
-from bloatlab.studies.cablelabs2012.cases import NUMBERS, Bulk, Queue, case
-from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import FTP, MEDIAN, MOS, by_key
-from bloatlab.studies.claims import median_of, over_seeds
+from bloatlab.studies.claims import Runs, median_of, over_seeds
 from bloatlab.studies.tolerance import Tolerance
 from bloatlab.tables import Tone, counted, number, spread
-
-Runs = Mapping[str, Sequence[Measures]]
+from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Bulk, Case, Queue
 
 QUESTION = "Is CoDel better than a 50 ms buffer, and for whom?"
-LOADED = NUMBERS[1:]
 LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
 #: What a caller, a reader of pages and an upload would notice.
@@ -67,7 +63,7 @@ def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Besi
     """CoDel beside `other`; None where a run is missing."""
     pairs: list[tuple[float, float]] = []
     for n in LOADED:
-        ours, theirs = (median_of(runs, case(n, queue).key, metric) for queue in (CODEL, other))
+        ours, theirs = (median_of(runs, Case(n, queue).key, metric) for queue in (CODEL, other))
         if theirs is None and metric == MEDIAN:
             theirs = math.inf  # no page completed
         if ours is None or theirs is None:
@@ -151,7 +147,7 @@ def draw(runs: Runs) -> Drawn:
     """What a caller and a reader of pages get in each load: ours with its interval, and the paper's."""
     ticks: list[tuple[float, str]] = []
     for n in NUMBERS:
-        load = case(n, CODEL)
+        load = Case(n, CODEL)
         ticks.append((float(n), _LOADS[load.bulk] if load.bulk is Bulk.NONE else f"{_LOADS[load.bulk]}\n{load.rtt_ms}"))
     voice = Panel(
         "A call: how good it sounds (MOS)", "uploads, round trip (ms)", "MOS, 1 bad to 4.4 good",
@@ -171,13 +167,13 @@ def draw(runs: Runs) -> Drawn:
 def _lines(runs: Runs, metric: str) -> list[Series]:
     lines: list[Series] = []
     for place, queue in enumerate((LARGE, SMALL, CODEL)):
-        spreads = [over_seeds(runs, case(n, queue).key, metric) for n in NUMBERS]
+        spreads = [over_seeds(runs, Case(n, queue).key, metric) for n in NUMBERS]
         values = np.array([[s.median, s.low, s.high] if s else [np.nan] * 3 for s in spreads])
         values[~np.isfinite(values)] = np.nan
         x = np.array(NUMBERS, dtype=float) + _APART * (place - 1)
         band = (values[:, 1], values[:, 2])
         lines.append(Series(NAMES[queue], x, values[:, 0], "points", COLOURS[queue], band))
-        cells = [by_key().get((case(n, queue).key, metric)) for n in NUMBERS]
+        cells = [by_key().get((Case(n, queue).key, metric)) for n in NUMBERS]
         printed = [c.values[0] if c and c.values and math.isfinite(c.values[0]) else math.nan for c in cells]
         lines.append(
             Series(f"{_SHORT[queue]}, the paper", x, printed, "points", COLOURS[queue], hollow=True, quiet=True)

@@ -8,11 +8,18 @@ reason are run for it (`explanations.py`). The other experiments have no publish
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from bloatlab.studies.cablelabs2012.build import SECONDS, Between, PageModel, Setup
-from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case, grid
-from bloatlab.studies.cablelabs2012.parameters import DISCIPLINES, UNKNOWNS, Free
+from bloatlab.studies.cablelabs2012.compare import calibration
+from bloatlab.studies.cablelabs2012.disciplines import DISCIPLINES
+from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS
+from bloatlab.workloads.cable_home import SECONDS, Setup
+from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue, grid
+
+#: Fields of a `Setup`, and their values.
+Changes = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,54 +27,44 @@ class Reading:
     """One thing read otherwise than the study does, in every case."""
 
     what: str
-    setup: Setup
+    changes: Changes
 
 
-_OWN = Free()
+#: The study's values of three things until the paper's words for them were followed (`parameters.py` has the words).
+BEFORE: Changes = {"link_rate": "100mbit", "burst_file": "18750000B", "bulk_initial_window": 2}
 
-#: What the study took for three things until the paper's words for them were followed (`parameters.py` has the words).
-BEFORE = Free(link_rate="100mbit", burst_file="18750000B", bulk_initial_window=2)
+
+def _but(field: str) -> Changes:
+    return {name: value for name, value in BEFORE.items() if name != field}
+
 
 #: The readings by name. Each is an experiment, and none is the study's: its words or sources are weaker, or a counted cell
 #: would have to choose it.
 READINGS: dict[str, Reading] = {
-    "live": Reading(
-        "REQ(1) is what is unrequested now: an interval less in the request/grant loop",
-        Setup(free=Free(request_vector="live")),
-    ),
-    "store_all": Reading("a DropTail of n packets stores n, in both queues", Setup(free=Free(ns2_droptail=False))),
-    "pause": Reading("a burst begins 16 s after the one before has ended", Setup(free=Free(bursty_schedule=False))),
-    "bursty_window": Reading("the bursty sender has a window of 96 segments", Setup(bursty_window=96)),
-    "bursty_window_67": Reading(
-        "the bursty sender has a window of 67 segments, a burst has 18.75 MB of payload, and a DropTail of n packets stores n",
-        Setup(bursty_window=67, free=Free(burst_file="18750000B", ns2_droptail=False)),
-    ),
-    "bulk_acks_of_two": Reading("every second segment of the bulk transfers is acknowledged", Setup(bulk_ack_every=2)),
-    "round_trips_apart": Reading(
-        "five transfers whose round trips are 2 ms apart, as in the CoDel scripts of the time",
-        Setup(round_trip_step_ms=2.0),
-    ),
-    "interleaved": Reading(
-        "the connections of a page open to one server after the other", Setup(free=Free(web_open_order="interleaved"))
-    ),
-    "kmn": Reading("CoDel of ns-2's revision kmn", Setup(free=Free(codel_variant="kmn"))),
-    "channel_1": Reading("one channel of 64-QAM: 24.576 Mbit/s", Setup(free=Free(link_rate="24576kbit"))),
-    "channel_100": Reading("a channel of 100 Mbit/s, as ns-2's example", Setup(free=Free(link_rate="100mbit"))),
-    "burst_payload": Reading("a burst has 18.75 MB of payload", Setup(free=Free(burst_file="18750000B"))),
-    "initial_window_2": Reading("bulk transfers begin with 2 segments", Setup(free=Free(bulk_initial_window=2))),
-    "before": Reading("100 Mbit/s, 18.75 MB of payload and 2 segments together", Setup(free=BEFORE)),
-    "kmn_alone": Reading("as before, but for CoDel's revision kmn", Setup(free=BEFORE.with_(codel_variant="kmn"))),
-    "channel_2_alone": Reading(
-        "as before, but for the study's channel", Setup(free=BEFORE.with_(link_rate=_OWN.link_rate))
-    ),
-    "burst_wire_alone": Reading(
-        "as before, but for the study's burst", Setup(free=BEFORE.with_(burst_file=_OWN.burst_file))
-    ),
-    "initial_window_4_alone": Reading(
-        "as before, but for the study's initial window",
-        Setup(free=BEFORE.with_(bulk_initial_window=_OWN.bulk_initial_window)),
-    ),
-}
+    name: Reading(what, changes)
+    for name, what, changes in (
+        ("live", "REQ(1) is what is unrequested now: an interval less in the request/grant loop", {"request_vector": "live"}),
+        ("store_all", "a DropTail of n packets stores n, in both queues", {"ns2_droptail": False}),
+        ("pause", "a burst begins 16 s after the one before has ended", {"bursty_schedule": False}),
+        ("bursty_window", "the bursty sender has a window of 96 segments", {"bursty_window": 96}),
+        ("bursty_window_67", "the bursty sender has a window of 67 segments, a burst has 18.75 MB of payload, and a DropTail of n packets "
+         "stores n", {"bursty_window": 67, "burst_file": "18750000B", "ns2_droptail": False}),
+        ("bulk_acks_of_two", "every second segment of the bulk transfers is acknowledged", {"bulk_ack_every": 2}),
+        ("round_trips_apart", "five transfers whose round trips are 2 ms apart, as in the CoDel scripts of the time",
+         {"round_trip_step_ms": 2.0}),
+        ("interleaved", "the connections of a page open to one server after the other", {"web_open_order": "interleaved"}),
+        ("kmn", "CoDel of ns-2's revision kmn", {"codel_variant": "kmn"}),
+        ("channel_1", "one channel of 64-QAM: 24.576 Mbit/s", {"link_rate": "24576kbit"}),
+        ("channel_100", "a channel of 100 Mbit/s, as ns-2's example", {"link_rate": "100mbit"}),
+        ("burst_payload", "a burst has 18.75 MB of payload", {"burst_file": "18750000B"}),
+        ("initial_window_2", "bulk transfers begin with 2 segments", {"bulk_initial_window": 2}),
+        ("before", "100 Mbit/s, 18.75 MB of payload and 2 segments together", BEFORE),
+        ("kmn_alone", "as before, but for CoDel's revision kmn", {**BEFORE, "codel_variant": "kmn"}),
+        ("channel_2_alone", "as before, but for the study's channel", _but("link_rate")),
+        ("burst_wire_alone", "as before, but for the study's burst", _but("burst_file")),
+        ("initial_window_4_alone", "as before, but for the study's initial window", _but("bulk_initial_window")),
+    )
+}  # fmt: skip
 
 #: Name of each experiment and what it asks.
 EXPERIMENTS: dict[str, str] = {
@@ -81,17 +78,56 @@ EXPERIMENTS: dict[str, str] = {
     "targets": "CoDel targets other than 5 ms with each transmit queue alternative",
     "disciplines": "all nine cases with PIE, DOCSIS-PIE, LRED, SFQ with serial search, SFQ-CoDel and fq_codel",
     "sensitivity": "what the paper does not say, one value at a time, on one case of each kind",
+    "window": "D08 and D09 with 417 packets: windows of the bursty sender from 64 to 128 segments",
+    "phase": "D04 to D07 with 21 packets: steps of 0.05 to 2 ms between the round trips of the transfers",
     **{name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()},
 }
 
 TARGETS = ("2ms", "5ms", "10ms", "20ms")
 
+#: Windows of the bursty sender in segments, about the 67 with which voice packets become late, and far above.
+WINDOWS = (64, 66, 67, 68, 70, 80, 96, 112, 128)
+
+#: Steps between the round trips of transfers that start together, ms. 2 ms are those of the CoDel scripts of the time.
+STEPS_MS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+
+#: The transmit queue alternatives of CableLabs 2012 §2.2.3. The sojourn over both queues exists for CoDel only.
+ALTERNATIVES: dict[str, Changes] = {
+    "drop between queues": {},
+    "back-pressure": {"transmit_queue": "back_pressure"},
+    "sojourn over both": {"sojourn_both": True},
+    "back-pressure, sojourn over both": {"transmit_queue": "back_pressure", "sojourn_both": True},
+}
+
+#: What the page's words and sources leave open: the values that were tried, and their words in the name of a run.
+PAGE_AXES: dict[str, dict[Any, str]] = {
+    "request_vector": {"recorded": "recorded", "live": "live"},
+    "map_clock": {"from_first_packet": "from first packet", "free_running": "free-running"},
+    "ns2_droptail": {True: "n - 1", False: "n"},
+    "web_html_server": {1: "html from server 1", 4: "html from server 4"},
+    "web_nagle": {True: "Nagle", False: "no Nagle"},
+    "web_open_order": {"by_server": "by_server", "interleaved": "interleaved"},
+    "web_measure_from": {"connected": "from connected", "open": "from open"},
+}
+
+#: The cases in which a free parameter can change anything; one that is not named, in all.
+MATTERS = {
+    "cbr_size": lambda case: case.number == 6,
+    "bulk_initial_window": lambda case: case.number != 1,
+    "bulk_window": lambda case: case.number != 1,
+    "codel_variant": lambda case: case.queue is Queue.CODEL,
+    "file_size": lambda case: case.number in (4, 6),
+    "file_pause": lambda case: case.number in (4, 6),
+    "files_new_connection": lambda case: case.number in (4, 6),
+    "bursty_schedule": lambda case: case.number == 8,
+    "ns2_droptail": lambda case: case.queue is not Queue.CODEL,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One configuration of an experiment: its case, what is changed, and the words for that."""
+    """One configuration of an experiment: its case, the words for what is changed, and the change."""
 
-    experiment: str
     case: Case
     label: str
     setup: Setup
@@ -99,7 +135,7 @@ class Trial:
     @property
     def key(self) -> str:
         """Name in results: the case, and what is changed in it."""
-        if self.setup.discipline is not None:  # the paper's name for a case says its queue
+        if self.setup.queue is not None:  # the paper's name for a case says its queue
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
 
@@ -107,24 +143,14 @@ class Trial:
         return self.key
 
 
-#: The transmit queue alternatives of CableLabs 2012 §2.2.3. The sojourn over both queues exists for CoDel only.
-ALTERNATIVES: dict[str, Setup] = {
-    "drop between queues": Setup(),
-    "back-pressure": Setup(between=Between.BACK_PRESSURE),
-    "sojourn over both": Setup(sojourn_both=True),
-    "back-pressure, sojourn over both": Setup(between=Between.BACK_PRESSURE, sojourn_both=True),
-}
-
-
 def tables() -> list[Trial]:
     """The 27 runs of Tables 3 to 8."""
-    return [Trial("tables", c, "", Setup()) for c in grid()]
+    return [Trial(c, "", Setup()) for c in grid()]
 
 
 def plateau() -> list[Trial]:
     """The buffers with which one CUBIC flow is said not to get stuck (CableLabs 2012 §4.1.3)."""
-    stuck = case(3, Queue.CODEL)
-    return [Trial("plateau", stuck, f"limit {n}p", Setup(limit=f"{n}p")) for n in (130, 170)]
+    return _each(_cases(Queue.CODEL, 3), {f"limit {n}p": {"limit": f"{n}p"} for n in (130, 170)})
 
 
 def alone() -> list[Trial]:
@@ -132,11 +158,10 @@ def alone() -> list[Trial]:
 
     Only D04, whose sentence is about all of the time, takes the whole run.
     """
-    whole, burst = (Setup(free=Free(web_start=f"{n - 1}s"), seconds=n) for n in (SECONDS, 60))
-    cases = [case(n, q) for q in Queue for n in (3, 5)] + [case(2, Queue.DROPTAIL_21)]
-    stuck = [Trial("alone", t.case, f"{t.label}, alone", burst.with_(limit=t.setup.limit)) for t in plateau()]
-    crowded = Trial("alone", case(4, Queue.DROPTAIL_21), "alone", whole)
-    return [*(Trial("alone", c, "alone", burst) for c in cases), *stuck, crowded]
+    whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
+    cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]
+    stuck = [Trial(t.case, f"{t.label}, alone", replace(burst, limit=t.setup.limit)) for t in plateau()]
+    return [*(Trial(c, "alone", burst) for c in cases), *stuck, Trial(Case(4, Queue.DROPTAIL_21), "alone", whole)]
 
 
 def with_pages(key: str) -> str:
@@ -144,150 +169,108 @@ def with_pages(key: str) -> str:
     return key.removesuffix(" alone").removesuffix(",")
 
 
+def read(name: str, which: Case) -> Trial:
+    """One case under a reading."""
+    return Trial(which, name, Setup(**READINGS[name].changes))
+
+
 def trials(name: str) -> list[Trial]:
     """The configurations of one experiment; of `readings` those of all. Raises `KeyError` for a name that `EXPERIMENTS` does not have."""
     if name in READINGS:
         return [read(name, c) for c in grid()]
-    if name == "readings":
-        return [trial for reading in READINGS for trial in trials(reading)]
-    return {
-        "parameters": _parameters,
-        "page": _page,
-        "peak": _peak,
-        "congestion": _congestion,
-        "pages": _pages,
-        "bytes": _bytes,
-        "targets": _targets,
-        "disciplines": _disciplines,
-        "sensitivity": _sensitivity,
-    }[name]()
+    match name:
+        case "readings":
+            return [trial for reading in READINGS for trial in trials(reading)]
+        case "parameters":
+            chosen_on = [c for c in grid() if calibration(c)]
+            tried = _one_at_a_time(chosen_on, calibrated_only=True)
+            return [*(Trial(c, "as the study", Setup()) for c in chosen_on), *tried]
+        case "sensitivity":
+            return _one_at_a_time([Case(n, q) for n in (1, 4, 6, 8) for q in Queue])
+        case "page":
+            rows = [Case(1, Queue.DROPTAIL_417), Case(1, Queue.DROPTAIL_21), Case(2, Queue.DROPTAIL_21)]
+            return [trial for label, changes in _pages_tried().items() for trial in _each(rows, {label: changes})]
+        case "disciplines":
+            cases = _cases(Queue.CODEL, *NUMBERS)
+            return [trial for d in DISCIPLINES for trial in _each(cases, {d.label: {"queue": d.queue}})]
+        case "congestion":
+            crossed = _each(grid(congested=True), ALTERNATIVES)
+            return [t for t in crossed if t.case.queue is Queue.CODEL or not t.setup.sojourn_both]
+        case _:
+            return _each(*_CROSSED[name])
 
 
-def read(name: str, which: Case) -> Trial:
-    """One case under a reading."""
-    return Trial(name, which, name, READINGS[name].setup)
+def _each(cases: Iterable[Case], variants: Mapping[str, Changes]) -> list[Trial]:
+    """Every case with every variant."""
+    return [Trial(c, label, Setup(**changes)) for c in cases for label, changes in variants.items()]
 
 
-#: On which free parameters may be chosen.
-CALIBRATION = tuple(c for c in grid() if c.calibration)
+def _cases(queue: Queue, *numbers: int) -> list[Case]:
+    return [Case(n, queue) for n in numbers]
 
 
-def _parameters() -> list[Trial]:
-    tried = [("as the study", Free())]
-    tried += [(f"{u.field} {v}", Free().with_(**{u.field: v})) for u in UNKNOWNS if u.calibrated for v in u.others]
+def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
+    """Each value of each free parameter that was tried, in the cases in which it matters."""
     return [
-        Trial("parameters", c, label, Setup(free=free))
-        for label, free in tried
-        for c in CALIBRATION
-        if label == "as the study" or _matters(label.split()[0], c)
-    ]
-
-
-def _page() -> list[Trial]:
-    """Every combination of what the page's words and sources leave open, on the three rows that speak of it."""
-    rows = [case(1, Queue.DROPTAIL_417), case(1, Queue.DROPTAIL_21), case(2, Queue.DROPTAIL_21)]
-    axes: dict[str, tuple[object, ...]] = {
-        "request_vector": ("recorded", "live"),
-        "map_clock": ("from_first_packet", "free_running"),
-        "ns2_droptail": (True, False),
-        "web_html_server": (1, 4),
-        "web_nagle": (True, False),
-        "web_open_order": ("by_server", "interleaved"),
-        "web_measure_from": ("connected", "open"),
-    }
-    made: list[Trial] = []
-    for values in itertools.product(*axes.values()):
-        free = Free().with_(**dict(zip(axes, values, strict=True)))
-        made += [Trial("page", c, _words(free), Setup(free=free)) for c in rows]
-    return made
-
-
-def _peak() -> list[Trial]:
-    return [
-        Trial("peak", case(3, Queue.CODEL), f"limit {limit}p, {vector}, first page at {start}", setup)
-        for vector in ("recorded", "live")
-        for start in ("1s", "20s")
-        for limit in (130, 170, 417)
-        for setup in [Setup(free=Free(request_vector=vector, web_start=start), limit=f"{limit}p")]
-    ]
-
-
-def _words(free: Free) -> str:
-    """A variant of the page in a line."""
-    return ", ".join(
-        (
-            free.request_vector,
-            "from first packet" if free.map_clock == "from_first_packet" else "free-running",
-            "n - 1" if free.ns2_droptail else "n",
-            f"html from server {free.web_html_server}",
-            "Nagle" if free.web_nagle else "no Nagle",
-            free.web_open_order,
-            f"from {free.web_measure_from}",
-        )
-    )
-
-
-def _congestion() -> list[Trial]:
-    return [
-        Trial("congestion", c, label, setup)
-        for c in grid(congested=True)
-        for label, setup in ALTERNATIVES.items()
-        if c.queue is Queue.CODEL or not setup.sojourn_both
-    ]
-
-
-def _pages() -> list[Trial]:
-    models = (PageModel.LISTED, PageModel.LOGNORMAL)
-    return [Trial("pages", c, f"{model.value} sizes", Setup(page=model)) for c in grid() for model in models]
-
-
-def _bytes() -> list[Trial]:
-    cases = [case(n, Queue.DROPTAIL_21) for n in NUMBERS]
-    limits = {"50 ms in bytes": "31250B", "50 ms in time": "50ms"}
-    return [Trial("bytes", c, label, Setup(limit=limit)) for c in cases for label, limit in limits.items()]
-
-
-def _targets() -> list[Trial]:
-    cases = [case(n, Queue.CODEL) for n in (2, 3, 4, 5, 12, 13, 14, 15)]
-    return [
-        Trial("targets", c, f"{label}, target {target}", setup.with_(target=target))
-        for c in cases
-        for label, setup in ALTERNATIVES.items()
-        for target in TARGETS
-    ]
-
-
-def _disciplines() -> list[Trial]:
-    cases = [case(n, Queue.CODEL) for n in NUMBERS]
-    return [Trial("disciplines", c, d.label, Setup(discipline=d)) for d in DISCIPLINES for c in cases]
-
-
-def _sensitivity() -> list[Trial]:
-    queues = (Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL)
-    cases = [case(n, q) for n in (1, 4, 6, 8) for q in queues]
-    return [
-        Trial("sensitivity", c, f"{unknown.field} {value}", Setup(free=Free().with_(**{unknown.field: value})))
+        Trial(c, f"{unknown.field} {value}", Setup(**{unknown.field: value}))
         for unknown in UNKNOWNS
+        if unknown.calibrated or not calibrated_only
         for value in unknown.others
         for c in cases
-        if _matters(unknown.field, c)
+        if MATTERS.get(unknown.field, lambda _: True)(c)
     ]
 
 
-def _matters(field: str, which: Case) -> bool:
-    """Whether a parameter can change anything in a case."""
-    match field:
-        case "cbr_size":
-            return which.number == 6
-        case "bulk_initial_window" | "bulk_window":
-            return which.number != 1
-        case "codel_variant":
-            return which.queue is Queue.CODEL
-        case "file_size" | "file_pause" | "files_new_connection":
-            return which.number in (4, 6)
-        case "bursty_schedule":
-            return which.number == 8
-        case "ns2_droptail":
-            return which.queue is not Queue.CODEL
-        case _:
-            return True
+def _pages_tried() -> dict[str, Changes]:
+    """Every combination of `PAGE_AXES`, by its words."""
+    made = itertools.product(*(values.items() for values in PAGE_AXES.values()))
+    return {
+        ", ".join(words for _, words in chosen): {
+            name: value for name, (value, _) in zip(PAGE_AXES, chosen, strict=True)
+        }
+        for chosen in made
+    }
+
+
+#: Experiments that run every case with every variant.
+_CROSSED: Mapping[str, tuple[Iterable[Case], Mapping[str, Changes]]] = {
+    "peak": (
+        _cases(Queue.CODEL, 3),
+        {
+            f"limit {limit}p, {vector}, first page at {start}": {
+                "limit": f"{limit}p", "request_vector": vector, "web_start": start
+            }
+            for vector in ("recorded", "live")
+            for start in ("1s", "20s")
+            for limit in (130, 170, 417)
+        },
+    ),
+    "pages": (
+        grid(),
+        {"listed sizes": {"page": "listed"}, "lognormal sizes": {"page": {"lognormal": {"draw": "each_page"}}}},
+    ),
+    "bytes": (
+        _cases(Queue.DROPTAIL_21, *NUMBERS),
+        {"50 ms in bytes": {"limit": "31250B"}, "50 ms in time": {"limit": "50ms"}},
+    ),
+    "targets": (
+        _cases(Queue.CODEL, 2, 3, 4, 5, 12, 13, 14, 15),
+        {
+            f"{label}, target {target}": {**changes, "target": target}
+            for label, changes in ALTERNATIVES.items()
+            for target in TARGETS
+        },
+    ),
+    "window": (
+        _cases(Queue.DROPTAIL_417, 8, 9),
+        {f"{n} segments": {**READINGS["bursty_window_67"].changes, "bursty_window": n} for n in WINDOWS},
+    ),
+    "phase": (
+        _cases(Queue.DROPTAIL_21, 4, 5, 6, 7),
+        {
+            f"{vector}, {step:g} ms apart": {"request_vector": vector, "round_trip_step_ms": step}
+            for vector in ("recorded", "live")
+            for step in STEPS_MS
+        },
+    ),
+}  # fmt: skip

@@ -6,8 +6,7 @@ round trips of slow start, which 20 ms would finish in an eighth of a second. Fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -15,45 +14,51 @@ from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
 from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012.answer import COLOURS, NAMES
-from bloatlab.studies.cablelabs2012.build import UP
-from bloatlab.studies.cablelabs2012.cases import Case, Queue, case
 from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream
 from bloatlab.tables import cumulative_share, rate_series
+from bloatlab.workloads.cable_home import UP
+from bloatlab.workloads.cable_loads import Case, Queue
 
 #: What the figures keep of a run: the series they draw.
 Frames = Mapping[str, pl.DataFrame]
 
 _SECONDS = 30.0
+
+_LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
+
+#: The title of each queue's panels, and the words of its caption.
 _WORDS = {
-    Queue.DROPTAIL_417: "DropTail, 417 packets (bufferbloat)",
-    Queue.DROPTAIL_21: "DropTail, 21 packets (Buffer Control)",
-    Queue.CODEL: "CoDel, 417 packets",
+    _LARGE: ("DropTail 417", "DropTail, 417 packets (bufferbloat)"),
+    _SMALL: ("DropTail 21", "DropTail, 21 packets (Buffer Control)"),
+    _CODEL: ("CoDel", "CoDel, 417 packets"),
 }
-_SHORT = {
-    Queue.DROPTAIL_417: "DropTail 417",
-    Queue.DROPTAIL_21: "DropTail 21",
-    Queue.CODEL: "CoDel",
+
+#: The number of TCP sessions in words, and the row of Table 2 that has them.
+_SESSIONS = {"one TCP session": 3, "five TCP sessions": 5}
+
+#: What the text says of a panel (CableLabs 2012 §4.1), by queue and row: rates; when 20 Mbit/s are reached and when the burst is used;
+#: and delays.
+_RATES = {(_CODEL, 3): [Mark("75 %", 15.0)]}
+_TIMES = {
+    (_LARGE, 3): [Mark("0.6 s", 0.6, "x"), Mark("6 s", 6.0, "x")],
+    (_LARGE, 5): [Mark("5.8 s", 5.8, "x")],
+    (_SMALL, 3): [Mark("10 s", 10.0, "x"), Mark("12 s", 12.0, "x")],
+    (_SMALL, 5): [Mark("4.5 s", 4.5, "x"), Mark("6.7 s", 6.7, "x")],
+    (_CODEL, 3): [Mark("2.5 s", 2.5, "x")],
 }
-#: What the text says of these panels (CableLabs 2012 §4.1): when 20 Mbit/s are reached and when the burst is used, by queue and
-#: number of TCP sessions, in seconds.
-_TIMES: dict[tuple[Queue, int], tuple[tuple[str, float], ...]] = {
-    (Queue.DROPTAIL_417, 1): (("0.6 s", 0.6), ("6 s", 6.0)),
-    (Queue.DROPTAIL_417, 5): (("5.8 s", 5.8),),
-    (Queue.DROPTAIL_21, 1): (("10 s", 10.0), ("12 s", 12.0)),
-    (Queue.DROPTAIL_21, 5): (("4.5 s", 4.5), ("6.7 s", 6.7)),
-    (Queue.CODEL, 1): (("2.5 s", 2.5),),
+_DELAYS = {
+    (_LARGE, 3): [Mark("1 s", 1000.0), Mark("250 ms", 250.0)],
+    (_LARGE, 5): [Mark("1 s", 1000.0), Mark("250 ms", 250.0)],
+    (_SMALL, 3): [Mark("50 ms", 50.0)],
+    (_SMALL, 5): [Mark("50 ms", 50.0)],
+    (_CODEL, 3): [Mark("5 ms", 5.0)],
+    (_CODEL, 5): [Mark("5 ms", 5.0), Mark("370 ms", 370.0)],
 }
-_SPIKES_MS = {
-    (Queue.DROPTAIL_417, 1): (("250 ms", 250.0),),
-    (Queue.DROPTAIL_417, 5): (("250 ms", 250.0),),
-    (Queue.CODEL, 5): (("370 ms", 370.0),),
-}
-_WORST_MS = {Queue.DROPTAIL_417: (1000.0, "1 s"), Queue.DROPTAIL_21: (50.0, "50 ms"), Queue.CODEL: (5.0, "5 ms")}
 
 
 def needed() -> list[Case]:
     """The cases whose series the figures draw."""
-    return [case(n, q) for q in Queue for n in (3, 5)] + [case(4, Queue.DROPTAIL_21)]
+    return [Case(n, q) for q in Queue for n in _SESSIONS.values()] + [Case(4, _SMALL)]
 
 
 def keep(result: Result) -> Frames:
@@ -69,76 +74,66 @@ def keep(result: Result) -> Frames:
 def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
     """Figures 2 to 9, and the three queues over each other; `frames` holds what `keep` kept, by case key."""
     drawn: list[Drawn] = []
-    for place, queue in enumerate(Queue):
-        of = {sessions: frames[case(n, queue).key] for sessions, n in _CASES.items()}
-        rates = [_rate_panel(queue, sessions, f) for sessions, f in of.items()]
-        delays = [_delay_panel(queue, sessions, f) for sessions, f in of.items()]
-        low, words = queue.name.lower(), _WORDS[queue]
-        drawn.append(
-            Drawn(str(2 + 2 * place), f"fig{2 + 2 * place}_throughput_{low}", f"TCP throughput. {words}.", rates)
-        )
-        drawn.append(Drawn(str(3 + 2 * place), f"fig{3 + 2 * place}_delay_{low}", f"Queueing delay. {words}.", delays))
-    crowded = frames[case(4, Queue.DROPTAIL_21).key]
+    for place, (queue, (title, words)) in enumerate(_WORDS.items()):
+        of = {(name, n): frames[Case(n, queue).key] for name, n in _SESSIONS.items()}
+        rates = [
+            _rates(f"{title}: {name}", [_rate(f)], [*_RATES.get((queue, n), []), _MSR, *_TIMES.get((queue, n), [])])
+            for (name, n), f in of.items()
+        ]
+        delays = [
+            Panel(f"{title}: {name}", *_DELAY, [_delay(f)], (0.0, _SECONDS), marks=_DELAYS[queue, n])
+            for (name, n), f in of.items()
+        ]
+        low, number = queue.name.lower(), 2 + 2 * place
+        drawn += [
+            Drawn(f"{number}", f"fig{number}_throughput_{low}", f"TCP throughput. {words}.", rates),
+            Drawn(f"{number + 1}", f"fig{number + 1}_delay_{low}", f"Queueing delay. {words}.", delays),
+        ]
+    crowded = frames[Case(4, _SMALL).key]
     return [*_overlaid(frames), *drawn, _depth(crowded), _distribution(crowded)]
-
-
-#: Which case has one transfer, and which five.
-_CASES = {1: 3, 5: 5}
-
-
-def _sessions(sessions: int) -> str:
-    return "one TCP session" if sessions == 1 else "five TCP sessions"
 
 
 def _overlaid(frames: Mapping[str, Frames]) -> list[Drawn]:
     """The queues over each other, as the text compares them."""
     rates: list[Panel] = []
     delays: list[Panel] = []
-    for sessions, n in _CASES.items():
-        of = {queue: frames[case(n, queue).key] for queue in Queue}
-        rate = [replace(_rate(f), label=NAMES[q], colour=COLOURS[q]) for q, f in of.items()]
-        delay = [replace(_delay(f), label=NAMES[q], colour=COLOURS[q]) for q, f in of.items()]
-        title = f"{_sessions(sessions).replace('one', 'One').replace('five', 'Five')}, round trip 100 ms"
-        marks = (Mark("peak", 20.0), Mark("MSR", 5.0))
-        rates.append(Panel(title, "time (s)", "rate on the wire (Mbit/s)", rate, (0.0, _SECONDS), (0.0, 22.0), marks))
-        delays.append(
-            Panel(title, "time (s)", "delay in the queue (ms)", delay, (0.0, _SECONDS), (1.0, 2000.0), log_y=True)
-        )
+    for name, n in _SESSIONS.items():
+        of = {queue: frames[Case(n, queue).key] for queue in Queue}
+        title = f"{name[0].upper()}{name[1:]}, round trip 100 ms"
+        rates.append(_rates(title, [_rate(f, NAMES[q], COLOURS[q]) for q, f in of.items()], [_MSR]))
+        delay = [_delay(f, NAMES[q], COLOURS[q]) for q, f in of.items()]
+        delays.append(Panel(title, *_DELAY, delay, (0.0, _SECONDS), (1.0, 2000.0), log_y=True))
     return [
         Drawn("2, 4, 6", "overlay_throughput", "The three queues over each other: TCP throughput.", rates),
         Drawn("3, 5, 7", "overlay_delay", "The three queues over each other: the worst wait of each 0.1 s.", delays),
     ]
 
 
-def _rate(frames: Frames) -> Series:
-    rate = rate_series(frames["flow_series"], "wire_bytes", smooth=2)
-    return Series("FTP", rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy())
+_MSR = Mark("MSR", 5.0)
+_DELAY = ("time (s)", "delay in the queue (ms)")
 
 
-def _delay(frames: Frames) -> Series:
-    up = frames["queue_series"].sort("t_s")
-    return Series("worst of 0.1 s", up["t_s"].to_numpy(), up["sojourn_ms_max"].fill_null(0).fill_nan(0).to_numpy())
-
-
-def _rate_panel(queue: Queue, sessions: int, frames: Frames) -> Panel:
-    stuck = [Mark("75 %", 15.0)] if (queue, sessions) == (Queue.CODEL, 1) else []
-    times = [Mark(label, at, "x") for label, at in _TIMES.get((queue, sessions), ())]
+def _rates(title: str, series: Sequence[Series], marks: Sequence[Mark]) -> Panel:
     return Panel(
-        f"{_SHORT[queue]}: {_sessions(sessions)}",
+        title,
         "time (s)",
         "rate on the wire (Mbit/s)",
-        [_rate(frames)],
+        series,
         x_range=(0.0, _SECONDS),
         y_range=(0.0, 22.0),
-        marks=(Mark("peak", 20.0), *stuck, Mark("MSR", 5.0), *times),
+        marks=(Mark("peak", 20.0), *marks),
     )
 
 
-def _delay_panel(queue: Queue, sessions: int, frames: Frames) -> Panel:
-    level, words = _WORST_MS[queue]
-    marks = [Mark(words, level), *(Mark(label, ms) for label, ms in _SPIKES_MS.get((queue, sessions), ()))]
-    title = f"{_SHORT[queue]}: {_sessions(sessions)}"
-    return Panel(title, "time (s)", "delay in the queue (ms)", [_delay(frames)], (0.0, _SECONDS), marks=marks)
+def _rate(frames: Frames, name: str = "FTP", colour: str | None = None) -> Series:
+    rate = rate_series(frames["flow_series"], "wire_bytes", smooth=2)
+    return Series(name, rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy(), colour=colour)
+
+
+def _delay(frames: Frames, name: str = "worst of 0.1 s", colour: str | None = None) -> Series:
+    up = frames["queue_series"].sort("t_s")
+    worst = up["sojourn_ms_max"].fill_null(0).fill_nan(0).to_numpy()
+    return Series(name, up["t_s"].to_numpy(), worst, colour=colour)
 
 
 def _depth(frames: Frames) -> Drawn:

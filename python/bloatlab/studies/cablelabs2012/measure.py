@@ -13,9 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bloatlab.simulation import Result
-from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR
 from bloatlab.tables import rate_series, running_mean
+from bloatlab.workloads.cable_home import UP
 
 #: What a run is reduced to.
 Measures = dict[str, float]

@@ -8,54 +8,13 @@ No calibration case knows of files, of the UDP flow and of bursts; of those only
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
-    """The free parameters. Quantities are text with units, as in a scenario."""
-
-    map_clock: str = "from_first_packet"
-    request_vector: str = "recorded"
-    link_rate: str = "49152kbit"
-    lan_rate: str | None = None
-    down_link_rate: str = "100mbit"
-    down_limit: str = "2000p"
-    ns2_droptail: bool = True
-    codel_variant: str = "draft01"
-    web_quota: str = "retrieved"
-    web_open_order: str = "by_server"
-    web_measure_from: str = "connected"
-    web_html_server: int = 1
-    web_persistent: bool = False
-    web_initial_window: int = 4
-    web_nagle: bool = True
-    web_short_acks_wait: bool = False
-    get_size: str = "100B"
-    ack_every: int = 1
-    bulk_initial_window: int = 4
-    bulk_window: int | None = 672
-    file_size: str = "10MB"
-    file_pause: str = "300ms"
-    file_pause_spread: str = "200ms"
-    files_new_connection: bool = False
-    burst_file: str = "18250000B"
-    bursty_schedule: bool = True
-    cbr_size: str = "1000B"
-    ftp_start: str = "0s"
-    web_start: str = "1s"
-    start_spread_ms: float = 100.0
-
-    def with_(self, **changes: Any) -> Free:
-        """These parameters with some replaced."""
-        return replace(self, **changes)
-
-
-@dataclass(frozen=True, slots=True)
 class Unknown:
-    """One thing that the paper leaves open: our value's argument, and the values that sensitivity runs try."""
+    """A field of `Setup` that the paper leaves open: why it has its value, and the values that sensitivity runs try."""
 
     field: str
     what: str
@@ -271,62 +230,3 @@ UNKNOWNS: tuple[Unknown, ...] = (
         (0.0, 1000.0),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Discipline:
-    """A discipline in place of the paper's three: its scenario's `queue`, and why with these parameters."""
-
-    label: str
-    queue: Mapping[str, Mapping[str, Any]]
-    why: str
-
-
-#: Disciplines that the paper names as future work, or that came after it. All may hold 417 packets, as the paper's CoDel
-#: may, so that what differs is the decision and not the buffer; every other value is the discipline's own default.
-DISCIPLINES: tuple[Discipline, ...] = (
-    Discipline(
-        "PIE",
-        {"pie": {"limit": "417p"}},
-        "RFC 8033 as it stands: target 15 ms, updates every 15 ms, bursts of 150 ms, delay from time stamps.",
-    ),
-    Discipline(
-        "DOCSIS-PIE",
-        {"docsis_pie": {"limit": "417p"}},
-        "RFC 8034: target 10 ms, delay predicted from the service flow's tokens. It begins when a third of the buffer is "
-        "full: 139 packets.",
-    ),
-    Discipline(
-        "DOCSIS-PIE, 100 ms",
-        {"docsis_pie": {}},
-        "The same with the Target Buffer that DOCSIS 3.1 gives it by default (100 ms at the sustained rate), "
-        "because the buffer decides when it begins.",
-    ),
-    Discipline(
-        "LRED",
-        {"lred": {"limit": "417p"}},
-        "SCTE 2013, curve 10c with the one set that it gives in full and recommends alone: 200 to 400 ms, 1 to 5 %.",
-    ),
-    Discipline(
-        "SFQ, serial search",
-        {"sfq_hss": {"limit": "417p"}},
-        "SCTE 2013: 64 groups of 4 queues, packet round robin, one shared buffer, whose overflow drops the arrival.",
-    ),
-    Discipline(
-        "SFQ-CoDel",
-        {"sfq_codel": {"limit": "417p"}},
-        "ns-2's, by a contributor to the study: 1024 bins, packet round robin, CoDel of the draft, 5 and 100 ms.",
-    ),
-    Discipline(
-        "fq_codel",
-        {"fq_codel": {"limit": "417p"}},
-        "RFC 8290: 1024 queues, deficit round robin with a quantum of 1514 bytes, CoDel at 5 and 100 ms. ECN is not "
-        "negotiated by the stacks of the study.",
-    ),
-)
-
-
-def differences(free: Free) -> dict[str, Any]:
-    """Where `free` departs from the values of the study."""
-    own = Free()
-    return {f.name: getattr(free, f.name) for f in fields(Free) if getattr(free, f.name) != getattr(own, f.name)}

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bloatlab.studies import published
-from bloatlab.studies.cablelabs2012.cases import NUMBERS, Case, Queue, case
 from bloatlab.studies.published import Row
+from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
 #: Metrics that the paper measured, as `published.csv` calls them, in the order of its tables.
 LOST = "VoIP lost"
@@ -35,9 +35,11 @@ UNITS = {
     MOS_DELTA: "", FTP_RATIO: "%", MEDIAN_AGAIN: "s", MEDIAN_RATIO: "%",
 }  # fmt: skip
 
-_CASE = re.compile(r"^([DC])(\d\d) (DropTail|CoDel) (\d+)pkt(?: run(\d))? ")
+_CASE = re.compile(r"^(D|C)(\d\d) (?:DropTail|CoDel) (\d+)pkt(?: run\d)? ")
 _ROW = re.compile(r"^case (\d\d) vs (417|21)pkt ")
 _TABLE = re.compile(r"^Table (\d) ")
+
+_DROPTAIL = {"417": Queue.DROPTAIL_417, "21": Queue.DROPTAIL_21}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +69,22 @@ def measured() -> Sequence[PublishedCell]:
         which = _case_of(row.case)
         if which is not None and row.metric in MEASURED and _TABLE.match(row.where):
             found.setdefault((which, row.metric), []).append(row)
-    order = {key: place for place, key in enumerate((c, m) for m in MEASURED for c in _cases())}
-    return tuple(_merge(c, m, found[c, m]) for c, m in sorted(found, key=order.__getitem__))
+    cases = [Case(n, q) for q in Queue for n in NUMBERS]
+    return tuple(_merge(c, m, found[c, m]) for m in MEASURED for c in cases if (c, m) in found)
 
 
 @functools.cache
-def derived() -> Sequence[tuple[PublishedCell, Case | None]]:
-    """Cells that repeat or combine measured ones; the second case is what the first is compared with, if anything."""
-    cells: list[tuple[PublishedCell, Case | None]] = []
+def derived() -> Sequence[PublishedCell]:
+    """Cells that repeat or combine measured ones. The case of a comparison with CoDel is the DropTail one."""
+    cells: list[PublishedCell] = []
     for row in rows():
         if row.metric not in DERIVED:
             continue
-        if (which := _case_of(row.case)) is not None:
-            cells.append((_merge(which, row.metric, [row]), None))
-        elif match := _ROW.match(row.case):
-            number, limit = int(match[1]), match[2]
-            droptail = case(number, Queue.DROPTAIL_417 if limit == "417" else Queue.DROPTAIL_21)
-            cells.append((_merge(droptail, row.metric, [row]), droptail.with_queue(Queue.CODEL)))
+        which = _case_of(row.case)
+        if which is None and (match := _ROW.match(row.case)):
+            which = Case(int(match[1]), _DROPTAIL[match[2]])
+        if which is not None:
+            cells.append(_merge(which, row.metric, [row]))
     return tuple(cells)
 
 
@@ -112,17 +113,9 @@ def number(text: str) -> float | None:
     return float(text.lstrip("<+").rstrip("%"))
 
 
-def _cases() -> list[Case]:
-    return [case(n, q) for q in Queue for n in NUMBERS]
-
-
 def _case_of(text: str) -> Case | None:
     match = _CASE.match(text)
-    if match is None:
-        return None
-    if match[1] == "C":
-        return case(int(match[2]), Queue.CODEL)
-    return case(int(match[2]), Queue.DROPTAIL_417 if match[4] == "417" else Queue.DROPTAIL_21)
+    return match and Case(int(match[2]), Queue.CODEL if match[1] == "C" else _DROPTAIL[match[3]])
 
 
 def _merge(which: Case, metric: str, given: Sequence[Row]) -> PublishedCell:

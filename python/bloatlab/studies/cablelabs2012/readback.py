@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bloatlab.studies.cablelabs2012.build import Setup, build
-from bloatlab.studies.cablelabs2012.cases import Case, Queue, case
+from bloatlab.studies.cablelabs2012.build import build
 from bloatlab.studies.cablelabs2012.published import rows
 from bloatlab.studies.quantities import at_path, quantity
-from bloatlab.tables import TextCell, TextTable
+from bloatlab.tables import TextCell, TextTable, row
+from bloatlab.workloads.cable_loads import Case, Queue
 
 _UP = "link.up.docsis"
-_CODEL = case(3, Queue.CODEL)
-_SHORT = case(2, Queue.CODEL)
-_LARGE, _SMALL = case(6, Queue.DROPTAIL_417), case(6, Queue.DROPTAIL_21)
-_BURSTY, _CONGESTED = case(8, Queue.CODEL), case(12, Queue.CODEL)
+_CODEL = Case(3, Queue.CODEL)
+_SHORT = Case(2, Queue.CODEL)
+_LARGE, _SMALL = Case(6, Queue.DROPTAIL_417), Case(6, Queue.DROPTAIL_21)
+_BURSTY, _CONGESTED = Case(8, Queue.CODEL), Case(12, Queue.CODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,59 +52,47 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("RF borderline", "grant variance", _CONGESTED, f"{_UP}.grant_variation", "%"),
     Parameter("scenario 3", "simultaneous FTPs", _LARGE, "app.ftp.traffic.ftp.flows"),
     Parameter("scenario 4", "UDP rate", _LARGE, "app.cbr.traffic.cbr.rate", "mbit"),
-    Parameter(
-        "scenario 5 bursty", "file size", _BURSTY, "app.ftp.traffic.messages.message", "MB", lambda v: v * 1500 / 1460
-    ),
+    Parameter("scenario 5 bursty", "file size", _BURSTY, "app.ftp.traffic.messages.message", "MB", lambda v: v * 1500 / 1460),
     Parameter("web", "object size", _CODEL, "app.web.traffic.web.page.uniform.size", "KB"),
     Parameter("web", "HTML size", _CODEL, "app.web.traffic.web.page.uniform.html", "KB"),
     Parameter("web", "objects per server", _CODEL, "app.web.traffic.web.page.uniform.per_server"),
     Parameter("web", "wait between pages", _CODEL, "app.web.traffic.web.think", "s"),
     Parameter("all", "simulation duration", _CODEL, "duration", "s"),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
     """A parameter of the paper and what the scenario has."""
 
-    what: str
+    parameter: str
     unit: str
-    printed: str
+    published: str
     ours: float
     agrees: bool
-
-    def as_data(self) -> dict[str, Any]:
-        """The parameter as JSON."""
-        return {
-            "parameter": self.what,
-            "unit": self.unit,
-            "published": self.printed,
-            "ours": self.ours,
-            "agrees": self.agrees,
-        }
 
 
 def read_back() -> Sequence[ReadBack]:
     """Every parameter of `PARAMETERS`, out of the scenarios that the study runs."""
-    printed: Mapping[tuple[str, str], Any] = {(r.case, r.metric): r for r in rows()}
-    resolved = {which: build(which, 1, Setup()).data for which in {p.of for p in PARAMETERS}}
+    printed = {(r.case, r.metric): r for r in rows()}
+    resolved = {which: build(which, 1).data for which in {p.of for p in PARAMETERS}}
     found: list[ReadBack] = []
     for parameter in PARAMETERS:
-        row = printed[parameter.case, parameter.metric]
+        its = printed[parameter.case, parameter.metric]
         ours = parameter.of_value(quantity(at_path(resolved[parameter.of], parameter.path), parameter.unit))
-        agrees = abs(ours - float(row.value)) <= 1e-9 * max(1.0, abs(ours))
-        found.append(ReadBack(f"{parameter.case}: {parameter.metric}", row.unit, row.value, ours, agrees))
+        agrees = abs(ours - float(its.value)) <= 1e-9 * max(1.0, abs(ours))
+        found.append(ReadBack(f"{parameter.case}: {parameter.metric}", its.unit, its.value, ours, agrees))
     return found
 
 
 def table(found: Sequence[ReadBack]) -> TextTable:
     """The parameters for a reader."""
     lines = [
-        [
-            TextCell(p.what),
-            TextCell(f"{p.printed} {p.unit}".strip()),
+        row(
+            p.parameter,
+            f"{p.published} {p.unit}".strip(),
             TextCell(f"{p.ours:g}", "good" if p.agrees else "bad", word="the same" if p.agrees else "differs"),
-        ]
+        )
         for p in found
     ]
     note = "Read back from the resolved scenarios, so that a slip of the pen would show."

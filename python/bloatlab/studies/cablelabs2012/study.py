@@ -1,99 +1,45 @@
-"""The study as one command: run the cases, compare, draw, bind. `kit.bind` says what it leaves in its folder."""
+"""The study declared: its runs, its published values, its claims, its tables and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 import polars as pl
 
+from bloatlab.report import Block, TableBlock
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
-from bloatlab.studies.cablelabs2012 import figures
-from bloatlab.studies.cablelabs2012.build import SECONDS, build, scenario_name
-from bloatlab.studies.cablelabs2012.cases import by_case_key
+from bloatlab.studies import page
+from bloatlab.studies.cablelabs2012 import experiments, figures, readback, tables
+from bloatlab.studies.cablelabs2012.answer import answer
+from bloatlab.studies.cablelabs2012.build import build, scenario_name
 from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
-from bloatlab.studies.cablelabs2012.compare import explained, scorecard, wanted
-from bloatlab.studies.cablelabs2012.experiments import (
-    READINGS,
-    Trial,
-    alone,
-    plateau,
-    read,
-    tables,
-    trials,
-    with_pages,
-)
-from bloatlab.studies.cablelabs2012.measure import Measures, measure
-from bloatlab.studies.cablelabs2012.page import Reproduction, page
-from bloatlab.studies.claims import check_all
-from bloatlab.studies.kit import begin, bind, by_case, of_first_seed, scenarios_of, simulate
-from bloatlab.studies.registry import Options
-from bloatlab.studies.scorecard import Scorecard
-from bloatlab.sweep import At, Gathered, Measure
+from bloatlab.studies.cablelabs2012.compare import GOALS, RULES, cells, explained, wanted
+from bloatlab.studies.cablelabs2012.compare import __doc__ as doc
+from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, Trial
+from bloatlab.studies.cablelabs2012.measure import measure
+from bloatlab.studies.claims import Runs
+from bloatlab.studies.scorecard import Cell, Scorecard
+from bloatlab.studies.study import About, Batch, Options, PageSection, Publication, Quick, Ran, Results, Study
+from bloatlab.sweep import Measure
+from bloatlab.tables import TextTable
+from bloatlab.workloads.cable_home import SECONDS
+from bloatlab.workloads.cable_loads import grid
 
 QUICK_SECONDS = 60
-QUICK_SEEDS = 2
-QUICK_WARNING = (
-    f"A quick look: {QUICK_SECONDS} s instead of {SECONDS} s and {QUICK_SEEDS} seeds. The published values are of "
-    f"{SECONDS} s, so no agreement or difference here proves anything."
+QUICK = Quick(
+    2,
+    f"A quick look: {QUICK_SECONDS} s instead of {SECONDS} s and 2 seeds. The published values are of "
+    f"{SECONDS} s, so no agreement or difference here proves anything.",
 )
 
 #: Seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
-_Runs = dict[str, list[Measures]]
-_Ran = Gathered[At]
-
-
-def reproduce(options: Options) -> Reproduction:
-    """Run the cases (and the experiments asked for), compare, and write the folder `options.out`.
-
-    Raises `KeyError` for an unknown experiment, before anything runs.
-    """
-    names = dict.fromkeys(n for name in options.experiments for n in (READINGS if name == "readings" else [name]))
-    asked = {name: trials(name) for name in names}
-    begun = begin(options, "cablelabs2012", "27 cases and 12 more", QUICK_SEEDS, QUICK_WARNING)
-    main = _run([*tables(), *plateau()], begun.seeds, options, "tables and figures", FIGURES)
-    extra_seeds = begun.few(EXPERIMENT_SEEDS)
-    extra = {
-        name: _run(given, begun.seeds if name in READINGS else extra_seeds, options, name)
-        for name, given in asked.items()
-    }
-    peak = _run(alone(), begun.seeds, options, "transfers alone")
-
-    runs: _Runs = by_case(main)
-    own = {t.key: runs[t.key] for t in tables()}
-    card = scorecard(own, proves_nothing=begun.proves_nothing)
-    causes = {} if options.quick else _causes(card, extra_seeds, options)
-    card = explained(card, own, {name: _case_keys(r) for name, r in causes.items()})
-    ran = [main, peak, *extra.values(), *causes.values()]
-    done = Reproduction(
-        scorecard=card,
-        claims=without_pages(check_all(CLAIMS, runs), {with_pages(key): rows for key, rows in by_case(peak).items()}),
-        paper=runs,
-        experiments={name: by_case(r) for name, r in extra.items()},
-        readings={name: scorecard(_case_keys(extra[name])) for name in asked if name in READINGS},
-        **begun.taken(*ran),
-    )
-    _write(done, ran)
-    return done
-
-
-def _causes(card: Scorecard, seeds: range, options: Options) -> dict[str, _Ran]:
-    """The readings that could explain what differs, run for the rows in question."""
-    return {
-        name: _run([read(name, by_case_key()[key]) for key in keys], seeds, options, f"why: {name}")
-        for name, keys in wanted(card).items()
-    }
-
-
-def _case_keys(ran: _Ran) -> _Runs:
-    """The measures of a reading by the key of the case."""
-    rows = ran.rows()
-    return {
-        cast("Trial", at["case"]).case.key: [cast("Measures", dict(r)) for r in given] for at, given in rows.items()
-    }
+#: Names of the batches of runs that are always made, and how those begin that look for a reason.
+MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
 def _series(result: Result) -> Mapping[str, pl.DataFrame]:
@@ -107,18 +53,138 @@ CELLS = Measure("cablelabs2012", measure)
 FIGURES = Measure("cablelabs2012-figures", measure, _series)
 
 
-def _run(given: Sequence[Trial], seeds: range, options: Options, what: str, measured: Measure = CELLS) -> _Ran:
-    """Every trial with every seed."""
-
-    def scenario(case: Trial, seed: int) -> Scenario:
-        return build(case.case, seed, case.setup.with_(seconds=QUICK_SECONDS) if options.quick else case.setup)
-
-    return simulate(given, scenario, seeds, measured, options, what)
+def _build(trial: Trial, seed: int) -> Scenario:
+    return build(trial.case, seed, trial.setup)
 
 
-def _write(done: Reproduction, ran: Sequence[_Ran]) -> None:
-    """The study's folder."""
-    main = of_first_seed(ran[0])
-    drawings = figures.draw({key: frames for key, (_, frames) in main.items() if frames})
-    rows = pl.concat([r.frame() for r in ran], how="diagonal_relaxed")
-    bind(done, page(done, drawings), drawings, rows, scenarios_of(ran[0]))
+def _build_quick(trial: Trial, seed: int) -> Scenario:
+    return build(trial.case, seed, replace(trial.setup, seconds=QUICK_SECONDS))
+
+
+def batches(options: Options) -> list[Batch]:
+    """The tables, the transfers without pages, and the experiments that are asked for."""
+    build = _build_quick if options.quick else _build
+    names = dict.fromkeys(n for name in options.experiments for n in (READINGS if name == "readings" else [name]))
+    return [
+        Batch(name=MAIN, cases=[*experiments.tables(), *experiments.plateau()], build=build, measure=FIGURES),
+        Batch(name=ALONE, cases=experiments.alone(), build=build, measure=CELLS, apart=True),
+        *(
+            Batch(name=name, cases=experiments.trials(name), build=build, measure=CELLS, apart=True,
+                  most_seeds=None if name in READINGS else EXPERIMENT_SEEDS)
+            for name in names
+        ),
+    ]  # fmt: skip
+
+
+def further(results: Results) -> list[Batch]:
+    """The readings that could explain what differs, run for the rows in question."""
+    cases = {case.key: case for case in grid()}
+    return [
+        Batch(name=f"{WHY}{name}", cases=[experiments.read(name, cases[key]) for key in keys], build=_build, measure=CELLS,
+              apart=True, most_seeds=EXPERIMENT_SEEDS)
+        for name, keys in wanted(results.scorecard.cells).items()
+    ]  # fmt: skip
+
+
+def _of_cases(ran: Ran) -> Runs:
+    """The measures of a reading by the key of the case."""
+    return {at["case"].case.key: rows for at, rows in ran.gathered.rows().items()}
+
+
+def _explain_cells(results: Results, found: Sequence[Cell]) -> Sequence[Cell]:
+    readings = {name.removeprefix(WHY): _of_cases(ran) for name, ran in results.ran.items() if name.startswith(WHY)}
+    return explained(found, results.runs, readings)
+
+
+# -------------------------------------------------------------------------------------------------------- what it shows
+
+
+def _readings(results: Results) -> dict[str, Scorecard]:
+    """The readings that were asked for, each judged by the study's rules."""
+    return {name: STUDY.scorecard(_of_cases(results.ran[name])) for name in results.asked if name in READINGS}
+
+
+def _experiment(results: Results, name: str) -> list[TextTable]:
+    return tables.experiment_tables(name, results.ran[name].runs, results.runs)
+
+
+def _tables(results: Results) -> Sequence[TextTable]:
+    """Tables 3 to 8, and the experiments that were asked for."""
+    readings = _readings(results)
+    asked = [table for name in results.asked if name not in readings for table in _experiment(results, name)]
+    compared = [tables.readings_table(results.scorecard, readings)] if readings else []
+    return [*tables.blocks(results.scorecard), *asked, *compared]
+
+
+def _disciplines(results: Results) -> Iterable[TextTable]:
+    return _experiment(results, "disciplines") if "disciplines" in results.asked else []
+
+
+def _beyond(results: Results) -> Iterable[Block]:
+    readings = _readings(results)
+    if readings:
+        yield TableBlock(tables.readings_table(results.scorecard, readings))
+    for name in results.asked:
+        if name != "disciplines":
+            yield from (TableBlock(table, folded=True) for table in _experiment(results, name))
+
+
+def _data(results: Results) -> Mapping[str, Any]:
+    """The paper's parameters read back, and the shares of the readings that were asked for."""
+    shares = {
+        name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
+        for name, card in _readings(results).items()
+    }
+    return {"parameters": [asdict(p) for p in readback.read_back()], **({"readings": shares} if shares else {})}
+
+
+STUDY = Study(
+    name="cablelabs2012",
+    publication=Publication(
+        "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs)",
+        "G. White, J. Padden: Preliminary Study of CoDel AQM in a DOCSIS Network. CableLabs, November 2012.",
+        "https://www.scribd.com/document/234626792/Study-of-Codel-and-AQM",
+    ),
+    about=About(
+        "CoDel on a DOCSIS 3.0 cable modem",
+        "CableLabs’ preliminary study of November 2012, reproduced packet by packet",
+        "A cable modem with a burst of 10 MB at 20 Mbit/s and 5 Mbit/s after it carries a telephone call, web pages and "
+        "uploads. Its upstream queue is a large drop-tail buffer (417 packets, one second), a small one (21 packets, 50 ms), "
+        "or CoDel. Every cell that the study measured stands here beside ours, judged by rules fixed before the runs.",
+    ),
+    batches=batches,
+    extent=lambda _: "27 cases and 12 more",
+    quick=QUICK,
+    experiments=EXPERIMENTS,
+    further=further,
+    explain_cells=_explain_cells,
+    explain_claims=lambda results, claims: without_pages(
+        claims, {experiments.with_pages(key): rows for key, rows in results.ran[ALONE].runs.items()}
+    ),
+    cells=cells,
+    goals=GOALS,
+    rules=RULES,
+    claims=CLAIMS,
+    answer=lambda results: answer(results.runs, results.seeds),
+    tables=_tables,
+    figures=lambda results: figures.draw(results.ran[MAIN].frames),
+    sections=[
+        PageSection("Tables 3 to 8", "tables", lambda results: tables.paper_tables(results.scorecard),
+             "Each published value is followed by ours, the median over seeds, and its verdict: within tolerance, outside, or "
+             "calibration, on which free parameters were chosen and which is not counted. Grey is derived from other cells. Press a "
+             "value for its spread over seeds and the reason."),
+        page.figures("From seed 1. Dashed lines are values of the paper: rates, limits, delays, and the times that its text gives. On a "
+                     "screen, drag to zoom; charts of one figure zoom together; press a name to hide its line."),
+        page.claims(),
+        page.differences("Every counted cell outside its tolerance, and why.", tables.DIGITS),
+        PageSection("Every discipline", "disciplines", _disciplines,
+             "The paper’s three queues and those that it leaves to future work, on the same modem with the same loads and the same "
+             "seeds. Without published values: these are only ours. Columns are the nine cases: bulk traffic and its round "
+             "trip. Marked is the best of a column, and what prints the same."),
+        PageSection("Beyond the paper", "beyond", _beyond,
+             "What the paper names as future work or leaves open. Without published values: these are only ours."),
+        page.rules("Rules and free parameters", doc,
+                   more=lambda: [tables.unknowns_table(), readback.table(readback.read_back())]),
+    ],
+    data=_data,
+)  # fmt: skip

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
-import numpy as np
-
 from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point, figure_block
-from bloatlab.studies import published
 from bloatlab.studies.claims import Runs, median_of, over_seeds
 from bloatlab.studies.csc458.build import QUEUES, TODAY, Case
-from bloatlab.studies.csc458.scorecard import MEAN
+from bloatlab.studies.csc458.scorecard import MEAN, PRINTED
+from bloatlab.studies.drawing import points
 from bloatlab.tables import counted, number
 
 QUESTION = "Does a smaller buffer cure bufferbloat, and what does queue management of today do?"
@@ -78,31 +73,28 @@ def draw(runs: Runs) -> Drawn:
     keys = [*BUFFERS.values(), *MODERN.values()]
     ticks = [(float(n), name) for n, name in enumerate((*(f"{q} pkt" for q in QUEUES), *MODERN))]
     ours = style.COLOURS[0]
-    printed = {row.case: float(row.value) for row in published.rows("csc458") if row.metric == MEAN}
     report = Series(
         "the report",
         list(range(len(QUEUES))),
-        [printed[f"Q={q}"] for q in QUEUES],
+        [PRINTED[q, MEAN] for q in QUEUES],
         "points",
         style.PUBLISHED,
         hollow=True,
     )
+
+    def line(measure: str, label: str, colour: str) -> Series:
+        return points(label, list(range(len(keys))), [over_seeds(runs, key, measure) for key in keys], colour)
+
     panels = [
         Panel(
             "Round-trip time of pings: median and 95th percentile", "queue of the bottleneck", "RTT (ms)",
-            [_points_of(runs, keys, PING, "median", ours), _points_of(runs, keys, "rtt_p95_ms", "95th percentile", style.COLOURS[1])],
+            [line(PING, "median", ours), line("rtt_p95_ms", "95th percentile", style.COLOURS[1])],
             (-0.5, len(keys) - 0.5), (3.0, 400.0), log_y=True, x_ticks=ticks,
         ),
         Panel(
             "Mean time of a page fetch", "queue of the bottleneck", "fetch time (s)",
-            [_points_of(runs, keys, FETCH, "ours", ours), report], (-0.5, len(keys) - 0.5), (0.0, None), x_ticks=ticks,
+            [line(FETCH, "ours", ours), report], (-0.5, len(keys) - 0.5), (0.0, None), x_ticks=ticks,
         ),
     ]  # fmt: skip
     caption = "The lab's three buffers, and CoDel, fq_codel and PIE at their defaults. Bars: the central 80 % of seeds."
     return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.6))
-
-
-def _points_of(runs: Runs, keys: Sequence[str], measure: str, label: str, colour: str) -> Series:
-    spreads = [over_seeds(runs, key, measure) for key in keys]
-    values = np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads])
-    return Series(label, list(range(len(keys))), values[:, 0], "points", colour, (values[:, 1], values[:, 2]))

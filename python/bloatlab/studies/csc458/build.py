@@ -24,6 +24,9 @@ PAGE_BYTES = 177_669
 MTU = 1500
 SECONDS = 60
 
+#: Key of the run behind equation (1): a network card's 1000 packets at 100 Mbit/s.
+NIC = "nic"
+
 QUEUES = (5, 20, 100)
 CONGESTION = ("reno", "cubic", "bbr")
 TODAY = ("codel", "fq_codel", "pie")
@@ -175,6 +178,22 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
         },
         source=f"csc458 {case.key}",
     )
+
+
+def network_card(seed: int) -> Scenario:
+    """Equation (1): 1000 packets of 1500 bytes behind a link of 100 Mbit/s, filled by datagrams at twice that."""
+    link = {"from": "h1", "to": "net", "rate": "100mbit", "queue": {"droptail": {"limit": "1000p"}}}
+    flood = {"from": "h1", "to": ["net"], "traffic": {"cbr": {"rate": "200mbit", "size": "1500B"}}}
+    back = {"from": "net", "to": "h1"}
+    data: Any = {
+        "name": NIC,
+        "seed": seed,
+        "duration": "1s",
+        "link": {NIC: link, "back": back},
+        "start_spread": "0s",  # the study has its own
+        "app": {"flood": flood},
+    }
+    return from_dict(data, source=NIC)
 
 
 def _stack(case: Case) -> dict[str, Any]:

@@ -9,9 +9,8 @@ import polars as pl
 
 from bloatlab.plots import Mark, Panel, Series
 from bloatlab.report import Drawn
-from bloatlab.studies import published
 from bloatlab.studies.csc458.build import QUEUES, TODAY, Case, Lab
-from bloatlab.studies.csc458.scorecard import MEAN
+from bloatlab.studies.csc458.scorecard import MEAN, PRINTED
 
 #: Series of one run, as `measure.series` keeps them.
 Frames = Mapping[str, pl.DataFrame]
@@ -35,7 +34,7 @@ def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
         first, second, third = numbers[q]
         panels = [_queue(kit[q], f"Queue of Reno, Q = {q}", 2 * q), _cwnd(kit[q], f"Window of Reno, Q = {q}"),
                   _rtt(kit[q], f"Pings, Q = {q}", lab.eq2_ms(q), lab.eq2_ms(2 * q)),
-                  _fetch(kit[q], f"Page fetches, Q = {q}", _printed_s(q))]  # fmt: skip
+                  _fetch(kit[q], f"Page fetches, Q = {q}", PRINTED[q, MEAN])]  # fmt: skip
         caption = (
             f"Reno with a queue of {q} packets, super-segments of two: the report’s figures {first}, {second} and {third}, "
             "and the fetch times of its table."
@@ -85,11 +84,6 @@ def _fetch(frames: Frames, title: str, *means: float) -> Panel:
     top = None if len(took) and float(took.max()) > _FETCH_S else _FETCH_S
     marks = [Mark(f"{seconds:.2f}", seconds) for seconds in means]
     return Panel(title, "time (s)", "fetch time (s)", series, y_range=(0.0, top), marks=marks)
-
-
-def _printed_s(q: int) -> float:
-    """The report's mean fetch time."""
-    return next(float(row.value) for row in published.rows("csc458") if (row.case, row.metric) == (f"Q={q}", MEAN))
 
 
 def _compared(frames: Mapping[str, Frames]) -> Drawn:

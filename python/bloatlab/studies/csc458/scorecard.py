@@ -16,18 +16,16 @@ counted, and by duplicate ACKs alone, which was chosen because it brings these v
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from bloatlab.studies import published
-from bloatlab.studies.claims import Runs, over_seeds
-from bloatlab.studies.csc458.build import DUPTHRESH, Case, Lab
-from bloatlab.studies.scorecard import Band, Cell, Origin, Scorecard, Verdict, judge, share_of
+from bloatlab.studies.cells import Published
+from bloatlab.studies.claims import Runs
+from bloatlab.studies.csc458.build import DUPTHRESH, NIC, QUEUES, Case, Lab
+from bloatlab.studies.published import rows
+from bloatlab.studies.scorecard import Band, Origin
 from bloatlab.studies.tolerance import Tolerance
 
 MEAN, SD, LARGEST = "web fetch time mean", "web fetch time std dev", "largest RTT by equation (2)"
-
-#: Key of the run behind equation (1): a network card's 1000 packets at 100 Mbit/s.
-NIC = "nic"
+WAITS = "max wait at 100 Mb/s"
 
 #: Where there is only the report's own run; and the longest wait that we see beside equations (1) in s and (2) in ms.
 ALONE = Tolerance(factor=2.0)
@@ -43,83 +41,52 @@ BANDS: Mapping[tuple[int, str], Band] = {
     (100, SD): Band(0.43, 1.1),
 }
 
+#: The fetch times of the report, in s, by queue and metric.
+PRINTED: Mapping[tuple[int, str], float] = {
+    (int(row.case.removeprefix("Q=")), row.metric): float(row.value)
+    for row in rows("csc458")
+    if row.metric in (MEAN, SD)
+}
+
 _KEYS = {MEAN: "fetch_mean_s", SD: "fetch_sd_s"}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A published value and where ours comes from."""
-
-    case: str
-    metric: str
-    unit: str
-    published: float
-    printed: str
-    run: str
-    measure: str
-    band: Band
-    origin: Origin = Origin.PAPER
-    calibration: bool = False
+def _fetch(q: int, metric: str, detection: str, why: str) -> Published:
+    value, name = PRINTED[q, metric], f"Q={q} {detection}".strip()
+    return Published(name, metric, "s", value, f"{value:.3f}", Case("reno", q, 2, detection=detection).key, _KEYS[metric],
+                     BANDS[q, metric], tables=(1,), calibration=why)  # fmt: skip
 
 
-def asked() -> list[Asked]:
-    """Every result and every theory of the report that is a number."""
-    lab = Lab()
-    found: list[Asked] = []
-    for row in published.rows("csc458"):
-        if row.metric in _KEYS:
-            q = int(row.case.removeprefix("Q="))
-            band, value = BANDS[q, row.metric], float(row.value)
-            for detection in ("", DUPTHRESH):
-                case, key = f"{row.case} {detection}".strip(), Case("reno", q, 2, detection=detection).key
-                found.append(Asked(case, row.metric, "s", value, f"{value:.3f}", key, _KEYS[row.metric], band,
-                                   calibration=bool(detection)))  # fmt: skip
-        elif row.metric == "max wait at 100 Mb/s":
-            value = float(row.value)
-            found.append(Asked("NIC", row.metric, "s", value, row.value, NIC, "wait_max_s", WAIT.band(value)))
-    for q in (5, 20, 100):
-        value = lab.eq2_ms(q)
-        key = Case("reno", q).key
-        found.append(
-            Asked(f"Q={q}", LARGEST, "ms", value, f"{value:g}", key, "rtt_max_ms", ROUND_TRIP.band(value), Origin.OURS)
-        )
-    return found
+def _round_trip(q: int) -> Published:
+    ms = Lab().eq2_ms(q)
+    band = ROUND_TRIP.band(ms)
+    return Published(f"Q={q}", LARGEST, "ms", ms, f"{ms:g}", Case("reno", q).key, "rtt_max_ms", band, Origin.OURS)
 
 
-def rules() -> Sequence[tuple[str, str]]:
-    """Every tolerance in words, for a reader."""
-    other = [
+_WAIT = next(row.value for row in rows("csc458") if row.metric == WAITS)
+
+#: Every result and every theory of the report that is a number.
+PUBLISHED: Sequence[Published] = [
+    *(
+        _fetch(q, metric, detection, why)
+        for q, metric in PRINTED
+        for detection, why in (("", ""), (DUPTHRESH, "duplicate ACKs were chosen on these cells"))
+    ),
+    Published("NIC", WAITS, "s", float(_WAIT), _WAIT, NIC, "wait_max_s", WAIT.band(float(_WAIT))),
+    *map(_round_trip, QUEUES),
+]
+
+#: Every tolerance in words, for a reader.
+RULES: Sequence[tuple[str, str]] = [
+    ("fetch times, Q = 5", ALONE.words()),
+    *(
         (f"{metric}, Q = {q}", f"{band.words()} s, where other runs of the kit lie")
         for (q, metric), band in BANDS.items()
         if q != 5
-    ]
-    return [
-        ("fetch times, Q = 5", ALONE.words()),
-        *other,
-        ("equation (1)", WAIT.words()),
-        ("equation (2)", ROUND_TRIP.words()),
-    ]
-
-
-def scorecard(runs: Runs, proves_nothing: str = "") -> Scorecard:
-    """Every published number beside ours."""
-    cells = [cell for want in asked() if (cell := _cell(want, runs)) is not None]
-    seeds = max((len(of) for of in runs.values()), default=0)
-    return Scorecard("csc458", seeds, cells, [share_of("published numbers", cells, 0.75)], proves_nothing)
-
-
-def _cell(want: Asked, runs: Runs) -> Cell | None:
-    ours = over_seeds(runs, want.run, want.measure)
-    if ours is None:
-        return None
-    finding = judge([want.published], [want.band], ours)
-    verdict = Verdict.WITHIN if finding.agrees else Verdict.OUTSIDE
-    reason = finding.why if finding.agrees else f"{finding.why}: not explained"
-    if want.calibration:
-        verdict, reason = Verdict.CALIBRATION, f"duplicate ACKs were chosen on these cells; {finding.why}"
-    tables = (1,) if want.metric in _KEYS else ()
-    return Cell(want.case, want.metric, want.unit, tables, (want.published,), want.printed, ours.median, ours.low,
-                ours.high, (want.band,), verdict, reason, finding.agrees, origin=want.origin)  # fmt: skip
+    ),
+    ("equation (1)", WAIT.words()),
+    ("equation (2)", ROUND_TRIP.words()),
+]
 
 
 def in_second_reading(runs: Runs) -> Runs:
@@ -129,8 +96,3 @@ def in_second_reading(runs: Runs) -> Runs:
         if key.endswith(f" {DUPTHRESH}"):
             found[key.removesuffix(f" {DUPTHRESH}")] = seeds
     return found
-
-
-def parameters() -> Sequence[published.Row]:
-    """What the report fixes: the set-up, not a result."""
-    return [row for row in published.rows("csc458") if row.note.startswith(("parameter", "incidental"))]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point, figure_block
 from bloatlab.studies.claims import Runs, median_of, over_seeds
+from bloatlab.studies.drawing import points
 from bloatlab.studies.l4s import cases as c
 from bloatlab.tables import counted, number
 
@@ -60,14 +57,14 @@ def _c_waits(runs: Runs) -> str:
 
 
 def _points(waits: dict[c.Case, float], runs: Runs) -> list[Point]:
-    points: list[Point] = []
+    found: list[Point] = []
     for rate in c.RATES:
         own = [case for case in waits if case.rate == rate]
         worst = max(waits[case] for case in own)
         shares = [v for case in own if (v := median_of(runs, case.key, SHARE)) is not None]
         text = f"for 99 of 100 packets at most; CUBIC over Prague {number(min(shares), 2)} to {number(max(shares), 2)}"
-        points.append(Point(f"{rate:g} Mbit/s", f"{number(worst, 1)} ms", text, "good" if worst <= 2.0 else "bad"))
-    return points
+        found.append(Point(f"{rate:g} Mbit/s", f"{number(worst, 1)} ms", text, "good" if worst <= 2.0 else "bad"))
+    return found
 
 
 def draw(runs: Runs) -> Drawn:
@@ -78,10 +75,7 @@ def draw(runs: Runs) -> Drawn:
 
     def line(flows: int, measure: str, label: str, place: int) -> Series:
         spreads = [over_seeds(runs, c.beside(rate, flows).key, measure) for rate in c.RATES]
-        v = np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads])
-        return Series(
-            label, [x + 0.06 * (place - 1) for x in xs], v[:, 0], "points", style.COLOURS[place], (v[:, 1], v[:, 2])
-        )
+        return points(label, [x + 0.06 * (place - 1) for x in xs], spreads, style.COLOURS[place])
 
     waits = [
         *(line(n, P99, f"L, {n} each", place) for place, n in enumerate(c.FLOWS)),

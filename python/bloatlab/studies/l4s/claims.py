@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from bloatlab.studies.claims import Order, Quantity, Runs, median_of
+from bloatlab.studies.claims import Claim, Quantity, each
 from bloatlab.studies.l4s import cases as c
 from bloatlab.studies.l4s import heist
 from bloatlab.studies.scorecard import Band, Origin
@@ -32,55 +32,34 @@ _BURSTS = [
 P99 = "first_wait_p99_ms"
 
 
-def _order(
-    cases: Sequence[c.Case], measure: str, say: Callable[[list[float]], tuple[str, bool]]
-) -> Callable[[Runs], tuple[str, bool] | None]:
-    def judge(runs: Runs) -> tuple[str, bool] | None:
-        values = [v for case in cases if (v := median_of(runs, case.key, measure)) is not None]
-        return say(values) if len(values) == len(cases) else None
-
-    return judge
+def _span(*values: float) -> str:
+    return f"{min(values):.2f} to {max(values):.2f}"
 
 
-def _listed(v: list[float]) -> str:
-    return ", ".join(f"{x:.2f}" for x in v)
-
-
-def _law(v: list[float]) -> tuple[str, bool]:
-    return f"{v[0]:.1f} ms with the law, {v[1]:.1f} ms with round trips of its own", v[0] <= 2.0 < v[1]
-
-
-def _small(v: list[float]) -> tuple[str, bool]:
-    return f"at most {max(v):.1f} ms", max(v) <= 2.0
-
-
-def _span(v: list[float]) -> str:
-    return f"{min(v):.2f} to {max(v):.2f}"
-
-
-CLAIMS: tuple[Quantity | Order, ...] = (
-    Order("prague-more", _TESTS, "through DualPI2 Prague gets more than CUBIC at 10, 20 and 80 ms, at 20 ms more than twice as much",
-          "2.73, 2.17, 1.66", _order(_DUALPI2, "ratio", lambda v: (_listed(v), min(v) > 1.0 and v[1] > 2.0))),
-    Order("fifo", _TESTS, "through a plain buffer CUBIC gets more than Prague at 10, 20 and 80 ms", "0.19, 0.35, 0.09",
-          _order(_FIFO, "ratio", lambda v: (_listed(v), max(v) < 1.0))),
-    Order("short-wins", _TESTS, "160 against 10 ms through DualPI2: the shorter has a big advantage in every case", "3.40, 8.56, 3.68, 29.1",
-          _order(_FAR, "ratio", lambda v: (_listed(v), min(v) > 2.0))),
-    Order("above-16", _TESTS, "of two Prague flows it is more than the 16 to 1 of the round trips", "29.1",
-          _order(_FAR[-1:], "ratio", lambda v: (_listed(v), v[0] > 16.0))),
-    Order("diluted", _TESTS, "two CUBIC flows of 160 and 10 ms: a plain buffer dilutes the advantage", "1.76 for 3.40",
-          _order([*_FAR_FIFO, _FAR[0]], "ratio", lambda v: (f"{v[0]:.2f} for {v[1]:.2f}", 1.0 < v[0] < v[1]))),
-    Order("fair", _TESTS, "fq_codel gives two flows of one round trip about the same", "0.75 to 1.35",
-          _order(_FQ, "ratio", lambda v: (_span(v), min(v) > 0.5 and max(v) < 2.0))),
-    Order("unsafe", _TESTS, "in one queue of RFC 3168 Prague dominates, whether the other has ECN or not", "20 to 60",
-          _order(heist.SHARED, "inverse", lambda v: (_span(v), min(v) > 10.0))),
-    Order("longer", _TESTS, "50 to 25 Mbit/s, 80 ms, fq_codel: Prague's spike is much longer than CUBIC's", "around 5 s for a brief one",
-          _order(_STEPS, "spike_s", lambda v: (f"{v[0]:.1f} s for {v[1]:.1f} s", v[0] > 2.0 * v[1]))),
-    Order("bursts", _TESTS, "bursts: Prague through DualPI2 loses about half of the link, CUBIC through fq_codel nearly nothing", "about 50 %",
-          _order(_BURSTS, "lost", lambda v: (f"{v[0]:.0%} and {v[1]:.0%}", 0.3 <= v[0] <= 0.7 and v[1] < 0.1))),
+CLAIMS: tuple[Quantity | Claim, ...] = (
+    Claim("prague-more", _TESTS, "through DualPI2 Prague gets more than CUBIC at 10, 20 and 80 ms, at 20 ms more than twice as much",
+          "2.73, 2.17, 1.66", each(_DUALPI2, "ratio"), lambda *v: min(v) > 1.0 and v[1] > 2.0, "{:.2f}, {:.2f}, {:.2f}"),
+    Claim("fifo", _TESTS, "through a plain buffer CUBIC gets more than Prague at 10, 20 and 80 ms", "0.19, 0.35, 0.09",
+          each(_FIFO, "ratio"), lambda *v: max(v) < 1.0, "{:.2f}, {:.2f}, {:.2f}"),
+    Claim("short-wins", _TESTS, "160 against 10 ms through DualPI2: the shorter has a big advantage in every case", "3.40, 8.56, 3.68, 29.1",
+          each(_FAR, "ratio"), lambda *v: min(v) > 2.0, "{:.2f}, {:.2f}, {:.2f}, {:.2f}"),
+    Claim("above-16", _TESTS, "of two Prague flows it is more than the 16 to 1 of the round trips", "29.1",
+          each(_FAR[-1:], "ratio"), lambda ratio: ratio > 16.0, "{:.2f}"),
+    Claim("diluted", _TESTS, "two CUBIC flows of 160 and 10 ms: a plain buffer dilutes the advantage", "1.76 for 3.40",
+          each([*_FAR_FIFO, _FAR[0]], "ratio"), lambda fifo, dualpi2: 1.0 < fifo < dualpi2, "{:.2f} for {:.2f}"),
+    Claim("fair", _TESTS, "fq_codel gives two flows of one round trip about the same", "0.75 to 1.35",
+          each(_FQ, "ratio"), lambda *v: min(v) > 0.5 and max(v) < 2.0, _span),
+    Claim("unsafe", _TESTS, "in one queue of RFC 3168 Prague dominates, whether the other has ECN or not", "20 to 60",
+          each(heist.SHARED, "inverse"), lambda *v: min(v) > 10.0, _span),
+    Claim("longer", _TESTS, "50 to 25 Mbit/s, 80 ms, fq_codel: Prague's spike is much longer than CUBIC's", "around 5 s for a brief one",
+          each(_STEPS, "spike_s"), lambda prague, cubic: prague > 2.0 * cubic, "{:.1f} s for {:.1f} s"),
+    Claim("bursts", _TESTS, "bursts: Prague through DualPI2 loses about half of the link, CUBIC through fq_codel nearly nothing", "about 50 %",
+          each(_BURSTS, "lost"), lambda prague, cubic: 0.3 <= prague <= 0.7 and cubic < 0.1, "{:.0%} and {:.0%}"),
     Quantity("independent", "Prague 0.7", "two Prague flows of 20 and 10 ms are as fast as each other", "about 1",
              _TWO_PRAGUES.key, "ratio", Band(0.8, 1.25), "", origin=Origin.OURS),
-    Order("growth", "the step", "ten flows alone at 50 Mbit/s and 5 ms: what they add in a round trip is their queue",
-          "a 25th of a segment each, or one", _order(c.SHORTER[:2], P99, _law), Origin.OURS),
-    Order("packets", "packet times", "with packets of 188 bytes 99 of 100 wait 2 ms at most beside CUBIC, from 4 Mbit/s on",
-          "2 ms", _order(c.SMALLER, P99, _small), Origin.OURS),
+    Claim("growth", "the step", "ten flows alone at 50 Mbit/s and 5 ms: what they add in a round trip is their queue",
+          "a 25th of a segment each, or one", each(c.SHORTER[:2], P99), lambda law, own: law <= 2.0 < own,
+          "{:.1f} ms with the law, {:.1f} ms with round trips of its own", Origin.OURS),
+    Claim("packets", "packet times", "with packets of 188 bytes 99 of 100 wait 2 ms at most beside CUBIC, from 4 Mbit/s on",
+          "2 ms", each(c.SMALLER, P99), lambda *v: max(v) <= 2.0, lambda *v: f"at most {max(v):.1f} ms", Origin.OURS),
 )  # fmt: skip

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
 from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.drawing import points
 from bloatlab.studies.l4s import cases as c
 from bloatlab.studies.l4s import heist
 from bloatlab.studies.l4s.scorecard import rates
@@ -24,15 +23,10 @@ def draw(runs: Runs) -> list[Drawn]:
     return [_pairs(runs), _steps(runs), _alone(runs)]
 
 
-def _values(runs: Runs, cases: list[c.Case], measure: str) -> np.ndarray:
-    spreads = [over_seeds(runs, case.key, measure) for case in cases]
-    return np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]).reshape(-1, 3)
-
-
 def _points(label: str, n: int, of: int, runs: Runs, cases: list[c.Case], measure: str) -> Series:
     """Series `n` of `of` over places 0, 1, ..., a little beside the others."""
-    xs, v = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2), _values(runs, cases, measure)
-    return Series(label, xs, v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2]))
+    xs = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2)
+    return points(label, xs, [over_seeds(runs, case.key, measure) for case in cases], style.COLOURS[n])
 
 
 def _pairs(runs: Runs) -> Drawn:
@@ -48,8 +42,8 @@ def _pairs(runs: Runs) -> Drawn:
         for n, (label, begins) in enumerate(QUEUES):
             cases = [x for x in heist.of_queue(begins) if x.rate == rate and x.key in runs]
             published = [printed[x.key][1] / printed[x.key][0] for x in cases]
-            v = _values(runs, cases, "ratio")
-            series.append(Series(label, published, v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
+            spreads = [over_seeds(runs, x.key, "ratio") for x in cases]
+            series.append(points(label, published, spreads, style.COLOURS[n]))
         panels.append(
             Panel(f"{rate:g} Mbit/s", "published ratio", "ours", series, EDGES, EDGES, log_x=True, log_y=True)
         )  # fmt: skip

@@ -6,257 +6,148 @@ than half, "equal" within a quarter, "no drops" below 1 %. Without numbers in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from bloatlab.studies.claims import Order, Runs, median_of, over_seeds, words
+from bloatlab.studies.claims import Claim, Measures, Runs, each, median_of, over_seeds, words
 from bloatlab.studies.mmcn1999.build import LAW, PROPAGATION_MS
 from bloatlab.studies.mmcn1999.small import TWO_FTP_LIMITS, TWO_FTP_MIN_TH
 from bloatlab.studies.scorecard import Origin
 
-Found = tuple[str, bool] | None
+#: RED's settings of two FTPs: its mean queue, and the queue that drop-tail needs for the same throughput.
+Settings = Sequence[tuple[float, float]]
 
 
-def _values(runs: Runs, *wanted: tuple[str, str]) -> list[float] | None:
-    """Medians by case and measure; None when one is missing."""
-    found = [median_of(runs, *w) for w in wanted]
-    return None if any(v is None for v in found) else [v for v in found if v is not None]
-
-
-# --------------------------------------------------------------------------------------------- the case against drop-tail
-
-
-def _dominated(runs: Runs) -> Found:
-    v = _values(runs, ("fifo", "tcp_before_wait_ms"))
-    return None if v is None else (
-        f"{v[0]:.0f} ms waiting, {PROPAGATION_MS:g} ms propagation", v[0] > PROPAGATION_MS
-    )  # fmt: skip
-
-
-def _starved(runs: Runs) -> Found:
-    v = _values(runs, ("fifo", "mm_drop_percent"), ("fifo", "blast_drop_percent"))
-    if v is None:
-        return None
-    return f"sessions of 210 kbit/s lose {v[0]:.0f} %, the blast of 10 Mbit/s {v[1]:.0f} %", v[0] >= 2.0 * v[1]
-
-
-def _in_step(runs: Runs) -> Found:
-    v = _values(runs, ("thirty ftp, droptail", "sync"), ("thirty ftp, red", "sync"))
-    if v is None:
-        return None
-    return f"mean correlation of two windows {v[0]:.2f} behind drop-tail, {v[1]:.2f} behind RED", v[0] > max(0.1, v[1])
-
-
-def _clusters(runs: Runs) -> Found:
-    v = _values(runs, ("thirty ftp, droptail", "drop_dispersion"), ("thirty ftp, red", "drop_dispersion"))
-    if v is None:
-        return None
-    return f"drops per 100 ms, variance over mean: {v[0]:.1f} behind drop-tail, {v[1]:.1f} behind RED", v[0] > v[1]
-
-
-# ------------------------------------------------------------------------------------------------------------------- RED
-
-
-def _red_latency(runs: Runs) -> Found:
-    v = _values(runs, ("fifo", "tcp_before_wait_ms"), ("red", "tcp_before_wait_ms"))
-    return None if v is None else (f"before the blast: RED {v[1]:.1f} ms, drop-tail {v[0]:.1f} ms waiting", v[1] < v[0])
-
-
-def _red_goodput(runs: Runs) -> Found:
-    v = _values(runs, ("fifo", "tcp_before_goodput_kbs"), ("red", "tcp_before_goodput_kbs"))
-    return None if v is None else (f"before the blast: RED {v[1]:.0f} kB/s, drop-tail {v[0]:.0f} kB/s", v[1] > v[0])
-
-
-def _red_before(runs: Runs) -> Found:
-    """What the sessions suffer while nobody misbehaves."""
-    v = _values(runs, *((q, "mm_before_drop_percent") for q in ("fifo", "red")))
-    return None if v is None else (f"sessions lose {v[1]:.1f} % under RED, {v[0]:.1f} % under drop-tail", v[1] < v[0])
-
-
-def _proportional(runs: Runs) -> Found:
-    v = _values(runs, ("two flows, red", "fast_drop_percent"), ("two flows, red", "slow_drop_percent"))
-    if v is None:
-        return None
-    return f"10 Mbit/s lose {v[0]:.1f} %, 1 Mbit/s {v[1]:.1f} %", 0.75 <= v[1] / v[0] <= 1.25
-
-
-def _no_bias(runs: Runs) -> Found:
-    v = _values(
-        runs, ("red", "mm_drop_percent"), ("red", "blast_drop_percent"), ("fifo", "mm_drop_percent"), ("fifo", "blast_drop_percent")
-    )  # fmt: skip
-    if v is None:
-        return None
-    red, fifo = v[0] / v[1], v[2] / v[3]
-    return (
-        f"frames lose {red:.2f} times what the paced blast loses under RED, {fifo:.1f} under drop-tail",
-        0.75 <= red <= 1.25,
-    )
-
-
-def _unresponsive(runs: Runs) -> Found:
-    v = _values(runs, ("red", "tcp_kbs"), ("red", "tcp_before_kbs"))
-    return None if v is None else (f"TCP falls from {v[1]:.0f} to {v[0]:.0f} kB/s under RED", v[0] < 0.5 * v[1])
-
-
-def _controls(key: str, low: float, high: float) -> Callable[[Runs], Found]:
-    def judge(runs: Runs) -> Found:
-        v = _values(runs, (key, "queue_mean_packets"))
-        return (
-            None
-            if v is None
-            else (f"{v[0]:.1f} packets on average; thresholds {low:g} and {high:g}", low <= v[0] <= high)
-        )
-
-    return judge
-
-
-def _power(runs: Runs) -> Found:
+def _power(runs: Runs) -> Settings | None:
     """At each of RED's throughputs, the queue that drop-tail needs for it (between its buffers, linear)."""
-
-    def curve(names: Sequence[str]) -> list[tuple[float, float]] | None:
-        points = [
-            _values(runs, (f"two ftp, {n}", "rate_share"), (f"two ftp, {n}", "queue_mean_packets")) for n in names
-        ]
-        return None if any(p is None for p in points) else sorted((p[0], p[1]) for p in points if p is not None)
-
-    red, tail = curve([f"red {n}" for n in TWO_FTP_MIN_TH]), curve([f"droptail {n}" for n in TWO_FTP_LIMITS])
-    if red is None or tail is None:
+    keys = [*(f"two ftp, red {n}" for n in TWO_FTP_MIN_TH), *(f"two ftp, droptail {n}" for n in TWO_FTP_LIMITS)]
+    points = [(median_of(runs, key, "rate_share"), median_of(runs, key, "queue_mean_packets")) for key in keys]
+    known = [(share, queue) for share, queue in points if share is not None and queue is not None]
+    if len(known) < len(points):
         return None
+    red, tail = sorted(known[: len(TWO_FTP_MIN_TH)]), sorted(known[len(TWO_FTP_MIN_TH) :])
     share, queue = zip(*tail, strict=True)
-    beside = [(q, float(np.interp(s, share, queue))) for s, q in red if share[0] <= s <= share[-1]]
-    shorter = sum(q < other for q, other in beside)
-    words = ", ".join(f"{q:.0f} for {other:.0f}" for q, other in beside)
-    return f"shorter in {shorter} of {len(beside)} settings: {words} packets at the same throughput", 2 * shorter > len(
-        beside
-    )
+    return [(q, float(np.interp(s, share, queue))) for s, q in red if share[0] <= s <= share[-1]]
 
 
-# ------------------------------------------------------------------------------------------------------ FRED, CBT and CBQ
+def _shorter(settings: Settings) -> int:
+    return sum(red < tail for red, tail in settings)
 
 
-def _light_flows(runs: Runs) -> Found:
-    v = _values(runs, ("two flows, fred", "slow_drop_percent"), ("two flows, fred", "fast_drop_percent"))
-    return None if v is None else (f"1 Mbit/s loses {v[0]:.1f} %, 10 Mbit/s {v[1]:.1f} %", v[0] < 1.0 < v[1])
+def _queues(settings: Settings) -> str:
+    listed = ", ".join(f"{red:.0f} for {tail:.0f}" for red, tail in settings)
+    return f"shorter in {_shorter(settings)} of {len(settings)} settings: {listed} packets at the same throughput"
 
 
-def _protects(runs: Runs) -> Found:
-    v = _values(runs, ("cbt", "tcp_kbs"), ("cbt", "tcp_before_kbs"))
-    return None if v is None else (f"TCP has {v[0]:.0f} kB/s under the blast, {v[1]:.0f} before", v[0] >= 0.9 * v[1])
-
-
-def _punished(runs: Runs) -> Found:
-    v = _values(runs, ("red", "mm_drop_percent"), ("fifo", "mm_drop_percent"))
-    return None if v is None else (f"RED drops {v[0]:.0f} %, FIFO {v[1]:.0f} % of the sessions", min(v) > 10.0)
-
-
-def _isolates(runs: Runs) -> Found:
-    v = _values(runs, ("cbt", "mm_drop_percent"), ("cbt", "blast_drop_percent"))
-    return None if v is None else (f"sessions lose {v[0]:.1f} %, the blast {v[1]:.0f} %", v[0] < 5.0 and v[1] > 50.0)
-
-
-def _ratios(runs: Runs) -> Found:
-    """The blast's part of the link grows with its threshold, and nothing else was changed."""
-    v = _values(runs, *((f"mm-th 10, udp-th {n}", "blast_kbs") for n in (1, 2, 5, 10)))
-    if v is None:
-        return None
-    return f"blast {', '.join(f'{x:.0f}' for x in v)} kB/s for udp-th 1, 2, 5, 10", v == sorted(v) and v[-1] > 2.0 * v[
-        0
-    ]
-
-
-def _early_drop(runs: Runs) -> Found:
-    """Early drop inside the classes of datagrams against their fixed thresholds."""
-    keys = ("cbt", "cbt, early drop to the threshold", "cbt, early drop to twice it")
-    v = _values(runs, *((k, m) for k in keys for m in ("mm_drop_percent", "blast_kbs")))
-    if v is None:
-        return None
-    text = f"sessions lose {v[0]:.1f} % with thresholds, {v[2]:.1f} and {v[4]:.1f} % with early drop; blast {v[1]:.0f}, {v[3]:.0f}, {v[5]:.0f} kB/s"
-    return text, min(v[2], v[4]) < v[0]
-
-
-# -------------------------------------------------------------------------------- from memory, and by arithmetic: not counted
-
-
-def _latency(runs: Runs) -> tuple[str, bool] | None:
-    ours = {key: median_of(runs, key, "mm_latency_ms") for key in ("fifo", "red", "cbt", "cbq")}
-    if any(v is None for v in ours.values()):
-        return None
-    fifo, red, cbt, cbq = (float(v or 0.0) for v in ours.values())
-    text = f"FIFO {fifo:.1f}, RED {red:.1f}, CBT {cbt:.1f}, CBQ {cbq:.1f} ms"
-    return text, fifo > max(red, cbt) and min(red, cbt) > cbq and 0.67 < red / cbt < 1.5
-
-
-def _fred_tagged(runs: Runs) -> tuple[str, bool] | None:
-    fred, red = (over_seeds(runs, key, "mm_drop_percent") for key in ("fred", "red"))
-    if fred is None or red is None:
-        return None
-    return f"FRED {words(fred, '%', 1)}, RED {words(red, '%', 1)}", fred.median > 0.5 * red.median
+def _latency_order(fifo: float, red: float, cbt: float, cbq: float) -> bool:
+    return fifo > max(red, cbt) and min(red, cbt) > cbq and 0.67 < red / cbt < 1.5
 
 
 #: Bytes per second that the unresponsive traffic offers: the blast and six sessions, 11.26 Mbit/s; and the link's.
 OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 
-def _identity(key: str, queue: str) -> Order:
+def _identity(key: str, queue: str) -> Claim:
     """With one drop rate p for all, TCP has C - U (1 - p). p is that of the unresponsive packets."""
 
-    def judge(runs: Runs) -> tuple[str, bool] | None:
-        if key not in runs:
-            return None
-        errors = [
-            abs(s["tcp_kbs"] / (LINK_KBS - OFFERED_KBS * (1.0 - s["udp_drop_percent"] / 100.0)) - 1.0)
-            for s in runs[key]
-        ]
-        return f"within {100 * max(errors):.1f} %", max(errors) < 0.05
+    def error(seed: Measures) -> float:
+        return abs(seed["tcp_kbs"] / (LINK_KBS - OFFERED_KBS * (1.0 - seed["udp_drop_percent"] / 100.0)) - 1.0)
 
-    return Order(
-        f"identity {key}",
-        "arithmetic",
-        f"{queue}: TCP = C - U(1 - p), p the drop rate of all alike",
-        "identity",
-        judge,
-        Origin.TEXTBOOK,
-    )
+    return Claim(
+        f"identity {key}", "arithmetic", f"{queue}: TCP = C - U(1 - p), p the drop rate of all alike", "identity",
+        [lambda runs: max(map(error, runs[key])) if key in runs else None], lambda worst: worst < 0.05,
+        lambda worst: f"within {100 * worst:.1f} %", Origin.TEXTBOOK,
+    )  # fmt: skip
 
 
-def _allocation(runs: Runs) -> tuple[str, bool] | None:
-    if "cbt" not in runs:
-        return None
-    errors = []
-    for s in runs["cbt"]:
-        total = s["tcp_kbs"] + s["mm_kbs"] + s["blast_kbs"]
-        for name, share in (("tcp", "share_tcp_percent"), ("mm", "share_mm_percent"), ("blast", "share_udp_percent")):
-            errors.append(abs(s[f"{name}_kbs"] / total - s[share] / 100.0))
-    return f"within {100 * max(errors):.1f} percentage points", max(errors) < 0.05
+_CLASSES = (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent"), ("blast_kbs", "share_udp_percent"))
+
+
+def _allocation(runs: Runs) -> float | None:
+    """The largest difference between a class's share of the link and of the queued bytes, over classes and seeds."""
+    differences = [
+        abs(seed[rate] / sum(seed[name] for name, _ in _CLASSES) - seed[share] / 100.0)
+        for seed in runs.get("cbt", ())
+        for rate, share in _CLASSES
+    ]
+    return max(differences, default=None)
 
 
 _TAIL, _RED = "case against drop-tail L55", "RED L78"
+_THIRTY = ("thirty ftp, droptail", "thirty ftp, red")
+_EARLY = ("cbt", "cbt, early drop to the threshold", "cbt, early drop to twice it")
 
-CLAIMS = (
-    Order("tail-latency", _TAIL, "latency is dominated by the length of queues", "qualitative", _dominated),
-    Order("tail-starves", _TAIL, "fast connections starve slow ones (they lose at least twice as much)", "qualitative", _starved),
-    Order("tail-sync", _TAIL, "connections respond to congestion in step", "qualitative", _in_step),
-    Order("tail-bursts", _TAIL, "and become bursty: drops come in clusters", "qualitative", _clusters),
-    Order("red-latency", _RED, "RED's average latency is lower", "qualitative", _red_latency),
-    Order("red-goodput", _RED, "and its goodput is higher", "qualitative", _red_goodput),
-    Order("red-sessions", "Queue management L203", "RED reduces packet drops (of the sessions, before the blast)", "qualitative", _red_before),
-    Order("red-proportional", "RED L78, L125", "the drop rate is equal for all flows (within a quarter)", "qualitative", _proportional),
-    Order("red-bursty", "RED L79", "no bias against bursty sources (within a quarter)", "qualitative", _no_bias),
-    Order("red-queue", "RED summary L123", "RED controls the average queue size: thirty FTPs", "qualitative", _controls("thirty ftp, red", 15, 30)),
-    Order("red-queue-two", "RED performance L117", "and that of Floyd and Jacobson's two FTPs", "a picture", _controls("two ftp, red 5", 5, 15)),
-    Order("red-power", "RED performance L117", "two FTPs are as fast with a shorter queue", "a picture", _power),
-    Order("red-unresponsive", "RED summary L126", "unresponsive traffic does not slow down: TCP does (to less than half)", "~300 for ~1000 kB/s", _unresponsive),
-    Order("fred-light", "FRED L180", "light flows have no drops, heavy flows many", "qualitative", _light_flows),
-    Order("cbt-tcp", "CBT L250", "CBT isolates TCP from unresponsive traffic (90 % of its throughput)", "~1000 kB/s", _protects),
-    Order("punished", "Conclusion", "RED and FIFO punish low-bandwidth unresponsive traffic (over 10 % lost)", "qualitative", _punished),
-    Order("cbt-tagged", "Conclusion", "CBT isolates it from aggressive traffic (below 5 %, the blast over half)", "qualitative", _isolates),
-    Order("cbt-ratios", "CBT L253 (-e thresholds)", "thresholds determine the ratios between classes", "qualitative", _ratios),
-    Order("early-drop", "Future work (-e early_drop)", "early drop inside the UDP classes costs the sessions less than a fixed threshold", "not in the slides", _early_drop, Origin.OURS),
-    Order("latency", "from memory", "latency of tagged traffic: FIFO > RED ~ CBT > CBQ", "ordering, from memory", _latency, Origin.OURS),
-    Order("fred-tagged", "from memory", "FRED treats tagged traffic no better than RED", "FRED 35.7, RED 30.0 %, from memory", _fred_tagged, Origin.OURS),
+CLAIMS: tuple[Claim, ...] = (
+    Claim("tail-latency", _TAIL, "latency is dominated by the length of queues", "qualitative",
+          each(["fifo"], "tcp_before_wait_ms"), lambda wait: wait > PROPAGATION_MS,
+          lambda wait: f"{wait:.0f} ms waiting, {PROPAGATION_MS:g} ms propagation"),
+    Claim("tail-starves", _TAIL, "fast connections starve slow ones (they lose at least twice as much)", "qualitative",
+          each(["fifo"], "mm_drop_percent", "blast_drop_percent"), lambda slow, fast: slow >= 2.0 * fast,
+          "sessions of 210 kbit/s lose {:.0f} %, the blast of 10 Mbit/s {:.0f} %"),
+    Claim("tail-sync", _TAIL, "connections respond to congestion in step", "qualitative",
+          each(_THIRTY, "sync"), lambda tail, red: tail > max(0.1, red),
+          "mean correlation of two windows {:.2f} behind drop-tail, {:.2f} behind RED"),
+    Claim("tail-bursts", _TAIL, "and become bursty: drops come in clusters", "qualitative",
+          each(_THIRTY, "drop_dispersion"), lambda tail, red: tail > red,
+          "drops per 100 ms, variance over mean: {:.1f} behind drop-tail, {:.1f} behind RED"),
+    Claim("red-latency", _RED, "RED's average latency is lower", "qualitative",
+          each(["red", "fifo"], "tcp_before_wait_ms"), lambda red, tail: red < tail,
+          "before the blast: RED {:.1f} ms, drop-tail {:.1f} ms waiting"),
+    Claim("red-goodput", _RED, "and its goodput is higher", "qualitative",
+          each(["red", "fifo"], "tcp_before_goodput_kbs"), lambda red, tail: red > tail,
+          "before the blast: RED {:.0f} kB/s, drop-tail {:.0f} kB/s"),
+    Claim("red-sessions", "Queue management L203", "RED reduces packet drops (of the sessions, before the blast)", "qualitative",
+          each(["red", "fifo"], "mm_before_drop_percent"), lambda red, tail: red < tail,
+          "sessions lose {:.1f} % under RED, {:.1f} % under drop-tail"),
+    Claim("red-proportional", "RED L78, L125", "the drop rate is equal for all flows (within a quarter)", "qualitative",
+          each(["two flows, red"], "fast_drop_percent", "slow_drop_percent"), lambda fast, slow: 0.75 <= slow / fast <= 1.25,
+          "10 Mbit/s lose {:.1f} %, 1 Mbit/s {:.1f} %"),
+    Claim("red-bursty", "RED L79", "no bias against bursty sources (within a quarter)", "qualitative",
+          each(["red", "fifo"], "mm_drop_percent", "blast_drop_percent"), lambda mm, _, blast, __: 0.75 <= mm / blast <= 1.25,
+          lambda red_mm, tail_mm, red_blast, tail_blast:
+          f"frames lose {red_mm / red_blast:.2f} times what the paced blast loses under RED, {tail_mm / tail_blast:.1f} under drop-tail"),
+    Claim("red-queue", "RED summary L123", "RED controls the average queue size: thirty FTPs", "qualitative",
+          each(["thirty ftp, red"], "queue_mean_packets"), lambda mean: 15 <= mean <= 30,
+          "{:.1f} packets on average; thresholds 15 and 30"),
+    Claim("red-queue-two", "RED performance L117", "and that of Floyd and Jacobson's two FTPs", "a picture",
+          each(["two ftp, red 5"], "queue_mean_packets"), lambda mean: 5 <= mean <= 15,
+          "{:.1f} packets on average; thresholds 5 and 15"),
+    Claim("red-power", "RED performance L117", "two FTPs are as fast with a shorter queue", "a picture",
+          [_power], lambda settings: 2 * _shorter(settings) > len(settings), _queues),
+    Claim("red-unresponsive", "RED summary L126", "unresponsive traffic does not slow down: TCP does (to less than half)", "~300 for ~1000 kB/s",
+          each(["red"], "tcp_before_kbs", "tcp_kbs"), lambda before, under: under < 0.5 * before,
+          "TCP falls from {:.0f} to {:.0f} kB/s under RED"),
+    Claim("fred-light", "FRED L180", "light flows have no drops, heavy flows many", "qualitative",
+          each(["two flows, fred"], "slow_drop_percent", "fast_drop_percent"), lambda slow, fast: slow < 1.0 < fast,
+          "1 Mbit/s loses {:.1f} %, 10 Mbit/s {:.1f} %"),
+    Claim("cbt-tcp", "CBT L250", "CBT isolates TCP from unresponsive traffic (90 % of its throughput)", "~1000 kB/s",
+          each(["cbt"], "tcp_kbs", "tcp_before_kbs"), lambda under, before: under >= 0.9 * before,
+          "TCP has {:.0f} kB/s under the blast, {:.0f} before"),
+    Claim("punished", "Conclusion", "RED and FIFO punish low-bandwidth unresponsive traffic (over 10 % lost)", "qualitative",
+          each(["red", "fifo"], "mm_drop_percent"), lambda red, fifo: min(red, fifo) > 10.0,
+          "RED drops {:.0f} %, FIFO {:.0f} % of the sessions"),
+    Claim("cbt-tagged", "Conclusion", "CBT isolates it from aggressive traffic (below 5 %, the blast over half)", "qualitative",
+          each(["cbt"], "mm_drop_percent", "blast_drop_percent"), lambda mm, blast: mm < 5.0 and blast > 50.0,
+          "sessions lose {:.1f} %, the blast {:.0f} %"),
+    # the blast's part of the link grows with its threshold, and nothing else was changed
+    Claim("cbt-ratios", "CBT L253 (-e thresholds)", "thresholds determine the ratios between classes", "qualitative",
+          each([f"mm-th 10, udp-th {n}" for n in (1, 2, 5, 10)], "blast_kbs"),
+          lambda *v: list(v) == sorted(v) and v[-1] > 2.0 * v[0],
+          "blast {:.0f}, {:.0f}, {:.0f}, {:.0f} kB/s for udp-th 1, 2, 5, 10"),
+    Claim("early-drop", "Future work (-e early_drop)", "early drop inside the UDP classes costs the sessions less than a fixed threshold", "not in the slides",
+          each(_EARLY, "mm_drop_percent", "blast_kbs"), lambda fixed, once, twice, *_: min(once, twice) < fixed,
+          "sessions lose {:.1f} % with thresholds, {:.1f} and {:.1f} % with early drop; blast {:.0f}, {:.0f}, {:.0f} kB/s", Origin.OURS),
+    Claim("latency", "from memory", "latency of tagged traffic: FIFO > RED ~ CBT > CBQ", "ordering, from memory",
+          each(["fifo", "red", "cbt", "cbq"], "mm_latency_ms"), _latency_order,
+          "FIFO {:.1f}, RED {:.1f}, CBT {:.1f}, CBQ {:.1f} ms", Origin.OURS),
+    Claim("fred-tagged", "from memory", "FRED treats tagged traffic no better than RED", "FRED 35.7, RED 30.0 %, from memory",
+          [lambda runs: over_seeds(runs, "fred", "mm_drop_percent"), lambda runs: over_seeds(runs, "red", "mm_drop_percent")],
+          lambda fred, red: fred.median > 0.5 * red.median,
+          lambda fred, red: f"FRED {words(fred, '%', 1)}, RED {words(red, '%', 1)}", Origin.OURS),
     _identity(LAW, "FIFO, fifty sources and smooth sessions"),
     _identity("fifo", "FIFO, one paced blast and sessions in frames (drops are not alike: see README)"),
     _identity("red", "RED"),
-    Order("allocation", "arithmetic", "CBT: a class's share of the link is its share of the queued bytes", "identity", _allocation, Origin.TEXTBOOK),
+    Claim("allocation", "arithmetic", "CBT: a class's share of the link is its share of the queued bytes", "identity",
+          [_allocation], lambda worst: worst < 0.05, lambda worst: f"within {100 * worst:.1f} percentage points", Origin.TEXTBOOK),
 )  # fmt: skip

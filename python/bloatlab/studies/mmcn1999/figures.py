@@ -63,26 +63,17 @@ _PERCENT = (-2.0, 100.0)
 
 
 def _tagged(runs: Runs) -> list[Panel]:
-    def points(x: str, y: str) -> list[Series]:
-        found = [(s.name, over_seeds(runs, s.key, x), over_seeds(runs, s.key, y)) for s in SCHEMES[:6]]
-        return [Series(n, [a.median], [b.median], "points", band=([b.low], [b.high])) for n, a, b in found if a and b]
+    drops = "tagged drops (%)"
+
+    def points(y: str) -> list[Series]:
+        measured = [(s.name, *(over_seeds(runs, s.key, m) for m in ("mm_drop_percent", y))) for s in SCHEMES[:6]]
+        return [
+            Series(n, [a.median], [b.median], "points", band=([b.low], [b.high])) for n, a, b in measured if a and b
+        ]
 
     return [
-        Panel(
-            "Drops and latency",
-            "tagged drops (%)",
-            "mean latency (ms)",
-            points("mm_drop_percent", "mm_latency_ms"),
-            x_range=_PERCENT,
-        ),
-        Panel(
-            "Drops and TCP",
-            "tagged drops (%)",
-            "TCP throughput (kB/s)",
-            points("mm_drop_percent", "tcp_kbs"),
-            x_range=_PERCENT,
-            y_range=(0, 1400),
-        ),
+        Panel("Drops and latency", drops, "mean latency (ms)", points("mm_latency_ms"), x_range=_PERCENT),
+        Panel("Drops and TCP", drops, "TCP throughput (kB/s)", points("tcp_kbs"), x_range=_PERCENT, y_range=(0, 1400)),
     ]
 
 

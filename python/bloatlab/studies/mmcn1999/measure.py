@@ -74,15 +74,8 @@ def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
     sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)
     if not sent or not arrived:
-        return {
-            "drop": math.nan,
-            "latency": math.nan,
-            "p95": math.nan,
-            "jitter": math.nan,
-            "kbs": 0.0,
-            "sent": 0.0,
-            "lost": 0.0,
-        }
+        nothing: dict[str, float] = dict.fromkeys(("drop", "latency", "p95", "jitter"), math.nan)
+        return {**nothing, **dict.fromkeys(("kbs", "sent", "lost"), 0.0)}
 
     def mean(value: Any) -> float:
         return sum(a["packets"] * (value(a) or 0.0) for a in chosen) / arrived

@@ -19,16 +19,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bloatlab.studies.claims import Checked, Runs, check_all, median_of, over_seeds
+from bloatlab.studies.claims import Runs, median_of, over_seeds
 from bloatlab.studies.mmcn1999.build import LAW, SCHEMES, Case, build, limited_transmit
-from bloatlab.studies.mmcn1999.claims import CLAIMS
 from bloatlab.studies.published import Row, rows
 from bloatlab.studies.quantities import at_path, quantity
-from bloatlab.studies.scorecard import Band, Cell, Origin, Scorecard, Verdict, share_of
+from bloatlab.studies.scorecard import Band, Cell, Goal, Origin, Verdict
 from bloatlab.studies.tolerance import Tolerance
-from bloatlab.tables import spread
+from bloatlab.tables import Spread, spread
 
-STUDY = "mmcn1999"
+#: The numbers of our tables, in `Cell.tables`: the orders, and the rows of the slides.
+ORDERS, SLIDES = (1,), (2,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Gate:
             verdict = Verdict.WITHIN if holds else Verdict.OUTSIDE
             reason = reason if holds else f"{reason}; not explained"
         return Cell(
-            f"{self.low} over {self.high}", self.says, "ratio", (1,), (), f"< {self.most:g}", ours.median, ours.low,
+            f"{self.low} over {self.high}", self.says, "ratio", ORDERS, (), f"< {self.most:g}", ours.median, ours.low,
             ours.high, (Band(-math.inf, self.most),), verdict, reason, holds, origin=self.origin,
         )  # fmt: skip
 
@@ -100,76 +100,76 @@ EQUAL_SHARE = Tolerance(least=0.02)
 FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05, unit="Mbit/s")
 
 
-def rules() -> Sequence[tuple[str, str]]:
-    """Every tolerance in words, for a reader."""
-    orders = dict.fromkeys((f"{g.says}: {g.low} over {g.high}", f"below {g.most:g}, in every seed") for g in GATES)
-    return [
-        *orders,
-        ("a number read off the chart", CHART.words()),
-        ("the share of three equal classes", EQUAL_SHARE.words()),
-        ("10 and 1 Mbit/s on a link of 10", f"{FAST_MBIT.words()} and {SLOW_MBIT.words()}"),
-    ]
+#: Every tolerance in words, for a reader.
+RULES: Sequence[tuple[str, str]] = [
+    *dict.fromkeys((f"{g.says}: {g.low} over {g.high}", f"below {g.most:g}, in every seed") for g in GATES),
+    ("a number read off the chart", CHART.words()),
+    ("the share of three equal classes", EQUAL_SHARE.words()),
+    ("10 and 1 Mbit/s on a link of 10", f"{FAST_MBIT.words()} and {SLOW_MBIT.words()}"),
+]
 
 
-def scorecard(runs: Runs, seeds: int, *, proves_nothing: str = "") -> Scorecard:
+def cells(runs: Runs) -> list[Cell]:
     """The orders, then every row of the slides beside ours."""
-    gates = [gate.cell(runs) for gate in GATES]
-    named = [(row, _row(row, runs)) for row in rows(STUDY)]
-    charts = [cell for row, cell in named if row.metric.startswith("TCP throughput")]
-    others = [cell for row, cell in named if not row.metric.startswith("TCP throughput")]
-    shares = (
-        share_of("orders of the chart", gates, 1.0),
-        share_of("numbers read off the chart (low confidence)", charts),
-        share_of("illustration and theory", others),
-    )
-    return Scorecard(STUDY, seeds, gates + [cell for _, cell in named], shares, proves_nothing)
+    return [gate.cell(runs) for gate in GATES] + [_row(row, runs) for row in rows("mmcn1999")]
+
+
+def _of_chart(cell: Cell) -> bool:
+    return cell.tables == SLIDES and cell.metric.startswith("TCP throughput")
+
+
+GOALS = (
+    Goal("orders of the chart", 1.0, lambda cell: cell.tables == ORDERS),
+    Goal("numbers read off the chart (low confidence)", None, _of_chart),
+    Goal("illustration and theory", None, lambda cell: cell.tables == SLIDES and not _of_chart(cell)),
+)
 
 
 def _row(row: Row, runs: Runs) -> Cell:
     """A row of the slides beside ours."""
-    number = re.search(r"\d+(\.\d+)?", row.value)
-    published = (float(number[0]),) if number else ()
     if row.metric.startswith("TCP throughput"):
-        return _chart(row, runs, published)
+        return _chart(row, runs)
     if row.metric.startswith("RED 10->9"):
         return _two_flows(row, runs)
-    if row.note.startswith("theory"):
-        return _equal_classes(row, runs)
-    return _parameter(row, published)
+    if row.note.startswith("theory"):  # three classes that want more than a third each, in CBQ with equal shares
+        third = 1 / 3
+        return _result(row, runs, ("equal classes", "least_share"), third, EQUAL_SHARE.band(third),
+                       "the smallest of three classes that all want more")  # fmt: skip
+    return _parameter(row)
 
 
-def _chart(row: Row, runs: Runs, published: tuple[float, ...]) -> Cell:
+def _printed(row: Row) -> tuple[float, ...]:
+    """The first number of a row; nothing for a row without one."""
+    number = re.search(r"\d+(\.\d+)?", row.value)
+    return (float(number[0]),) if number else ()
+
+
+def _chart(row: Row, runs: Runs) -> Cell:
+    (value,) = _printed(row)
     period = next(key for key in _PERIODS if key in row.metric)
-    band = CHART.band(published[0])
-    return _result(row, runs, (row.case.split(" ")[0].lower(), _PERIODS[period]), published, band, "read off a chart")
+    run = (row.case.split(" ")[0].lower(), _PERIODS[period])
+    return _result(row, runs, run, value, CHART.band(value), "read off a chart")
 
 
 def _two_flows(row: Row, runs: Runs) -> Cell:
     """10 and 1 Mbit/s on a link of 10 under RED: "10 -> 9 and 1 -> 0.9", each to the printed digit."""
-    fast, slow = ("two flows, red", "fast_mbit"), ("two flows, red", "slow_mbit")
-    cell = _result(row, runs, fast, (9.0,), FAST_MBIT.band(9.0), "run with two flows")
-    other = median_of(runs, *slow)
-    if other is None:
-        return cell
-    both = cell.agrees is True and SLOW_MBIT.band(0.9).holds(other)
-    words = f"and 1 becomes {other:.2f}, asked: 0.85 to 0.95"
-    return _with(cell, both, f"{cell.reason}; {words}")
+    fast = _result(row, runs, ("two flows, red", "fast_mbit"), 9.0, FAST_MBIT.band(9.0), "run with two flows")
+    slow = median_of(runs, "two flows, red", "slow_mbit")
+    if slow is None:
+        return fast
+    both = fast.agrees is True and SLOW_MBIT.band(0.9).holds(slow)
+    reason = f"{fast.reason}; and 1 becomes {slow:.2f}, asked: 0.85 to 0.95" + ("" if both else "; not explained")
+    return replace(fast, verdict=Verdict.WITHIN if both else Verdict.OUTSIDE, reason=reason, agrees=both)
 
 
-def _equal_classes(row: Row, runs: Runs) -> Cell:
-    """Three classes that want more than a third each, in CBQ with equal shares."""
-    return _result(row, runs, ("equal classes", "least_share"), (1 / 3,), EQUAL_SHARE.band(1 / 3),
-                   "the smallest of three classes that all want more")  # fmt: skip
-
-
-def _result(row: Row, runs: Runs, measure: tuple[str, str], published: tuple[float, ...], band: Band, how: str) -> Cell:
-    ours = over_seeds(runs, *measure)
+def _result(row: Row, runs: Runs, run: tuple[str, str], value: float, band: Band, how: str) -> Cell:
+    ours = over_seeds(runs, *run)
     if ours is None:
-        return _cell(row, published, (math.nan,) * 3, (), Verdict.UNTESTED, "not run", None)
+        return _cell(row, (value,), _NOTHING, Verdict.UNTESTED, "not run")
     agrees = band.holds(ours.median)
-    verdict = Verdict.WITHIN if agrees else Verdict.OUTSIDE
     reason = f"{how}, asked: {band.words()}" + ("" if agrees else f"; {explain(row, runs)}")
-    return _cell(row, published, (ours.median, ours.low, ours.high), (band,), verdict, reason, agrees)
+    cell = _cell(row, (value,), ours, Verdict.WITHIN if agrees else Verdict.OUTSIDE, reason)
+    return replace(cell, bands=(band,), agrees=agrees)
 
 
 def explain(row: Row, runs: Runs) -> str:
@@ -185,35 +185,23 @@ def explain(row: Row, runs: Runs) -> str:
     return "not explained"
 
 
-def _parameter(row: Row, published: tuple[float, ...]) -> Cell:
+def _parameter(row: Row) -> Cell:
     """An input, read back; or what is no number to reproduce."""
-    place = PARAMETERS.get((row.case, row.metric))
+    place, published = PARAMETERS.get((row.case, row.metric)), _printed(row)
     if place is None:
-        return _cell(row, published, (math.nan,) * 3, (), Verdict.UNTESTED, UNTESTED[row.case, row.metric], None)
+        return _cell(row, published, _NOTHING, Verdict.UNTESTED, UNTESTED[row.case, row.metric])
     ours = place()
     agrees = math.isclose(ours, published[0], rel_tol=1e-9)
-    verdict = Verdict.PARAMETER if agrees else Verdict.OUTSIDE
     reason = "as in our scenarios" if agrees else "our scenarios have something else"
-    return _cell(row, published, (ours,) * 3, (), verdict, reason, None)
+    return _cell(row, published, Spread(ours, ours, ours), Verdict.PARAMETER if agrees else Verdict.OUTSIDE, reason)
 
 
-def _with(cell: Cell, agrees: bool, reason: str) -> Cell:
-    verdict = Verdict.WITHIN if agrees else Verdict.OUTSIDE
-    return replace(cell, verdict=verdict, reason=reason if agrees else f"{reason}; not explained", agrees=agrees)
+_NOTHING = Spread(math.nan, math.nan, math.nan)
 
 
-def _cell(
-    row: Row,
-    published: tuple[float, ...],
-    ours: tuple[float, ...],
-    bands: tuple[Band, ...],
-    verdict: Verdict,
-    reason: str,
-    agrees: bool | None,
-) -> Cell:
-    mid, low, high = ours
-    return Cell(row.case, row.metric, row.unit, (2,), published, row.value, mid, low, high, bands, verdict, reason,
-                agrees, row.where)  # fmt: skip
+def _cell(row: Row, published: tuple[float, ...], ours: Spread, verdict: Verdict, reason: str) -> Cell:
+    return Cell(row.case, row.metric, row.unit, SLIDES, published, row.value, ours.median, ours.low, ours.high, (),
+                verdict, reason, None, row.where)  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------- read back
@@ -266,16 +254,3 @@ UNTESTED: Mapping[tuple[str, str], str] = {
     ("CBT evaluation slide", "chart x axis"): "the axis of a chart: our runs last 100 s",
     ("RED", "parameters"): "a list of names, not a number to reproduce: all five are read back above",
 }
-
-
-def findings(runs: Runs) -> list[Checked]:
-    """The claims of the slides, and what is reported beside them."""
-    return check_all(CLAIMS, runs)
-
-
-def medians(runs: Runs) -> Mapping[str, Mapping[str, float]]:
-    """The median over seeds of every measure of every case."""
-    return {
-        key: {m: value for m in seeds[0] if (value := median_of(runs, key, m)) is not None}
-        for key, seeds in runs.items()
-    }

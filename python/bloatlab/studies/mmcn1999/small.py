@@ -12,7 +12,7 @@ thresholds of 5 and 15 packets, max_p 1/50, starts at 0.2 and 0.6 s); the slide 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -218,8 +218,3 @@ def series_small(result: Result) -> Mapping[str, pl.DataFrame]:
     queue = result.table("queue_series").filter(pl.col("link") == LINK).select("t_s", "queue_packets_mean")
     flows = result.table("flow_series").filter(pl.col("direction") == "forward").select("app", "t_s", "cwnd_bytes")
     return {"queue": queue, "windows": flows}
-
-
-def names_small(cases: Sequence[Small]) -> list[str]:
-    """Their keys."""
-    return [case.key for case in cases]

@@ -11,11 +11,12 @@ messages go from the net to the user.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
-from bloatlab.studies.scte2013.parameters import Free
+from bloatlab.studies.scte2013.parameters import OURS, Free
 from bloatlab.studies.scte2013.queues import COLLISION_DSCP, Spec, spec_of
 
 #: Length of a run and how much of its start is left out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
@@ -23,8 +24,6 @@ from bloatlab.studies.scte2013.queues import COLLISION_DSCP, Spec, spec_of
 #: all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot are over within 20 s.
 SECONDS = 300
 WARM_UP_S = 60
-
-BOTTLENECK = {"up": "up", "down": "down"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +41,25 @@ class Case:
     rtt_ms: tuple[float, ...] = (50,)
     direction: Literal["up", "down"] = "up"
     queue: Spec | None = None
-    free: Free = field(default_factory=Free)
+    free: Free = OURS
     seconds: int = SECONDS
+    gamer: bool = True
     gamer_dscp: int = 0
-
-    def with_(self, **changes: Any) -> Case:
-        """This case with some things changed."""
-        return replace(self, **changes)
+    #: Rates of the upstream link by the moment at which they begin, in s and Mbit/s, of a run of this length.
+    steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
+    #: Applications beside the baseline's: each starts within half a second of a moment, in s.
+    more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
+    #: Values laid over the scenario, by path.
+    sets: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def build(case: Case, seed: int, name: str = "scte2013") -> Scenario:
     """The validated scenario of one run."""
-    return from_dict(describe(case, seed, name), source=name)
+    return from_dict(describe(case, seed, name), source=name, sets=case.sets)
 
 
 def describe(case: Case, seed: int, name: str) -> ScenarioDict:
-    """The scenario of one run as plain values."""
+    """The scenario of one run as plain values, without what `case` lays over it."""
     warm_up = min(WARM_UP_S, case.seconds // 4)
     return {
         "name": name,
@@ -67,7 +69,7 @@ def describe(case: Case, seed: int, name: str) -> ScenarioDict:
         "start_spread": "0s",  # the study has its own
         "app": apps(case, seed),
         "tcp": {"study": stack(case.free)},
-        "record": {"interval": "1s", "links": [BOTTLENECK[case.direction]], "warm_up": f"{warm_up}s"},
+        "record": {"interval": "1s", "links": [case.direction], "warm_up": f"{warm_up}s"},
     }
 
 
@@ -77,6 +79,8 @@ def links(case: Case) -> dict[str, LinkDict]:
     buffered: LinkDict = {"rate": f"{round(case.tmax_mbit * 1e6)}bit", "queue": queue}
     free: LinkDict = {"queue": {"droptail": {"limit": "100000p"}}}
     up, down = (buffered, free) if case.direction == "up" else (free, buffered)
+    if case.steps is not None:
+        up["changes"] = [{"at": f"{t}s", "rate": f"{mbit:g}mbit"} for t, mbit in case.steps(case.seconds)]
     made: dict[str, LinkDict] = {
         "up": {**up, "from": "user", "to": "cmts"},
         "down": {**down, "from": "cmts", "to": "user"},
@@ -92,20 +96,25 @@ def server(rtt_ms: float) -> str:
 
 
 def apps(case: Case, seed: int) -> dict[str, AppDict]:
-    """The FTP sessions, as many for each round trip, and the gamer."""
+    """The FTP sessions of each round trip, the gamer, and what is beside them."""
     dice = random.Random(f"scte2013/{seed}")  # noqa: S311  what tells one seed from another, not a secret
     made: dict[str, AppDict] = {}
     colliding = case.discipline == "sfq_collision"
     for rtt in case.rtt_ms:
         spread = case.free.start_spread_s / max(1, case.sessions)
         stagger, start = spread * (0.5 + dice.random()), spread * dice.random()
-        made[ftp_name(case, rtt)] = _app(case, rtt, _files(case.sessions - colliding, stagger), start)
+        if case.sessions:
+            made[ftp_name(case, rtt)] = _app(case, rtt, _files(case.sessions - colliding, stagger), start)
         if colliding:
             made[HIT] = {**_app(case, rtt, _files(1, stagger), start), "dscp": COLLISION_DSCP}
-    gamer = {"messages": {"message": "10KB", "interval": "2s"}}
-    made["gamer"] = _app(case, case.rtt_ms[0], gamer, 2.0 * dice.random())
-    if colliding or case.gamer_dscp:
-        made["gamer"]["dscp"] = COLLISION_DSCP if colliding else case.gamer_dscp
+    if case.gamer:
+        gamer = {"messages": {"message": "10KB", "interval": "2s"}}
+        made["gamer"] = _app(case, case.rtt_ms[0], gamer, 2.0 * dice.random())
+        if colliding or case.gamer_dscp:
+            made["gamer"]["dscp"] = COLLISION_DSCP if colliding else case.gamer_dscp
+    later = 0.5 * random.Random(f"scte2013/extra/{seed}").random()  # noqa: S311
+    for name, (start, app) in case.more.items():
+        made[name] = {**app, "start": seconds(start + later)}
     return made
 
 

@@ -1,17 +1,17 @@
 """The study as declared grids: what is varied, over which values, and the network of each place.
 
-`always` are the grids that the figures and claims stand on; the others are asked for by name and have no published values.
+`ALWAYS` are the grids that the figures and claims stand on; `PLAIN` are asked for by name and have no published values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bloatlab.scenario import Scenario
 from bloatlab.studies.scte2013.build import Case, build
-from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free
+from bloatlab.studies.scte2013.parameters import OURS, UNKNOWNS
 from bloatlab.studies.scte2013.queues import lred
 from bloatlab.sweep import Grid
 
@@ -37,25 +37,38 @@ SERIES: Mapping[str, Case] = {
     "fig16": Case("sfq_lred200"),
 }
 
+#: The series of drop-tail by the number of sessions.
+SESSIONS = {1: "fig2-n1", 5: "fig2-n5", 10: "fig2", 50: "fig2-n50"}
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A grid: its name, what it asks, its axes, the network of a place, and the measures that its table shows."""
+    """A grid: its name, what it asks, its axes, the measures that its table shows, and the network of a place.
+
+    A place without a case is left out.
+    """
 
     name: str
     what: str
     axes: Mapping[str, Sequence[Any]]
-    case: Callable[..., Case | None]
-    columns: Sequence[str] = ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "cov_session")
+    columns: Sequence[str]
+    case: Callable[..., Case | None] = Case
+    #: Whether the names of its scenarios have its own.
+    named: bool = False
 
     def grid(self, seeds: Sequence[int], seconds: int | None = None) -> Grid:
         """Every place with every seed; `seconds` shortens the runs."""
 
         def scenario(*, seed: int, **at: Any) -> Scenario:
             case = self.case(**at) or Case()  # a place without a case is left out by `keeps`
-            return build(case if seconds is None else case.with_(seconds=seconds), seed, f"scte2013 {key(at)}")
+            name = f"scte2013 {self.name} {key(at)}" if self.named else f"scte2013 {key(at)}"
+            return build(case if seconds is None else replace(case, seconds=seconds), seed, name)
 
         return Grid(self.axes, scenario, seeds, keeps=lambda at: self.case(**at) is not None)
+
+    def places(self) -> list[tuple[Mapping[str, Any], str]]:
+        """Its places, each with the key of its runs."""
+        return [(at, f"{self.name} {key(at)}") for at in self.grid((1,)).places()]
 
 
 def key(at: Mapping[str, Any]) -> str:
@@ -63,40 +76,36 @@ def key(at: Mapping[str, Any]) -> str:
     return " ".join(str(value) for value in at.values())
 
 
+#: The measures that most tables show.
+COLUMNS = ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "cov_session")
+
+
 # -------------------------------------------------------------------------------------------------- what claims stand on
 
 
 def _figures(series: str, buffer_ms: int) -> Case:
-    return SERIES[series].with_(buffer_ms=buffer_ms)
+    return replace(SERIES[series], buffer_ms=buffer_ms)
 
 
 #: LRED at 1 Mbit/s: targets, and the highest probability.
 LOW_MIN_TH_MS = (10, 25, 50, 100)
 LOW_P_MAX = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+LOW_P_MIN = ("1%", "p_max")
 
 
 def _lred_low(min_th_ms: int, p_max: float, p_min: str) -> Case:
     low = 0.01 if p_min == "1%" else p_max
-    spec = {"limit": "120000B", **lred(min_th_ms, 2 * min_th_ms, low, p_max, Free())}
-    return Case(tmax_mbit=1.0, queue={"lred": spec})
-
-
-def _bloat(discipline: str, sessions: int) -> Case:
-    return Case(discipline, sessions=sessions)
+    return Case(tmax_mbit=1.0, queue={"lred": {"limit": "120000B", **lred(min_th_ms, low, p_max)}})
 
 
 #: Round trips of the sessions where the buffer was chosen for 50 ms.
 RTTS_MS = (10, 50, 100, 200)
 
-
-def _rtt(discipline: str, buffer_ms: int, rtt_ms: int) -> Case:
-    return Case(discipline, buffer_ms=buffer_ms, rtt_ms=(rtt_ms,))
-
-
 FIGURES = Experiment(
     "figures",
     "latency, throughput and loss against buffer size: Figures 2, 3, 5, 7, 11, 13, 14",
     {"series": tuple(SERIES), "buffer_ms": BUFFERS_MS},
+    COLUMNS,
     _figures,
 )
 
@@ -105,31 +114,33 @@ ALWAYS: tuple[Experiment, ...] = (
     Experiment(
         "lred_low",
         "LRED at 1 Mbit/s, MAXth twice MINth: can it reach less than 80 ms with less than 5 % loss?",
-        {"min_th_ms": LOW_MIN_TH_MS, "p_max": LOW_P_MAX, "p_min": ("1%", "p_max")},
+        {"min_th_ms": LOW_MIN_TH_MS, "p_max": LOW_P_MAX, "p_min": LOW_P_MIN},
+        COLUMNS,
         _lred_low,
     ),
     Experiment(
         "bloat",
         "session bloat: how many drops control so many sessions",
         {"discipline": ("lred200", "codel", "pie"), "sessions": (1, 2, 5, 10, 20, 50, 100)},
-        _bloat,
         ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "drops_per_s", "loss_percent", "timeouts"),
     ),
     Experiment(
         "rtt",
         "a buffer chosen for 50 ms, sessions at another round trip",
         {"discipline": ("droptail",), "buffer_ms": (50, 100, 250), "rtt_ms": RTTS_MS},
-        _rtt,
         ("gamer_p50_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_share", "loss_percent", "cov_total", "cov_session"),
+        lambda discipline, buffer_ms, rtt_ms: Case(discipline, buffer_ms, rtt_ms=(rtt_ms,)),
     ),
 )
 
 
 #: The distributions of Figures 6, 12, 15, 16, and the baseline that is drawn beside them.
+CDF_BUFFER_MS = 960
 CDF = Experiment(
     "cdf",
-    "latency of all packets with a buffer of 960 ms",
-    {"series": ("fig2", "fig5", "fig11", "fig14", "fig16"), "buffer_ms": (960,)},
+    f"latency of all packets with a buffer of {CDF_BUFFER_MS} ms",
+    {"series": ("fig2", "fig5", "fig11", "fig14", "fig16"), "buffer_ms": (CDF_BUFFER_MS,)},
+    COLUMNS,
     _figures,
 )
 
@@ -144,44 +155,17 @@ RELEVANT: Mapping[str, Sequence[str]] = {
 }
 ELSEWHERE = ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig14 960")
 
+#: Every parameter that the paper leaves open with each of its values, ours first.
+VALUES = {f"{u.field} {value}": (u.field, value) for u in UNKNOWNS for value in (u.ours, *u.others)}
+
 
 def _sensitivity(parameter: str, point: str) -> Case | None:
-    name, _, value = parameter.partition(" ")
+    name, value = VALUES[parameter]
     if point not in RELEVANT.get(name, ELSEWHERE):
         return None
-    unknown = next(u for u in UNKNOWNS if u.field == name)
-    given = next(v for v in (*unknown.others, getattr(Free(), name)) if str(v) == value)
     series, _, buffer_ms = point.partition(" ")
-    return SERIES[series].with_(buffer_ms=int(buffer_ms), free=Free().with_(**{name: given}))
+    return replace(SERIES[series], buffer_ms=int(buffer_ms), free=replace(OURS, **{name: value}))
 
-
-def _values() -> tuple[str, ...]:
-    """Every parameter that the paper leaves open with each of its values, ours first."""
-    return tuple(f"{u.field} {value}" for u in UNKNOWNS for value in (getattr(Free(), u.field), *u.others))
-
-
-SENSITIVITY = Experiment(
-    "sensitivity",
-    "what the paper does not say, one value at a time (ours first)",
-    {
-        "parameter": _values(),
-        "point": ("fig2 960", "fig3 200", "fig5 960", "fig7 960", "fig11 960", "fig13 960", "fig14 960", "fig16 960"),
-    },
-    _sensitivity,
-    ("gamer_mean_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "drop_percent", "timeouts"),
-)
-
-
-def _downstream(discipline: str, direction: str, buffer_ms: int) -> Case:
-    return Case(discipline, direction="down" if direction == "down" else "up", buffer_ms=buffer_ms)
-
-
-DOWNSTREAM = Experiment(
-    "downstream",
-    "the same buffer in the CMTS: files and messages come from the net",
-    {"discipline": ("droptail", "lred200", "sfq"), "direction": ("up", "down"), "buffer_ms": (50, 200, 960)},
-    _downstream,
-)
 
 #: What LRED is mapped over: target, rate, sessions, round trip.
 TARGETS_MS = (25, 50, 100, 200, 400)
@@ -191,51 +175,58 @@ MAP_RTTS_MS = (20, 50, 100, 200)
 
 
 def _sweet_spot(min_th_ms: int, tmax_mbit: float, sessions: int, rtt_ms: int) -> Case:
-    queue = {"lred": {"limit": "2s", **lred(min_th_ms, 2 * min_th_ms, 0.01, 0.05, Free())}}
-    return Case(tmax_mbit=tmax_mbit, sessions=sessions, rtt_ms=(rtt_ms,), queue=queue, seconds=300)
+    return Case(
+        tmax_mbit=tmax_mbit, sessions=sessions, rtt_ms=(rtt_ms,), queue={"lred": {"limit": "2s", **lred(min_th_ms)}}
+    )
 
-
-SWEET_SPOT = Experiment(
-    "sweetspot",
-    "LRED's sweet spot: latency achieved in the queue and loss, over target, Tmax, sessions and round trip (MAXth 2 MINth, 1 to 5 %)",
-    {"min_th_ms": TARGETS_MS, "tmax_mbit": RATES_MBIT, "sessions": MAP_SESSIONS, "rtt_ms": MAP_RTTS_MS},
-    _sweet_spot,
-    ("sojourn_mean_ms", "sojourn_p99_ms", "drop_percent", "rate_share", "cov_session", "timeouts"),
-)
 
 #: Gain of LRED's integral term, per second, and its highest probability (README: "LRED below 100 ms").
 INTEGRAL = 0.02
 INTEGRAL_P_MAX = 0.5
 
+#: The laws that are asked for a low delay, by a target in ms.
+LOW_DELAY: Mapping[str, Callable[[int], Mapping[str, Mapping[str, Any]]]] = {
+    "lred": lambda ms: {"lred": lred(ms)},
+    "lred_integral": lambda ms: {
+        "lred": lred(ms, 0.0, INTEGRAL_P_MAX) | {"max_th": f"{4 * ms}ms", "integral": INTEGRAL}
+    },
+    "codel": lambda ms: {"codel": {"target": f"{ms}ms", "interval": f"{max(100, 2 * ms)}ms"}},
+    "pie": lambda ms: {"pie": {"target": f"{ms}ms"}},
+}
+
 
 def _low_delay(law: str, target_ms: int, tmax_mbit: float, sessions: int) -> Case:
-    spec: dict[str, Any]
-    match law:
-        case "codel":
-            spec = {"codel": {"target": f"{target_ms}ms", "interval": f"{max(100, 2 * target_ms)}ms"}}
-        case "pie":
-            spec = {"pie": {"target": f"{target_ms}ms"}}
-        case "lred":
-            spec = {"lred": lred(target_ms, 2 * target_ms, 0.01, 0.05, Free())}
-        case _:
-            fixed = lred(target_ms, 4 * target_ms, 0.0, INTEGRAL_P_MAX, Free())
-            spec = {"lred": {**fixed, "integral": INTEGRAL}}
-    ((name, params),) = spec.items()
-    return Case(tmax_mbit=tmax_mbit, sessions=sessions, queue={name: {"limit": "1s", **params}}, seconds=300)
+    ((name, params),) = LOW_DELAY[law](target_ms).items()
+    return Case(tmax_mbit=tmax_mbit, sessions=sessions, queue={name: {"limit": "1s", **params}})
 
-
-LOW_DELAY = Experiment(
-    "low_delay",
-    "LRED below 100 ms: as published, with an integral term (ours), and beside CoDel and PIE with the same target",
-    {
-        "law": ("lred", "lred_integral", "codel", "pie"),
-        "target_ms": (20, 50, 100),
-        "tmax_mbit": (1.0, 5.0, 20.0),
-        "sessions": (5, 10, 50),
-    },
-    _low_delay,
-    ("sojourn_mean_ms", "sojourn_p99_ms", "gamer_p99_ms", "drop_percent", "rate_share", "timeouts"),
-)
 
 #: The grids that are asked for by name; `considerations` adds its own.
-PLAIN: tuple[Experiment, ...] = (SENSITIVITY, DOWNSTREAM, SWEET_SPOT, LOW_DELAY)
+PLAIN: tuple[Experiment, ...] = (
+    Experiment(
+        "sensitivity",
+        "what the paper does not say, one value at a time (ours first)",
+        {"parameter": tuple(VALUES), "point": ("fig2 960", "fig3 200", "fig5 960", "fig7 960", "fig11 960", "fig13 960", "fig14 960", "fig16 960")},
+        ("gamer_mean_ms", "gamer_p99_ms", "ftp_mean_ms", "rate_mbit", "loss_percent", "drop_percent", "timeouts"),
+        _sensitivity,
+    ),
+    Experiment(
+        "downstream",
+        "the same buffer in the CMTS: files and messages come from the net",
+        {"discipline": ("droptail", "lred200", "sfq"), "direction": ("up", "down"), "buffer_ms": (50, 200, 960)},
+        COLUMNS,
+    ),
+    Experiment(
+        "sweetspot",
+        "LRED's sweet spot: latency achieved in the queue and loss, over target, Tmax, sessions and round trip (MAXth 2 MINth, 1 to 5 %)",
+        {"min_th_ms": TARGETS_MS, "tmax_mbit": RATES_MBIT, "sessions": MAP_SESSIONS, "rtt_ms": MAP_RTTS_MS},
+        ("sojourn_mean_ms", "sojourn_p99_ms", "drop_percent", "rate_share", "cov_session", "timeouts"),
+        _sweet_spot,
+    ),
+    Experiment(
+        "low_delay",
+        "LRED below 100 ms: as published, with an integral term (ours), and beside CoDel and PIE with the same target",
+        {"law": tuple(LOW_DELAY), "target_ms": (20, 50, 100), "tmax_mbit": (1.0, 5.0, 20.0), "sessions": (5, 10, 50)},
+        ("sojourn_mean_ms", "sojourn_p99_ms", "gamer_p99_ms", "drop_percent", "rate_share", "timeouts"),
+        _low_delay,
+    ),
+)  # fmt: skip

@@ -7,28 +7,30 @@ trips) has no number.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from bloatlab.collisions import collision
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
-from bloatlab.studies.claims import Runs, median_of, over_seeds
-from bloatlab.studies.published import rows
+from bloatlab.studies.claims import Runs, median_of
+from bloatlab.studies.published import Row, rows
 from bloatlab.studies.scte2013 import curves
 from bloatlab.studies.scte2013.experiments import (
     BDP_MS,
     BUFFERS_MS,
+    CDF_BUFFER_MS,
     LOW_MIN_TH_MS,
     LOW_P_MAX,
+    LOW_P_MIN,
     MAP_RTTS_MS,
     MAP_SESSIONS,
     RATES_MBIT,
     SERIES,
+    SESSIONS,
     TARGETS_MS,
 )
 from bloatlab.studies.scte2013.measure import merged
@@ -37,7 +39,19 @@ from bloatlab.studies.scte2013.text import FALLS_MBIT, P_MAX_BUFFER_MS, TWO_RTTS
 from bloatlab.tables import cumulative_share
 
 FTP, GAMER, TOTAL, LOSS, *_ = style.COLOURS
-GREY = style.GRID
+GREY, PAPER = style.GRID, style.PUBLISHED
+
+#: What each series is called above a panel.
+NAMES = {
+    "fig2": "Tail drop",
+    "fig3": "Tail drop, 1 Mbit/s",
+    "fig5": "SFQ",
+    "fig7": "SFQ, collision",
+    "fig11": "LRED 200",
+    "fig13": "LRED 50, 1 Mbit/s",
+    "fig14": "SFQ + LRED 700",
+    "fig16": "SFQ + LRED 200",
+}
 
 #: Figures against buffer size: number, series, what it shows.
 AGAINST_BUFFER: Sequence[tuple[str, str, str]] = (
@@ -51,7 +65,7 @@ AGAINST_BUFFER: Sequence[tuple[str, str, str]] = (
     ("", "fig16", "The same with LRED 200"),
 )
 
-#: CDF figures: number, series, whether the baseline is drawn behind.
+#: CDF figures: number, series, what it shows, whether the baseline is drawn behind.
 DISTRIBUTIONS: Sequence[tuple[str, str, str, bool]] = (
     ("6", "fig5", "SFQ", False),
     ("12", "fig11", "LRED", False),
@@ -59,11 +73,27 @@ DISTRIBUTIONS: Sequence[tuple[str, str, str, bool]] = (
     ("16", "fig16", "SFQ with hashing and serial search, and LRED 200", True),
 )
 
-#: The buffer of the CDF figures.
-CDF_BUFFER_MS = 960
+LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 
-#: Series whose distributions are kept.
-CDF_SERIES = ("fig2", *(series for _, series, _, _ in DISTRIBUTIONS))
+#: What the text says of a series, by its row of published.csv: label, case, metric; the measure and buffer (ms) at which it is drawn, its colour.
+SAID: Sequence[tuple[str, str, str, str, str, float, str]] = (
+    ("fig5", "gamer, the text", "Fig5 SFQ", "gamer latency", LATENCY, 960, GAMER),
+    ("fig11", "the text", "Fig11 LRED", "latency plateau FTP and gamer", LATENCY, 960, FTP),
+    ("fig13", "the text", "Fig13 LRED 1 Mbps", "average latency", LATENCY, 960, FTP),
+    ("fig14", "FTP, the text", "Fig14 SFQ+LRED700", "FTP latency peak", LATENCY, 960, FTP),
+    ("fig14", "gamer, the text", "Fig14 SFQ+LRED700", "gamer latency", LATENCY, 960, GAMER),
+    ("fig3", "the text", "Fig3b DropTail 1 Mbps,200 ms buffer", "data loss rate", LOST, 200, LOSS),
+    ("fig13", "the text", "Fig13 LRED 1 Mbps", "packet drop rate", LOST, 960, LOSS),
+)
+
+#: Pmax of Figure 13 is not stated. Beside ours, those whose latency is nearest to the text's 100 ms.
+OTHER_P_MAXES = (0.2, 0.3)
+
+#: Where the axis of the rate begins, in parts of Tmax: at 1 Mbit/s a small buffer costs more.
+LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
+
+BUFFER_MS, BUFFER_AXIS = "buffer (ms of Tmax)", (0.0, 1000.0)
+KNEE_AXIS, BDP = (0.0, 200.0), (Mark("BDP", float(BDP_MS), "x"),)
 
 Frames = Mapping[str, Sequence[pl.DataFrame]]
 
@@ -81,295 +111,201 @@ def _line(runs: Runs, series: str, measure: str, label: str, colour: str | None 
     return Series(label, BUFFERS_MS, middle, colour=colour, band=band)
 
 
+def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
+    """The median of each run; NaN for one that was not made."""
+    found = [median_of(runs, key, measure) for key in keys]
+    return [np.nan if value is None else value for value in found]
+
+
+def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
+    """What is drawn beside a series: tail-dropping, Figure 13 with another Pmax, and what the text says."""
+    drawn: list[Series] = []
+    if series not in ("fig2", "fig3"):
+        base = "fig2" if SERIES[series].tmax_mbit == SERIES["fig2"].tmax_mbit else "fig3"
+        line = _line(runs, base, measure, f"tail-dropping (Figure {base[3:]})", GREY)
+        drawn.append(replace(line, dashed=True))
+    for p_max in OTHER_P_MAXES if series == "fig13" else ():
+        value = _medians(runs, [f"p_max {p_max}"], measure)
+        drawn.append(Series(f"Pmax {100.0 * p_max:.0f} %", [P_MAX_BUFFER_MS], value, "points", colour))
+    for of, label, case, metric, said_of, buffer_ms, its_colour in SAID:
+        if (of, said_of) == (series, measure):
+            (value,) = [_numbers(row.value.split("..")[0])[0] for row in _rows(case) if row.metric == metric]
+            drawn.append(Series(label, [buffer_ms], [value], "points", its_colour, hollow=True))
+    return drawn
+
+
 def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
     """Latency, the rate where its knee is, and loss: on the same scales in every figure of the same Tmax."""
-    tmax = SERIES[series].tmax_mbit
-    bdp = (Mark("BDP", float(BDP_MS), "x"),)
-    name, size = _NAMES[series], "buffer (ms of Tmax)"
-    delays = [_line(runs, series, "ftp_mean_ms", "FTP", FTP), _line(runs, series, "gamer_mean_ms", "gamer", GAMER)]
-    losses = [_line(runs, series, "loss_percent", "lost", LOSS)]
-    if series not in ("fig2", "fig3"):
-        base = "fig2" if tmax == SERIES["fig2"].tmax_mbit else "fig3"
-        delays.append(
-            replace(_line(runs, base, "ftp_mean_ms", f"tail-dropping (Figure {base[3:]})", GREY), dashed=True)
-        )
-        losses.append(
-            replace(_line(runs, base, "loss_percent", f"tail-dropping (Figure {base[3:]})", GREY), dashed=True)
-        )
-    if series == "fig13":
-        delays += [_other_p_max(runs, p, "ftp_mean_ms", FTP) for p in OTHER_P_MAXES]
-        losses += [_other_p_max(runs, p, "loss_percent", LOSS) for p in OTHER_P_MAXES]
-    delays += [_published(*of) for of in _SAID_MS.get(series, ())]
-    losses += [_published(*of) for of in _SAID_PERCENT.get(series, ())]
-    top = 2000.0 if number == "7" else 1000.0
+    name, tmax = NAMES[series], SERIES[series].tmax_mbit
+    delays = [_line(runs, series, LATENCY, "FTP", FTP), _line(runs, series, "gamer_mean_ms", "gamer", GAMER)]
     rates = [
         _line(runs, series, "rate_mbit", "upstream", TOTAL),
         _line(runs, series, "goodput_mbit", "FTP goodput", FTP),
     ]
+    losses = [_line(runs, series, LOST, "lost", LOSS)]
+    delays += _beside(runs, series, LATENCY, FTP)
+    losses += _beside(runs, series, LOST, LOSS)
+    top = 2000.0 if number == "7" else 1000.0
+    least = LEAST_RATE[tmax] * tmax
     panels = [
-        Panel(f"{name}: latency", size, "mean latency (ms)", delays, (0.0, 1000.0), (0.0, top)),
-        Panel(
-            f"{name}: the knee",
-            size,
-            "rate (Mbit/s)",
-            rates,
-            (0.0, 200.0),
-            (_LEAST_RATE[tmax] * tmax, 1.02 * tmax),
-            bdp,
-        ),
-        Panel(f"{name}: loss", size, "loss (% of Tmax)", losses, (0.0, 1000.0), (0.0, 15.0)),
+        Panel(f"{name}: latency", BUFFER_MS, "mean latency (ms)", delays, BUFFER_AXIS, (0.0, top)),
+        Panel(f"{name}: the knee", BUFFER_MS, "rate (Mbit/s)", rates, KNEE_AXIS, (least, 1.02 * tmax), BDP),
+        Panel(f"{name}: loss", BUFFER_MS, "loss (% of Tmax)", losses, BUFFER_AXIS, (0.0, 15.0)),
     ]
     file = f"fig{number}" if number else series
     return Drawn(number, f"{file}_{series}", f"{words}. Hollow points are what the text says.", panels, 3)
 
 
-#: Where the axis of the rate begins, in parts of Tmax: at 1 Mbit/s a small buffer costs more.
-_LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
-
-#: What each series is called above a panel.
-_NAMES = {
-    "fig2": "Tail drop",
-    "fig3": "Tail drop, 1 Mbit/s",
-    "fig5": "SFQ",
-    "fig7": "SFQ, collision",
-    "fig11": "LRED 200",
-    "fig13": "LRED 50, 1 Mbit/s",
-    "fig14": "SFQ + LRED 700",
-    "fig16": "SFQ + LRED 200",
-}
-
-#: What the text says of a figure, by its row of published.csv: label, case, metric, the buffer to draw it at in ms, colour.
-_SAID_MS: Mapping[str, Sequence[tuple[str, str, str, float, str]]] = {
-    "fig5": (("gamer, the text", "Fig5 SFQ", "gamer latency", 960, GAMER),),
-    "fig11": (("the text", "Fig11 LRED", "latency plateau FTP and gamer", 960, FTP),),
-    "fig13": (("the text", "Fig13 LRED 1 Mbps", "average latency", 960, FTP),),
-    "fig14": (
-        ("FTP, the text", "Fig14 SFQ+LRED700", "FTP latency peak", 960, FTP),
-        ("gamer, the text", "Fig14 SFQ+LRED700", "gamer latency", 960, GAMER),
-    ),
-}
-_SAID_PERCENT: Mapping[str, Sequence[tuple[str, str, str, float, str]]] = {
-    "fig3": (("the text", "Fig3b DropTail 1 Mbps,200 ms buffer", "data loss rate", 200, LOSS),),
-    "fig13": (("the text", "Fig13 LRED 1 Mbps", "packet drop rate", 960, LOSS),),
-}
-
-
-#: Pmax of Figure 13 is not stated. Beside ours, those whose latency is nearest to the text's 100 ms.
-OTHER_P_MAXES = (0.2, 0.3)
-
-
-def _other_p_max(runs: Runs, p_max: float, measure: str, colour: str) -> Series:
-    """A measure of Figure 13 at 960 ms of buffer with another Pmax (experiment `p_max`)."""
-    value = median_of(runs, f"p_max {p_max}", measure)
-    return Series(
-        f"Pmax {100.0 * p_max:.0f} %", [P_MAX_BUFFER_MS], [np.nan if value is None else value], "points", colour
-    )
-
-
-def _published(label: str, case: str, metric: str, buffer_ms: float, colour: str) -> Series:
-    """What the text says, where it says it."""
-    (row,) = [r for r in rows("scte2013") if (r.case, r.metric) == (case, metric)]
-    (value,) = re.findall(r"\d+(?:\.\d+)?", row.value.split("..")[0])[:1]
-    return Series(label, [buffer_ms], [float(value)], "points", colour, hollow=True)
-
-
 def _distribution(number: str, series: str, words: str, baseline: bool, frames: Frames) -> Drawn:
     lines = [
-        _cumulative(frames.get(series, ()), "gamer", "gamer", GAMER),
-        _cumulative(frames.get(series, ()), "ftp", "FTP", FTP),
+        *_cumulative(frames.get(series, ()), "gamer", "gamer", GAMER),
+        *_cumulative(frames.get(series, ()), "ftp", "FTP", FTP),
+        *_cumulative(frames.get("fig2", ()) if baseline else (), "ftp", "tail-dropping (Figure 2)", GREY),
     ]
-    if baseline:
-        lines.append(_cumulative(frames.get("fig2", ()), "ftp", "tail-dropping (Figure 2)", GREY))
-    panel = Panel(
-        f"{_NAMES[series]}: all packets, buffer of {CDF_BUFFER_MS} ms",
-        "latency, one way (ms)",
-        "packets at or below (%)",
-        [line for line in lines if line is not None],
-        x_range=(0.0, 2500.0 if number == "6" else 1100.0),
-        y_range=(0.0, 101.0),
-    )
+    title = f"{NAMES[series]}: all packets, buffer of {CDF_BUFFER_MS} ms"
+    longest = 2500.0 if number == "6" else 1100.0
+    panel = Panel(title, "latency, one way (ms)", "packets at or below (%)", lines, (0.0, longest), (0.0, 101.0))
     return Drawn(number, f"fig{number}_cdf_{series}", f"Latency CDF. {words}.", [panel], 1)
 
 
-def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> Series | None:
+def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> list[Series]:
+    """An application's distribution over all seeds; nothing without any."""
     if not frames:
-        return None
-    both = merged(frames, app)
-    shares = cumulative_share(both, "upper_ms", "count")
-    x: NDArray[np.float64] = np.concatenate([[0.0], shares["upper_ms"].to_numpy()])
-    y: NDArray[np.float64] = np.concatenate([[0.0], shares["share"].to_numpy() * 100.0])
-    return Series(label, x, y, "step", colour)
+        return []
+    shares = cumulative_share(merged(frames, app), "upper_ms", "count")
+    x = np.concatenate([[0.0], shares["upper_ms"].to_numpy()])
+    y = np.concatenate([[0.0], shares["share"].to_numpy() * 100.0])
+    return [Series(label, x, y, "step", colour)]
 
 
 def _sessions(runs: Runs) -> Drawn:
-    of = {"1 session": "fig2-n1", "5 sessions": "fig2-n5", "10 sessions": "fig2", "50 sessions": "fig2-n50"}
-    rate = Panel(
-        "Tail drop: the knee",
-        "buffer (ms of Tmax)",
-        "rate (Mbit/s)",
-        [_line(runs, series, "rate_mbit", label) for label, series in of.items()],
-        x_range=(0.0, 200.0),
-        y_range=(3.5, 5.1),
-        marks=(Mark("BDP", float(BDP_MS), "x"),),
-    )
-    loss = Panel(
-        "Tail drop: loss",
-        "buffer (ms of Tmax)",
-        "loss (% of Tmax)",
-        [_line(runs, series, "loss_percent", label) for label, series in of.items()],
-        x_range=(0.0, 1000.0),
-    )
+    def lines(measure: str) -> list[Series]:
+        return [_line(runs, of, measure, f"{n} session{'s' if n > 1 else ''}") for n, of in SESSIONS.items()]
+
+    panels = [
+        Panel("Tail drop: the knee", BUFFER_MS, "rate (Mbit/s)", lines("rate_mbit"), KNEE_AXIS, (3.5, 5.1), BDP),
+        Panel("Tail drop: loss", BUFFER_MS, "loss (% of Tmax)", lines(LOST), BUFFER_AXIS),
+    ]
     caption = "Tail-dropping with 1, 5, 10 and 50 FTP sessions: is the knee at the BDP for all? (text of Figure 2)"
-    return Drawn("", "knee_sessions", caption, [rate, loss])
+    return Drawn("", "knee_sessions", caption, panels)
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
     """Two sentences of the text in one figure: whose ideal buffer, and which curve when Tmax falls."""
-
-    def of(label: str, keys: Sequence[str], measure: str, x: Sequence[float], colour: str) -> Series:
-        return Series(label, x, [median_of(runs, k, measure) or np.nan for k in keys], colour=colour)
-
     shared = [f"two_rtts droptail {b}" for b in TWO_RTTS_BUFFERS_MS]
-    goodput = Panel(
+    goodputs = [
+        Series(label, TWO_RTTS_BUFFERS_MS, _medians(runs, shared, measure), colour=colour)
+        for label, measure, colour in (
+            ("round trip 10 ms", "goodput_mbit_ftp10", GAMER),
+            ("round trip 100 ms", "goodput_mbit_ftp100", FTP),
+        )
+    ]
+    latencies = [
+        Series(
+            f"{words}, {where}",
+            FALLS_MBIT,
+            [_medians(runs, [f"effective_tmax {curve} {queue}"], m)[0] for m in ("ftp_before_ms", "ftp_after_ms")],
+            colour=colour,
+            dashed=queue == "sfq",
+        )
+        for queue, where in (("fifo", "one queue"), ("sfq", "SFQ"))
+        for curve, words, colour in (("10a", "10a (depth)", GAMER), ("10c", "10c (time)", FTP))
+    ]
+    marks = (Mark("10", 10, "x"), Mark("100", 100, "x"))
+    shared_title, falls_title = (
         "Two round trips behind one drop-tail buffer",
-        "buffer (ms of Tmax)",
-        "goodput (Mbit/s)",
-        [
-            of("round trip 10 ms", shared, "goodput_mbit_ftp10", TWO_RTTS_BUFFERS_MS, GAMER),
-            of("round trip 100 ms", shared, "goodput_mbit_ftp100", TWO_RTTS_BUFFERS_MS, FTP),
-        ],
-        x_range=(0.0, 200.0),
-        y_range=(0.0, 5.0),
-        marks=(Mark("10", 10, "x"), Mark("100", 100, "x")),
-    )
-    falls = Panel(
         "LRED when Tmax falls from 20 to 5 Mbit/s",
-        "Tmax (Mbit/s)",
-        "mean FTP latency (ms)",
-        [
-            Series(
-                f"{words}, {where}",
-                FALLS_MBIT,
-                [
-                    median_of(runs, f"effective_tmax {c} {queue}", m) or np.nan
-                    for m in ("ftp_before_ms", "ftp_after_ms")
-                ],
-                colour=colour,
-                dashed=queue == "sfq",
-            )
-            for queue, where in (("fifo", "one queue"), ("sfq", "SFQ"))
-            for c, words, colour in (
-                ("10a", "10a (depth)", GAMER),
-                ("10c", "10c (time)", FTP),
-            )
-        ],
-        x_range=(0.0, 25.0),
-        y_range=(100.0, 20000.0),
-        log_y=True,
     )
+    panels = [
+        Panel(shared_title, BUFFER_MS, "goodput (Mbit/s)", goodputs, KNEE_AXIS, (0.0, 5.0), marks),
+        Panel(
+            falls_title, "Tmax (Mbit/s)", "mean FTP latency (ms)", latencies, (0.0, 25.0), (100.0, 20000.0), log_y=True
+        ),
+    ]
     caption = "Round trips of 10 and 100 ms share a buffer; and thresholds in bytes beside thresholds in time, 200 to 400 ms of 20 Mbit/s."
-    return Drawn("", "two_rtts_and_tmax", caption, [goodput, falls])
+    return Drawn("", "two_rtts_and_tmax", caption, panels)
 
 
 def _frontier(runs: Runs) -> Drawn:
     """What latency costs at 1 Mbit/s with ten sessions, whoever decides on the drops."""
-    settings = [f"lred_low {m} {p} {low}" for m in LOW_MIN_TH_MS for p in LOW_P_MAX for low in ("1%", "p_max")]
+    settings = [f"lred_low {m} {p} {low}" for m in LOW_MIN_TH_MS for p in LOW_P_MAX for low in LOW_P_MIN]
     lines = [_points(runs, settings, "LRED, 48 settings", FTP)]
     for law, colour in (("codel", LOSS), ("pie", TOTAL), ("lred_integral", GAMER)):
-        places = [f"low_delay {law} {target} 1.0 10" for target in (20, 50, 100)]
-        if any(place_ in runs for place_ in places):
-            lines.append(_points(runs, places, law.replace("_", " with "), colour))
+        keys = [f"low_delay {law} {target} 1.0 10" for target in (20, 50, 100)]
+        if any(key in runs for key in keys):
+            lines.append(_points(runs, keys, law.replace("_", " with "), colour))
     tail = [place("fig3", size) for size in BUFFERS_MS if size <= 500]
     lines.append(_points(runs, tail, "tail-dropping, 20 to 500 ms", GREY))
-    panel = Panel(
-        "1 Mbit/s, ten sessions",
-        "mean time in the queue (ms)",
-        "packets dropped (%)",
-        lines,
-        x_range=(0.0, 450.0),
-        y_range=(0.0, None),
-    )
+    x, y = "mean time in the queue (ms)", "packets dropped (%)"
+    panel = Panel("1 Mbit/s, ten sessions", x, y, lines, (0.0, 450.0))
     return Drawn("", "frontier_1mbit", "The price of low latency at 1 Mbit/s: one curve, whoever drops.", [panel], 1)
 
 
-def _points(runs: Runs, places: Sequence[str], label: str, colour: str) -> Series:
-    both = [(over_seeds(runs, p, "sojourn_mean_ms"), over_seeds(runs, p, "drop_percent")) for p in places]
-    seen = [(x.median, y.median) for x, y in both if x is not None and y is not None]
-    return Series(label, [x for x, _ in seen], [y for _, y in seen], "points", colour)
+def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
+    made = [key for key in keys if key in runs]
+    waits, drops = (_medians(runs, made, measure) for measure in ("sojourn_mean_ms", "drop_percent"))
+    return Series(label, waits, drops, "points", colour)
 
 
 def _sweet_spot(runs: Runs) -> list[Drawn]:
     """Where LRED reaches its target: achieved against asked, for each rate and number of sessions."""
     if f"sweetspot {TARGETS_MS[0]} {RATES_MBIT[0]} {MAP_SESSIONS[0]} {MAP_RTTS_MS[0]}" not in runs:
         return []
+
+    def lines(rate: float, measure: str) -> list[Series]:
+        keys = {n: [f"sweetspot {t} {rate} {n} 50" for t in TARGETS_MS] for n in MAP_SESSIONS}
+        return [
+            Series(f"{n} session{'s' if n > 1 else ''}", TARGETS_MS, _medians(runs, of, measure))
+            for n, of in keys.items()
+        ]
+
+    target = Series("target", (0.0, 400.0), (0.0, 400.0), colour=GREY)
     panels: list[Panel] = []
     for rate in RATES_MBIT:
-        for measure, label, top in (
-            ("sojourn_mean_ms", "mean time in the queue (ms)", 800.0),
-            ("drop_percent", "dropped (%)", 15.0),
-        ):
-            lines = [
-                Series(
-                    f"{n} session{'s' if n > 1 else ''}",
-                    TARGETS_MS,
-                    [median_of(runs, f"sweetspot {t} {rate} {n} 50", measure) or np.nan for t in TARGETS_MS],
-                )
-                for n in MAP_SESSIONS
-            ]
-            target = [Series("target", (0.0, 400.0), (0.0, 400.0), colour=GREY)] if measure.startswith("so") else []
-            panels.append(Panel(f"{rate:g} Mbit/s", "MINth (ms)", label, [*lines, *target], (0.0, 400.0), (0.0, top)))
+        waits, drops = [*lines(rate, "sojourn_mean_ms"), target], lines(rate, "drop_percent")
+        title, axis = f"{rate:g} Mbit/s", (0.0, 400.0)
+        panels.append(Panel(title, "MINth (ms)", "mean time in the queue (ms)", waits, axis, (0.0, 800.0)))
+        panels.append(Panel(title, "MINth (ms)", "dropped (%)", drops, axis, (0.0, 15.0)))
     caption = "LRED's sweet spot, round trip 50 ms: latency in the queue and loss against the target (MAXth 2 MINth, 1 to 5 %)."
     return [Drawn("", "sweetspot", caption, panels)]
 
 
-PAPER = style.PUBLISHED
+# -------------------------------------------------------------------------------------------------------- hash collisions
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
+
+
+def _rows(case: str) -> list[Row]:
+    """The rows of published.csv whose case begins so."""
+    return [row for row in rows("scte2013") if row.case.startswith(case)]
 
 
 def _said_collisions() -> Series:
     """What the text says of hashing into 256 queues, in % of some collision; a corrected number is the last of its row."""
-    x: list[float] = []
-    y: list[float] = []
-    for row in rows("scte2013"):
-        if match := re.fullmatch(r"hash 256 queues, (\d+) sessions", row.case):
-            said = float(re.findall(r"\d+(?:\.\d+)?", row.value)[-1])
-            x.append(float(match[1]))
-            y.append(100.0 - said if row.metric == "P(no collision)" else said)
-    return Series("the text, of 256", x, y, "points", PAPER, hollow=True)
+    said = [(_numbers(row.case)[-1], row.metric, _numbers(row.value)[-1]) for row in _rows("hash 256 queues, ")]
+    y = [100.0 - share if metric == "P(no collision)" else share for _, metric, share in said]
+    return Series("the text, of 256", [sessions for sessions, _, _ in said], y, "points", PAPER, hollow=True)
 
 
-def _said_overfull() -> tuple[list[float], list[float]]:
+def _said_overfull() -> Series:
     """The text's chance that some group of four is overfull, by sessions."""
-    found = [(row.case, row.value) for row in rows("scte2013") if row.case.startswith("set-assoc 64x4, ")]
-    return [float(re.findall(r"(\d+) sessions", c)[0]) for c, _ in found], [float(v) for _, v in found]
+    said = _rows("set-assoc 64x4, ")
+    sessions = [_numbers(row.case)[-1] for row in said]
+    return Series("the text (Monte Carlo)", sessions, [float(row.value) for row in said], "points", PAPER, hollow=True)
 
 
 def _collisions() -> Drawn:
     """Figures 8 and 9, exactly."""
     n = list(range(1, 61))
-    plain, groups, searched = (
-        [100 * float(p) for p in collision(*shape, n[-1])[1:]] for shape in ((256, 1), (64, 1), (64, 4))
-    )
+    shapes = {"256 queues": (256, 1), "64 queues": (64, 1), "exact": (64, 4)}
+    lines = [Series(label, n, [100 * float(p) for p in collision(*of, n[-1])[1:]]) for label, of in shapes.items()]
+    hashed, searched = [*lines[:2], _said_collisions()], [lines[2], _said_overfull()]
+    some, overfull = "P(some collision) (%)", "P(some group overfull) (%)"
     panels = [
-        Panel(
-            "Hashing into 256 queues",
-            "sessions",
-            "P(some collision) (%)",
-            [Series("256 queues", n, plain), Series("64 queues", n, groups), _said_collisions()],
-            x_range=(1, 60),
-            y_range=(0, 101),
-        ),
-        Panel(
-            "Serial search: 64 groups of 4",
-            "sessions",
-            "P(some group overfull) (%)",
-            [
-                Series("exact", n, searched),
-                Series("the text (Monte Carlo)", *_said_overfull(), "points", PAPER, hollow=True),
-            ],
-            x_range=(1, 60),
-            y_range=(1e-4, 100.0),
-            log_y=True,
-        ),
+        Panel("Hashing into 256 queues", "sessions", some, hashed, (1, 60), (0, 101)),
+        Panel("Serial search: 64 groups of 4", "sessions", overfull, searched, (1, 60), (1e-4, 100.0), log_y=True),
     ]
     caption = "Probability of a hash collision, exact (the paper: Monte Carlo, 0.05 % at 20 sessions and 1 % at 35)."
     return Drawn("9", "fig8_9_collisions", caption, panels)

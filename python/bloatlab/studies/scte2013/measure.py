@@ -8,24 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bloatlab.scenario import quantity
 from bloatlab.simulation import Result
-from bloatlab.tables import histogram_quantile
+from bloatlab.studies.quantities import at_path
+from bloatlab.tables import histogram_quantile, running_mean
 
 Measures = dict[str, float]
+
+#: Peak and sustained rate of a DOCSIS service flow, and how long each lasts, in s.
+PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
+
+#: "Recovered": the sessions' latency is at most this many times, or this many ms above, what it comes to.
+RECOVERED = 1.5
+RECOVERED_MS = 10.0
 
 #: Seconds after which no packet of the gamer may be dropped under SFQ + LRED (issue: "after the first 10 s").
 SETTLED_S = 10.0
 
 
 def measure(result: Result) -> Measures:
-    """Everything that a figure or a claim asks of one run."""
+    """Everything that a figure, a claim or a table asks of one run."""
     link, tmax = bottleneck(result)
-    return rates(result, link, tmax) | latencies(result) | fates(result, link) | stability(result) | each_flow(result)
+    found = rates(result, link, tmax) | latencies(result) | fates(result, link) | stability(result) | each_flow(result)
+    return found | beside(result) | after_changes(result) | before_and_after(result)
 
 
 def bottleneck(result: Result) -> tuple[str, float]:
@@ -42,7 +53,7 @@ def after_warm_up(result: Result, table: str) -> pl.DataFrame:
 
 def warm_up(result: Result) -> float:
     """How much of the start is left out, in s."""
-    return _seconds(result.scenario.data["record"]["warm_up"])
+    return quantity(result.scenario.data["record"]["warm_up"])
 
 
 def rates(result: Result, link: str, tmax: float) -> Measures:
@@ -71,23 +82,20 @@ def rates(result: Result, link: str, tmax: float) -> Measures:
 
 def latencies(result: Result) -> Measures:
     """One-way latency of the gamer's packets and of all FTP sessions' together, in ms."""
-    frame = result.table("delay_histogram").filter(direction="forward")
     found: Measures = {}
-    for name, part in (
-        ("gamer", frame.filter(app="gamer")),
-        ("ftp", frame.filter(pl.col("app").str.starts_with("ftp"))),
-    ):
-        found |= {f"{name}_{key}": value for key, value in distribution(part).items()}
+    for name in ("gamer", "ftp"):
+        part = _forward(result.table("delay_histogram"), name)
+        found |= {f"{name}_p{q}_ms": histogram_quantile(part, q / 100.0) for q in (1, 10, 50, 90, 99)}
         found[f"{name}_mean_ms"] = _mean(result, name)
-    ftp = frame.filter(pl.col("app").str.starts_with("ftp"))
+    ftp = _forward(result.table("delay_histogram"), "ftp")
     half_to_one = ftp.filter((pl.col("lower_ms") >= 500.0) & (pl.col("upper_ms") <= 1000.0 * (1 + 1 / 64)))
     found["ftp_share_half_to_one_s"] = float(half_to_one["count"].sum()) / max(1.0, float(ftp["count"].sum()))
     return found
 
 
-def distribution(frame: pl.DataFrame) -> Measures:
-    """Quantiles of a histogram of delays."""
-    return {f"p{q:g}_ms": histogram_quantile(frame, q / 100.0) for q in (1, 10, 50, 90, 99)}
+def _forward(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The rows of what applications whose names begin with `name` send."""
+    return frame.filter(pl.col("app").str.starts_with(name) & (pl.col("direction") == "forward"))
 
 
 def _mean(result: Result, name: str) -> float:
@@ -101,8 +109,7 @@ def fates(result: Result, link: str) -> Measures:
     """Drops at the head and at the tail, timeouts, and what the gamer lost after it all had settled."""
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
-    gamer = result.table("flow_series").filter((pl.col("app") == "gamer") & (pl.col("direction") == "forward"))
-    late = gamer.filter(pl.col("t_s") >= SETTLED_S)
+    late = _forward(result.table("flow_series"), "gamer").filter(pl.col("t_s") >= SETTLED_S)
     tail = sum(n for reason, n in drops.items() if reason in ("tail_full", "head_full"))
     return {
         "tail_drops": float(tail),
@@ -119,12 +126,11 @@ def stability(result: Result) -> Measures:
 
     The latter of all together and of each on its own (their mean). NaN where there are more sessions than series are kept of (32).
     """
-    frame = after_warm_up(result, "flow_series")
-    frame = frame.filter(pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward"))
+    frame = _forward(after_warm_up(result, "flow_series"), "ftp")
     if frame.is_empty():
         return dict.fromkeys(("goodput_mbit", "cov_total", "cov_session", "fairness"), math.nan)
     seconds = result.measured_s
-    total = frame.group_by("t_s").agg(pl.col("goodput_bytes").sum())["goodput_bytes"].to_numpy()
+    total = frame.group_by("t_s", maintain_order=True).agg(pl.col("goodput_bytes").sum())["goodput_bytes"].to_numpy()
     each = [part["goodput_bytes"].to_numpy() for _, part in frame.group_by("app", "flow", maintain_order=True)]
     means = np.array([part.mean() for part in each])
     return {
@@ -160,6 +166,100 @@ def _collided(result: Result) -> float:
     return (carried["ftp_hit"] + carried.get("gamer", 0)) / sum(carried.values())
 
 
+#: What is read off the summary of a further application, where there is one: our name, the application, the path below it.
+BESIDE = (
+    ("video_mbit", "video", "video.mean_bitrate_mbit"),
+    ("video_switches", "video", "video.switches"),
+    ("video_stalls", "video", "video.stalls"),
+    ("video_stalled_s", "video", "video.stalled_s"),
+    ("call_p50_ms", "call", "delay_ms.p50"),
+    ("call_p99_ms", "call", "delay_ms.p99"),
+    ("call_lost_percent", "call", "voip.lost_percent"),
+    ("call_mos", "call", "voip.mos"),
+)
+
+
+def beside(result: Result) -> Measures:
+    """What the applications beside the baseline's had: those that are there."""
+    apps = result.summary["apps"]
+    seconds = result.measured_s
+    found: Measures = {}
+    if "background" in apps:
+        all_ = sum(app["goodput_bytes"] for name, app in apps.items() if name != "gamer")
+        found["background_share"] = apps["background"]["goodput_bytes"] / max(1.0, all_)
+    if "download" in apps:
+        found["download_mbit"] = apps["download"]["goodput_bytes_reverse"] * 8e-6 / seconds
+        found["upload_mbit"] = apps["ftp"]["goodput_bytes"] * 8e-6 / seconds if "ftp" in apps else 0.0
+    if "swarm" in apps:
+        found["swarm_mbit"] = apps["swarm"]["goodput_bytes"] * 8e-6 / seconds
+    for name in (name for name in ("burst", "short") if name in apps):
+        files = apps[name].get("files") or {"median_s": math.inf, "p99_s": math.inf, "done": 0}
+        names = {"p50_s": "median_s", "p99_s": "p99_s", "done": "done"}
+        found |= {f"{name}_{ours}": float(files[theirs]) for ours, theirs in names.items()}
+    return found | {ours: float(at_path(apps[name], path)) for ours, name, path in BESIDE if name in apps}
+
+
+def after_changes(result: Result) -> Measures:
+    """After each step down of the link: the worst latency, and how long until it is back.
+
+    The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; what it comes to is the median of the last
+    10 s before the next change. Recovered is the first second after the worst bin whose mean is no longer both half again
+    and 10 ms above that. Medians over the steps.
+    """
+    changes = _changes(result)
+    if not changes:
+        return {}
+    series = result.table("flow_series").filter((pl.col("app") == "ftp") & (pl.col("direction") == "forward"))
+    by_bin = (
+        series.group_by("t_s").agg(pl.col("delay_ms_mean").drop_nans().mean(), pl.col("wire_bytes").sum()).sort("t_s")
+    )
+    t, delay = by_bin["t_s"].to_numpy(), by_bin["delay_ms_mean"].fill_null(0.0).to_numpy()
+    worst, recover = [], []
+    for n in range(0, len(changes) - 1, 2):
+        start = HALF_PERIOD_S * (n + 1)
+        if start < warm_up(result) / 2:
+            continue
+        part = (t >= start) & (t < start + HALF_PERIOD_S)
+        settled = np.median(delay[(t >= start + HALF_PERIOD_S - 10) & (t < start + HALF_PERIOD_S)])
+        peak = int(np.argmax(np.where(part, delay, -1.0)))
+        smooth = running_mean(delay, 10)
+        calm = np.flatnonzero(part & (t >= t[peak]) & (smooth <= max(RECOVERED * settled, settled + RECOVERED_MS)))
+        worst.append(float(delay[peak]))
+        recover.append(float(t[calm[0]]) - start if len(calm) else math.inf)
+    link = after_warm_up(result, "queue_series").filter(link="up")
+    high = (link["t_s"] / HALF_PERIOD_S).floor().cast(pl.Int64) % 2 == 0
+    sent = float(link.filter(high)["sent_bytes"].sum()) * 8e-6
+    time = max(1e-9, float(high.sum()) * 0.1)
+    return {
+        "worst_ms": float(np.median(worst)) if worst else math.nan,
+        "recover_s": float(np.median(recover)) if recover else math.nan,
+        "rate_up_share": sent / time / PEAK_MBIT,
+    }
+
+
+def before_and_after(result: Result) -> Measures:
+    """Mean FTP latency in the last 60 s (or half) before the one change of the link, and in the last 60 s of the run."""
+    changes = _changes(result)
+    if len(changes) != 1:
+        return {}
+    length = float(result.summary["duration_s"])
+    step = quantity(changes[0]["at"])
+    span = min(60.0, step / 2)
+    frame = _forward(result.table("flow_series"), "ftp")
+
+    def mean(end: float) -> float:
+        part = frame.filter((pl.col("t_s") >= end - span) & (pl.col("t_s") < end)).drop_nans("delay_ms_mean")
+        return float(np.average(part["delay_ms_mean"].to_numpy(), weights=part["wire_bytes"].to_numpy() + 1.0))
+
+    before, after = mean(step), mean(length)
+    return {"ftp_before_ms": before, "ftp_after_ms": after, "fall_ratio": after / before}
+
+
+def _changes(result: Result) -> Sequence[Mapping[str, Any]]:
+    """The changes of the upstream link's rate."""
+    return result.scenario.data["link"]["up"].get("changes") or []
+
+
 def cdf(result: Result) -> Mapping[str, pl.DataFrame]:
     """The distributions that the CDF figures draw."""
     frame = result.table("delay_histogram").filter(direction="forward")
@@ -170,11 +270,3 @@ def merged(frames: Sequence[pl.DataFrame], app: str) -> pl.DataFrame:
     """One application's distribution over several runs."""
     both = pl.concat(frames).filter(pl.col("app").str.starts_with(app))
     return both.group_by("lower_ms", "upper_ms").agg(pl.col("count").sum()).sort("lower_ms")
-
-
-def _seconds(text: str) -> float:
-    """A duration of a resolved scenario in seconds."""
-    for unit, factor in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)):
-        if text.endswith(unit):
-            return float(text.removesuffix(unit)) * factor
-    raise ValueError(text)

@@ -7,21 +7,86 @@ seeds. What the words leave open (what a knee is, what "nearly constant" means) 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.claims import Runs, over_seeds, telling, words
+from bloatlab.studies.scorecard import Band
 from bloatlab.studies.scte2013.experiments import BDP_MS, BUFFERS_MS
 from bloatlab.tables import Spread, spread
 
 Curve = NDArray[np.float64]
 
+#: A measure of a series of the figures.
+Line = tuple[str, str]
+
 #: The knee is where the total rate has come to this part of what the largest buffer gives.
 KNEE_SHARE = 0.98
 
 _SIZES = np.array(BUFFERS_MS, dtype=float)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A number of ours over seeds (None: not run), the range it should lie in, its unit and digits."""
+
+    value: Callable[[Runs], Spread | None]
+    band: Band
+    unit: str = ""
+    digits: int = 2
+
+    def words(self, ours: Spread) -> str:
+        """The number for a reader, with as many digits as it takes to see on which side of a limit it is."""
+        return words(ours, self.unit, telling(ours.median, self.band, self.digits))
+
+
+def read(number: Callable[..., float], *lines: Line) -> Callable[[Runs], Spread | None]:
+    """A number read off the curves of each seed, over the seeds that have it: a curve with a hole where it is read gives none."""
+
+    def value(runs: Runs) -> Spread | None:
+        found = [number(*of) for of in zip(*(curves(runs, *line) for line in lines), strict=False)]
+        known = [v for v in found if not math.isnan(v)]
+        return spread(known) if known else None
+
+    return value
+
+
+def r_squared(series: str, measure: str) -> Reading:
+    """Linearity of latency in buffer size beyond the BDP."""
+    return Reading(read(lambda c: line(c)[1], (series, measure)), Band(0.99, 1.0), digits=4)
+
+
+def slope(series: str, measure: str) -> Reading:
+    """Milliseconds of latency per millisecond of buffer."""
+    return Reading(read(lambda c: line(c)[0], (series, measure)), Band(0.75, 1.0), "ms/ms")
+
+
+def knee(series: str) -> Reading:
+    """The knee of the total rate: within half a BDP of the BDP."""
+    return Reading(read(knee_ms, (series, "rate_mbit")), Band(BDP_MS / 2, 1.5 * BDP_MS), "ms", 0)
+
+
+def point(series: str, buffer_ms: float, measure: str, band: Band, unit: str = "ms", digits: int = 0) -> Reading:
+    """A measure at one buffer size."""
+    return Reading(lambda runs: over_seeds(runs, place(series, buffer_ms), measure), band, unit, digits)
+
+
+def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: bool = False) -> Reading:
+    """The greatest (or least) value of a curve from a buffer size on."""
+    pick = np.min if low else np.max
+    return Reading(read(lambda c: float(pick(beyond(c, least_ms))), (series, measure)), band, "ms", 0)
+
+
+def ratio(first: Line, second: Line, band: Band, least_ms: float, *, worst: bool) -> Reading:
+    """Two curves beside each other."""
+    of = worst_ratio if worst else typical_ratio
+    return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
+
+
+# ------------------------------------------------------------------------------------------------------------ of curves
 
 
 def place(series: str, buffer_ms: float) -> str:
@@ -36,30 +101,14 @@ def curves(runs: Runs, series: str, measure: str) -> list[Curve]:
     return [np.array([p[seed][measure] for p in points]) for seed in range(seeds)]
 
 
-def at(runs: Runs, series: str, buffer_ms: float, measure: str) -> Spread | None:
-    """A measure at one buffer size."""
-    return over_seeds(runs, place(series, buffer_ms), measure)
-
-
-def read(curves_: Sequence[Curve], number: Callable[[Curve], float]) -> Spread | None:
-    """A number read off each seed's curve; a curve with a hole where it is read gives none."""
-    return _over(number(c) for c in curves_)
-
-
-def read_two(first: Sequence[Curve], second: Sequence[Curve], number: Callable[[Curve, Curve], float]) -> Spread | None:
-    """A number read off two curves of the same seed."""
-    return _over(number(a, b) for a, b in zip(first, second, strict=False))
-
-
-def _over(values: Iterable[float]) -> Spread | None:
-    """Over the seeds that have a value."""
-    known = [v for v in values if not math.isnan(v)]
-    return spread(known) if known else None
-
-
 def beyond(curve: Curve, least_ms: float = BDP_MS) -> Curve:
     """The part at buffer sizes from `least_ms` on."""
     return curve[least_ms <= _SIZES]
+
+
+def below_bdp(curve: Curve) -> float:
+    """The mean at buffer sizes below the BDP."""
+    return float(curve[_SIZES < BDP_MS].mean())
 
 
 def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point, figure_block
 from bloatlab.studies.claims import Runs
+from bloatlab.studies.drawing import intervals, points
 from bloatlab.studies.today.cases import Line, Stack
-from bloatlab.studies.today.layout import TICKS
 from bloatlab.studies.today.scorecard import over_loads
+from bloatlab.studies.today.tables import TICKS
 from bloatlab.tables import Spread, counted, number
 
 #: Each measure of a line with one TCP, and these of every TCP.
@@ -91,8 +91,8 @@ def _either(stacks: Sequence[Stack]) -> str:
 
 def _points(before: Values, of: dict[Line, ByStack]) -> list[Point]:
     then = {Stack.OF_2012: before}
-    points = [Point("2012 modem, TCP of 2012", f"{_range(then, 'game_p99_ms', 0)} ms", f"a game; {_rest(then)}", "bad")]
-    return points + [
+    found = [Point("2012 modem, TCP of 2012", f"{_range(then, 'game_p99_ms', 0)} ms", f"a game; {_rest(then)}", "bad")]
+    return found + [
         Point(str(line), f"{_range(own, 'game_p99_ms', 0)} ms", f"a game ({_each(own)}); {_rest(own)}")
         for line, own in of.items()
     ]
@@ -116,12 +116,9 @@ def draw(runs: Runs) -> Drawn:
         series: list[Series] = []
         for n, stack in enumerate(Stack):
             spreads = [over_loads(runs, line, stack, measure) for line in lines]
-            v = np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads])
-            v = np.where(np.isfinite(v), v, math.nan)
-            if not np.isfinite(v).any():
-                continue
             xs = [x + 0.12 * (n - 1.5) for x in range(len(lines))]
-            series.append(Series(str(stack), xs, v[:, 0], "points", style.COLOURS[n], (v[:, 1], v[:, 2])))
+            if np.isfinite(intervals(spreads)).any():
+                series.append(points(str(stack), xs, spreads, style.COLOURS[n]))
         log = measure in ("game_p99_ms", "page_s")
         low = {"game_p99_ms": 2.0, "page_s": 1.0, "call_mos": 0.9}.get(measure, 0.0)
         title, x_range = what[0].upper() + what[1:], (-0.5, len(lines) - 0.5)

@@ -10,22 +10,20 @@ queues (code point 45); the call says expedited forwarding (46). A modem of 2012
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bloatlab.scenario import Scenario, from_dict
-from bloatlab.studies.cablelabs2012.build import DOWN, UP, Between, Setup, describe
-from bloatlab.studies.cablelabs2012.cases import Queue
-from bloatlab.studies.cablelabs2012.cases import case as load_of
-from bloatlab.studies.cablelabs2012.parameters import Free
 from bloatlab.studies.today import considerations
 from bloatlab.studies.today.cases import TCP, Case, Line, Stack
+from bloatlab.workloads.cable_home import DOWN, UP, Setup, describe
 
 SECONDS, WARM_UP = 60, 10
 GAME, NQB, EF = "game", 45, 46
 WAN = {UP: "wan", DOWN: "wan_down"}
 
 #: What the paper leaves open, fixed here: results do not follow the study of the paper when that reads it otherwise.
-OPEN = Free(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B")
+OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
 #: A grant each 2.025 ms of 253 bytes, which the largest packet of a call or a game fits: 218 bytes, 18 of Ethernet, 10 of DOCSIS.
 GUARANTEED = "1mbit"
@@ -41,11 +39,8 @@ OVERHEAD, MPU = 18, 64
 
 def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
     """The validated scenario of one run."""
-    data: Any = describe(
-        load_of(case.number, Queue.DROPTAIL_417), seed, Setup(OPEN, seconds=seconds, between=Between.BACK_PRESSURE)
-    )
     name = scenario_name(case)
-    data["name"] = name
+    data: Any = {"name": name, **describe(case.home, seed, replace(OPEN, seconds=seconds))}
     data["record"] = {"warm_up": f"{min(WARM_UP, seconds // 4)}s"}
     data["app"]["voip"]["dscp"] = EF
     data["app"][GAME] = {

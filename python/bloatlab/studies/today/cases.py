@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bloatlab.studies.cablelabs2012.cases import NUMBERS, Queue
-from bloatlab.studies.cablelabs2012.cases import case as load_of
 from bloatlab.studies.today.considerations import Consideration
+from bloatlab.workloads import cable_loads
+from bloatlab.workloads.cable_loads import NUMBERS, Queue
 
 
 class Line(StrEnum):
@@ -41,9 +41,6 @@ TCP: Mapping[Stack, Mapping[str, Any]] = {
     Stack.PRAGUE: {"preset": "prague"},
 }
 
-#: The loads with something beside the call, the pages and the game.
-LOADED = NUMBERS[1:]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -63,9 +60,14 @@ class Case:
         return self.key
 
     @property
+    def home(self) -> cable_loads.Case:
+        """The load, on the modem of 2012."""
+        return cable_loads.Case(self.number, Queue.DROPTAIL_417)
+
+    @property
     def load(self) -> str:
         """The load in words."""
-        return load_of(self.number, Queue.DROPTAIL_417).load
+        return self.home.load
 
 
 def considered(line: Line, stack: Stack, what: Consideration) -> Case:

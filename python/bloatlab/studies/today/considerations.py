@@ -22,7 +22,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from bloatlab.studies.cablelabs2012.build import UP
+from bloatlab.workloads.cable_home import UP
 
 LOW_MBIT = 1.0
 SMALL_BURST = "16KB"

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from bloatlab.simulation import Result
-from bloatlab.studies.cablelabs2012.build import UP
 from bloatlab.studies.today.build import GAME
 from bloatlab.studies.today.considerations import BACKGROUND, SHORT
 from bloatlab.sweep import Measure
+from bloatlab.workloads.cable_home import UP
 
 Measures = dict[str, float]
 

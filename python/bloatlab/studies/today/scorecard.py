@@ -33,11 +33,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bloatlab.studies.claims import Runs
-from bloatlab.studies.scorecard import Band, Cell, Origin, Scorecard, Verdict, judge
+from bloatlab.studies.scorecard import Band, Cell, Origin, Verdict, judge
 from bloatlab.studies.today.build import MTU_MS, SECONDS, WARM_UP
-from bloatlab.studies.today.cases import LOADED, Case, Line, Stack
+from bloatlab.studies.today.cases import Case, Line, Stack, cases
 from bloatlab.studies.today.considerations import LOW_MBIT, SLOW_MBIT, Consideration
 from bloatlab.tables import Spread, counted, spread
+from bloatlab.workloads.cable_loads import LOADED
 
 #: Least and largest one-way delay of a lone packet through the modem of 2012: two to three MAP intervals, and 1 ms. Unit: ms.
 IDLE = Band(5.0, 7.05)
@@ -144,17 +145,15 @@ LAWS: tuple[Law, ...] = (
 )  # fmt: skip
 
 
-def scorecard(runs: Runs, cases: Sequence[Case], proves_nothing: str = "") -> Scorecard:
+def cells(runs: Runs) -> list[Cell]:
     """Every law, judged by its worst run."""
-    cells = [cell for law in LAWS if (cell := _cell(law, runs, cases)) is not None]
-    seeds = max((len(of) for of in runs.values()), default=0)
-    return Scorecard("today", seeds, cells, [], proves_nothing)
+    return [cell for law in LAWS if (cell := _cell(law, runs)) is not None]
 
 
-def _cell(law: Law, runs: Runs, cases: Sequence[Case]) -> Cell | None:
+def _cell(law: Law, runs: Runs) -> Cell | None:
     found = [
         (row[law.measure], case.key)
-        for case in cases
+        for case in cases()
         if law.of(case)
         for row in runs.get(case.key, ())
         if row[law.measure] == row[law.measure]  # NaN is none

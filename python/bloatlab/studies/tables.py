@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bloatlab.judgement import Share, share, within_cell
+from bloatlab.judgement import Share, within_cell
 from bloatlab.report import Fact
 from bloatlab.studies.claims import Checked, Runs, count, over_seeds
 from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Verdict, by_metric, by_table
-from bloatlab.tables import TextCell, TextTable, Tone, counted, number
+from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
 #: How a verdict looks.
 TONES: dict[Verdict, Tone] = {
@@ -63,16 +63,17 @@ def median_cell(runs: Runs, key: str, measure: str, digits: int) -> TextCell:
 def medians_table(
     title: str,
     runs: Runs,
-    rows: Sequence[tuple[Sequence[str], str]],
+    rows: Sequence[str | tuple[Sequence[str], str]],
     columns: Sequence[tuple[str, str, int]],
     heads: Sequence[str] = ("case",),
     note: str = "",
     groups: Sequence[tuple[str, int]] = (),
 ) -> TextTable:
-    """Cases by rows of (labels, key of the run), measures by columns of (measure, head, digits)."""
+    """Cases by rows of (labels, key of the run), or of a key that is its own label; measures by columns of (measure, head, digits)."""
+    labelled = [((of,), of) if isinstance(of, str) else of for of in rows]
     body = [
         [*(TextCell(label) for label in labels), *(median_cell(runs, key, m, digits) for m, _, digits in columns)]
-        for labels, key in rows
+        for labels, key in labelled
     ]
     return TextTable(title, [*heads, *(head for _, head, _ in columns)], body, note, groups, len(heads))
 
@@ -108,26 +109,20 @@ def spaced(printed: str) -> str:
 
 def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
     """What is accepted, as the rules themselves say it."""
-    rows = [[TextCell(what), TextCell(words)] for what, words in rules]
+    rows = [row(what, words) for what, words in rules]
     return TextTable("Tolerances", ["of", "ours agrees within"], rows, left=2)
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
     """What was reached, one line each: the stated shares (else every judged check), and the claims of the paper."""
-    shares = card.shares or [share_of_judged(card)]
     rows: list[list[TextCell]] = []
-    for of in shares:
+    for of in card.goals:
         word = {"good": "reached", "bad": "not reached"}.get(of.tone, "")
         rows.append([*_share_row(of), TextCell(word, of.tone)])
     paper = count(claims)
     if paper.checked:
-        rows.append([*_share_row(Share("claims of the paper that hold", paper.hold, paper.checked)), TextCell("")])
+        rows.append(row(*_share_row(Share("claims of the paper that hold", paper.hold, paper.checked)), ""))
     return TextTable("", ["", "within", "of", "share", "wanted", ""], rows)
-
-
-def share_of_judged(card: Scorecard) -> Share:
-    """The share of all judged checks within, for a study that compares with no paper. All of them are wanted."""
-    return share("checks against theory", (cell.within for cell in card.cells), 1.0)
 
 
 def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
@@ -164,26 +159,26 @@ def shares_table(card: Scorecard) -> TextTable:
 
 
 def _share_row(of: Share) -> list[TextCell]:
-    return [
-        TextCell(of.name),
-        TextCell(str(of.within)),
-        TextCell(str(of.cells)),
+    return row(
+        of.name,
+        str(of.within),
+        str(of.cells),
         TextCell(f"{of.share:.0%}" if of.cells else "-", of.tone),
         TextCell(of.asked, "muted"),
-    ]
+    )
 
 
 def claims_table(claims: Sequence[Checked]) -> TextTable:
     """The prose claims."""
     rows = [
-        [
-            TextCell(c.where),
+        row(
+            c.where,
             origin_cell(c.origin),
-            TextCell(c.says),
-            TextCell(c.published),
-            TextCell(f"{c.ours}; {c.why}" if c.why else c.ours),
+            c.says,
+            c.published,
+            f"{c.ours}; {c.why}" if c.why else c.ours,
             within_cell(c.holds, "holds", "differs", "not run"),
-        ]
+        )
         for c in claims
     ]
     note = (
@@ -216,21 +211,22 @@ def origin_cell(origin: Origin) -> TextCell:
 def statements_table(card: Scorecard, title: str) -> TextTable:
     """Every statement of a paper that prints few tables: published, ours, verdict and reason, in the order of the paper."""
     rows = [
-        [
+        row(
             TextCell(c.where, hint=f"by: {c.origin}"),
-            TextCell(f"{c.case}: {c.metric}"),
-            TextCell(f"{c.printed} {c.unit}".strip()),
-            TextCell(_with_interval(c)),
+            f"{c.case}: {c.metric}",
+            f"{c.printed} {c.unit}".strip(),
+            with_interval(c),
             verdict_cell(c),
-            TextCell(c.reason),
-        ]
+            c.reason,
+        )
         for c in card.cells
     ]
     columns = ["where", "statement", "published", "ours (central 80 %)", "verdict", "why"]
     return TextTable(title, columns, rows, left=5, words_last=True, below=True)
 
 
-def _with_interval(cell: Cell) -> str:
+def with_interval(cell: Cell) -> str:
+    """Ours with its interval in brackets where it has one; "-" where it was not run."""
     if math.isnan(cell.ours):
         return "-"
     between = "" if cell.low == cell.high else f" ({significant(cell.low)} to {significant(cell.high)})"
@@ -249,15 +245,15 @@ def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
     """Every counted cell that is not within, with its reason."""
     outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE and c.counted]
     rows = [
-        [
-            TextCell(c.case),
-            TextCell(c.metric),
-            TextCell(spaced(c.printed)),
-            TextCell(number(c.ours, digits.get(c.metric, 2))),
-            TextCell(f"{number(c.low, digits.get(c.metric, 2))} to {number(c.high, digits.get(c.metric, 2))}"),
-            TextCell(c.accepted(digits.get(c.metric))),
-            TextCell(c.reason),
-        ]
+        row(
+            c.case,
+            c.metric,
+            spaced(c.printed),
+            number(c.ours, digits.get(c.metric, 2)),
+            f"{number(c.low, digits.get(c.metric, 2))} to {number(c.high, digits.get(c.metric, 2))}",
+            c.accepted(digits.get(c.metric)),
+            c.reason,
+        )
         for c in outside
     ]
     columns = ["case", "metric", "published", "ours", "central 80 %", "accepted", "why"]

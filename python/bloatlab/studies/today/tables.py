@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bloatlab.studies.cablelabs2012.cases import NUMBERS
 from bloatlab.studies.claims import Runs
-from bloatlab.studies.layout import median_cell
+from bloatlab.studies.tables import median_cell
 from bloatlab.studies.today.cases import Case, Line, Stack, considered
 from bloatlab.studies.today.considerations import Consideration
 from bloatlab.studies.today.scorecard import over_loads
 from bloatlab.tables import Spread, TextCell, TextTable, number, spread
+from bloatlab.workloads.cable_loads import LOADED, NUMBERS
 
 COLUMNS = (
     ("game_p50_ms", "game median ms", 0),
@@ -26,7 +26,7 @@ def lines_table(runs: Runs) -> TextTable:
     rows: list[list[TextCell]] = []
     for line in Line:
         for stack in Stack:
-            if not any(Case(line, stack, n).key in runs for n in NUMBERS[1:]):
+            if not any(Case(line, stack, n).key in runs for n in LOADED):
                 continue
             row = [TextCell(str(line)), TextCell(str(stack))]
             for measure, _, digits in COLUMNS:

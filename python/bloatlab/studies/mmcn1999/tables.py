@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from bloatlab.studies.claims import Runs
-from bloatlab.studies.layout import medians_table, origin_cell, significant, verdict_cell
-from bloatlab.studies.mmcn1999.build import SCHEMES
-from bloatlab.studies.mmcn1999.small import names_small, small_cases
+from bloatlab.studies.mmcn1999.build import SCHEMES, Case
+from bloatlab.studies.mmcn1999.scorecard import ORDERS, SLIDES
+from bloatlab.studies.mmcn1999.small import small_cases
 from bloatlab.studies.scorecard import Cell, Scorecard
-from bloatlab.tables import TextCell, TextTable, number
+from bloatlab.studies.tables import medians_table, origin_cell, verdict_cell, with_interval
+from bloatlab.tables import TextCell, TextTable, number, row
 
 #: Measure, head of its column, digits.
 COLUMNS = (
@@ -53,10 +54,10 @@ def state_table(runs: Runs) -> TextTable:
     return medians_table("State", runs, rows, held, ("queue", "state beside the packets"), note)
 
 
-def cases_table(title: str, runs: Runs, keys: Sequence[str], *, voice: bool = False, note: str = "") -> TextTable:
-    """Cases by their keys."""
+def cases_table(title: str, runs: Runs, cases: Sequence[Case], *, voice: bool = False, note: str = "") -> TextTable:
+    """Cases of the slides' workload."""
     chosen = [*COLUMNS, *VOICE] if voice else list(COLUMNS)
-    rows = [((key,), key) for key in keys if key in runs]
+    rows = [case.key for case in cases if case.key in runs]
     groups = [*_GROUPS, *([("", 3)] if voice else [])]
     return medians_table(title, runs, rows, chosen, note=note, groups=groups)
 
@@ -64,11 +65,10 @@ def cases_table(title: str, runs: Runs, keys: Sequence[str], *, voice: bool = Fa
 def gates_table(card: Scorecard) -> TextTable:
     """The orderings that are gated."""
     rows = [
-        [TextCell(c.metric), TextCell(c.case), TextCell(c.printed), TextCell(_spread(c, 3)), origin_cell(c.origin),
-         verdict_cell(c), TextCell(c.reason)]
+        row(c.metric, c.case, c.printed, _spread(c, 3), origin_cell(c.origin), verdict_cell(c), c.reason)
         for c in card.cells
-        if 1 in c.tables
-    ]  # fmt: skip
+        if c.tables == ORDERS
+    ]
     columns = ["of", "ratio", "wanted", "ours", "by", "", "why"]
     note = "Only the orders of the slides' chart are counted. Those of tagged datagrams have no number in the slides."
     return TextTable("Orders, in every seed", columns, rows, note, left=2, words_last=True, below=True)
@@ -77,11 +77,17 @@ def gates_table(card: Scorecard) -> TextTable:
 def rows_table(card: Scorecard) -> TextTable:
     """Every row of the slides."""
     rows = [
-        [TextCell(c.case), TextCell(c.metric), TextCell(f"{c.printed} {c.unit}".strip()), TextCell(_ours(c)),
-         verdict_cell(c), TextCell(c.reason, "muted")]
+        row(
+            c.case,
+            c.metric,
+            f"{c.printed} {c.unit}".strip(),
+            with_interval(c),
+            verdict_cell(c),
+            TextCell(c.reason, "muted"),
+        )
         for c in card.cells
-        if 2 in c.tables
-    ]  # fmt: skip
+        if c.tables == SLIDES
+    ]
     return TextTable(
         "Every number of the slides",
         ["slide", "what", "printed", "ours (central 80 %)", "verdict", "why"],
@@ -99,13 +105,6 @@ def _spread(cell: Cell, digits: int) -> str:
     return f"{number(cell.ours, digits)} ({number(cell.low, digits)} to {number(cell.high, digits)})"
 
 
-def _ours(cell: Cell) -> str:
-    if np.isnan(cell.ours):
-        return "-"
-    between = "" if cell.low == cell.high else f" ({significant(cell.low)} to {significant(cell.high)})"
-    return f"{significant(cell.ours)}{between}"
-
-
 #: What the table of small networks shows: measure, head, digits.
 _SMALL = (
     ("rate_share", "of the link", 3),
@@ -121,7 +120,7 @@ _SMALL = (
 
 def small_table(runs: Runs) -> TextTable:
     """The small networks, each with the measures that it has."""
-    rows = [((key,), key) for key in names_small(small_cases()) if key in runs]
+    rows = [case.key for case in small_cases() if case.key in runs]
     note = (
         "In step: mean correlation of two windows. Clusters: variance over mean of the drops in 20 ms (two FTPs) or 100 ms. "
         "Two FTPs: RED's min_th and drop-tail's buffer, in packets."

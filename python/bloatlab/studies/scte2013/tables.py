@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from bloatlab.studies.claims import Runs
-from bloatlab.studies.layout import medians_table
-from bloatlab.studies.scte2013.experiments import Experiment, key
-from bloatlab.studies.scte2013.parameters import UNKNOWNS, Free
+from bloatlab.studies.scte2013.experiments import Experiment
+from bloatlab.studies.scte2013.parameters import UNKNOWNS
+from bloatlab.studies.tables import medians_table
 from bloatlab.tables import TextCell, TextTable
 
 #: What stands above a column, and its digits.
 HEADS: dict[str, tuple[str, int]] = {
     "gamer_mean_ms": ("gamer ms", 1),
-    "gamer_p1_ms": ("gamer p1", 1),
     "gamer_p50_ms": ("gamer p50", 1),
     "gamer_p99_ms": ("gamer p99", 1),
     "ftp_mean_ms": ("FTP ms", 1),
-    "ftp_p50_ms": ("FTP p50", 1),
     "ftp_p99_ms": ("FTP p99", 1),
     "rate_mbit": ("Mbit/s", 3),
     "rate_share": ("of Tmax", 3),
@@ -27,9 +25,7 @@ HEADS: dict[str, tuple[str, int]] = {
     "cov_total": ("CoV all", 2),
     "cov_session": ("CoV session", 2),
     "fairness": ("fairness", 2),
-    "collided_share": ("shared queue", 3),
     "sojourn_mean_ms": ("queue ms", 1),
-    "sojourn_p50_ms": ("queue p50", 1),
     "sojourn_p99_ms": ("queue p99", 1),
     "background_share": ("LEDBAT's share", 2),
     "burst_p50_s": ("burst p50 s", 2),
@@ -66,34 +62,20 @@ HEADS: dict[str, tuple[str, int]] = {
 
 def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
     """Medians over seeds, the central 80 % as the hint."""
-    rows = [([text(v) for v in at.values()], f"{experiment.name} {key(at)}") for at in experiment.grid((1,)).places()]
-    columns = [(column, *head(column)) for column in experiment.columns]
+    rows = [([_text(v) for v in at.values()], run) for at, run in experiment.places()]
+    columns = [(column, *HEADS[column]) for column in experiment.columns]
     heads = [axis.replace("_", " ") for axis in experiment.axes]
     note = "Medians over seeds. The paper publishes no values for these runs."
     return medians_table(f"{experiment.name}: {experiment.what}", runs, rows, columns, heads, note)
 
 
-def head(column: str) -> tuple[str, int]:
-    """Heading and digits of a measure."""
-    return HEADS.get(column, (column.replace("_", " "), 2))
-
-
-def text(value: object) -> str:
+def _text(value: object) -> str:
     """A value of an axis for people."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def unknowns_table() -> TextTable:
     """What the paper does not say and what we took."""
-    free = Free()
-    rows = [
-        [
-            TextCell(u.what),
-            TextCell(str(getattr(free, u.field))),
-            TextCell(u.why),
-            TextCell(", ".join(map(str, u.others))),
-        ]
-        for u in UNKNOWNS
-    ]
+    rows = [[TextCell(text) for text in (u.what, str(u.ours), u.why, ", ".join(map(str, u.others)))] for u in UNKNOWNS]
     columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
     return TextTable("Free parameters, one set for the whole study", columns, rows, left=4)

@@ -10,9 +10,9 @@ from bloatlab.studies.l4s import cases as c
 from bloatlab.studies.l4s import heist, theory
 from bloatlab.studies.l4s.scorecard import IMBALANCE, RATIO
 from bloatlab.studies.l4s.scorecard import PARTS as COUNTED
-from bloatlab.studies.layout import median_cell, medians_table, statements_table, verdict_cell
 from bloatlab.studies.scorecard import Cell, Scorecard, share_of
-from bloatlab.tables import TextCell, TextTable, number
+from bloatlab.studies.tables import median_cell, medians_table, statements_table, verdict_cell
+from bloatlab.tables import TextCell, TextTable, number, row
 
 TITLES: Mapping[str, str] = {
     "steps": "What the tests say of them",
@@ -63,16 +63,16 @@ _NOTE = (
 def _pair(case: c.Case, cell: Cell, runs: Runs, forms: Mapping[str, str], *, measure: str = "ratio") -> list[TextCell]:
     pair = " / ".join(load.words for load in case.loads)
     others = [case.of_version(form) for form in forms]
-    return [
-        TextCell(pair),
-        TextCell(cell.printed.replace(" and ", " / ").removesuffix(" Mbit/s")),
-        TextCell(number(cell.published[0], 2)),
+    return row(
+        pair,
+        cell.printed.replace(" and ", " / ").removesuffix(" Mbit/s"),
+        number(cell.published[0], 2),
         median_cell(runs, case.key, measure, 2),
         *(median_cell(runs, x.key, measure, 2) if x != case else TextCell("") for x in others),
-        TextCell(cell.accepted(2)),
+        cell.accepted(2),
         verdict_cell(cell),
-        TextCell("" if cell.agrees else cell.reason),
-    ]
+        "" if cell.agrees else cell.reason,
+    )
 
 
 def shared_table(cells: Sequence[Cell], runs: Runs) -> TextTable:
@@ -82,7 +82,7 @@ def shared_table(cells: Sequence[Cell], runs: Runs) -> TextTable:
     for case in heist.SHARED:
         if case.key in judged:
             pair, *rest = _pair(case, judged[case.key], runs, {}, measure="inverse")
-            rows.append([TextCell(case.queue), pair, *rest])
+            rows.append(row(case.queue, pair, *rest))
     columns = ["queue", "pair", "Mbit/s", "published", "ours", "accepted", "", "why"]
     note = "Ratios: Prague's rate over the other's. ecn: AccECN, ECT(0); noecn: its ECN field is cleared on the way, so that it is dropped."
     return TextTable("One queue that marks as RFC 3168 has it, 50 Mbit/s", columns, rows, note, left=2, words_last=True)
@@ -92,7 +92,7 @@ def steps_table(runs: Runs) -> TextTable:
     """Scenario 2: what a step of the rate does to the round trip, and what bursts cost."""
     columns = (("rtt_before_ms", "before ms", 0), ("rtt_max_ms", "greatest ms", 0), ("spike_s", "spike s", 1),
                ("used_before", "used before", 2), ("used_after", "used after", 2))  # fmt: skip
-    rows = [((case.key,), case.key) for case in heist.STEPS if case.key in runs]
+    rows = [case.key for case in heist.STEPS if case.key in runs]
     note = (
         "The rate steps down after 30 s of 60. Greatest: the sender's smoothed round trip, as ss tells it. Spike: until a tenth of its height "
         "is left. Used: payload of what the link could carry, from 20 to 30 and from 35 to 60 s."
@@ -104,7 +104,7 @@ def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
     """How many of the tests' ratios are within, by queue."""
     ratios = [x for name in ("pairs", "shared") for x in groups.get(name, ()) if x.metric in (RATIO, IMBALANCE)]
     rows = [
-        [TextCell(words), TextCell(str(share.within)), TextCell(str(share.cells))]
+        row(words, str(share.within), str(share.cells))
         for words, belongs in COUNTED
         if (share := share_of(words, [x for x in ratios if belongs(x)])).cells
     ]
@@ -114,9 +114,7 @@ def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
 def misses_table(groups: Mapping[str, Sequence[Cell]], runs: Runs) -> TextTable:
     """The pairs that are not within; the page has all."""
     cells = {x.case: x for x in groups.get("pairs", ()) if x.metric == RATIO and not x.agrees}
-    rows = [
-        [TextCell(case.key), *_pair(case, cells[case.key], runs, {})[1:]] for case in heist.PAIRS if case.key in cells
-    ]
+    rows = [row(case.key, *_pair(case, cells[case.key], runs, {})[1:]) for case in heist.PAIRS if case.key in cells]
     columns = ["pair (round trips in ms)", "Mbit/s", "published", "ours", "accepted", "", "why"]
     return TextTable("Pairs that are not within", columns, rows, "The report has all.", left=2, words_last=True)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from bloatlab.studies.claims import Checked, Measures, Runs, tally
+from bloatlab.studies.claims import Checked, Runs, tally
 from bloatlab.studies.csc458.build import EXPERIMENTS, Case, cases, experiment_cases, kit, plain, today
-from bloatlab.studies.csc458.scorecard import MEAN, SD, parameters
-from bloatlab.studies.layout import judged_cell, median_cell, medians_table, origin_cell, verdict_cell
+from bloatlab.studies.csc458.scorecard import LARGEST, MEAN, PRINTED, SD, WAITS
+from bloatlab.studies.published import rows as published
 from bloatlab.studies.scorecard import Scorecard
-from bloatlab.tables import TextCell, TextTable, number
+from bloatlab.studies.study import Live
+from bloatlab.studies.tables import judged_cell, median_cell, medians_table, origin_cell, verdict_cell
+from bloatlab.tables import TextCell, TextTable, number, row
 
 #: Digits after the point, by metric of a cell.
-DIGITS: dict[str, int] = {MEAN: 3, SD: 3, "max wait at 100 Mb/s": 3, "largest RTT by equation (2)": 1}
+DIGITS: dict[str, int] = {MEAN: 3, SD: 3, WAITS: 3, LARGEST: 1}
 
 #: What the table of all cases shows: measure, heading, digits.
 COLUMNS: tuple[tuple[str, str, int], ...] = (
@@ -34,17 +36,17 @@ COLUMNS: tuple[tuple[str, str, int], ...] = (
 def published_table(card: Scorecard) -> TextTable:
     """Each published number, ours, and the verdict with its reason."""
     rows = [
-        [
-            TextCell(c.case),
-            TextCell(c.metric),
-            TextCell(f"{c.printed} {c.unit}"),
+        row(
+            c.case,
+            c.metric,
+            f"{c.printed} {c.unit}",
             judged_cell(c, number(c.ours, DIGITS[c.metric])),
-            TextCell(f"{number(c.low, DIGITS[c.metric])} to {number(c.high, DIGITS[c.metric])}"),
-            TextCell(c.accepted(DIGITS[c.metric])),
+            f"{number(c.low, DIGITS[c.metric])} to {number(c.high, DIGITS[c.metric])}",
+            c.accepted(DIGITS[c.metric]),
             origin_cell(c.origin),
             verdict_cell(c),
-            TextCell(c.reason),
-        ]
+            c.reason,
+        )
         for c in card.cells
     ]
     columns = ["case", "metric", "published", "ours", "central 80 %", "accepted", "by", "", "why"]
@@ -57,11 +59,7 @@ def published_table(card: Scorecard) -> TextTable:
 
 def readings_table(first: Sequence[Checked], second: Sequence[Checked]) -> TextTable:
     """The claims that the two readings of loss detection tell apart, and how many hold in each."""
-    rows = [
-        [TextCell(a.where), TextCell(a.says), _held(a), _held(b)]
-        for a, b in zip(first, second, strict=True)
-        if a.holds != b.holds
-    ]
+    rows = [row(a.where, a.says, _held(a), _held(b)) for a, b in zip(first, second, strict=True) if a.holds != b.holds]
     note = f"With RACK-TLP {tally(first)}. By duplicate ACKs {tally(second)}."
     columns = ["where", "says", "RACK-TLP", "duplicate ACKs"]
     return TextTable("Claims that depend on how losses are found", columns, rows, note, left=4)
@@ -74,17 +72,13 @@ def _held(claim: Checked) -> TextCell:
 
 def experiment_table(name: str, runs: Runs) -> TextTable:
     """The cases of an experiment: medians over seeds."""
-    return medians_table(f"{name}: {EXPERIMENTS[name]}", runs, _rows(experiment_cases(name)), COLUMNS)
+    return medians_table(f"{name}: {EXPERIMENTS[name]}", runs, [c.key for c in experiment_cases(name)], COLUMNS)
 
 
 def cases_table(runs: Runs) -> TextTable:
     """Every case, simulated: medians over seeds."""
     note = "Queues in segments. x2: a packet of the limit is a super-segment of up to two. RTOs and resent: of the long flow."
-    return medians_table("All cases, simulated", runs, _rows([c for c in cases() if c.key in runs]), COLUMNS, note=note)
-
-
-def _rows(given: Sequence[Case]) -> list[tuple[Sequence[str], str]]:
-    return [((case.key,), case.key) for case in given]
+    return medians_table("All cases, simulated", runs, [c.key for c in cases() if c.key in runs], COLUMNS, note=note)
 
 
 #: What stands in the table of kernels: measure, heading, digits.
@@ -97,47 +91,44 @@ LIVE_COLUMNS: tuple[tuple[str, str, int], ...] = (
     ("throughput_mbit", "flow Mbit/s", 2),
 )
 
-#: What the report printed, by queue of Reno: mean and standard deviation of fetches.
-_PRINTED = {5: ("1.02", "0.55"), 20: ("0.84", "0.20"), 100: ("2.17", "1.10")}
+#: The measures that the report printed of Reno, by the name of ours.
+_PUBLISHED = {"fetch_mean_s": MEAN, "fetch_sd_s": SD}
 
 
-def live_table(runs: Runs, live: Mapping[str, Measures], invalid: Mapping[str, str]) -> TextTable:
+def live_table(runs: Runs, live: Live) -> TextTable:
     """Simulated, on kernels, published. An invalid run shows its numbers struck grey, and why."""
-    rows: list[list[TextCell]] = []
-    for case in (*kit()[:3], *plain(), *today()):
-        if case.key not in runs:
-            continue
-        own, reason = live.get(case.key), invalid.get(case.key)
-        row = [TextCell(case.key)]
-        for place, (measure, _, digits) in enumerate(LIVE_COLUMNS):
-            row.append(median_cell(runs, case.key, measure, digits))
-            row.append(
-                TextCell(
-                    "-" if own is None else number(own[measure], digits), "muted" if own is None or reason else "plain"
-                )
-            )
-            if place < 2:
-                known = case.congestion == "reno" and case.limit in _PRINTED and case.segments > 1
-                row.append(TextCell(_PRINTED[case.limit or 0][place] if known else "", "muted"))
-        row.append(
-            TextCell("" if own is None else f"invalid: {reason}" if reason else "valid", "bad" if reason else "good")
-        )
-        rows.append(row)
+    cases = [case for case in (*kit()[:3], *plain(), *today()) if case.key in runs]
     columns, groups = ["case"], [("", 1)]
-    for place, (_, heading, _) in enumerate(LIVE_COLUMNS):
-        names = ["simulated", "live", "published"] if place < 2 else ["simulated", "live"]
-        columns.extend(names)
+    for measure, heading, _ in LIVE_COLUMNS:
+        names = ["simulated", "live", *(["published"] if measure in _PUBLISHED else [])]
+        columns += names
         groups.append((heading, len(names)))
     note = "One live run a case; an invalid one (its own lateness rule) is shown and never counted or run again."
+    rows = [_live_row(case, runs, live) for case in cases]
     return TextTable(
         "Simulated, live, published", [*columns, "live run"], rows, note, [*groups, ("", 1)], words_last=True
     )
 
 
+def _live_row(case: Case, runs: Runs, live: Live) -> list[TextCell]:
+    own, reason = live.measures.get(case.key), live.invalid.get(case.key)
+    found = [TextCell(case.key)]
+    for measure, _, digits in LIVE_COLUMNS:
+        found.append(median_cell(runs, case.key, measure, digits))
+        grey = own is None or reason is not None
+        found.append(TextCell("-" if own is None else number(own[measure], digits), "muted" if grey else "plain"))
+        if measure in _PUBLISHED:
+            known = case.congestion == "reno" and case.limit is not None and case.segments > 1
+            found.append(TextCell(f"{PRINTED[case.limit or 0, _PUBLISHED[measure]]:.2f}" if known else "", "muted"))
+    verdict = "" if own is None else f"invalid: {reason}" if reason else "valid"
+    return [*found, TextCell(verdict, "bad" if reason else "good")]
+
+
 def setup_table() -> TextTable:
     """The report's parameters, as taken."""
     rows: Sequence[Sequence[TextCell]] = [
-        [TextCell(r.case), TextCell(r.metric), TextCell(f"{r.value} {r.unit}".strip()), TextCell(r.where)]
-        for r in parameters()
+        row(r.case, r.metric, f"{r.value} {r.unit}".strip(), r.where)
+        for r in published("csc458")
+        if r.note.startswith(("parameter", "incidental"))
     ]
     return TextTable("What the report fixes", ["of", "what", "value", "where"], rows, left=4)

@@ -1,0 +1,124 @@
+"""The page of a study: the answer, the verdict, the study's own sections, the provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from bloatlab.report import Block, Page, Prose, Provenance, Section, TableBlock, figure_block
+from bloatlab.scenario import version
+from bloatlab.studies.study import PageSection, Results
+from bloatlab.studies.tables import (
+    SHARES,
+    claims_table,
+    facts,
+    outside_table,
+    seeds,
+    shares_table,
+    statements_table,
+    tolerances_table,
+    unjudged,
+)
+from bloatlab.tables import TextTable
+
+Blocks = Callable[[Results], Iterable[TextTable | Block]]
+
+
+def page(results: Results) -> Page:
+    """The study's page as data."""
+    study, card = results.study, results.scorecard
+    command = f"bloatlab reproduce {study.name}" + (" --live" if results.live is not None else "")
+    sections = [section for one in study.sections or STANDARD if (section := _section(one, results)).blocks]
+    publication = study.publication
+    return Page(
+        title=study.about.heading,
+        subtitle=study.about.subtitle,
+        sections=[_unjudged(section) for section in sections] if card.proves_nothing else sections,
+        answer=results.answer,
+        lead=[study.about.lead],
+        facts=facts(card, results.claims, results.made),
+        warning=card.proves_nothing,
+        provenance=Provenance(
+            [
+                ("Published values", publication.cited),
+                *([("Read it at", publication.link)] if publication.link else []),
+                ("Ours", f"{results.made} simulations, {seeds(card)}, by bloatlab {version()}"),
+                ("Written by", command),
+                ("Machine and time", "in provenance.json, beside this page"),
+                ("Every number", "in scorecard.json and runs.parquet, beside this page"),
+            ]
+        ),
+    )
+
+
+def _section(of: PageSection, results: Results) -> Section:
+    blocks = [TableBlock(b) if isinstance(b, TextTable) else b for b in of.blocks(results)]
+    return Section(of.title, of.anchor, blocks, of.lead)
+
+
+def _unjudged(section: Section) -> Section:
+    """A section of a quick look: no verdict in its tables, and no table of nothing but verdicts."""
+    blocks: list[Block] = []
+    for block in section.blocks:
+        if not isinstance(block, TableBlock):
+            blocks.append(block)
+        elif block.table.title != SHARES and not block.table.title.endswith("cells outside"):
+            blocks.append(replace(block, table=unjudged(block.table)))
+    return replace(section, blocks=blocks or [Prose(["A quick look judges nothing: run it without --quick."])])
+
+
+# ------------------------------------------------------------------------------------------- sections that studies share
+
+
+def figures(lead: str = "") -> PageSection:
+    """The study's figures."""
+    return PageSection("Figures", "figures", lambda results: map(figure_block, results.figures), lead)
+
+
+def claims(lead: str = "", *more: Callable[[Results], TextTable]) -> PageSection:
+    """The claims, and further tables of them."""
+
+    def blocks(results: Results) -> Iterable[TextTable]:
+        return [claims_table(results.claims), *(table(results) for table in more)] if results.claims else []
+
+    return PageSection("Claims", "claims", blocks, lead)
+
+
+def differences(lead: str, digits: dict[str, int]) -> PageSection:
+    """Every counted cell outside its tolerance."""
+
+    def blocks(results: Results) -> Iterable[TextTable | Block]:
+        table = outside_table(results.scorecard, digits)
+        return [table] if table.rows else [Prose(["None."])]
+
+    return PageSection("What differs", "differs", blocks, lead)
+
+
+def rules(title: str, *docs: str | None, more: Callable[[], Sequence[TextTable]] = tuple) -> PageSection:
+    """The study's rules in the words of its modules, its tolerances, and the shares of its cells."""
+
+    def blocks(results: Results) -> Iterable[TextTable | Block]:
+        own = results.study.rules
+        tables = [tolerances_table(own), shares_table(results.scorecard)] if own else []
+        return [*(p for doc in docs for p in prose(doc)), *tables, *more()]
+
+    return PageSection(title, "rules", blocks)
+
+
+def prose(doc: str | None) -> list[Prose]:
+    """The docstring of a module as paragraphs, so that the page states the rules in the words of the code."""
+    paragraphs = [p.replace("\n", " ").replace("`", "").strip() for p in (doc or "").split("\n\n")]
+    return [Prose([p]) for p in paragraphs if p]
+
+
+def _statements(results: Results) -> list[TextTable]:
+    return [statements_table(results.scorecard, "Published and ours")] if results.scorecard.cells else []
+
+
+#: The sections of a study that declares none.
+STANDARD: Sequence[PageSection] = (
+    PageSection("Published and ours", "cells", _statements),
+    figures(),
+    claims(),
+    rules("Rules"),
+)

@@ -1,0 +1,171 @@
+"""Reproduces a study: makes its runs, leaves its folder, and prints what was found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import cast
+
+import polars as pl
+from rich.markup import escape
+from rich.text import Text
+
+from bloatlab import live
+from bloatlab.plots import save_figure
+from bloatlab.report import write
+from bloatlab.results import save, write_json, write_table
+from bloatlab.studies.folder import file_name, provenance
+from bloatlab.studies.page import page
+from bloatlab.studies.study import Batch, Live, OnKernels, Options, Ran, Results, Study, StudyError
+from bloatlab.studies.tables import claims_table, misses, reached_table, shares_table
+from bloatlab.sweep import gather, watch
+from bloatlab.tables import counted
+from bloatlab.terminal import Console, show, wrapped
+
+#: The widest line of the closing summary.
+WIDTH = 80
+
+
+def reproduce(study: Study, options: Options) -> Results:
+    """Run the cases (and the experiments asked for), compare, and write the folder `options.out`.
+
+    Raises `ScenarioError`, before anything runs; `StudyError` for a value of a measure that no run has;
+    `live.LiveError` where there is no bench.
+    """
+    begun = time.perf_counter()
+    seeds = range(1, (study.quick.seeds if options.quick else options.seeds) + 1)
+    plan = study.plan(options)
+    results = Results(study, options, {}, _announce(study, options, plan, seeds))
+    results = _with(results, plan, seeds)
+    if study.batches is None:
+        _check_measures(results)
+    if study.further is not None and not options.quick:
+        results = _with(results, study.further(results), seeds)
+    if options.live and study.on_kernels is not None:
+        results = replace(results, live=_on_kernels(study.on_kernels, options))
+    results = replace(results, seconds=time.perf_counter() - begun)
+    bind(results)
+    return results
+
+
+def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: range) -> str:
+    """Prints the first line and the warning of a run that proves nothing; returns the warning, or ""."""
+    extent = study.extent(options) if study.extent else counted(sum(len(batch.cases) for batch in plan), "case")
+    line = f"[bold]{study.name}[/]  {extent}, {counted(len(seeds), 'seed')}, {options.workers}"
+    options.console.print(line, highlight=False)
+    warnings = [study.quick.warning] if options.quick else []
+    if options.sets:
+        pairs = ", ".join(f"{path}={value}" for path, value in options.sets)
+        warnings.append(f"Changed in every run: {pairs}. The published values are of other runs, so nothing is judged.")
+    if warnings:
+        options.console.print(" ".join(warnings), style="yellow", markup=False)
+    return " ".join(warnings)
+
+
+def _check_measures(results: Results) -> None:
+    """Refuses published values and claims of a measure that no run has (a misspelt name), or that is no number."""
+    known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
+    for what, _, measure in results.study.compared():
+        if measure not in known:
+            raise StudyError(f"{what}: no run has the measure {measure!r}; there is {', '.join(sorted(known))}")
+        found = cast("object", known[measure])
+        if not isinstance(found, (int, float)):
+            raise StudyError(f"{what}: the measure {measure!r} is {found!r}, which is no number")
+
+
+def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:
+    """The results with those of further batches."""
+    further = {batch.name: run(batch, seeds, results.options) for batch in batches}
+    return replace(results, ran={**results.ran, **further})
+
+
+def run(batch: Batch, seeds: range, options: Options) -> Ran:
+    """Every case of a batch with every seed; the values of `--set` are laid over each scenario. Raises `ScenarioError`."""
+    points = batch.of_seeds(seeds).points()
+    if options.sets:
+        points = [replace(p, scenario=p.scenario.with_sets(*options.sets)) for p in points]
+    bar = watch(batch.name, options.console)
+    gathered = gather(
+        points, batch.measure, store=options.store, jobs=options.jobs, watch=bar, executor=options.executor
+    )
+    return Ran(batch, gathered)
+
+
+def _on_kernels(wanted: OnKernels, options: Options) -> Live:
+    """Each live case once, one after another; every result kept. Raises `live.LiveError` where there is no bench."""
+    done = Live({}, {})
+    live.clean()
+    scenarios = wanted.scenarios(options)
+    for place, (key, scenario) in enumerate(scenarios.items(), start=1):
+        begun = time.perf_counter()
+        result = live.run(scenario)
+        save(result, options.out / "live" / file_name(key), seconds=time.perf_counter() - begun)
+        reason = None if result.summary["live"]["valid"] else str(result.summary["live"]["invalid_because"])
+        done = Live(
+            {**done.measures, key: wanted.measure(result)},
+            done.invalid if reason is None else {**done.invalid, key: reason},
+        )
+        verdict = "valid" if reason is None else "invalid"
+        options.console.print(f"live {place} of {len(scenarios)}  {key}  {verdict}", highlight=False)
+    return done
+
+
+def bind(results: Results) -> None:
+    """Write the study's folder.
+
+    report.html          everything below for a reader
+    scorecard.json       cells, claims and summary as data: what `-f json` prints
+    runs.parquet         one row per run: case, seed, scenario hash and every measure
+    figures/*.svg        the figures, and .png beside each
+    scenarios/*.json     resolved scenarios, first seed, by the name of the case
+    live/CASE/           with --live, each run on kernels as `bloatlab live` leaves it
+    provenance.json      machine, time, versions: the only file that differs between two equal runs
+    """
+    folder = results.options.out
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    (folder / "scenarios").mkdir(exist_ok=True)
+    write_json(folder / "scorecard.json", results.as_data())
+    ran = list(results.ran.values())
+    rows = [one.table for one in ran if one.batch.columns is not None]
+    write_table(pl.concat(rows, how="diagonal_relaxed"), folder / "runs.parquet")
+    for key, scenario in ran[0].scenarios.items():
+        write_json(folder / "scenarios" / f"{file_name(key)}.json", scenario.data)
+    for drawing in results.figures:
+        save_figure(drawing.figure(), folder / "figures" / drawing.name)
+    write(page(results), results.report)
+    write_json(folder / "provenance.json", provenance(results.made, results.seconds, results.found))
+
+
+def report(results: Results, console: Console, *, full: bool = False) -> None:
+    """Print what was reached, what was not, the answer and the report, in about 20 lines of at most 80 columns.
+
+    `full` puts every table before it: the study's own, the claims, and the shares of every table and metric.
+    """
+    card, claims = results.scorecard, results.claims
+    if full:
+        common = [*([claims_table(claims)] if claims else []), *([shares_table(card)] if card.shares else [])]
+        for table in (*results.study.tables(results), *common):
+            show(table, console)
+            console.print()
+    width = min(console.width, WIDTH)
+    stored = f" ({results.found} of them from the store)" if results.found else ""
+    _say(console, f"{counted(results.made, 'run')}{stored} in {results.seconds:.1f} s", width)
+    if card.proves_nothing:
+        _say(console, card.proves_nothing, width)
+    else:
+        console.print()
+        show(reached_table(card, claims), console)
+        for line in misses(card, claims):
+            _say(console, line, width)
+    console.print()
+    _say(console, results.answer.question, width, style="bold")
+    _say(console, results.answer.sentence, width)
+    tables = "" if full else "; every table here: --full"
+    console.print(f"Report: [bold]{escape(str(results.report))}[/]{tables}", soft_wrap=True, highlight=False)
+
+
+def _say(console: Console, text: str, width: int, style: str = "") -> None:
+    """Print a paragraph in lines of at most `width` characters."""
+    for line in wrapped(text, width):
+        console.print(Text(line.rstrip(), style=style), soft_wrap=True)

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Writes the tables of measures in docs/results.md and docs/live.md, from the declarations that the core exports.
+
+Run with the Python of `make venv`. Without an argument it writes the tables between the marks of a page; with --check
+it compares and writes nothing.
+
+Exit code 0: written, or current. 1: --check, and the committed pages are not current.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bloatlab.measures import Measure, declared
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+#: Where the paths of each table begin, by its mark; keys are written without it.
+TABLES = {"links": "links.*.", "apps": "apps.*.", "live": "live."}
+
+#: Parts of a summary whose keys are those of another.
+SAME = {
+    "apps.*.voip_reverse.": (
+        "`voip_reverse`",
+        'The same keys, of the speech from the server, where `direction = "both"`; `voip` is then that to the server.',
+    )
+}
+
+BEGIN = re.compile(r"<!-- measures of (\w+), written by `make docs`: do not edit -->\n(.*?)<!-- end -->\n", re.DOTALL)
+
+
+def table(mark: str) -> str:
+    """The rows of one table, with its head."""
+    begin = TABLES.get(mark, "")
+    others = tuple(TABLES.values())
+    mine = [m for m in declared() if (m.path.startswith(begin) if begin else not m.path.startswith(others))]
+    rows: dict[str, None] = {}
+    for measure in mine:
+        same = next((row for path, row in SAME.items() if measure.path.startswith(path)), None)
+        if same is not None:
+            rows[f"| {same[0]} | | {same[1]} |"] = None
+            continue
+        rows |= {
+            f"| `{key}` | {unit} | {doc} |".replace("|  |", "| |"): None for key, unit, doc in cells(measure, begin)
+        }
+    return "\n".join(["| key | unit | meaning |", "|---|---|---|", *rows, ""])
+
+
+def cells(measure: Measure, begin: str) -> Iterator[tuple[str, str, str]]:
+    """Its row; of a distribution whose statistics have sentences of their own, a row for each."""
+    if any(part.doc for part in measure.parts):
+        for part in measure.parts:
+            yield from cells(part, begin)
+        return
+    key = measure.path.removeprefix(begin).replace("each.*", "each.N").replace("*", "NAME")
+    yield key, measure.unit, linked(measure.doc + statistics(measure))
+
+
+def statistics(measure: Measure) -> str:
+    """The statistics of a distribution, in a sentence."""
+    names = [
+        (part.path.rsplit(".", 1)[-1], part.unit == measure.unit or part.path.endswith("count"))
+        for part in measure.parts
+    ]
+    if not names or names[0][0] == "*":
+        return ""
+    plain = ", ".join(f"`{name}`" for name, of_unit in names if of_unit)
+    bare = "".join(f", and `{name}` (no unit)" for name, of_unit in names if not of_unit)
+    return f" Keys: {plain}{bare}."
+
+
+def linked(text: str) -> str:
+    """Names of pages as links, from a page beside them."""
+    return re.sub(r"\bdocs/(\w+\.md)", r"[\1](\1)", text)
+
+
+def page(text: str) -> str:
+    """A page with its tables written anew."""
+    return BEGIN.sub(lambda m: m[0].replace(m[2], table(m[1])), text)
+
+
+def main() -> int:
+    """Write or compare."""
+    stale = False
+    for path in (DOCS / "results.md", DOCS / "live.md"):
+        text = path.read_text()
+        written = page(text)
+        if "--check" not in sys.argv[1:]:
+            path.write_text(written)
+        elif written != text:
+            print(f"{path}: not current; run `make docs`", file=sys.stderr)
+            stale = True
+    return int(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
