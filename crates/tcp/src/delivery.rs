@@ -1,15 +1,16 @@
-//! How fast the network delivers: one estimate per ACK, for controllers that model the path.
+//! Delivery rate estimation: one sample per ACK, for controllers that model the path.
 //!
 //! ```text
 //! a segment leaves   it remembers how much had been delivered (D) and when (T), and when that flight's first left (F)
 //! it is delivered    bytes = delivered - D;  interval = max(sent - F, now - T);  rate = bytes / interval
 //! ```
 //!
-//! The longer of the two intervals bounds the rate by what was sent, so that ACKs that were compressed do not inflate it. Of
-//! the segments that one ACK delivers, the one sent last speaks.
+//! The longer of the two intervals limits the rate to the rate of sending, so that compressed ACKs do not inflate it. If one ACK
+//! delivers several segments, the one sent last gives the sample.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
-//! Cost: 56 bytes per segment outstanding beside its entry on the scoreboard, at the same position; the board tells what arrives.
+//! Cost: 56 bytes per outstanding segment besides its scoreboard entry, at the same position. The scoreboard reports what
+//! arrives.
 
 use crate::cc::control::{LostSegment, RateSample};
 use crate::scoreboard::Scoreboard;
@@ -17,7 +18,7 @@ use crate::scoreboard::entry::{LOST, RETX, SACKED};
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// What an entry of the scoreboard does not say of its segment's last transmission.
+/// State at a segment's last transmission, beside its scoreboard entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sent {
     at: Time,
@@ -25,44 +26,44 @@ struct Sent {
     delivered_at: Time,
     first_at: Time,
     app_limited: bool,
-    /// Bytes in flight then, this segment included, and bytes taken for lost until then.
+    /// Bytes in flight at that time, including this segment; and bytes marked lost until then.
     in_flight: u64,
     lost: u64,
-    /// It was taken for lost, and that was told.
+    /// The segment is marked lost, and the loss was reported.
     gone: bool,
-    /// Delivered: the receiver has it, though something before it may be missing.
+    /// The receiver has the segment, though something before it may be missing.
     done: bool,
 }
 
-/// What the ACK under way delivers.
+/// What the current ACK delivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Arrived {
     bytes: u64,
-    /// Of the segment sent last, and whether it was sent more than once.
+    /// The segment sent last, and whether it was sent more than once.
     newest: Option<(Sent, bool)>,
 }
 
-/// What a sender must remember to estimate its delivery rate.
+/// State of the delivery rate estimator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sampler {
     /// Bytes delivered since the connection began.
     delivered: u64,
     delivered_at: Time,
-    /// When the first segment of the flight being measured left.
+    /// Send time of the first segment of the flight being measured.
     first_at: Time,
-    /// Samples are application-limited until this much is delivered; 0 for not.
+    /// Samples are application-limited until this many bytes are delivered; 0 if they are not limited.
     limited_until: u64,
-    /// Least round trip so far, microseconds.
+    /// Least RTT so far, microseconds.
     min_rtt_us: Option<u32>,
-    /// Bytes taken for lost since the connection began.
+    /// Bytes marked lost since the connection began.
     lost: u64,
-    /// As the scoreboard's entries.
+    /// One item per scoreboard entry, at the same position.
     sent: VecDeque<Sent>,
     arrived: Arrived,
 }
 
 impl Arrived {
-    /// The segment sent last speaks; a FIN alone delivers nothing.
+    /// Adds a delivered segment; the one sent last is kept. A FIN alone delivers nothing.
     fn take(&mut self, s: Sent, bytes: u64, again: bool) {
         if bytes == 0 {
             return;
@@ -80,13 +81,12 @@ impl Sampler {
         self.delivered
     }
 
-    /// The handshake took `us` microseconds, the least round trip so far.
+    /// The handshake took `us` microseconds: the first RTT sample.
     pub(crate) fn on_handshake(&mut self, us: u32) {
         self.min_rtt_us = Some(us);
     }
 
-    /// A segment of `bytes` leaves; `in_flight` is what was in the network before it. `again`: it leaves again, and this is its position
-    /// on the board.
+    /// A segment of `bytes` leaves; `in_flight` excludes it. `again`: the scoreboard position of a retransmission.
     pub(crate) fn on_send(&mut self, now: Time, again: Option<u32>, bytes: u32, in_flight: u64) {
         if bytes > 0 && in_flight == 0 {
             (self.first_at, self.delivered_at) = (now, now);
@@ -112,7 +112,7 @@ impl Sampler {
         }
     }
 
-    /// The segment at position `at`, of so many bytes, is SACKed; `again`: it was sent more than once.
+    /// The segment of `bytes` at position `at` is newly SACKed. `again`: it was sent more than once.
     pub(crate) fn on_sacked(&mut self, at: usize, bytes: u64, again: bool) {
         if let Some(s) = self.sent.get_mut(at).filter(|s| !s.done) {
             s.done = true;
@@ -121,14 +121,14 @@ impl Sampler {
         }
     }
 
-    /// The first segment is acknowledged, and leaves the board.
+    /// The first segment is acknowledged, and leaves the scoreboard.
     pub(crate) fn on_acknowledged(&mut self, bytes: u64, again: bool) {
         if let Some(s) = self.sent.pop_front().filter(|s| !s.done) {
             self.arrived.take(s, bytes, again);
         }
     }
 
-    /// Reports what the board newly takes for lost, in order. Bound: the board; only after something was lost.
+    /// Reports newly lost segments, in order. Bound: the scoreboard; called only after a loss.
     pub(crate) fn report_losses(&mut self, board: &Scoreboard, mut report: impl FnMut(&LostSegment)) {
         let mut adjoins = false;
         for (s, e) in self.sent.iter_mut().zip(board.iter()) {
@@ -150,7 +150,7 @@ impl Sampler {
         }
     }
 
-    /// Samples are limited by the application now.
+    /// Returns true if samples are currently application-limited.
     pub(crate) fn is_app_limited(&self) -> bool {
         self.limited_until > 0
     }
@@ -160,7 +160,7 @@ impl Sampler {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// The ACK has told all. Gives the bytes that it newly delivers, and their sample.
+    /// Ends the processing of an ACK. Returns the bytes newly delivered, and the rate sample.
     pub(crate) fn on_ack(&mut self, now: Time) -> (u64, Option<RateSample>) {
         let Arrived { bytes: newly, newest } = std::mem::take(&mut self.arrived);
         self.delivered += newly;
@@ -210,7 +210,7 @@ mod tests {
             s.on_send(now, None, 1000, 9000);
             last = sample;
         }
-        // a segment's flight: ten segments in 10 ms
+        // the flight of one segment: ten segments in 10 ms
         let d = last.unwrap();
         assert_eq!((d.bytes, d.interval, d.app_limited), (10_000, Duration::from_millis(10), false));
         assert_eq!(s.delivered(), 40_000);
@@ -229,7 +229,7 @@ mod tests {
         (1..5).for_each(|at| s.on_sacked(at, 1000, false));
         let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
-        // sent last: at 8 ms in a flight that began at 0; nothing had been delivered then: 4000 bytes over 20 ms
+        // the segment sent last: at 8 ms in a flight that began at 0, with nothing delivered yet: 4000 bytes over 20 ms
         assert_eq!(
             sample.unwrap(),
             RateSample {
@@ -248,7 +248,7 @@ mod tests {
         (1..5).for_each(|_| s.on_acknowledged(1000, false));
         let (newly, sample) = s.on_ack(Time(31 * MS));
         assert_eq!((newly, s.delivered()), (1000, 5000));
-        // of the hole's retransmission, which tells no round trip
+        // the sample is from the hole's retransmission, which gives no RTT
         assert_eq!(sample.map(|s| (s.prior_delivered, s.rtt_us)), Some((4000, None)));
     }
 
@@ -266,7 +266,7 @@ mod tests {
         assert!(limited(&mut s, 11));
         s.on_send(Time(12 * MS), None, 1000, 0);
         assert!(!limited(&mut s, 22));
-        // a FIN has its place on the board, and is no delivery
+        // a FIN has a place on the scoreboard but delivers nothing
         s.on_send(Time(23 * MS), None, 0, 0);
         s.on_acknowledged(0, false);
         assert_eq!(s.on_ack(Time(33 * MS)), (0, None));

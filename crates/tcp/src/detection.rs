@@ -1,4 +1,4 @@
-//! What tells that a segment is lost: three answers, each with its data and its rules.
+//! Loss detection: three algorithms, each with its own state.
 //!
 //! ```text
 //! Dupack   DupThresh duplicate ACKs, or as much SACKed above it                       RFC 5681 §3.2, RFC 6675 §4
@@ -6,9 +6,9 @@
 //! Rack     something sent later was delivered, and a reordering window has passed     RFC 8985, see rack
 //! ```
 //!
-//! An ACK calls [`Detection::begin`], lets the board report what arrives ([`Watch`]), and then [`Detection::detect`] marks what is lost.
-//! The response to a loss is the sender's. Tail loss probes, D-SACK and F-RTO need RACK's data: with the other two their methods do
-//! nothing.
+//! An ACK calls [`Detection::begin`], the scoreboard reports what arrives ([`Watch`]), and then [`Detection::detect`] marks
+//! segments lost. The sender responds to the losses. Tail loss probes, D-SACK and F-RTO need RACK's state: with the other two
+//! algorithms their methods do nothing.
 
 pub(crate) mod fack;
 pub(crate) mod rack;
@@ -22,7 +22,7 @@ use fack::Fack;
 use rack::{Probe, Rack};
 use units::Duration;
 
-/// How a sender finds losses.
+/// The loss detection algorithm and its state.
 #[derive(Clone, Debug)]
 pub(crate) enum Detection {
     Dupack,
@@ -59,7 +59,7 @@ impl Detection {
         }
     }
 
-    /// The cumulative part of an ACK is on the board, and its SACK blocks follow.
+    /// The cumulative part of an ACK is on the scoreboard; its SACK blocks follow.
     #[inline]
     pub(crate) fn cumulative_part_done(&mut self) {
         if let Self::Fack(fack) = self {
@@ -67,7 +67,7 @@ impl Detection {
         }
     }
 
-    /// SACK blocks have reported something new.
+    /// Marks segments lost after SACK blocks reported something new.
     #[inline]
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, p: &TcpParams) {
         match self {
@@ -77,8 +77,8 @@ impl Detection {
         }
     }
 
-    /// Both parts of an ACK, which acknowledges `acked` bytes, are on the board: marks what that makes lost. Returns the time,
-    /// microseconds, after which more may turn out to be.
+    /// Marks segments lost once both parts of an ACK, which acknowledges `acked` bytes, are on the scoreboard. Returns the time
+    /// in microseconds after which more segments may prove lost.
     #[inline]
     pub(crate) fn detect(
         &mut self,
@@ -100,7 +100,7 @@ impl Detection {
         None
     }
 
-    /// The timer that [`Detection::detect`] wanted has expired: as `detect`.
+    /// The timer requested by [`Detection::detect`] has expired: detects losses again.
     pub(crate) fn on_timer(
         &mut self,
         board: &mut Scoreboard,
@@ -114,8 +114,8 @@ impl Detection {
         rack.detect(board, state.repairs(), p.detection.dupthresh, (srtt.0 / 1000) as u32)
     }
 
-    /// A loss that no recovery has answered yet: duplicate ACKs, the scoreboard or RACK's clock report it. `fresh`: duplicate ACKs are
-    /// not those of what an earlier recovery or timeout sent again (RFC 6582 §3.2 step 2).
+    /// Returns true if duplicate ACKs, the scoreboard or RACK report a loss that no recovery handles yet. `fresh`: duplicate ACKs
+    /// are not caused by the retransmissions of an earlier recovery or timeout (RFC 6582 §3.2 step 2).
     #[inline]
     pub(crate) fn has_new_loss(
         &self,
@@ -128,7 +128,7 @@ impl Detection {
         let enough = dupacks >= u32::from(p.detection.dupthresh);
         match self {
             Self::Rack(rack) => state != State::Recovery && rack.has_lost(state == State::Loss),
-            // after a timeout, too: every segment found lost by SACK begins a recovery
+            // also after a timeout: every loss found by SACK begins a recovery
             Self::Fack(fack) => fack.found && state != State::Recovery,
             Self::Dupack if state.repairs() => false,
             Self::Dupack if p.detection.recovery == Recovery::Sack => board.len() > 0 && (board.head_lost() || enough),
@@ -136,8 +136,8 @@ impl Detection {
         }
     }
 
-    /// A recovery begins; true if the first retransmission leaves at once, whatever the window (RFC 5681 §3.2 step 3, RFC 6675 §5
-    /// step 4.3). With FACK the window held lets it out.
+    /// A recovery begins. Returns true if the first retransmission ignores the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step
+    /// 4.3). With FACK it needs room in the window.
     pub(crate) fn enter_recovery(&mut self, board: &mut Scoreboard) -> bool {
         match self {
             Self::Fack(_) => return false,
@@ -147,26 +147,26 @@ impl Detection {
         true
     }
 
-    /// While duplicate ACKs arrive, the window bounds what is outstanding, with two segments beyond it where the stack allows (RFC 3042).
-    /// With FACK and RACK, SACKed bytes make room by leaving the pipe.
+    /// While duplicate ACKs arrive, the window limits the outstanding bytes, plus two segments where the stack allows (RFC 3042).
+    /// With FACK and RACK, SACKed bytes leave the pipe and so make room.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
 
-    /// In a recovery, spare window is spent on holes that are not lost yet: NextSeg (3) and (4).   Source: RFC 6675 §4.
+    /// Returns true if recovery spends spare window on holes that are not yet lost: NextSeg (3) and (4).   Source: RFC 6675 §4.
     #[inline]
     pub(crate) fn fills_holes(&self, p: &TcpParams) -> bool {
         p.detection.recovery == Recovery::Sack && matches!(self, Self::Dupack)
     }
 
-    /// A recovery is over, or the repair after a timeout; true if what was SACKed above it is forgotten.
+    /// A recovery, or the repair after a timeout, is over. Returns true if SACK information above it was discarded.
     pub(crate) fn end_repair(&mut self, board: &mut Scoreboard) -> bool {
         let Self::Fack(fack) = self else { return false };
         fack.end_recovery(board);
         true
     }
 
-    /// A piece was sent again, and counts in pipe.
+    /// A segment was retransmitted, and counts in pipe.
     pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece, now_us: u32) {
         match self {
             Self::Dupack => {}
@@ -175,7 +175,7 @@ impl Detection {
         }
     }
 
-    /// A timeout: everything is lost, and with RACK, if what was SACKed still counts, what is overdue.
+    /// A timeout: marks everything lost; with RACK, if SACK information is kept, only what is overdue.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard, now_us: u32, keep_sack: bool) {
         if let (Self::Rack(rack), true) = (&mut *self, keep_sack) {
             rack.set_now(now_us);
@@ -189,9 +189,9 @@ impl Detection {
         }
     }
 
-    // ---------------------------------------------------------------- what only RACK has
+    // ---------------------------------------------------------------- RACK only
 
-    /// A round trip was measured.
+    /// Adds an RTT sample of `us` microseconds.
     #[inline]
     pub(crate) fn on_rtt(&mut self, us: u32) {
         if let Some(rack) = self.rack_mut() {
@@ -199,7 +199,7 @@ impl Detection {
         }
     }
 
-    /// The RTO under way begins now.
+    /// Records the start of the current RTO.
     #[inline]
     pub(crate) fn begin_rto(&mut self, now_us: u32) {
         if let Some(rack) = self.rack_mut() {
@@ -207,23 +207,23 @@ impl Detection {
         }
     }
 
-    /// When the RTO under way began.
+    /// Start of the current RTO, if RACK is in use.
     pub(crate) fn rto_began(&self) -> Option<u32> {
         self.rack().map(|rack| rack.rto_began)
     }
 
-    /// The end of the flight may be probed: nothing is SACKed or lost.   Source: RFC 8985 §7.2.
+    /// Returns true if a probe may be scheduled: nothing is SACKed or lost.   Source: RFC 8985 §7.2.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {
         self.rack().is_some_and(Rack::may_probe)
     }
 
-    /// A probe is due: none is in flight, and a round trip was measured since the last one.
+    /// Returns true if a probe may be sent: none is in flight, and there was an RTT sample since the last one.
     pub(crate) fn probe_due(&self) -> bool {
         self.rack().is_some_and(|rack| rack.probe.is_none() && rack.sampled)
     }
 
-    /// A probe has left.
+    /// A probe was sent.
     pub(crate) fn on_probe(&mut self, probe: Probe) {
         if let Some(rack) = self.rack_mut() {
             (rack.probe, rack.sampled) = (Some(probe), false);
@@ -231,7 +231,7 @@ impl Detection {
         }
     }
 
-    /// A reduction, a recovery or a timeout begins: the probe in flight decides nothing.   Source: RFC 8985 §7.4.1.
+    /// Discards the probe in flight when a reduction, a recovery or a timeout begins.   Source: RFC 8985 §7.4.1.
     #[inline]
     pub(crate) fn forget_probe(&mut self) {
         if let Some(rack) = self.rack_mut() {
@@ -239,54 +239,55 @@ impl Detection {
         }
     }
 
-    /// Probes in flight that are retransmissions.
+    /// Number of probes in flight that are retransmissions.
     pub(crate) fn resent_probes(&self) -> u32 {
         self.rack().map_or(0, |rack| rack.probe.is_some_and(|probe| probe.is_retransmission).into())
     }
 
-    /// Tail loss probes sent.
+    /// Number of tail loss probes sent.
     pub(crate) fn probes(&self) -> u32 {
         self.rack().map_or(0, |rack| rack.probes)
     }
 
-    /// Applies an ACK to the probe in flight; true if the probe, a retransmission, has repaired a loss. `news`: the ACK delivers something.
+    /// Applies an ACK to the probe in flight. Returns true if the probe, a retransmission, has repaired a loss. `news`: the ACK
+    /// delivers new data.
     #[inline]
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
         self.rack_mut().is_some_and(|rack| rack.probe_repaired(segment, news))
     }
 
-    /// A D-SACK reports a duplicate of `segments`; true if it is one of the segments that this sender has sent again.
+    /// Applies a D-SACK for `segments` duplicates. Returns true if the duplicates can be this sender's own retransmissions.
     pub(crate) fn on_dsack(&mut self, dup: SackBlock, segments: u32, resent: u32, una: u64, next: u64) -> bool {
         self.rack_mut().is_some_and(|rack| rack.on_dsack(dup, segments, resent, una, next))
     }
 
-    /// For F-RTO: what ends by the offset whose low half is `until` counts as sent before.
+    /// For F-RTO: data that ends at or before the offset with low half `until` counts as sent before the timeout.
     pub(crate) fn set_once_until(&mut self, until: u32) {
         if let Some(rack) = self.rack_mut() {
             rack.once_until = until;
         }
     }
 
-    /// For F-RTO: this ACK delivers a segment that was sent only once, before.
+    /// For F-RTO: returns true if this ACK delivers such data, sent only once.
     pub(crate) fn once_delivered(&self) -> bool {
         self.rack().is_some_and(|rack| rack.once_delivered)
     }
 
-    /// A recovery ends that was not spurious.
+    /// A recovery that was not spurious ends.
     pub(crate) fn end_recovery(&mut self) {
         if let Some(rack) = self.rack_mut() {
             rack.end_recovery();
         }
     }
 
-    /// Nothing is lost after all.
+    /// Clears all LOST marks.
     pub(crate) fn unmark_lost(&mut self, board: &mut Scoreboard) {
         if let Some(rack) = self.rack_mut() {
             rack.unmark_lost(board);
         }
     }
 
-    /// Recounts the board's counters, and RACK's.
+    /// Recounts the counters of the scoreboard and of RACK, and compares.
     #[cfg(test)]
     pub(crate) fn check(&self, board: &Scoreboard, p: &TcpParams) {
         board.check(p.detection.dupthresh, p.wire.mss, self.rack().is_some());

@@ -1,9 +1,9 @@
-//! TCP as sans-I/O machines: segments and time in, segments and events out.
+//! TCP as sans-I/O state machines: segments and the time go in, segments and events come out.
 //!
-//! One [`Endpoint`] is one side of a connection. It owns no clock, no socket and no buffer of payload: the host hands it
-//! segments and moments, and gets segments and [`Event`]s back through an [`Io`]. A stack is a point on independent axes
-//! ([`TcpParams`]): loss detection, recovery, window reduction, timers, ACK policy, initial window, idle restart, ECN and a congestion
-//! controller ([`CongestionControl`]); [`PRESETS`] names whole stacks.
+//! One [`Endpoint`] is one side of a connection. It has no clock, no socket and no payload buffer. The host passes it segments
+//! and the current time, and receives segments and [`Event`]s through an [`Io`]. A stack is a point on independent axes
+//! ([`TcpParams`]): loss detection, recovery, window reduction, timers, ACK policy, initial window, idle restart, ECN and a
+//! congestion controller ([`CongestionControl`]). [`PRESETS`] names whole stacks.
 //!
 //! # Sequence space
 //!
@@ -11,19 +11,19 @@
 //!
 //! # What a host may leave out of a packet
 //!
-//! * A plain data segment of a side that has received nothing but the peer's SYN carries `ack == 1`, no SACK and an
-//!   echo that nobody samples (`ts_ecr` 0 means "no echo"), so none of the three need travel.
-//! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) travels whole: all that it says is read.
-//! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` of a pure ACK is never read, and `ts_val`
-//!   only by a sender whose [`TcpParams::reads_ack_time`]: for all others a host may rebuild both as zero.
-//! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take just that, and do what `on_segment` would.
-//! * `retransmission` is for the host's instruments; the receiver never reads it.
+//! * A plain data segment is one from a side that has received only the peer's SYN. It carries `ack == 1`, no SACK and an echo
+//!   that is not sampled (`ts_ecr` 0 means "no echo"), so these three fields can be omitted.
+//! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) must be carried whole: the receiver reads every field.
+//! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` of a pure ACK is never read. `ts_val` is read
+//!   only by a sender whose [`TcpParams::reads_ack_time`] is true; for all others a host may rebuild both fields as zero.
+//! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take only these fields and behave as `on_segment` would.
+//! * `retransmission` is for the host's measurements; the receiver never reads it.
 //!
 //! # What is not modelled
 //!
-//! Checksums, urgent data, PAWS, persist and keep-alive timers (applications read at once: a window never closes), TIME-WAIT (a closed
-//! endpoint still answers a retransmitted FIN), simultaneous open, path MTU.
-//! SACK is not negotiated: both ends of a connection use it or neither does.
+//! Checksums, urgent data, PAWS, persist and keep-alive timers (applications read at once, so a window never closes), TIME-WAIT
+//! (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU discovery. SACK is not negotiated: either
+//! both ends of a connection use it or neither does.
 
 mod accecn;
 mod burst;

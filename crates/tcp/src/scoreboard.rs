@@ -1,23 +1,23 @@
-//! What the sender knows of every segment in flight.
+//! The scoreboard: the sender's record of every segment in flight.
 //!
-//! A ring of 16-byte entries from the first unacknowledged segment to the last one sent, and running counters, so that
-//! an ACK costs O(1) amortised whatever the window and the number of holes. The ring of a small window lies in the board
-//! itself: of ten thousand connections, each finds its few segments in the cache line beside its counters.
+//! A ring of 16-byte entries, from the first unacknowledged segment to the last one sent, with running counters: an ACK costs
+//! O(1) amortised, whatever the window and the number of holes. A small window's entries are stored in the scoreboard itself, so
+//! that each of ten thousand connections finds its few segments in the cache line beside its counters.
 //!
 //! ```text
 //! pipe     = sum over unSACKed entries of bytes * [not lost] + bytes * [retransmitted]         RFC 6675 SetPipe
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!
-//! Three cursors (positions in the ring) only move up while entries stay: `lost_to` (IsLost has been decided below it;
-//! what is SACKed above it is counted in bytes and runs), `rtx` (all below is SACKed or retransmitted: RFC 6675's
-//! HighRxt) and `high` (one past the highest SACKed entry). The first entry of a SACKed run remembers how far the run
-//! reaches, so repeated blocks are skipped, not walked.
+//! Three cursors (positions in the ring) only move up while entries stay. Below `lost_to` IsLost has been decided; SACKed data
+//! above it is counted in bytes and runs. Below `rtx` everything is SACKed or retransmitted (RFC 6675's HighRxt). `high` is one
+//! past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so repeated blocks are skipped,
+//! not walked.
 //!
-//! What moves `lost_to` is a [`Detection`](crate::detection::Detection)'s rule; the board obeys.
+//! The rules that move `lost_to` are in [`Detection`](crate::detection::Detection).
 //!
-//! Departs: losses are counted per segment, not per octet (a receiver acknowledges whole segments, and retransmissions
-//! keep the boundaries).
+//! Departs: losses are counted per segment, not per octet. (A receiver acknowledges whole segments, and retransmissions keep the
+//! boundaries.)
 
 pub(crate) mod entry;
 mod store;
@@ -27,17 +27,17 @@ pub(crate) mod tests;
 use entry::{EVER, Entry, FIN, LOST, Piece, RETX, SACKED, Sent, Taken, Watch};
 use std::collections::VecDeque;
 
-/// Entries that the board holds itself; with more, all are in the ring.
+/// Entries stored in the scoreboard itself; if there are more, all are in the ring.
 pub(super) const FEW: usize = 4;
-/// `held` when the entries are in the ring.
+/// Value of `held` when the entries are in the ring.
 pub(super) const IN_RING: u8 = u8::MAX;
 const NONE: Entry = Entry { start: 0, sent: 0, skip: 0, len: 0, flags: 0 };
 
-/// See the module. The fields lie in the order in which an ACK needs them, as in [`crate::Endpoint`].
+/// The scoreboard; see the module. Fields are in the order in which an ACK needs them, as in [`crate::Endpoint`].
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Scoreboard {
-    /// Offset of the first entry, or of the next segment if the board is empty.
+    /// Offset of the first entry, or of the next segment if there is none.
     pub(crate) base: u64,
     pub(crate) pipe: u64,
     /// Bytes SACKed at or above `lost_to`.
@@ -47,16 +47,16 @@ pub(crate) struct Scoreboard {
     pub(crate) lost_to: u32,
     pub(crate) rtx: u32,
     pub(crate) high: u32,
-    /// Without SACK: bytes that duplicate ACKs say have left the network.
+    /// Without SACK: bytes that have left the network according to duplicate ACKs.
     pub(crate) dup_bytes: u32,
-    /// How many entries `few` holds, or [`IN_RING`].
+    /// Number of entries in `few`, or [`IN_RING`].
     pub(crate) held: u8,
     pub(crate) few: [Entry; FEW],
     pub(crate) ring: VecDeque<Entry>,
 }
 
 impl Scoreboard {
-    /// An empty board from `base` on.
+    /// An empty scoreboard that starts at offset `base`.
     pub(crate) fn new(base: u64) -> Self {
         Self {
             base,
@@ -73,13 +73,13 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes believed to be in the network.   Source: RFC 6675 §4.
+    /// Estimate of the bytes in the network.   Source: RFC 6675 §4.
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
         self.pipe
     }
 
-    /// A new segment was sent; segments are contiguous.
+    /// Adds a new segment; segments are contiguous.
     #[inline]
     pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, now_us: u32) {
         if self.held == 0 {
@@ -91,7 +91,7 @@ impl Scoreboard {
         self.push_back(e);
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Removes everything below `una`, which is acknowledged.
     #[inline]
     pub(crate) fn ack(&mut self, una: u64, watch: &mut impl Watch) -> Taken {
         let mut taken = Taken::default();
@@ -124,7 +124,7 @@ impl Scoreboard {
         taken
     }
 
-    /// A SACKed entry leaves what is counted above `lost_to`; its run goes on or ends with it.
+    /// Removes a SACKed entry from the counts above `lost_to`. `run_goes_on`: the next entry belongs to the same run.
     #[inline]
     pub(crate) fn leave_count(&mut self, size: u64, run_goes_on: bool) {
         self.above -= size;
@@ -136,7 +136,7 @@ impl Scoreboard {
     fn position(&self, seq: u64, mss: u32) -> usize {
         let rel = seq.saturating_sub(self.base) as u32;
         let base = self.base as u32;
-        // all segments but a message's last are full, so the guess nearly always hits
+        // all segments except a message's last are full, so the guess nearly always hits
         let guess = (rel / mss) as usize;
         match self.get(guess) {
             Some(e) if e.start.wrapping_sub(base) == rel => guess,
@@ -144,7 +144,7 @@ impl Scoreboard {
         }
     }
 
-    /// Position of the first entry that starts at or more than `rel` above the base.
+    /// Position of the first entry that starts `rel` or more above the base.
     pub(crate) fn search(&self, rel: u32) -> usize {
         let base = self.base as u32;
         if self.held == IN_RING {
@@ -154,7 +154,7 @@ impl Scoreboard {
         }
     }
 
-    /// A SACK block arrived; returns the bytes that it newly covers.
+    /// Applies a SACK block. Returns the bytes that it newly covers.
     pub(crate) fn sack(&mut self, start: u64, end: u64, mss: u32, watch: &mut impl Watch) -> u64 {
         if end <= self.base || self.held == 0 {
             return 0;
@@ -162,7 +162,7 @@ impl Scoreboard {
         let first = self.position(start, mss);
         let mut at = first;
         let mut new = 0;
-        // Bounded by the ring: every turn moves `at` up.
+        // bound: the ring; every iteration moves `at` up
         while let Some(e) = self.get(at) {
             if e.has(SACKED) {
                 at += e.skip.max(1) as usize;
@@ -199,9 +199,9 @@ impl Scoreboard {
         size
     }
 
-    /// Decides IsLost for every entry that what is SACKed by now decides; true if one more is lost.
+    /// Decides IsLost for every entry that the current SACK information allows. Returns true if an entry is newly lost.
     ///
-    /// Source: RFC 6675 §4; FACK with `forward`.
+    /// Source: RFC 6675 §4; with `forward`, FACK.
     pub(crate) fn mark_lost(&mut self, dupthresh: u8, mss: u32, forward: bool) -> bool {
         let mut found = false;
         let bytes = u64::from(dupthresh - 1) * u64::from(mss);
@@ -223,7 +223,7 @@ impl Scoreboard {
         found
     }
 
-    /// False if it was taken for lost before.
+    /// Marks a segment lost. Returns false if it already was.
     pub(crate) fn set_lost(&mut self, at: usize) -> bool {
         let e = self.entry(at);
         if e.has(LOST) {
@@ -235,7 +235,7 @@ impl Scoreboard {
         true
     }
 
-    /// A retransmission is lost: it is to be sent once more.
+    /// Marks a retransmission lost, so that the segment is retransmitted once more.
     pub(crate) fn lose_again(&mut self, at: usize) {
         let e = self.entry(at);
         e.flags &= !RETX;
@@ -244,23 +244,23 @@ impl Scoreboard {
         self.rtx = self.rtx.min(at as u32);
     }
 
-    /// The first segment outstanding is SACKed: its receiver had it, and has not acknowledged it.
+    /// Returns true if the first outstanding segment is SACKed: the receiver had it, but did not acknowledge it.
     pub(crate) fn head_sacked(&self) -> bool {
         self.get(0).is_some_and(|e| e.has(SACKED))
     }
 
-    /// When the first segment in flight was sent last, microseconds.
+    /// Latest transmission of the first segment in flight, microseconds.
     pub(crate) fn head_sent(&self) -> Option<u32> {
         self.get(0).map(|e| e.sent)
     }
 
-    /// The first segment in flight is believed lost.
+    /// Returns true if the first segment in flight is marked lost.
     #[inline]
     pub(crate) fn head_lost(&self) -> bool {
         self.get(0).is_some_and(|e| e.flags & (LOST | SACKED | RETX) == LOST)
     }
 
-    /// Believes the first segment in flight lost (duplicate ACKs, partial ACK); false if it was before.
+    /// Marks the first segment in flight lost (duplicate ACKs, partial ACK). Returns false if it already was.
     pub(crate) fn mark_head_lost(&mut self) -> bool {
         if self.get(0).is_none_or(|e| e.has(SACKED)) {
             return false;
@@ -269,7 +269,7 @@ impl Scoreboard {
         self.set_lost(0)
     }
 
-    /// Timeout: all that is not SACKed is lost, and so are its retransmissions.
+    /// Timeout: marks everything that is not SACKed lost, including retransmissions.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
         for at in 0..self.len() {
@@ -298,7 +298,7 @@ impl Scoreboard {
         Piece { seq, len: u32::from(e.len), fin: e.has(FIN), at }
     }
 
-    /// The lowest lost segment that was not retransmitted.   Source: RFC 6675 NextSeg (1).
+    /// The lowest lost segment not yet retransmitted.   Source: RFC 6675 NextSeg (1).
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<Piece> {
         self.advance(self.lost_to)
@@ -327,7 +327,8 @@ impl Scoreboard {
         Some(self.piece(at as u32))
     }
 
-    /// A piece was sent again; `rescue` leaves pipe and HighRxt as they are (RFC 6675 NextSeg (4)). True if it now counts in pipe.
+    /// Records a retransmission. `rescue` leaves pipe and HighRxt unchanged (RFC 6675 NextSeg (4)). Returns true if it now counts
+    /// in pipe.
     pub(crate) fn retransmitted(&mut self, piece: Piece, now_us: u32, rescue: bool) -> bool {
         let e = self.entry(piece.at as usize);
         e.sent = now_us;
@@ -341,18 +342,18 @@ impl Scoreboard {
         true
     }
 
-    /// Retransmissions on their way. Bound: the board.
+    /// Number of retransmissions in flight. Bound: the scoreboard.
     pub(crate) fn resent_in_flight(&self) -> u32 {
         self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
     }
 
-    /// Segments in flight, and when the first of them was sent last, microseconds.
+    /// Number of segments in flight, and the latest transmission of the first one, microseconds.
     #[inline]
     pub(crate) fn outstanding(&self) -> (usize, u32) {
         (self.len(), self.get(0).map_or(0, |e| e.sent))
     }
 
-    /// Nothing is lost after all. Bound: the board.
+    /// Clears all LOST marks. Bound: the scoreboard.
     pub(crate) fn unmark_lost(&mut self) {
         (self.pipe, self.above, self.runs) = (0, 0, 0);
         let mut in_run = false;
@@ -368,7 +369,7 @@ impl Scoreboard {
         (self.lost_to, self.rtx) = (0, 0);
     }
 
-    /// Everything outstanding counts as in flight again, whatever was SACKed or lost. Bound: the board.
+    /// Counts everything outstanding as in flight again, SACKed or lost. Bound: the scoreboard.
     pub(crate) fn forget_marks(&mut self) {
         self.pipe = 0;
         for at in 0..self.len() {

@@ -1,4 +1,4 @@
-//! What travels between two endpoints, and what an endpoint tells its host.
+//! Segments, and the events that an endpoint reports to its host.
 
 use packet::{Ecn, Flags};
 use units::Time;
@@ -17,14 +17,14 @@ pub struct SackBlock {
 pub struct SackBlocks {
     blocks: [SackBlock; Self::MAX],
     count: u32,
-    /// The window of the segment, which costs one without nothing here.
+    /// The segment's window. Stored here, where it takes no extra space in a segment without one.
     window: u32,
 }
 
 impl SackBlocks {
     /// Most blocks that 40 bytes of TCP options hold (three beside a timestamp).
     pub const MAX: usize = 4;
-    /// No blocks.
+    /// The empty list.
     pub const NONE: Self = Self { blocks: [SackBlock { start: 0, end: 0 }; Self::MAX], count: 0, window: 0 };
 
     /// Appends a block; a fifth one is ignored.
@@ -39,18 +39,18 @@ impl SackBlocks {
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..self.count as usize]
     }
-    /// How many blocks.
+    /// Number of blocks.
     #[inline]
     pub fn len(&self) -> usize {
         self.count as usize
     }
-    /// True without blocks.
+    /// Returns true if there are no blocks.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// An AccECN option lies where the fourth block would: 40 bytes do not hold both.
+    /// Stores an AccECN option in place of the fourth block: 40 bytes of TCP options do not hold both.
     fn keep(&mut self, o: AccEcnOption) {
         let pair = |low: u64, high: u32| low | u64::from(high) << 32;
         let start = pair(u64::from(o.fields) | u64::from(o.ect1_first) << 8, o.e0b);
@@ -67,110 +67,109 @@ impl SackBlocks {
 /// The AccECN option.   Source: RFC 9768 §3.2.3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccEcnOption {
-    /// How many counters it has room for, of three; 0: there is no option.
+    /// Number of counters in the option, at most three; 0 for no option.
     pub fields: u8,
-    /// ECT(1)'s comes first (kind 174), else ECT(0)'s (kind 172); CE's is the second.
+    /// ECT(1)'s counter comes first (kind 174), otherwise ECT(0)'s (kind 172). CE's counter is always second.
     pub ect1_first: bool,
-    /// Bytes that came with ECT(0), modulo 2^24.
+    /// Bytes received with ECT(0), modulo 2^24.
     pub e0b: u32,
-    /// Bytes that came with CE, modulo 2^24.
+    /// Bytes received with CE, modulo 2^24.
     pub ceb: u32,
-    /// Bytes that came with ECT(1), modulo 2^24.
+    /// Bytes received with ECT(1), modulo 2^24.
     pub e1b: u32,
 }
 
 impl AccEcnOption {
-    /// Bytes of the option, with the padding to whole words.
+    /// Length of the option in bytes, padded to whole words.
     #[inline]
     pub fn wire_bytes(&self) -> u16 {
         if self.fields == 0 { 0 } else { (2 + 3 * u16::from(self.fields)).next_multiple_of(4) }
     }
 
-    /// How many counters fit into so many bytes.
+    /// Number of counters that fit into `room` bytes.
     pub(crate) fn fitting(room: usize) -> u8 {
         (1..=3).rev().find(|n| (2 + 3 * usize::from(*n)).next_multiple_of(4) <= room).unwrap_or(0)
     }
 
-    /// CE's counter, if it is there.
+    /// CE's counter, if the option has it.
     pub(crate) fn told_ceb(&self) -> Option<u32> {
         (self.fields > 1).then_some(self.ceb)
     }
 }
 
-/// One TCP segment as its two ends see it; payload is a length, never bytes.
+/// A TCP segment. Payload is only a length, never bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Offset of the first payload byte (0 for a SYN; of the FIN if there is no payload).
+    /// Offset of the first payload byte; 0 for a SYN; the FIN's offset if there is no payload.
     pub seq: u64,
     /// Cumulative ACK: the next byte expected. Valid with `has_ack`.
     pub ack: u64,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub len: u32,
-    /// With [`Flags::GSO`]: it stands for several segments, each of which has so many bytes of payload but the last, which may have
-    /// fewer. Else 0.
+    /// With [`Flags::GSO`]: payload bytes of each of the segments that this one stands for; the last may have fewer. Otherwise 0.
     pub gso_size: u16,
-    /// Moment of sending, microseconds modulo 2^32.   Source: RFC 7323 §3.
+    /// Time of sending, microseconds modulo 2^32.   Source: RFC 7323 §3.
     pub ts_val: u32,
-    /// Echo of a `ts_val` of the peer, or 0 for none.
+    /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,
-    /// SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW; ACE where the three in the middle are AccECN's counter.
+    /// SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW. With ACE set, AE, CWR and ECE form AccECN's counter.
     pub flags: Flags,
-    /// `ack` is valid (all but the first SYN).
+    /// `ack` is valid (in every segment except the first SYN).
     pub has_ack: bool,
-    /// ECN codepoint to send with, or that arrived.
+    /// ECN codepoint, as sent or as received.
     pub ecn: Ecn,
-    /// Part of it was sent before. For instruments only.
+    /// Part of the payload was sent before. For measurements only.
     pub retransmission: bool,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
 }
 
-/// What there is to a plain data segment: payload, no SYN or FIN, and an ACK of nothing but the peer's SYN.
+/// A plain data segment: payload, no SYN or FIN, and an ACK of only the peer's SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainData {
     /// Offset of the first payload byte in the stream.
     pub seq: u64,
     /// Bytes of payload, at least 1.
     pub len: u32,
-    /// Moment of sending, microseconds modulo 2^32.
+    /// Time of sending, microseconds modulo 2^32.
     pub ts_val: u32,
-    /// ECN codepoint that arrived.
+    /// ECN codepoint received.
     pub ecn: Ecn,
-    /// PSH, and AccECN's counter, as [`Segment::flags`] has them; nothing else.
+    /// PSH and AccECN's counter, as in [`Segment::flags`]; nothing else.
     pub flags: Flags,
 }
 
 impl Segment {
-    /// Its AccECN option; one without counters if it has none.
+    /// The segment's AccECN option; one without counters if it has none.
     #[inline]
     pub fn accecn(&self) -> AccEcnOption {
         if self.flags.has(Flags::ACCECN_OPTION) { self.sack.kept() } else { AccEcnOption::default() }
     }
 
-    /// With [`Flags::WINDOW`]: how much the receiver lets its peer send, from `ack` on, bytes.
+    /// The receive window in bytes from `ack` on, if the segment has [`Flags::WINDOW`].
     pub fn window(&self) -> Option<u32> {
         self.flags.has(Flags::WINDOW).then_some(self.sack.window)
     }
 
-    /// Gives it a window.
+    /// Sets the window.
     pub(crate) fn set_window(&mut self, bytes: u32) {
         self.sack.window = bytes;
         self.flags = self.flags.with(Flags::WINDOW);
     }
 
-    /// Gives it an AccECN option.
+    /// Sets the AccECN option.
     pub(crate) fn set_accecn(&mut self, option: AccEcnOption) {
         self.sack.keep(option);
         self.flags = self.flags.with(Flags::ACCECN_OPTION);
     }
 
-    /// How many segments it stands for.
+    /// Number of segments that this one stands for.
     #[inline]
     pub fn segments(&self) -> u32 {
         if self.gso_size == 0 { 1 } else { self.len.div_ceil(u32::from(self.gso_size)).max(1) }
     }
 
-    /// The segments that it stands for, in order: the first has its CWR (RFC 3168), the last its PSH and FIN.
+    /// Splits a GSO segment into its segments, in order. CWR goes to the first (RFC 3168), PSH and FIN to the last.
     pub fn cut(self) -> impl Iterator<Item = Self> {
         let (n, each) = (self.segments(), if self.gso_size == 0 { self.len } else { u32::from(self.gso_size) });
         (0..n).map(move |i| {
@@ -184,14 +183,14 @@ impl Segment {
         })
     }
 
-    /// Sequence numbers it occupies: payload, and one each for SYN and FIN.
+    /// Sequence numbers occupied: the payload, and one each for SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u64 {
         u64::from(self.len) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))
     }
 }
 
-/// What an endpoint tells its host.
+/// An event that an endpoint reports to its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection is established on this side.
@@ -208,34 +207,34 @@ pub enum Event {
         /// Bytes newly acknowledged.
         bytes: u64,
     },
-    /// Retries of a SYN or of data are exhausted; `Closed` follows.
+    /// The retries of a SYN or of data are exhausted; `Closed` follows.
     Failed,
-    /// Both directions are done, or the connection failed; without handshake (and FIN): all that this side wrote before it
-    /// closed is acknowledged, and it can still receive. Keep the endpoint if a lost last ACK should be repeated.
+    /// Both directions are done, or the connection failed. Without handshake (and FIN): everything this side wrote before closing
+    /// is acknowledged, and it can still receive. Keep the endpoint if a lost final ACK should be repeated.
     Closed,
 }
 
-/// Where an endpoint's segments and events go.
+/// Receives an endpoint's segments and events.
 ///
-/// All are called from inside the endpoint, in the order in which things happen; the host answers an event (writes,
+/// All methods are called from inside the endpoint, in the order in which things happen. The host responds to an event (writes,
 /// closes) after the call that raised it has returned.
 pub trait Io {
     /// Puts a segment on the wire.
     fn send(&mut self, segment: &Segment);
-    /// The same, of an ACK that waits until the application has been told what it acknowledges
-    /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)), if this call delivers anything. A host that
-    /// knows no applications sends it at once.
+    /// As [`Io::send`], for an ACK that is sent only after the data it acknowledges has been delivered to the application
+    /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)), if this call delivers any. A host without
+    /// applications sends it at once.
     fn send_after_delivery(&mut self, segment: &Segment) {
         self.send(segment);
     }
-    /// What was sent since the last call, or since the call into the endpoint began, was one burst of new data: what a host hands to
-    /// its device at once.
+    /// Marks the end of one burst of new data, which a host passes to its device in one piece. It began at the last call, or at
+    /// the call into the endpoint.
     fn burst_ends(&mut self) {}
-    /// Something happened.
+    /// Reports an event.
     fn event(&mut self, event: Event);
 }
 
-/// A moment as the timestamp option carries it: microseconds modulo 2^32.
+/// The time as carried in the timestamp option: microseconds modulo 2^32.
 #[inline]
 pub(crate) fn micros(now: Time) -> u32 {
     (now.0 / 1_000) as u32

@@ -1,4 +1,4 @@
-//! The sending half: what an acknowledgement means, what may be sent, and what a timeout does.
+//! The sending half: processes acknowledgements, decides what may be sent, and handles timeouts.
 //!
 //! ```text
 //!            dupthresh / IsLost                 ECN echo
@@ -8,13 +8,13 @@
 //!   Loss <--- timeout, from any state; left to Open at una >= recover
 //! ```
 //!
-//! The window is `floor(cwnd)` segments of MSS bytes against the bytes in flight: RFC 6675's pipe with SACK, otherwise
-//! what is outstanding less one MSS per duplicate ACK, which is RFC 5681's inflation seen from the other side.
+//! The window is `floor(cwnd)` segments of MSS bytes. It is compared with the bytes in flight: RFC 6675's pipe with SACK,
+//! otherwise the outstanding bytes less one MSS per duplicate ACK, which is equivalent to RFC 5681's window inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
-//! Departs: entering recovery always marks the first segment lost (RFC 6675 leaves that to IsLost), so pipe is one MSS
-//! smaller when DupThresh was reached by short segments; after a timeout the lost segments are resent in order as the
-//! window opens, which is go-back-N when SACK is off or forgotten.
+//! Departs: entering recovery always marks the first segment lost (RFC 6675 leaves that to IsLost), so pipe is one MSS smaller
+//! when short segments reached DupThresh. After a timeout the lost segments are resent in order as the window opens, which is
+//! go-back-N when SACK is off or its information was discarded.
 
 mod ack;
 mod output;
@@ -41,7 +41,7 @@ use crate::timer::Timer;
 use crate::undo::Undo;
 use units::{LINE, Time, prefetch};
 
-/// What a call of the sending half works with.
+/// Arguments common to the sender's methods.
 pub(crate) struct Context<'a, I> {
     pub(crate) p: &'a TcpParams,
     pub(crate) now: Time,
@@ -50,12 +50,12 @@ pub(crate) struct Context<'a, I> {
     pub(crate) io: &'a mut I,
 }
 
-/// Delivery rates, pace and bursts, of flows that have any of them.
+/// Delivery rate samples, pacing and bursts, for flows that use any of them.
 #[derive(Clone, Debug)]
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
     pacer: Pacer,
-    /// Most payload of a new segment, where the controller wants less than the MSS; else 0.
+    /// Largest payload of a new segment, if the controller wants less than the MSS; otherwise 0.
     max_payload: u16,
     bursts: Option<Bursts>,
 }
@@ -71,27 +71,27 @@ impl PacingAndRate {
     }
 }
 
-/// The end of a stream that has none.
+/// `end` of a stream without end.
 const ENDLESS: u64 = u64::MAX;
 
-/// The sending half of an endpoint. Three cache lines for every ACK (the stream and its window, the clock, the
-/// controller with the head of the board), a fourth with the board's entries, and what few ACKs need behind them.
+/// The sending half of an endpoint. Every ACK touches three cache lines (the stream and its window, the clock, the controller
+/// with the head of the scoreboard) and a fourth with the scoreboard's entries. Fields that few ACKs need come last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
-    /// First byte not acknowledged.
+    /// SND.UNA: first unacknowledged byte.
     pub(crate) una: u64,
-    /// Next new byte.
+    /// SND.NXT: next new byte.
     pub(crate) next: u64,
-    /// End of what the application wrote.
+    /// End of the data written by the application.
     end: u64,
     /// When the retransmission timer expires.
     pub(crate) rto_at: Time,
     pub(crate) window: Window,
     dupacks: u32,
-    /// Timeouts in a row without progress.
+    /// Consecutive timeouts without progress.
     pub(crate) timeouts: u16,
-    /// The application closed.
+    /// The application has closed its side.
     closing: bool,
     fin_sent: bool,
     /// The next new segment carries CWR.
@@ -99,36 +99,37 @@ pub(crate) struct Sender {
     pub(crate) state: State,
     /// A partial ACK has already restarted the timer (impatient NewReno).
     partial_seen: bool,
-    /// In the round that ends when `usage_until` is acknowledged, the window stopped the sender.
+    /// The window stopped the sender in the current round, which ends when `usage_until` is acknowledged.
     limited: bool,
-    /// RescueRxt, one past it; low half of the offset.   Source: RFC 6675 §2.
+    /// One past RescueRxt; low half of the offset.   Source: RFC 6675 §2.
     rescue_rxt: u32,
     pub(crate) rtt: Rtt,
-    /// Recovery, reduction and ECN: what was outstanding when the last one began.
+    /// End of the data outstanding when the last recovery, reduction or ECN response began.
     recover: u64,
-    /// Last transmission of data, or the ACK that left nothing outstanding if silence counts from there.
+    /// Time of the last data transmission; or of the ACK that left nothing outstanding, in stacks that measure idle time from
+    /// there.
     last_active: Time,
-    /// Low half of an offset.
+    /// End of the current round for `limited` and `max_flight`; low half of the offset.
     usage_until: u32,
-    /// Most bytes outstanding after sending, in that round.
+    /// Most bytes outstanding after a transmission in that round.
     max_flight: u32,
     peer_rwnd: u32,
-    /// Low half of where the round under way ends: what was sent next when it began.
+    /// End of the current round: low half of `next` when the round began.
     round_end: u32,
-    /// CE-marked packets that ACKs have reported.
+    /// CE-marked packets reported by ACKs so far.
     pub(crate) ce_reported: u32,
-    /// A reduction may prove spurious: `undo` is open.
+    /// A reduction may still prove spurious: `undo` is open.
     suspicious: bool,
     pub(crate) timer: Timer,
-    /// While duplicate ACKs arrive, what is outstanding counts against the window, not what is in flight.
+    /// While duplicate ACKs arrive, the window limits the outstanding bytes instead of the bytes in flight.
     counts_outstanding: bool,
     pub(crate) cc: Controller,
-    /// Only where the controller needs rates, or segments leave in bursts or paced.
+    /// Present only if the controller needs rate samples, or if segments leave paced or in bursts.
     pacing: Option<Box<PacingAndRate>>,
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
     reduction: ReductionState,
-    /// Only in stacks that undo, and not before something was sent again.
+    /// Present only in stacks that undo reductions, from the first retransmission on.
     undo: Option<Box<Undo>>,
 }
 
@@ -175,7 +176,7 @@ impl Sender {
         sender
     }
 
-    /// Prefetches what every ACK needs.
+    /// Prefetches the cache lines that every ACK needs.
     #[inline]
     pub(crate) fn prefetch(&self) {
         for line in 0..5 {
@@ -183,7 +184,7 @@ impl Sender {
         }
     }
 
-    /// Prefetches what it needs besides: entries on the heap; the state of a reduction, and the counters beside it.
+    /// Prefetches further data: heap entries, and, during a reduction, its state and the counters beside it.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
         self.board.prefetch();
@@ -192,7 +193,7 @@ impl Sender {
         }
     }
 
-    /// The SYN was acknowledged (or there is none).
+    /// The SYN was acknowledged, or there is no handshake.
     pub(crate) fn open(&mut self, p: &TcpParams) {
         self.una = 1;
         self.next = self.next.max(1);
@@ -204,7 +205,8 @@ impl Sender {
         self.rto_at = Time::NEVER;
     }
 
-    /// Updates the send window from a segment that announces one. Its right edge never moves back.   Source: RFC 9293 §3.8.6.
+    /// Updates the send window from a segment that announces one. The window's right edge never moves back.   Source: RFC 9293
+    /// §3.8.6.
     #[cold]
     pub(crate) fn update_send_window(&mut self, segment: &Segment) {
         let Some(window) = segment.window().filter(|_| segment.ack <= self.next) else { return };
@@ -213,7 +215,7 @@ impl Sender {
         self.peer_rwnd = (edge - una).min(u32::MAX.into()) as u32;
     }
 
-    /// The peer's window, bytes from the first one not acknowledged on.
+    /// The peer's window in bytes, counted from `una`.
     pub(crate) fn peer_window(&self) -> u64 {
         self.peer_rwnd.into()
     }
@@ -231,23 +233,23 @@ impl Sender {
         self.closing = true;
     }
 
-    /// There were bytes to send, or are.
+    /// Returns true if the application has written any data.
     pub(crate) fn has_written(&self) -> bool {
         self.end > 1
     }
 
-    /// Nothing is outstanding and nothing waits to be sent.
+    /// Returns true if nothing is outstanding and nothing waits to be sent.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         self.una == self.next && self.next == self.end && !self.closing
     }
 
-    /// Everything written is acknowledged, and so is the FIN if there is one.
+    /// Returns true if everything written is acknowledged, including the FIN if there is one.
     pub(crate) fn done(&self, p: &TcpParams) -> bool {
         self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.opening.handshake)
     }
 
-    /// Payload bytes that have left at least once.
+    /// Payload bytes sent at least once.
     pub(crate) fn sent(&self) -> u64 {
         self.next.saturating_sub(1 + u64::from(self.fin_sent))
     }
@@ -263,7 +265,7 @@ impl Sender {
         cwnd.min(u64::from(p.window.window_clamp.unwrap_or(u32::MAX))).max(1) * u64::from(p.wire.mss)
     }
 
-    /// Bytes believed to be in the network.
+    /// Estimate of the bytes in the network.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
         self.board.pipe().saturating_sub(u64::from(self.board.dup_bytes))

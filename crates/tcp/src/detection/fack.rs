@@ -1,4 +1,4 @@
-//! Losses as ns-2's Agent/TCP/Linux finds them: forward acknowledgement, for what was sent again, too.
+//! Loss detection as in ns-2's Agent/TCP/Linux: forward acknowledgement, for retransmissions too.
 //!
 //! ```text
 //! lost, sent once:   fack - seq >= DupThresh segments, fack the highest segment SACKed
@@ -7,36 +7,37 @@
 //!                        blocks or this one's cumulative part
 //! ```
 //!
-//! Both are true of a prefix of the retransmissions in the order in which they were sent, so that those whose fate is open
-//! are a queue: amortised O(1) for each of them.
+//! Both conditions hold for a prefix of the retransmissions in sending order. The undecided ones therefore form a queue, at
+//! amortised O(1) each.
 //!
-//! Source: Mathis & Mahdavi 1996; ns-2.35's behaviour, by traces (`benches/peers/compare_ns2.py`).
-//! Departs: ns-2 compares with the last one that a SACK block delivered, this with the newest.
+//! Source: Mathis & Mahdavi 1996; ns-2.35's behaviour, taken from traces (`benches/peers/compare_ns2.py`).
+//! Departs: ns-2 compares with the last retransmission that a SACK block delivered, this with the newest one delivered.
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{Entry, Piece, RETX, SACKED, Watch};
 use std::collections::VecDeque;
 
-/// A retransmission.
+/// An undecided retransmission.
 #[derive(Clone, Copy, Debug)]
 struct Again {
-    /// Low half of its offset.
+    /// First sequence number; low half of the offset.
     start: u32,
-    /// Low half of the offset of the next new segment when it left.
+    /// Next new segment at the time of the retransmission; low half of the offset.
     next: u32,
 }
 
-/// What is known of a recovery's retransmissions.
+/// State of a recovery's retransmissions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack {
-    /// In the order in which they left; the first has the number `first`. Entries on the board carry their number in `skip`.
+    /// Retransmissions in sending order, the first of which has the number `first`. The scoreboard's entries keep their number in
+    /// `skip`.
     resent: VecDeque<Again>,
     first: u32,
-    /// One more than the number of the newest one delivered; 0 for none.
+    /// One more than the highest number delivered; 0 for none.
     delivered: u32,
-    /// The same without what this ACK's SACK blocks told.
+    /// As `delivered`, without what this ACK's SACK blocks report.
     delivered_before: u32,
-    /// This ACK made a segment lost.
+    /// This ACK caused a segment to be marked lost.
     pub(crate) found: bool,
 }
 
@@ -47,7 +48,7 @@ impl Fack {
         self.found = false;
     }
 
-    /// The cumulative part of an ACK is done, and its SACK blocks follow.
+    /// The cumulative part of an ACK is done; its SACK blocks follow.
     #[inline]
     pub(crate) fn cumulative_part_done(&mut self) {
         self.delivered_before = self.delivered;
@@ -59,7 +60,7 @@ impl Fack {
         }
     }
 
-    /// A piece was sent again, and counts in pipe.
+    /// Numbers a retransmission that counts in pipe.
     pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece) {
         let Some(last) = board.len().checked_sub(1).and_then(|last| board.get(last)) else { return };
         let next = last.start.wrapping_add(last.size() as u32);
@@ -67,23 +68,23 @@ impl Fack {
         board.entry(piece.at as usize).skip = self.first + self.resent.len() as u32 - 1;
     }
 
-    /// The numbers begin again.
+    /// Resets the state; numbers start from 0 again.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// A recovery is over: everything outstanding counts as in flight again, whatever was SACKed or lost.
+    /// A recovery is over: counts everything outstanding as in flight again, SACKed or lost.
     pub(crate) fn end_recovery(&mut self, board: &mut Scoreboard) {
         board.forget_marks();
         self.forget();
     }
 
-    /// SACK blocks told of something new: what lies DupThresh below is lost.
+    /// Marks segments that lie DupThresh below newly SACKed data.
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, dupthresh: u8, mss: u32) {
         self.found |= board.mark_lost(dupthresh, mss, true);
     }
 
-    /// Retransmissions that are lost, too. Bound: those whose fate was open.
+    /// Marks lost retransmissions. Bound: the undecided ones.
     pub(crate) fn mark_overtaken(&mut self, board: &mut Scoreboard, dupthresh: u8) {
         let highest = board.high.checked_sub(1).and_then(|at| board.get(at as usize));
         let sacked_to = highest.map(|e| e.start.wrapping_add(e.size() as u32));
@@ -104,7 +105,7 @@ impl Fack {
         }
     }
 
-    /// The retransmission of this number is lost, unless it was SACKed.
+    /// Marks the retransmission with this number lost, unless it was SACKed.
     fn lose_resent(&mut self, board: &mut Scoreboard, rel: u32, number: u32) {
         let at = board.search(rel);
         if board.get(at).is_none_or(|e| e.flags & (SACKED | RETX) != RETX || e.skip != number) {
@@ -136,10 +137,10 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// A board and what FACK knows.
+    /// A scoreboard and its FACK state.
     type Both = (Scoreboard, Fack);
 
-    /// Twenty segments of 1000 from offset 1.
+    /// Twenty segments of 1000 bytes, from offset 1.
     fn twenty() -> Both {
         let mut b = Scoreboard::new(1);
         for i in 0..20 {
@@ -148,7 +149,7 @@ mod tests {
         (b, Fack::default())
     }
 
-    /// An ACK below segment `una` with one SACK block of the segments `from..to`; segments start at 0.
+    /// An ACK up to segment `una` with one SACK block for the segments `from..to`; segments are numbered from 0.
     fn ack((b, f): &mut Both, una: u64, from: u64, to: u64) {
         f.begin();
         b.ack(1 + una * 1000, f);
@@ -178,13 +179,13 @@ mod tests {
         assert!(found(&b));
         assert_eq!(resend(&mut b), 0);
         b.0.push(20_001, MSS, false, 100);
-        // 20 in flight, 19 of them sent before: no evidence
+        // segments up to 19 were in flight at the retransmission: no evidence
         ack(&mut b, 0, 5, 16);
         assert_eq!((found(&b), b.0.next_lost(), b.0.pipe()), (false, None, 6000));
         ack(&mut b, 0, 20, 21);
         b.0.check(4, MSS, false);
         assert!(found(&b));
-        // 16 is lost by its distance of four, 0 once more; 17, 18 and 19 are in flight
+        // 16 is lost by its distance of four, 0 for the second time; 17, 18 and 19 are in flight
         assert_eq!((resend(&mut b), resend(&mut b), b.0.pipe()), (0, 16, 5000));
     }
 
@@ -195,7 +196,7 @@ mod tests {
         ack(&mut b, 0, 19, 20);
         let sent: Vec<u64> = (0..8).map(|_| resend(&mut b)).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // number 4 arrived, 0 + 4 is not below 4; number 5 did, but by this ACK
+        // number 4 arrived: 0 + 4 is not below 4; then number 5, but in this ACK's SACK block
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
         assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));
@@ -204,7 +205,7 @@ mod tests {
         // 0 + 4 < 5, and not 1 + 4
         assert!(found(&b));
         assert_eq!((resend(&mut b), resend(&mut b)), (0, 8));
-        // the newest retransmission of 0 has number 8: number 7, delivered, says nothing of it
+        // the newest retransmission of 0 has number 8; number 7, delivered, is no evidence about it
         ack(&mut b, 0, 7, 8);
         ack(&mut b, 0, 7, 8);
         assert_eq!(resend(&mut b), 1);

@@ -1,4 +1,4 @@
-//! RACK: what is lost, by when it was sent.
+//! RACK: finds losses by the time at which segments were sent.
 //!
 //! ```text
 //! on delivery   RACK.xmit_ts, RACK.end_seq = the segment sent last of all that were delivered;  RACK.rtt = now - its sending
@@ -8,13 +8,13 @@
 //! reo_wnd_mult  1, and one more for every round with a D-SACK but a probe's, until 16 recoveries bring none
 //! ```
 //!
-//! Sequence order is the order of first transmissions, and retransmissions have a queue in the order of theirs, so both are
-//! looked at from the oldest until one was sent too late: an ACK costs O(1) amortised as long as `reo_wnd` is 0. Retransmissions
-//! are segments like all others, and a lost one is found as soon as something sent later is delivered.
+//! First transmissions are in sequence order, and retransmissions have a queue in their own sending order. Both are scanned from
+//! the oldest up to the first segment that is not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. Retransmissions
+//! are treated like all other segments: a lost one is found as soon as something sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
-//! Departs: min RTT is that of the whole connection. Whether a retransmission was delivered, or what it repeats, is told by min RTT alone and not by the echoed time
-//! stamp: behind a hole the echo is older than anything that is SACKed.
+//! Departs: min RTT is that of the whole connection. Whether an ACK is for a retransmission or for the original is decided by min
+//! RTT alone, not by the echoed timestamp: behind a hole the echo is older than everything SACKed.
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, LOST, Piece, RETX, SACKED, Watch};
@@ -25,52 +25,52 @@ use std::collections::VecDeque;
 /// A tail loss probe in flight.   Source: RFC 8985 §7.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// TLP.end_seq: what was sent when it left.
+    /// TLP.end_seq: `next` when the probe was sent.
     pub(crate) end: u64,
     /// TLP.is_retrans.
     pub(crate) is_retransmission: bool,
 }
 
-/// A retransmission on its way.
+/// A retransmission in flight.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     seq: u64,
     sent: u32,
 }
 
-/// RACK.reo_wnd_persist: recoveries without D-SACK after which the reordering window is small again.   Source: RFC 8985 §6.2.
+/// RACK.reo_wnd_persist: number of recoveries without D-SACK that reset the reordering window.   Source: RFC 8985 §6.2.
 const PERSIST: u8 = 16;
-/// Most quarters of the least round trip in the reordering window; SRTT is less.
+/// Upper limit of `reo_wnd_mult`, in quarters of the least RTT. SRTT is the tighter limit.
 const MOST_QUARTERS: u32 = 255;
 
-/// RACK's and TLP's variables. Moments are microseconds modulo 2^32, sequence numbers the low halves of offsets.
+/// RACK's and TLP's variables. Times are microseconds modulo 2^32, sequence numbers the low halves of offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     now_us: u32,
-    /// Least round trip so far.
+    /// Least RTT so far.
     min_rtt_us: u32,
     /// RACK.rtt.
     rtt_us: u32,
     /// RACK.xmit_ts and RACK.end_seq.
     newest: Option<(u32, u32)>,
-    /// The same of what this ACK delivers.
+    /// As `newest`, for the segments delivered by this ACK.
     delivered: Option<(u32, u32)>,
-    /// RACK.fack: the highest end of what was delivered.
+    /// RACK.fack: highest end of a delivered segment.
     fack: u32,
     /// RACK.segs_sacked.
     sacked: u32,
-    /// Segments taken for lost, whether sent again or not.
+    /// Number of segments marked lost, retransmitted or not.
     lost: u32,
     /// RACK.reordering_seen.
     reordering_seen: bool,
-    /// The last look found a retransmission lost.
+    /// The last detection found a lost retransmission.
     lost_again: bool,
-    /// When the RTO under way began.
+    /// Start of the current RTO.
     pub(crate) rto_began: u32,
-    /// A round trip was measured since the last probe.
+    /// There was an RTT sample since the last probe.
     pub(crate) sampled: bool,
     pub(crate) probe: Option<Probe>,
-    /// Probes sent.
+    /// Number of probes sent.
     pub(crate) probes: u32,
     /// RACK.dsack_round.
     dsack_round: Option<u64>,
@@ -78,16 +78,16 @@ pub(crate) struct Rack {
     reo_wnd_mult: u32,
     /// RACK.reo_wnd_persist.
     reo_wnd_persist: u8,
-    /// Duplicate segments that D-SACK has reported.
+    /// Duplicate segments reported by D-SACK.
     duplicates: u32,
-    /// For F-RTO: this ACK delivers a segment that was sent only once and ends by `once_until`.
+    /// For F-RTO: this ACK delivers a segment that was sent only once and ends at or before `once_until`.
     pub(crate) once_delivered: bool,
     /// Low half of an offset.
     pub(crate) once_until: u32,
     resent: VecDeque<Resent>,
 }
 
-/// `a` was sent after `b`; each is when, and its end.   Source: RFC 8985 §5.2 RACK_sent_after.
+/// Returns true if `a` was sent after `b`; both are (time sent, end of the segment).   Source: RFC 8985 §5.2 RACK_sent_after.
 #[inline]
 fn sent_after(a: (u32, u32), b: (u32, u32)) -> bool {
     let later = |x: u32, y: u32| (x.wrapping_sub(y) as i32) > 0;
@@ -95,7 +95,7 @@ fn sent_after(a: (u32, u32), b: (u32, u32)) -> bool {
 }
 
 impl Entry {
-    /// What RACK orders segments by.
+    /// RACK's sort key: (time sent, end of the segment).
     #[inline]
     fn order(&self) -> (u32, u32) {
         (self.sent, self.start.wrapping_add(self.size() as u32))
@@ -129,7 +129,7 @@ impl Rack {
         }
     }
 
-    /// A segment has been delivered.   Source: RFC 8985 §6.2 steps 2 and 3.
+    /// A segment was delivered.   Source: RFC 8985 §6.2 steps 2 and 3.
     #[inline]
     fn note_delivered(&mut self, e: &Entry) {
         let order = e.order();
@@ -139,7 +139,7 @@ impl Rack {
         } else if !e.has(EVER) {
             self.reordering_seen = true;
         }
-        // a retransmission that seems faster than any round trip was not what arrived
+        // a retransmission that seems faster than the least RTT: the original arrived
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
             return;
         }
@@ -148,7 +148,7 @@ impl Rack {
         }
     }
 
-    /// A timer ran out.
+    /// A timer expired at `now_us`.
     #[inline]
     pub(crate) fn set_now(&mut self, now_us: u32) {
         self.now_us = now_us;
@@ -161,14 +161,15 @@ impl Rack {
         self.once_delivered = false;
     }
 
-    /// A round trip was measured; the least one counts.
+    /// Adds an RTT sample; the least one is kept.
     #[inline]
     pub(crate) fn on_rtt(&mut self, us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(us);
         self.sampled = true;
     }
 
-    /// All that an ACK delivers is known; true if it is news.   Source: RFC 8985 §6.2 step 2.
+    /// Updates RACK.rtt and RACK.xmit_ts from everything that an ACK delivers. Returns true if it delivers something.   Source:
+    /// RFC 8985 §6.2 step 2.
     #[inline]
     fn settle(&mut self) -> bool {
         let Some(order) = self.delivered.take() else { return false };
@@ -187,14 +188,14 @@ impl Rack {
         (self.min_rtt_us / 4).saturating_mul(self.reo_wnd_mult).min(srtt_us)
     }
 
-    /// How long `sent` may still be on its way, not positive if it is late; microseconds.
+    /// Time in microseconds until a segment sent at `sent` is overdue; zero or negative if it is.
     #[inline]
     fn remaining(&self, sent: u32, reo_wnd: u32) -> i32 {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
 
-    /// The parts of an ACK are on the board: true if something may be lost. With nothing SACKed and nothing lost, all that was sent
-    /// before what is delivered is acknowledged.   Source: RFC 8985 §6.2.
+    /// Takes over what an ACK delivers, once it is on the scoreboard. Returns true if something may be lost; with nothing SACKed
+    /// and nothing lost, everything sent earlier is acknowledged too.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -204,8 +205,8 @@ impl Rack {
         self.settle() && (!open || self.sacked > 0)
     }
 
-    /// Marks as lost what RACK says; gives the time, microseconds, after which all that was sent before the newest segment
-    /// delivered will be, if it has not arrived by then.   Source: RFC 8985 §6.2 step 5.
+    /// Marks segments lost. Returns the time in microseconds after which every segment sent before the newest delivered one is
+    /// overdue.   Source: RFC 8985 §6.2 step 5.
     pub(crate) fn detect(
         &mut self,
         board: &mut Scoreboard,
@@ -219,19 +220,19 @@ impl Rack {
         self.resent_lost(board, Some(newest), reo_wnd).max(self.sent_lost(board, Some(newest), reo_wnd))
     }
 
-    /// A loss that no recovery has answered yet: something is lost, or after a timeout a retransmission is.
+    /// Returns true if there is a loss that no recovery handles yet: any loss, or after a timeout a lost retransmission.
     #[inline]
     pub(crate) fn has_lost(&self, after_timeout: bool) -> bool {
         if after_timeout { self.lost_again } else { self.lost > 0 }
     }
 
-    /// Nothing is SACKed or lost: the end of the flight may be probed.   Source: RFC 8985 §7.2.
+    /// Returns true if a probe may be scheduled: nothing is SACKed or lost.   Source: RFC 8985 §7.2.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {
         self.sacked == 0 && self.lost == 0
     }
 
-    /// A timeout: the first segment is lost, and of the others those that are overdue.   Source: RFC 8985 §6.3.
+    /// A timeout: marks the first segment lost, and all others that are overdue.   Source: RFC 8985 §6.3.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard) {
         if board.get(0).is_some_and(|e| e.has(RETX)) {
             self.lose_again(board, 0);
@@ -242,29 +243,30 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// All that is not SACKed is lost, and so are its retransmissions.
+    /// Recounts after everything that is not SACKed was marked lost, retransmissions included.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;
         self.lost = board.len() as u32 - self.sacked;
     }
 
-    /// Nothing is lost after all.
+    /// Clears all LOST marks.
     pub(crate) fn unmark_lost(&mut self, board: &mut Scoreboard) {
         board.unmark_lost();
         self.lost = 0;
     }
 
-    /// A piece was sent again, and counts in pipe.
+    /// Adds a retransmission that counts in pipe.
     #[inline]
     pub(crate) fn note_resent(&mut self, piece: Piece, now_us: u32) {
         self.resent.push_back(Resent { seq: piece.seq, sent: now_us });
     }
 
-    /// Applies an ACK to the probe in flight; true if the probe, a retransmission, has repaired a loss.   Source: RFC 8985 §7.4.2.
+    /// Applies an ACK to the probe in flight. Returns true if the probe, a retransmission, has repaired a loss.   Source: RFC
+    /// 8985 §7.4.2.
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
         let Some(Probe { end, is_retransmission }) = self.probe else { return false };
-        // had the probe not been needed, a duplicate ACK would have come before one that goes beyond it
+        // an unneeded probe would have caused a duplicate ACK before any ACK beyond it
         let beyond = is_retransmission && segment.ack > end;
         let duplicate = !news && segment.flags.has(Flags::PURE_ACK);
         if segment.ack >= end && (!is_retransmission || beyond || duplicate) {
@@ -273,7 +275,8 @@ impl Rack {
         beyond
     }
 
-    /// D-SACK reports a duplicate of `segments`; `resent` were sent again so far. False if the network duplicates.
+    /// Applies a D-SACK for `segments` duplicates; `resent`: retransmissions so far. Returns false if the network duplicates
+    /// packets.
     ///
     /// Source: RFC 8985 §6.2 step 4, §7.4.2.
     pub(crate) fn on_dsack(&mut self, dup: SackBlock, segments: u32, resent: u32, una: u64, next: u64) -> bool {
@@ -282,7 +285,7 @@ impl Rack {
             return false;
         }
         if self.probe.is_some_and(|probe| probe.is_retransmission && probe.end == dup.end) {
-            // what it repeats had arrived
+            // the probe's original had arrived
             self.probe = None;
         } else if self.dsack_round.is_none_or(|round| una >= round) {
             self.dsack_round = Some(next);
@@ -292,7 +295,7 @@ impl Rack {
         true
     }
 
-    /// A recovery ends that was not spurious.   Source: RFC 8985 §6.2 step 4.
+    /// A recovery that was not spurious ends.   Source: RFC 8985 §6.2 step 4.
     pub(crate) fn end_recovery(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -300,7 +303,7 @@ impl Rack {
         }
     }
 
-    /// Among those sent again, those sent before `newest` (all, without one). Bound: what was sent again since the last look.
+    /// Marks overdue retransmissions sent before `newest` (all, if None). Bound: retransmissions since the last scan.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -327,17 +330,17 @@ impl Rack {
         wait
     }
 
-    /// A retransmission is lost: it is to be sent once more.
+    /// Marks a retransmission lost, so that the segment is retransmitted once more.
     fn lose_again(&mut self, board: &mut Scoreboard, at: usize) {
         board.lose_again(at);
         self.lost_again = true;
     }
 
-    /// Among those sent once, those sent before `newest`. They lie above `lost_to`, in the order of their sending.
+    /// Marks overdue segments that were sent once, before `newest`. They lie above `lost_to`, in sending order.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
-        // bound: the ring; every turn moves `at` up
+        // bound: the ring; every iteration moves `at` up
         while let Some(&e) = board.get(at) {
             let first = at == board.lost_to as usize;
             if e.has(SACKED) {
@@ -355,7 +358,7 @@ impl Rack {
             }
             let remaining = self.remaining(e.sent, reo_wnd);
             if remaining > 0 || !first {
-                // those behind it were sent later still: only the longest wait is left to find
+                // entries further on were sent even later: only the longest wait is still unknown
                 wait = wait.max(Some(remaining.max(0) as u32));
                 at += 1;
                 continue;
@@ -367,7 +370,7 @@ impl Rack {
         wait
     }
 
-    /// Recounts RACK's counters.
+    /// Recounts RACK's counters and compares.
     #[cfg(test)]
     pub(crate) fn check(&self, board: &Scoreboard) {
         let count = |f: fn(&Entry) -> bool| board.iter().filter(|e| f(e)).count() as u32;
@@ -376,7 +379,7 @@ impl Rack {
     }
 }
 
-/// Where the segment is, if this is still its last transmission and it has not arrived.
+/// Position of the segment, if this is still its last transmission and it has not arrived.
 fn resent_entry(board: &Scoreboard, Resent { seq, sent }: Resent) -> Option<(usize, (u32, u32))> {
     if seq < board.base {
         return None;

@@ -1,23 +1,23 @@
-//! One segment in flight, as the sender remembers it.
+//! The scoreboard's entry: one segment in flight.
 
 pub(crate) const SACKED: u8 = 1;
 pub(crate) const LOST: u8 = 2;
 /// Retransmitted in this recovery: counts in pipe.
 pub(crate) const RETX: u8 = 4;
-/// Sent more than once in its life: no RTT sample (Karn).
+/// Sent more than once: gives no RTT sample (Karn).
 pub(crate) const EVER: u8 = 8;
 pub(crate) const FIN: u8 = 16;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Low half of its offset.
+    /// First sequence number; low half of the offset.
     pub(crate) start: u32,
-    /// Moment of the last transmission, microseconds modulo 2^32.
+    /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,
-    /// In the first entry of a SACKed run: how many entries from here are SACKed at least. Of a retransmission: its number (FACK).
+    /// In the first entry of a SACKed run: a lower bound of its length in entries. In a retransmission: its number (FACK).
     pub(crate) skip: u32,
-    /// Payload.
+    /// Payload bytes.
     pub(crate) len: u16,
     pub(crate) flags: u8,
 }
@@ -25,17 +25,17 @@ pub(crate) struct Entry {
 const _: () = assert!(size_of::<Entry>() == 16);
 
 impl Entry {
-    /// Sequence numbers it occupies.
+    /// Sequence numbers occupied.
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         u64::from(self.len) + u64::from(self.flags & FIN != 0)
     }
-    /// Payload: what pipe and the windows count. A FIN alone takes no window.
+    /// Payload bytes, as counted by pipe and the windows. A FIN alone takes no window.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.len)
     }
-    /// Its share of pipe.
+    /// Bytes that count in pipe.
     #[inline]
     pub(crate) fn in_pipe(&self) -> u64 {
         if self.flags & SACKED != 0 {
@@ -49,7 +49,7 @@ impl Entry {
     }
 }
 
-/// A segment to send again.
+/// A segment to retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) seq: u64,
@@ -59,13 +59,13 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// One past its last sequence number.
+    /// One past the last sequence number.
     pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.fin)
     }
 }
 
-/// When the first and the last of some segments left, microseconds modulo 2^32.
+/// Send times of the first and the last segment of a group, microseconds modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) oldest: u32,
@@ -73,7 +73,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// One more segment, which left at `sent`.
+    /// Adds a segment sent at `sent`.
     #[inline]
     pub(crate) fn add(span: &mut Option<Self>, sent: u32) {
         let Self { oldest, newest } = span.unwrap_or(Self { oldest: sent, newest: sent });
@@ -85,26 +85,26 @@ impl Sent {
     }
 }
 
-/// What a cumulative ACK took off the board.
+/// What a cumulative ACK removed from the scoreboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// Send times of those that were sent once and not SACKed before.
+    /// Send times of the segments that were sent once and not SACKed before.
     pub(crate) once: Option<Sent>,
-    /// One of them was sent twice: the ACK may tell of either (Karn).
+    /// One of the segments was sent twice: the ACK may be for either transmission (Karn).
     pub(crate) resent: bool,
-    /// One of them had been SACKed before.
+    /// One of the segments was SACKed before.
     pub(crate) passed: bool,
-    /// Bytes of them that had been SACKed before.
+    /// Bytes that were SACKed before.
     pub(crate) sacked: u64,
-    /// How many of them had not.
+    /// Number of segments that were not SACKed before.
     pub(crate) segments: u32,
 }
 
-/// Who wants to know what arrives.
+/// Observes the segments that arrive at the receiver.
 pub(crate) trait Watch {
     /// The segment is cumulatively acknowledged; it may have been SACKed before.
     fn acknowledged(&mut self, e: &Entry);
-    /// The segment at this position is SACKed.
+    /// The segment at this position is newly SACKed.
     fn sacked(&mut self, at: usize, e: &Entry);
 }
 

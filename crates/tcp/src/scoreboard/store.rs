@@ -1,17 +1,18 @@
-//! Where a scoreboard keeps its entries: a few in itself, more in a ring.
+//! Storage of the scoreboard's entries: a few inline, more in a ring.
 
 use super::entry::{Entry, LOST, SACKED};
 use super::{IN_RING, Scoreboard};
 use units::prefetch;
 
-/// Entries at which those in the ring come back: less than `FEW`, or a window of that size would move all the time.
+/// Number of entries at which they move from the ring back into the scoreboard. It is less than `FEW`, so that a window of about
+/// that size does not move its entries on every ACK.
 const BACK: usize = 2;
-/// Room of the ring that is not given back. A larger ring of which a quarter is in use gives back half: what a window once was
-/// is no reason to walk through so many cache lines.
+/// Ring capacity that is never released. A larger ring releases half of its capacity once at most a quarter is used, so that a
+/// window that was once large does not keep touching many cache lines.
 const LEAST_ROOM: usize = 8;
 
 impl Scoreboard {
-    /// Asks for the entries that an ACK will need, if they are in the ring: the oldest, and those that SACK blocks tell of.
+    /// Prefetches the entries that an ACK will need if they are in the ring: the oldest, and the newest for SACK blocks.
     #[inline]
     pub(crate) fn prefetch(&self) {
         if self.held == IN_RING {
@@ -19,12 +20,12 @@ impl Scoreboard {
         }
     }
 
-    /// Segments in flight, and bytes of the ring.
+    /// Number of segments in flight, and the ring's size in bytes.
     pub(crate) fn footprint(&self) -> (usize, usize) {
         (self.len(), self.ring.capacity() * size_of::<Entry>())
     }
 
-    /// Segments taken for lost that are not SACKed.
+    /// Number of segments marked lost and not SACKed.
     pub(crate) fn lost_segments(&self) -> u32 {
         self.iter().filter(|e| e.flags & (SACKED | LOST) == LOST).count() as u32
     }
@@ -34,7 +35,7 @@ impl Scoreboard {
         if self.held == IN_RING { self.ring.len() } else { usize::from(self.held) }
     }
 
-    /// The entry at position `at`, if there is one.
+    /// The entry at position `at`, if it exists.
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&Entry> {
         if self.held == IN_RING {
@@ -74,7 +75,7 @@ impl Scoreboard {
         }
     }
 
-    /// Removes the first entry; the board is not empty.
+    /// Removes the first entry. The scoreboard must not be empty.
     #[inline]
     pub(crate) fn pop_front(&mut self) {
         if self.held != IN_RING {

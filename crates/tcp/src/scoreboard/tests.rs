@@ -1,11 +1,11 @@
-//! The board by itself, and what its running counters must equal.
+//! Tests of the scoreboard alone; its running counters are compared with a recount.
 
 use super::*;
 
 const MSS: u32 = 1000;
 
 impl Scoreboard {
-    /// Recounts everything from the entries: what the running counters must equal.
+    /// Recounts every counter from the entries and compares.
     pub(crate) fn check(&self, dupthresh: u8, mss: u32, by_time: bool) {
         let mut seq = self.base as u32;
         assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");
@@ -39,7 +39,7 @@ impl Scoreboard {
     }
 }
 
-/// Ten segments of 1000 from offset 1.
+/// A scoreboard with ten segments of 1000 bytes, from offset 1.
 fn ten() -> Scoreboard {
     let mut b = Scoreboard::new(1);
     for i in 0..10 {
@@ -86,7 +86,7 @@ fn three_contiguous_segments_are_more_than_two_mss() {
     assert_eq!(b.pipe(), 7000);
     assert_eq!(b.next_lost(), None);
     assert_eq!(b.next_hole(), None);
-    // SACKed segments give no sample, nor do retransmitted ones
+    // neither SACKed nor retransmitted segments give a sample
     let resent = Taken { once: None, resent: true, passed: true, sacked: 3000, segments: 1 };
     assert_eq!(b.ack(4001, &mut ()), resent);
     assert_eq!(b.pipe(), 6000);
@@ -98,7 +98,7 @@ fn three_contiguous_segments_are_more_than_two_mss() {
 #[test]
 fn three_runs_and_the_order_of_next_seg() {
     let mut b = Scoreboard::new(1);
-    // small segments: 100 bytes each, so that bytes alone never decide
+    // small segments of 100 bytes, so that the byte rule alone never decides
     for i in 0..10 {
         b.push(1 + i * 100, 100, false, 0);
     }
@@ -119,15 +119,15 @@ fn three_runs_and_the_order_of_next_seg() {
         b.retransmitted(piece, 1, false);
     }
     assert_eq!(b.next_lost(), None);
-    // NextSeg (3): 3 and 5, below the highest SACKed, not lost: they count twice
+    // NextSeg (3): 3 and 5 lie below the highest SACKed segment and are not lost, so they count twice
     let piece = b.next_hole().unwrap();
     assert_eq!(piece.seq, 301);
     b.retransmitted(piece, 1, false);
     assert_eq!(b.pipe(), 800);
     assert_eq!(b.next_hole().unwrap().seq, 501);
-    // NextSeg (4): the highest one that is not SACKed
+    // NextSeg (4): the highest segment that is not SACKed
     assert_eq!(b.last_hole().unwrap().seq, 901);
-    // two runs joined by the segment between them are one
+    // two runs joined by the segment between them become one
     s(&mut b, 5);
     b.mark_lost(3, MSS, false);
     b.check(3, MSS, false);

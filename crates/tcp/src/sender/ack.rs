@@ -11,24 +11,24 @@ use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
-/// What an ACK acknowledges.
+/// What one ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Acked {
-    /// Bytes newly acknowledged cumulatively.
+    /// Bytes newly acknowledged by the cumulative ACK.
     bytes: u64,
-    /// Bytes newly delivered, cumulatively or by SACK; a duplicate ACK counts as a segment.
+    /// Bytes newly delivered, acknowledged cumulatively or by SACK. A duplicate ACK counts as one segment.
     delivered: u64,
-    /// What the cumulative part took off the board; its segments are all that are newly delivered.
+    /// What the cumulative ACK removed from the scoreboard; `segments` counts the newly SACKed segments too.
     taken: Taken,
-    /// SACK reports something new.
+    /// The SACK blocks report something new.
     sacked: bool,
-    /// Send times of what it newly SACKs and was sent once.
+    /// Send times of the newly SACKed segments that were sent only once.
     sacked_once: Option<Sent>,
 }
 
 impl Sender {
-    /// Processes the ACK of a segment of an established connection: what it delivers, what that makes lost, the response of state machine
-    /// and controller, and the timer.
+    /// Processes the ACK of a segment of an established connection: updates the scoreboard, detects losses, runs the state
+    /// machine and the controller, and restarts the timer.
     #[inline]
     pub(crate) fn on_ack<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment) {
         let (p, now) = (cx.p, cx.now);
@@ -79,13 +79,13 @@ impl Sender {
         }
     }
 
-    /// An ACK that others have overtaken may still SACK what lies above the hole (Linux; RFC 9293 §3.10.7.4 lets it be ignored).
+    /// An old ACK, overtaken by newer ones, may still SACK data above the hole (Linux; RFC 9293 §3.10.7.4 allows ignoring it).
     #[cold]
     fn may_sack(&self, p: &TcpParams, segment: &Segment) -> bool {
         p.detection.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
     }
 
-    /// The cumulative part.
+    /// Processes the cumulative acknowledgement.
     #[inline]
     fn take_cumulative<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment) -> Acked {
         let (p, now) = (cx.p, cx.now);
@@ -97,10 +97,10 @@ impl Sender {
         let (board, mut watch) = self.watched_board();
         let taken = board.ack(segment.ack, &mut watch);
         let delivered = if self.state == State::Recovery && p.detection.recovery != Recovery::Sack {
-            // duplicate ACKs have reported all but the hole
+            // duplicate ACKs have already reported everything except the hole
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
-            // an ACK that ends within a segment that was SACKed brings less than that segment
+            // an ACK that ends within a SACKed segment delivers less than that segment's size
             bytes.saturating_sub(taken.sacked)
         };
         if self.una == self.next && p.window.silence_from_ack() {
@@ -114,7 +114,7 @@ impl Sender {
         Acked { bytes, delivered, taken, ..Acked::default() }
     }
 
-    /// SACK blocks, or the duplicate ACK that stands for them.
+    /// Processes the SACK blocks or, without SACK, a duplicate ACK.
     #[inline]
     fn take_selective<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment, acked: &mut Acked) {
         let p = cx.p;
@@ -136,7 +136,8 @@ impl Sender {
         }
     }
 
-    /// Bytes and segments that the blocks newly tell of, and when those left that were sent once.
+    /// Applies the SACK blocks. Returns the bytes and segments newly SACKed, and the send times of those that were sent only
+    /// once.
     fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> (u64, u32, Option<Sent>) {
         let (una, next) = (self.una, self.next);
         let (board, mut watch) = self.watched_board();
@@ -147,15 +148,15 @@ impl Sender {
             }
         }
         let (segments, once) = (watch.sacked, watch.once);
-        // a FIN alone has no bytes, and may be the last that a loss is told by
+        // a FIN alone has no bytes, but its SACK may be the last evidence of a loss
         if segments > 0 {
             self.detection.mark_lost(&mut self.board, p);
         }
         (newly, segments, once)
     }
 
-    /// The round trip that an ACK measures, where the axis reads it. What the controller gets is that of the newest segment, without
-    /// the time that the receiver held the ACK for it.
+    /// Takes the RTT samples of an ACK, as the stack's `rtt_source` defines. Returns the sample for the controller: that of the
+    /// newest segment, which excludes the time the receiver delayed the ACK.
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
@@ -189,7 +190,7 @@ impl Sender {
         measured.map(|(_, newest)| newest)
     }
 
-    /// A round trip of `us` microseconds was measured.
+    /// Adds an RTT sample of `us` microseconds.
     #[inline]
     pub(crate) fn sample_rtt(&mut self, p: &TcpParams, us: u32) {
         self.rtt.sample(p, us);
@@ -204,7 +205,7 @@ impl Sender {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
-            // an ACK that others have overtaken carries an old count
+            // an ACK overtaken by newer ones carries an old count
             (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }
@@ -221,7 +222,7 @@ impl Sender {
         flight_before: u64,
     ) -> AckSample {
         let mss = f64::from(p.wire.mss);
-        // nearly always one full segment: no division
+        // nearly always one full segment: skips the division
         let segments = |bytes: u64| if bytes == u64::from(p.wire.mss) { 1.0 } else { bytes as f64 / mss };
         let news = segments(bytes);
         let cwnd_limited = match p.window.cwnd_validation {
@@ -232,7 +233,7 @@ impl Sender {
             CwndValidation::Full => flight_before >= self.cwnd_bytes(p),
         };
         let in_flight = self.in_flight();
-        // not behind what was sent when the last round ended
+        // the round ends when `una` reaches the value of `next` at its beginning
         let round_ended = (self.una as u32).wrapping_sub(self.round_end) as i32 >= 0;
         if round_ended {
             self.round_end = self.next as u32;
@@ -257,7 +258,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 §5.2 and §5.3; RFC 6582's impatient variant restarts at the first partial ACK only.
+    /// Restarts the retransmission timer (RFC 6298 §5.2 and §5.3). RFC 6582's impatient variant restarts it at the first partial
+    /// ACK only.
     #[inline]
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {

@@ -1,4 +1,4 @@
-//! What may be sent now, and sending it.
+//! Decides what may be sent now, and sends it.
 //!
 //! Source: RFC 6675 §4 NextSeg, RFC 3042, RFC 5681 §4.1, RFC 2861, RFC 7661, RFC 896 (Nagle).
 
@@ -13,7 +13,7 @@ use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
-/// What was sent when nothing lost and nothing new was left.
+/// What was sent once no lost and no new data was left.
 #[derive(PartialEq)]
 enum Hole {
     None,
@@ -24,7 +24,7 @@ enum Hole {
 }
 
 impl Sender {
-    /// Room for `size` bytes of payload.
+    /// Returns true if the window has room for `size` payload bytes.
     #[inline]
     fn has_room(&self, p: &TcpParams, size: u64) -> bool {
         match self.state {
@@ -33,7 +33,7 @@ impl Sender {
                 None => self.in_flight() + size <= self.cwnd_bytes(p).max(self.reduction.held(p)),
             },
             State::Open if self.dupacks > 0 && self.counts_outstanding => {
-                // RFC 3042: two segments beyond the window, one per duplicate ACK
+                // RFC 3042: up to two segments beyond the window, one per duplicate ACK
                 let extra = if p.detection.limited_transmit {
                     u64::from(self.dupacks.min(2)) * u64::from(p.wire.mss)
                 } else {
@@ -45,13 +45,13 @@ impl Sender {
         }
     }
 
-    /// What the window has left, bytes.
+    /// Free room in the window, in bytes.
     pub(super) fn room(&self, p: &TcpParams) -> u64 {
         let prr = if self.is_reducing() { self.reduction.room(p) } else { None };
         prr.unwrap_or_else(|| self.cwnd_bytes(p).saturating_sub(self.in_flight()))
     }
 
-    /// Payload and FIN of the next new segment, if there is one that the peer's window admits.
+    /// Payload length and FIN of the next new segment, if there is one and the peer's window admits it.
     #[inline]
     pub(super) fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
         if self.fin_sent {
@@ -81,7 +81,7 @@ impl Sender {
         self.output_segments(cx);
     }
 
-    /// The same, segment by segment.
+    /// As [`Self::output`], segment by segment.
     #[inline]
     pub(super) fn output_segments<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
@@ -97,8 +97,9 @@ impl Sender {
         }
     }
 
-    /// Sends lost segments, then new ones, then those that NextSeg (3) and (4) allow. Returns None if nothing left and no burst waits for
-    /// room; else true if the window was what ended it. Bounded: every turn uses up window.   Source: RFC 6675 §4 NextSeg.
+    /// Sends lost segments, then new ones, then those allowed by NextSeg (3) and (4). Returns None if nothing was sent and no
+    /// burst waits for room; otherwise true if the window ended the loop. Bounded: every iteration uses up window.   Source: RFC
+    /// 6675 §4 NextSeg.
     #[inline]
     fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Option<bool> {
         let (p, now) = (cx.p, cx.now);
@@ -165,20 +166,21 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// How much of the window a round uses; it may grow only if it is used.   Source: RFC 7661 §4.2; Linux' cwnd_validate.
+    /// Records how much of the window a round uses. The window may grow only if it is used.   Source: RFC 7661 §4.2; Linux'
+    /// cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {
         let flight = self.next - self.una;
         let over = (self.una as u32).wrapping_sub(self.usage_until) as i32 >= 0;
         if limited || over || !self.limited && flight > u64::from(self.max_flight) {
             self.limited = limited;
-            // not above the peer's window and a FIN
+            // fits: at most the peer's window plus a FIN
             self.max_flight = flight as u32;
             self.usage_until = self.next as u32;
         }
     }
 
-    /// NextSeg (3) and (4): nothing lost and nothing new is left, but the window has room.
+    /// NextSeg (3) and (4): no lost and no new data is left, but the window has room.
     fn send_hole<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.wire.mss)) {
@@ -199,12 +201,14 @@ impl Sender {
         Hole::None
     }
 
-    /// HighACK lies above RescueRxt: what was sent again first has arrived, and no rescue was spent.   Source: RFC 6675 §4.
+    /// Returns true if HighACK lies above RescueRxt: the first retransmission has arrived, and no rescue was sent since.
+    /// Source: RFC 6675 §4.
     fn may_rescue(&self) -> bool {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0
     }
 
-    /// Silence longer than an RTO restarts the window, unless the controller has done so itself.   Source: RFC 5681 §4.1, RFC 2861.
+    /// Restarts the window after an idle time longer than the RTO, unless the controller handles idle periods itself.   Source:
+    /// RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {
             return;
@@ -226,7 +230,7 @@ impl Sender {
             IdleRestart::OneAfterAck => w.cwnd = 1.0,
             IdleRestart::Decay => {
                 w.ssthresh = if w.ssthresh.is_infinite() { w.ssthresh } else { w.ssthresh.max(0.75 * w.cwnd) };
-                // 2^20 segments is more than any window: twenty halvings reach the restart window
+                // no window exceeds 2^20 segments, so twenty halvings always reach the restart window
                 for _ in 0..(idle.0 / rto.0.max(1)).min(20) {
                     w.cwnd = (w.cwnd * 0.5).max(restart);
                 }

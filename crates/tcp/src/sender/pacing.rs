@@ -1,4 +1,4 @@
-//! Pace and bursts: when a segment may leave, and how many leave together.
+//! Pacing and bursts: when a segment may leave, and how many leave together.
 
 use super::{Context, Sender};
 use crate::burst::{Bursts, Sight, pacing_rate};
@@ -8,13 +8,13 @@ use crate::segment::{Io, Segment, micros};
 use packet::Flags;
 use units::{Duration, Time};
 
-/// What becomes of a new segment.
+/// Decision about a new segment.
 pub(super) enum Burst {
-    /// It leaves, with PSH if it ends a burst or all that was written.
+    /// Sent now, with PSH if it ends a burst or all written data.
     Leaves(Flags),
-    /// It waits for more room.
+    /// Held until the window has more room.
     Waits,
-    /// It waits for the host's device.
+    /// Held until the host's device has room.
     DeviceFull,
 }
 
@@ -29,7 +29,7 @@ impl Sender {
         self.pacing.as_mut()?.bursts.as_mut()
     }
 
-    /// Most payload of a new segment, bytes.
+    /// Largest payload of a new segment, bytes.
     #[inline]
     pub(super) fn segment_bytes(&self, p: &TcpParams) -> u32 {
         match &self.pacing {
@@ -38,18 +38,19 @@ impl Sender {
         }
     }
 
-    /// Payload bytes per second at which segments leave; none where they are not paced.
+    /// The pacing rate, payload bytes per second; None if the flow is not paced.
     pub(crate) fn pacing_rate(&self) -> Option<f64> {
         self.pacing.as_ref().and_then(|pacing| pacing.pacer.rate())
     }
 
-    /// When a paced segment that waits may leave; [`Time::NEVER`] if none does.
+    /// When the next waiting paced segment may leave; [`Time::NEVER`] if none waits.
     #[inline]
     pub(crate) fn pace_at(&self) -> Time {
         self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at())
     }
 
-    /// A segment leaves; for another time, if it has this position on the board. Returns the flags that it needs besides.
+    /// Accounts for a segment that leaves. `again` is the scoreboard position of a retransmission. Returns extra flags for the
+    /// segment.
     #[inline(never)]
     pub(super) fn note_sent(&mut self, p: &TcpParams, now: Time, segment: Segment, again: Option<u32>) -> Flags {
         let len = segment.len;
@@ -72,13 +73,13 @@ impl Sender {
         flags
     }
 
-    /// How many segments the pace lets out now.
+    /// Number of segments that pacing allows now.
     #[inline]
     pub(super) fn allowance(&mut self, now: Time) -> u32 {
         self.pacing.as_mut().map_or(u32::MAX, |pacing| pacing.pacer.allowance(now))
     }
 
-    /// A segment waits for its turn.
+    /// A segment must wait for the pacing timer.
     #[cold]
     pub(super) fn wait_turn(&mut self) {
         if let Some(pacing) = &mut self.pacing {
@@ -86,7 +87,7 @@ impl Sender {
         }
     }
 
-    /// Recomputes the pacing rate, of a flow with bursts, after an ACK that may have measured a round trip.
+    /// Recomputes the pacing rate of a flow with bursts, after an ACK that may have an RTT sample.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
         if self.bursts().is_some() {
@@ -116,7 +117,7 @@ impl Sender {
         }
     }
 
-    /// Sends all that may be sent now, as packets of several segments.
+    /// Sends all that may be sent now, as packets of several segments each (TSO).
     #[inline(never)]
     pub(super) fn output_runs<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let p = cx.p;
@@ -127,7 +128,7 @@ impl Sender {
         io.flush();
     }
 
-    /// Enough of this connection is in its host's own queue and device (TCP small queues).
+    /// Returns true if enough of this connection's data is in its host's own queue and device (TCP small queues).
     #[cold]
     pub(super) fn device_is_full(&mut self, p: &TcpParams, again: bool) -> bool {
         let (mss, flight) = (u64::from(p.wire.mss), self.next - self.una);
@@ -137,13 +138,13 @@ impl Sender {
         flight > segments * mss && bursts.device_is_full(p, segments, again)
     }
 
-    /// `bytes` have left the host's device; true if something waits for that.
+    /// `bytes` have left the host's device. Returns true if a segment was waiting for that.
     #[cold]
     pub(crate) fn on_left(&mut self, bytes: u64) -> bool {
         self.bursts_mut().is_some_and(|bursts| bursts.left(bytes))
     }
 
-    /// A new segment of `len` bytes is next, in a `burst` of which (how many are left, of how many).
+    /// Decides about a new segment of `len` bytes. `burst` is (segments left in the burst, its size).
     #[inline(never)]
     pub(super) fn next_of_burst(&mut self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Burst {
         if p.pacing.tsq && (burst.0 == 0 || p.pacing.gso_max_segs == 1) && self.device_is_full(p, false) {
@@ -159,7 +160,7 @@ impl Sender {
         Burst::Leaves(if ends { Flags::PSH } else { Flags::default() })
     }
 
-    /// Segments of the next burst of new data, 0 if it waits for more room.
+    /// Size in segments of the next burst of new data; 0 to wait for more room.
     fn gather(&self, p: &TcpParams, now: Time) -> u32 {
         let Some(bursts) = self.bursts() else { return u32::MAX };
         let (mss, left) = (u64::from(p.wire.mss), self.end - self.next);
@@ -168,7 +169,7 @@ impl Sender {
         let room = self.room(p).min(peer.saturating_sub(self.next - self.una));
         let fits = (room / mss).min(left.div_ceil(mss)).min(window / mss / 2).max(1);
         let size = bursts.size(p).min(fits.min(u32::MAX.into()) as u32);
-        // a segment alone waits for nothing but Nagle, and the end of a stream for no more data
+        // only Nagle holds back a single segment, and the end of a stream does not wait for more data
         let last = self.closing && left <= room;
         if left <= mss || last || self.state.repairs() {
             return size;

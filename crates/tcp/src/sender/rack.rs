@@ -1,4 +1,4 @@
-//! What the sender does by RACK-TLP: one timer for three purposes, and the tail loss probe.
+//! RACK-TLP in the sender: one timer for three purposes, and the tail loss probe.
 //!
 //! ```text
 //! PTO = 2 SRTT + (one segment in flight: 200 ms, the longest that its ACK may be held; else 2 ms), not after the RTO
@@ -8,10 +8,10 @@
 //! after an ACK that leaves segments within the reordering window, the timer waits for the end of that window
 //! ```
 //!
-//! Source: RFC 8985 §6.2 to §8; of Linux the 2 ms, which keep a probe off the tail of a flight whose last ACK is due, the RTO
-//! after a probe or a reordering window (counted from when the first segment was sent last), and that a retransmission that
-//! is lost after a timeout opens a fast recovery.
-//! Without D-SACK, a pure duplicate ACK in answer shows that the probe was not needed; if an ACK was lost and not a segment, the
+//! Source: RFC 8985 §6.2 to §8. From Linux: the 2 ms, which prevent a probe while the last ACK of a flight is due; the RTO after
+//! a probe or a reordering window, counted from the latest transmission of the first segment; and the fast recovery that begins
+//! when a retransmission is lost after a timeout.
+//! Without D-SACK, a pure duplicate ACK shows that the probe was not needed. If that ACK was lost instead of a segment, the
 //! window is reduced all the same.
 
 use super::{Context, Sender};
@@ -24,35 +24,36 @@ use crate::timer::Timer;
 use packet::Flags;
 use units::{Duration, Time};
 
-/// Longest wait of an ACK at the receiver.   Source: RFC 8985 §7.2, Linux' minimum RTO.
+/// Longest time the receiver may delay an ACK.   Source: RFC 8985 §7.2, Linux' minimum RTO.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
-/// Added to every other PTO and reordering window.   Source: Linux TCP_TIMEOUT_MIN.
+/// Added to every other PTO and to every reordering window.   Source: Linux TCP_TIMEOUT_MIN.
 const LEAST_WAIT: Duration = Duration::from_millis(2);
-/// PTO before the first round trip was measured.   Source: RFC 8985 §7.2.
+/// PTO before the first RTT sample.   Source: RFC 8985 §7.2.
 const FIRST_PTO: Duration = Duration::from_secs(1);
 
 impl Sender {
-    /// The timer waits for something milder than a timeout.
+    /// Returns true if the timer waits for a probe or a reordering window, not for a timeout.
     #[inline]
     pub(crate) fn timer_is_rack(&self) -> bool {
         self.timer != Timer::Rto
     }
 
-    /// Both parts of an ACK are on the board: what is lost now? True if the timer waits for a reordering window.
+    /// Marks segments lost, once both parts of an ACK are on the scoreboard. Returns true if the timer now waits for a reordering
+    /// window.
     #[inline]
     pub(super) fn detect(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
         let wait = self.detection.detect(&mut self.board, p, acked, self.state, self.rtt.srtt);
         wait.is_some_and(|us| self.await_reordering(p, now, us))
     }
 
-    /// More may turn out to be lost after `us` microseconds. Always true.
+    /// Arms the timer: more segments may prove lost after `us` microseconds. Always returns true.
     fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
         true
     }
 
-    /// A tail loss probe has repaired a loss.   Source: RFC 8985 §7.4.2.
+    /// Reduces the window because a tail loss probe has repaired a loss.   Source: RFC 8985 §7.4.2.
     #[cold]
     pub(super) fn reduce_for_probe(&mut self, p: &TcpParams) {
         if self.reduce(p, Congestion::Loss) {
@@ -65,8 +66,8 @@ impl Sender {
         (self.timer, self.rto_at) = (timer, at);
     }
 
-    /// What is left of the RTO under way: it began with the last ACK of new data (RFC 6298 §5.3), or, where its bound leaves room
-    /// for that, when the first segment was sent last (Linux).
+    /// Time left of the current RTO. It began with the last ACK of new data (RFC 6298 §5.3), or, in stacks that bound the RTO's
+    /// variation, with the latest transmission of the first segment (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
         let began = match p.rto.min_rto_bounds {
             MinRto::Total => self.detection.rto_began(),
@@ -78,19 +79,19 @@ impl Sender {
         left.max(Duration::from_micros(1))
     }
 
-    /// The timer waits for a timeout: a whole RTO, or what another purpose has left of the one under way.
+    /// Arms the timer for a timeout: a whole RTO, or the rest of the current one if the timer served another purpose.
     pub(super) fn rearm_rto(&mut self, p: &TcpParams, now: Time) {
         let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p.rto.max_rto) };
         self.set_timer(Timer::Rto, p.rto.expiry(now, wait));
     }
 
-    /// The timer starts a whole RTO.
+    /// Starts a whole RTO.
     pub(super) fn start_rto(&mut self, p: &TcpParams, now: Time) {
         self.detection.begin_rto(micros(now));
         self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p.rto.max_rto)));
     }
 
-    /// The first segment was sent again: with RACK the RTO counts from here.
+    /// The first segment was retransmitted: with RACK, the RTO restarts here.
     #[inline]
     pub(super) fn on_head_resent(&mut self, p: &TcpParams, now: Time) {
         if self.timer != Timer::Reordering && self.detection.rto_began().is_some() {
@@ -98,7 +99,7 @@ impl Sender {
         }
     }
 
-    /// New data has left (`acked` false), or was acknowledged: arms the loss probe's timer if there is to be one.
+    /// Arms the probe timer if a probe may follow. Called when new data leaves (`acked` is false) or is acknowledged.
     ///
     /// Source: RFC 8985 §7.2.
     #[inline]
@@ -116,7 +117,7 @@ impl Sender {
         true
     }
 
-    /// The timer expired, but not for a timeout.
+    /// The timer expired for a probe or a reordering window.
     #[cold]
     pub(crate) fn on_rack_timer<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
@@ -129,7 +130,7 @@ impl Sender {
         let lost = pipe - self.board.pipe();
         self.report_losses(now);
         if lost > 0 && self.state != State::Recovery {
-            // as if an ACK of one segment had reported it (Linux)
+            // as if an ACK of one segment had reported the loss (Linux)
             self.enter_recovery(cx, u64::from(p.wire.mss));
         } else if lost > 0 && self.is_reducing() {
             let pipe = self.in_flight();
@@ -141,7 +142,7 @@ impl Sender {
         self.output(cx);
     }
 
-    /// Source: RFC 8985 §7.3.
+    /// Sends a tail loss probe.   Source: RFC 8985 §7.3.
     fn send_probe<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
         if !self.detection.probe_due() {
@@ -149,7 +150,7 @@ impl Sender {
         }
         let is_retransmission = match self.next_new(p) {
             Some((len, fin)) => {
-                // beyond the window, but not ahead of the clock
+                // a probe may exceed the window, but not the pacing rate
                 if self.allowance(now) == 0 {
                     self.wait_turn();
                     return self.rearm_rto(p, now);

@@ -1,4 +1,4 @@
-//! The controller's turn in an ACK, and delivery rates for those that need them.
+//! Calls the controller for an ACK, and supplies delivery rates to those that need them.
 
 use super::{PacingAndRate, Sender};
 use crate::cc::control::{AckSample, Drive};
@@ -9,11 +9,11 @@ use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, Sent, Watch};
 use units::Time;
 
-/// Receives what the board takes off: for the detection, and for the rates of a flow that has them.
+/// Observes what an ACK removes from the scoreboard, for loss detection and, where used, for delivery rates.
 pub(super) struct Watchers<'a> {
     detection: &'a mut Detection,
     rates: Option<&'a mut Sampler>,
-    /// Segments that were SACKed, and the send times of those that were sent once.
+    /// Number of segments newly SACKed, and the send times of those that were sent only once.
     pub(super) sacked: u32,
     pub(super) once: Option<Sent>,
 }
@@ -41,7 +41,7 @@ impl Watch for Watchers<'_> {
 }
 
 impl Sender {
-    /// The board, and those that watch what an ACK takes off it.
+    /// The scoreboard, and the observers of what an ACK removes from it.
     #[inline]
     pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
         let rates = self.pacing.as_mut().and_then(|pacing| pacing.rates.as_mut());
@@ -53,7 +53,7 @@ impl Sender {
         self.pacing.as_mut()?.rates.as_mut()
     }
 
-    /// Applies the answer of the controller.
+    /// Applies the controller's answer.
     #[inline]
     pub(super) fn follow(&mut self, d: &Drive) {
         self.window.follow(d);
@@ -65,7 +65,7 @@ impl Sender {
         }
     }
 
-    /// The controller's turn in an ACK. Where `s.rests` its answer is dropped.
+    /// Passes an ACK to the controller. Its answer is ignored if `s.rests` is set.
     #[inline]
     pub(super) fn consult(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         if let Some(pacing) = &mut self.pacing {
@@ -93,7 +93,7 @@ impl Sender {
         self.update_pacing_rate(p, Some(us));
     }
 
-    /// Segments may have been marked lost: a controller with rates gets each.
+    /// Segments may have been marked lost: reports each to a controller that uses rates.
     #[cold]
     pub(super) fn report_losses(&mut self, now: Time) {
         let Some(rates) = self.pacing.as_mut().and_then(|pacing| pacing.rates.as_mut()) else { return };
@@ -101,7 +101,7 @@ impl Sender {
         rates.report_losses(&self.board, |lost| cc.on_lost(w, now, lost));
     }
 
-    /// Nothing is left to send: if the window has room, the application limits the rate.
+    /// Nothing is left to send. If the window has room, the rate is application-limited.
     #[inline]
     pub(super) fn note_starved(&mut self, p: &TcpParams) {
         if self.pacing.is_none() {

@@ -10,11 +10,11 @@ use crate::reduction::ReductionState;
 use crate::segment::{Io, micros};
 use crate::stats::State;
 
-/// What the end of a timeout's repair may add to what is in flight, segments: `tcp_max_burst` of Linux 2.6.
+/// How far the window may exceed the data in flight after the repair of a timeout, in segments: `tcp_max_burst` of Linux 2.6.
 const MAX_BURST: u64 = 3;
 
 impl Sender {
-    /// Advances the state machine by an ACK; true if the window may not grow by it.
+    /// Advances the state machine for an ACK. Returns true if the window may not grow by it.
     #[inline]
     pub(super) fn advance<I: Io>(&mut self, cx: &mut Context<'_, I>, marked: bool, acked: u64, delivered: u64) -> bool {
         let p = cx.p;
@@ -51,7 +51,7 @@ impl Sender {
         }
     }
 
-    /// Responds to an ACK's losses: a recovery begins, goes on or ends. `lost`: bytes that the ACK reports lost.
+    /// Responds to the losses found by an ACK: a recovery begins, continues or ends. `lost`: bytes newly marked lost.
     #[inline]
     pub(super) fn repair<I: Io>(&mut self, cx: &mut Context<'_, I>, lost: u64, acked: u64, delivered: u64) {
         let p = cx.p;
@@ -62,18 +62,18 @@ impl Sender {
         if self.detection.has_new_loss(&self.board, p, self.state, self.dupacks, fresh) {
             self.enter_recovery(cx, delivered);
         } else {
-            // RFC 9937's SafeACK
+            // SafeACK of RFC 9937
             self.reduce_by_ack(p, delivered, acked > 0 && lost == 0);
         }
     }
 
-    /// The reduction axis brings the window down now.
+    /// Returns true while the reduction algorithm is lowering the window.
     #[inline]
     pub(super) fn is_reducing(&self) -> bool {
         matches!(self.state, State::Recovery | State::Cwr) && self.reduction.is_begun()
     }
 
-    /// Applies an ACK of `delivered` bytes to the reduction under way.
+    /// Applies an ACK of `delivered` bytes to the current reduction.
     #[inline]
     fn reduce_by_ack(&mut self, p: &TcpParams, delivered: u64, safe: bool) {
         if self.is_reducing() {
@@ -82,7 +82,7 @@ impl Sender {
         }
     }
 
-    /// A duplicate ACK shows that `bytes` more have left the network.
+    /// Counts a duplicate ACK: `bytes` more have left the network.
     fn add_duplicate(&mut self, bytes: u64) {
         self.board.dup_bytes = self.board.dup_bytes.saturating_add(bytes.min(u32::MAX.into()) as u32);
     }
@@ -90,7 +90,7 @@ impl Sender {
     fn reduction_base(&self, p: &TcpParams) -> f64 {
         let cwnd = self.window.cwnd.min(f64::from(p.window.window_clamp.unwrap_or(u32::MAX)));
         if p.reduction.reduce_from_flight {
-            // without what limited transmit added (RFC 3042 §2), hence not above the window
+            // excludes what limited transmit added (RFC 3042 §2), hence at most the window
             cwnd.min((self.next - self.una) as f64 / f64::from(p.wire.mss))
         } else if p.quirks.whole_segments {
             cwnd.floor()
@@ -99,7 +99,8 @@ impl Sender {
         }
     }
 
-    /// A congestion event sets ssthresh, or the window; true if the sender brings the window down.
+    /// Reports a congestion event to the controller, which sets ssthresh or the window. Returns true if the sender must reduce
+    /// the window.
     fn congested(&mut self, p: &TcpParams, kind: Congestion, base: f64) -> bool {
         let d = self.cc.on_congestion(self.window, kind, base);
         self.follow(&d);
@@ -109,7 +110,7 @@ impl Sender {
         d.reduction
     }
 
-    /// The same, and a reduction begins.
+    /// Reports a congestion event to the controller and begins the reduction that it asks for. Returns true if there is one.
     pub(super) fn reduce(&mut self, p: &TcpParams, kind: Congestion) -> bool {
         let base = self.reduction_base(p);
         self.reduction = ReductionState::default();
@@ -138,7 +139,7 @@ impl Sender {
         let at_once = self.detection.enter_recovery(&mut self.board);
         self.reduce_by_ack(p, delivered, false);
         if at_once && let Some(piece) = self.board.next_lost() {
-            // RescueRxt: what has just been sent again has not had time to arrive (RFC 6675 §5 step 4.3)
+            // RescueRxt: the segment just resent has not had time to arrive (RFC 6675 §5 step 4.3)
             self.rescue_rxt = piece.end() as u32;
             self.retransmit(cx, piece, false);
         }
@@ -172,8 +173,8 @@ impl Sender {
         self.detection.end_repair(&mut self.board);
     }
 
-    /// All that was outstanding at the timeout is acknowledged. ns-2's Agent/TCP/Linux does not wait for slow start to reach
-    /// ssthresh: it takes the window there, but not above in flight + 3 segments.
+    /// All data outstanding at the timeout is acknowledged. ns-2's Agent/TCP/Linux then sets the window to ssthresh at once, but
+    /// at most to the data in flight plus 3 segments, instead of waiting for slow start to reach it.
     fn end_loss(&mut self, p: &TcpParams) {
         self.state = State::Open;
         if self.detection.end_repair(&mut self.board) {
@@ -183,7 +184,7 @@ impl Sender {
         }
     }
 
-    /// ECN echo: one reduction per window, unless the controller answers by itself.   Source: RFC 3168 §6.1.2.
+    /// Responds to an ECN echo once per window, unless the controller responds itself.   Source: RFC 3168 §6.1.2.
     #[inline]
     pub(super) fn on_ece<I: Io>(&mut self, cx: &mut Context<'_, I>, sample: &AckSample) {
         if !sample.marked || self.state != State::Open || self.una <= self.recover {
@@ -202,7 +203,7 @@ impl Sender {
         self.state = State::Cwr;
         cx.stats.ecn_reductions += 1;
         if self.una >= self.recover {
-            // nothing outstanding: no ACK will come to shrink by
+            // nothing is outstanding: no further ACK will drive the reduction
             self.end_reduction(p);
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         } else if p.quirks.marking_ack_reduces {
@@ -210,7 +211,7 @@ impl Sender {
         }
     }
 
-    /// An ACK that reports a mark, and finds or leaves the window open, counts for the reduction that it begins.
+    /// Returns true if the ACK that reports a mark already counts towards the reduction that the mark begins.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().answers == Answers::Sender
@@ -220,7 +221,7 @@ impl Sender {
     pub(crate) fn on_rto<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
         cx.stats.timeouts += 1;
-        // RFC 5681 §3.1: the same data timing out again, or a recovery that has already paid, does not pay again
+        // RFC 5681 §3.1: no second reduction if the same data times out again, or if the current recovery has already reduced
         let paid = !p.quirks.every_timeout_reduces
             && (self.timeouts > 0 || self.state == State::Recovery && !p.reduction.reduce_from_flight);
         let base = (!paid).then(|| self.reduction_base(p));
@@ -235,11 +236,11 @@ impl Sender {
         self.window.cwnd = 1.0;
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p, self.next);
-        // RFC 2018 §8: a receiver that holds the head without acknowledging it has thrown it away, and perhaps the rest
+        // RFC 2018 §8: a receiver that SACKed the first segment but does not acknowledge it has discarded it, and perhaps others
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
-        // what is not overdue is still in flight, and does not take the place of the one segment
+        // segments not yet overdue are still in flight; the window of one segment comes on top of them
         self.window.cwnd += (self.board.pipe() / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;

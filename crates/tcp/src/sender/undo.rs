@@ -1,4 +1,4 @@
-//! F-RTO, Eifel and D-SACK in the sender: a reduction that proves spurious is undone.
+//! F-RTO, Eifel and D-SACK in the sender: undoes a reduction that proves spurious.
 
 use super::Sender;
 use crate::params::TcpParams;
@@ -8,17 +8,17 @@ use crate::undo::{Evidence, Undo, duplicate};
 use units::Time;
 
 impl Sender {
-    /// Reductions undone.
+    /// Number of reductions undone.
     pub(crate) fn undone(&self) -> u32 {
         self.undo.as_ref().map_or(0, |undo| undo.undone)
     }
 
-    /// The state of [`Undo`], if the stack undoes; made when first needed.
+    /// The [`Undo`] state, created when first needed; None in stacks that never undo.
     fn undo_mut(&mut self, p: &TcpParams) -> Option<&mut Undo> {
         Undo::is_kept(p).then(|| &mut **self.undo.get_or_insert_default())
     }
 
-    /// A fast recovery or a timeout begins; `reduces` if it takes the window down.
+    /// A fast recovery or a timeout begins. `reduces`: it lowers the window.
     pub(super) fn begin_episode(&mut self, p: &TcpParams, reduces: bool) {
         if !Undo::is_kept(p) {
             return;
@@ -30,7 +30,7 @@ impl Sender {
         self.suspicious = true;
     }
 
-    /// A segment was sent again.
+    /// A segment was retransmitted.
     #[inline]
     pub(super) fn note_resent(&mut self, p: &TcpParams, now: Time) {
         if let Some(undo) = self.undo_mut(p) {
@@ -38,7 +38,7 @@ impl Sender {
         }
     }
 
-    /// A timeout has put the sender into the loss state.   Source: RFC 5682 §3.1 step 1.
+    /// Begins F-RTO after a timeout.   Source: RFC 5682 §3.1 step 1.
     pub(super) fn begin_frto(&mut self, p: &TcpParams, first: bool) {
         let Some(undo) = self.undo_mut(p) else { return };
         undo.frto = p.detection.frto && first;
@@ -46,7 +46,7 @@ impl Sender {
         self.detection.set_once_until(self.recover as u32);
     }
 
-    /// An ACK begins: lost data goes first again, unless F-RTO decides otherwise.
+    /// At the start of an ACK: lost data goes first again, unless F-RTO decides otherwise.
     #[inline]
     pub(super) fn reset_new_first(&mut self) {
         if self.suspicious
@@ -56,7 +56,7 @@ impl Sender {
         }
     }
 
-    /// Applies an ACK's D-SACK, if it has one; `resent` segments were sent again so far.
+    /// Applies an ACK's D-SACK, if it has one. `resent`: retransmissions so far.
     pub(super) fn on_dsack(&mut self, p: &TcpParams, segment: &Segment, resent: u32) {
         let Some(dup) = duplicate(segment) else { return };
         let segments = (dup.end - dup.start).div_ceil(u64::from(p.wire.mss)) as u32;
@@ -67,7 +67,7 @@ impl Sender {
         }
     }
 
-    /// Both parts of an ACK are on the board: was the reduction spurious?
+    /// Checks whether the reduction was spurious, once both parts of an ACK are on the scoreboard.
     #[cold]
     pub(super) fn check_spurious(&mut self, p: &TcpParams, segment: &Segment, acked: u64, sacked: bool) {
         let Some(undo) = &self.undo else { return };
@@ -86,16 +86,16 @@ impl Sender {
         }
     }
 
-    /// Source: RFC 5682 §3.1, with SACK as in Linux.
+    /// The steps of F-RTO after the first.   Source: RFC 5682 §3.1, with SACK as in Linux.
     fn frto(&mut self, p: &TcpParams, acked: u64, sacked: bool) {
         let more = self.next_new(p).is_some();
         let Some(undo) = &mut self.undo else { return };
         if self.detection.once_delivered() {
-            // step 3.b: what was never sent again arrives
+            // step 3.b: data that was never retransmitted arrives
             return self.undo(true);
         }
         if self.next > self.recover {
-            // step 3.a: the new data arrives, and what was lost does not
+            // step 3.a: the new data arrives, and the lost data does not
             undo.frto &= !sacked;
         } else if acked > 0 && self.una < self.recover {
             // step 2.b
@@ -106,7 +106,7 @@ impl Sender {
         self.suspicious = undo.is_open();
     }
 
-    /// Undoes the reduction. `unmark`: what is marked lost is in flight after all.
+    /// Undoes the reduction. `unmark`: segments marked lost count as in flight again.
     fn undo(&mut self, unmark: bool) {
         if unmark {
             self.detection.unmark_lost(&mut self.board);
@@ -124,7 +124,7 @@ impl Sender {
         self.dupacks = 0;
     }
 
-    /// In answer to this ACK, new data goes before what is lost (F-RTO).
+    /// Returns true if F-RTO sends new data before lost data in response to this ACK.
     #[inline]
     pub(super) fn new_first(&self) -> bool {
         self.suspicious && self.undo.as_ref().is_some_and(|undo| undo.new_first)
