@@ -108,7 +108,7 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
         (["run", "missing.toml"], ["missing.toml: no such file"]),
         (["plot", "missing.parquet"], ["missing.parquet: no such file"]),
         (["run"], ["FILE"]),
-        (["run", "SCENARIO", "--set", "link.up.rate"], ["--set link.up.rate: not path=value"]),
+        (["run", "SCENARIO", "--set", "link.up.rate"], ["--set link.up.rate: expected path=value"]),
         (["run", "SCENARIO", "--set", "link.up.rate=5mbps"], ["SCENARIO: link.up.rate", "5mbps"]),
         (["run", "SCENARIO", "--set", "link.up.rte=5mbit"], ["SCENARIO: link.up", "rte", "rate"]),
         (["run", "SCENARIO", "--seed", "x"], ["--seed"]),
@@ -119,7 +119,7 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
         (["run", "FOLDER"], ["FOLDER: is a directory"]),
         (["run", "SCENARIO", "--set", "link.up.rate=-5mbit"], ["SCENARIO: link.up.rate", "-5mbit", "5mbit"]),
         (["run", "SCENARIO", "--set", "link.up.rate=-5"], ["SCENARIO: link.up.rate", "-5 is negative"]),
-        (["run", "SCENARIO", "--set", "=5"], ["--set =5: not path=value"]),
+        (["run", "SCENARIO", "--set", "=5"], ["--set =5: expected path=value"]),
         (["run", "SCENARIO", "--set", "a..b=5"], ["SCENARIO: ", "dotted path"]),
         (["run", "SCENARIO", "--set", "link.down.to=moon"], ["no route", "home"]),
         (["run", "SCENARIO", "--set", 'route=[{at="home",to="net",via="pu"}]'], ["route.0.via", "pu", "up"]),
@@ -164,9 +164,9 @@ def test_truncated_and_binary_files(say, scenario_file: Path, tmp_path: Path):
     ("arguments", "line", "command"),
     [
         (["run"], "bloatlab run: FILE is missing", "bloatlab run"),
-        (["run", "a.toml", "b.toml"], 'bloatlab run: "b.toml" is one word too many', "bloatlab run"),
+        (["run", "a.toml", "b.toml"], 'bloatlab run: "b.toml" is an unexpected argument', "bloatlab run"),
         (["report"], "bloatlab report: --output is missing", "bloatlab report"),
-        (["store", "all"], 'bloatlab store: "all" is one word too many', "bloatlab store"),
+        (["store", "all"], 'bloatlab store: "all" is an unexpected argument', "bloatlab store"),
         (["run", "a.toml", "--seed"], 'Command "run" parameter --seed requires an argument.', "bloatlab run"),
     ],
 )
@@ -202,7 +202,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert "100ms" not in out
     codel = say("list", "codel")[1]
     assert [line.split()[:2] for line in codel.splitlines() if line.startswith("target")][-1] == ["target", "5ms"]
-    assert "When count grows; null: as the variant. Words: with_drop, if_still_above." in " ".join(codel.split())
+    assert "When count grows; null: as the variant. Values: with_drop, if_still_above." in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
     # a modem's parameters by their paths in a scenario, with the words that they take
@@ -222,8 +222,8 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
 def test_list_measures_says_what_a_summary_has(say):
     code, out, _ = say("list", "measures", "sojourn_ms")
     assert code == 0
-    assert "In words: time in queue (ms)" in out
-    assert "Compared: less is better" in out
+    assert "Label: time in queue (ms)" in out
+    assert "Comparison: less is better" in out
     assert "links.*.sojourn_ms.p99_9" in out
     found = json.loads(say("list", "measures", "-f", "json")[1])["measures"]
     assert {"links.*.utilisation", "apps.*.voip.mos", "latency.induced_ms"} <= {of["name"] for of in found}
@@ -231,7 +231,7 @@ def test_list_measures_says_what_a_summary_has(say):
     assert list(json.loads(say("list", "rpm", "-f", "json")[1])) == ["apps", "grades"]
     code, _, err = say("list", "measures", "sojurn_ms")
     assert (code, 'did you mean "sojourn_ms"?' in err) == (2, True)
-    assert say("list", "codel", "target")[2].startswith("list codel target: codel is no kind; there is apps, ")
+    assert say("list", "codel", "target")[2].startswith("list codel target: codel is not a kind (apps, ")
 
 
 def test_help_of_all_loads_no_command_and_says_their_first_lines(say):

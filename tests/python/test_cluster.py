@@ -366,7 +366,7 @@ def test_progress_comes_by_way_of_the_scheduler(machines: Cluster):
         (["--dask", "tcp://127.0.0.1:9"], "--dask tcp://127.0.0.1:9: no Dask scheduler"),
         (["--dask", "nonsense"], "--dask nonsense: no Dask scheduler"),
         (["--dask", "nowhere.json"], "--dask nowhere.json: no Dask scheduler"),
-        (["--dask", "tcp://127.0.0.1:9", "--jobs", "2"], "--jobs: how many runs at a time is the cluster's to say"),
+        (["--dask", "tcp://127.0.0.1:9", "--jobs", "2"], "--jobs: the cluster sets the number of parallel runs"),
     ],
 )
 def test_a_cluster_that_is_not_there_is_a_line(grid: Path, capsys, monkeypatch, flags: list[str], words: str):

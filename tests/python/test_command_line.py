@@ -78,12 +78,12 @@ def test_a_result_is_not_overwritten_unless_asked(refused, scenario_file: Path, 
     assert call(again) == 0
     before = (out / "summary.json").read_text()
     line = refused(*again, "--seed", "9")
-    assert line == f"{out}: holds summary.json of an earlier run; --force replaces it, or give another folder"
+    assert line == f"{out}: has summary.json from an earlier run; give --force to replace it, or another folder"
     assert (out / "summary.json").read_text() == before
     assert call([*again, "--seed", "9", "--force"]) == 0
     assert (out / "summary.json").read_text() != before
-    assert "holds summary.json" in refused("reproduce", "csc458", "-o", out)
-    assert "holds summary.json" in refused("live", scenario_file, "-o", out)
+    assert "has summary.json" in refused("reproduce", "csc458", "-o", out)
+    assert "has summary.json" in refused("live", scenario_file, "-o", out)
 
 
 def test_a_lab_is_not_overwritten_unless_asked(refused, tmp_path: Path):
@@ -101,9 +101,9 @@ def test_a_sweep_goes_on_in_its_own_table_only(refused, scenario_file: Path, tmp
     assert call([*sweep, "--seeds", "2"]) == 0
     assert pl.read_csv(out).height == 4
     grid.write_text(GRID.replace('"link.up.rate"', '"link.down.rate"'))
-    assert "no table of this sweep" in refused("sweep", grid, "-o", out)
+    assert "not a table of this sweep" in refused("sweep", grid, "-o", out)
     out.write_text("mine,own\n1,2\n")
-    assert "no table of this sweep" in refused("sweep", grid, "-o", out)
+    assert "not a table of this sweep" in refused("sweep", grid, "-o", out)
     assert out.read_text() == "mine,own\n1,2\n"
     assert call([*sweep, "--force"]) == 0
 

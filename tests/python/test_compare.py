@@ -145,7 +145,7 @@ def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.Capture
     assert [c["agrees"] for c in cells] == [True] * 4
     assert all(c["simulated"] == c["live"] for c in cells)
     for arguments, message in (
-        ([*compare_it, "--time", "9"], "is of another scenario than Q=20 reno"),
+        ([*compare_it, "--time", "9"], "its scenario differs from Q=20 reno"),
         (["compare", "csc458", "--only", "pie", "--saved", str(tmp_path)], "pie_reno: not a result folder"),
         ([*compare_it, "-o", str(tmp_path)], "is the folder of --saved"),
     ):

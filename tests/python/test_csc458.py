@@ -243,7 +243,7 @@ def test_what_the_lab_and_the_study_refuse(capsys: pytest.CaptureFixture[str], t
         (["lab", "--dir", str(tmp_path), "--cong", "vegas"], "vegas"),
         (["lab", "--dir", "/proc/nowhere"], "cannot write"),
         (["lab", "--dir", str(tmp_path), "--queue", "codle"], "codle"),
-        (["reproduce", "cablelabs2012", "--live"], "no cases for kernels"),
+        (["reproduce", "cablelabs2012", "--live"], "no live cases"),
         (["compare"], "nothing to compare"),
         (["compare", "missing.toml"], "no such file"),
     ):

@@ -186,7 +186,7 @@ def test_the_top_fits_a_screen_and_says_how_many_there_are_more(
     assert "more: --top all" not in "".join(out("--top", "all"))
     for bad in ("0", "-1", "x", "1.5"):
         assert call(["diff", one, two, f"--top={bad}"]) == 2
-        assert capsys.readouterr().err.splitlines() == [f"--top {bad}: a number from 1 on, or all"]
+        assert capsys.readouterr().err.splitlines() == [f"--top {bad}: expected a number from 1, or all"]
 
 
 def test_an_application_that_changed_more_is_told_before_another():

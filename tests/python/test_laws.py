@@ -378,12 +378,12 @@ def swept(grid: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[i
 
 def test_a_sweep_keeps_its_runs_until_the_file_changes(grid: Path, capsys: pytest.CaptureFixture[str]):
     code, first, said = swept(grid, capsys, "--jobs", "2")
-    assert (code, "4 runs, 0 of them kept" in said) == (0, True), said
+    assert (code, "4 runs, 0 of them from the store" in said) == (0, True), said
     code, second, said = swept(grid, capsys, "--jobs", "1")
-    assert (code, second, "4 runs, 4 of them kept" in said) == (0, first, True), said
+    assert (code, second, "4 runs, 4 of them from the store" in said) == (0, first, True), said
     (grid.parent / "law.py").write_text(PATIENCE.replace("> self.most", "> self.most / 2"))
     code, third, said = swept(grid, capsys)
-    assert (code, third != first, "4 runs, 0 of them kept" in said) == (0, True, True), said
+    assert (code, third != first, "4 runs, 0 of them from the store" in said) == (0, True, True), said
 
 
 def test_a_law_that_breaks_in_a_sweep_is_one_line(grid: Path, capsys: pytest.CaptureFixture[str]):

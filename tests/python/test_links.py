@@ -240,14 +240,14 @@ def test_workers_have_the_lines_and_a_store_knows_them(cell: Path, capsys: pytes
     cell.with_name("cell.down").rename(cell.with_name("other.down"))
     cell.write_text(BLAST.replace("cell.down", "other.down"))
     swept(cell, "two")
-    assert "0 of them kept" in capsys.readouterr().err.replace("\n", " ")
+    assert "0 of them from the store" in capsys.readouterr().err.replace("\n", " ")
     cell.with_name("other.down").rename(cell.with_name("cell.down"))
     cell.write_text(BLAST)
     assert swept(cell, "two") == alone
-    assert "8 of them kept" in capsys.readouterr().err.replace("\n", " ")
+    assert "8 of them from the store" in capsys.readouterr().err.replace("\n", " ")
     cell.with_name("cell.down").write_text("".join(f"{t}\n" for t in LINES[1:]))
     assert swept(cell, "two") != alone
-    assert "0 of them kept" in capsys.readouterr().err.replace("\n", " ")
+    assert "0 of them from the store" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_a_sweep_over_traces(cell: Path) -> None:

@@ -160,7 +160,7 @@ def test_play_without_a_browser_prints_the_address(
     ("arguments", "line"),
     [
         (["no-such.toml"], "no-such.toml: no such file or directory"),
-        (["--set", "seed=1"], "--set: give a scenario to lay it over"),
+        (["--set", "seed=1"], "--set: needs a scenario file"),
     ],
 )
 def test_play_refuses_bad_input_in_one_line(
@@ -175,4 +175,4 @@ def test_play_says_how_to_build_the_page(
 ):
     monkeypatch.setattr(play, "PAGE", tmp_path / "index.html")
     assert call(["play", "--print"]) == 2
-    assert "not built; `make playground` in a source tree builds it" in capsys.readouterr().err
+    assert "not built; run `make playground` in the source tree" in capsys.readouterr().err

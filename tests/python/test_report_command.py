@@ -151,10 +151,10 @@ def test_bad_input_is_one_line(ran: Path, tmp_path: Path, capsys: pytest.Capture
     out = ["-o", str(tmp_path / "x.html")]
     for arguments, words in (
         ([str(tmp_path / "none"), *out], "none"),
-        ([*out], "of what?"),
+        ([*out], "give a result"),
         ([str(ran / "plain"), "-o", str(tmp_path / "x.pdf")], "ends in .html"),
-        ([str(tmp_path / "study"), *out], "study's folder, which has its report"),
-        ([str(tmp_path / "broken"), *out], "no comparison that bloatlab wrote"),
+        ([str(tmp_path / "study"), *out], "study's folder, and has a report already"),
+        ([str(tmp_path / "broken"), *out], "not a comparison written by bloatlab"),
         ([str(ran / "plain"), str(ran / "grid.csv"), *out], "table of many runs"),
         ([str(tmp_path), *out], "not a result folder"),
     ):

@@ -283,7 +283,7 @@ def test_a_sweep_on_a_full_disk_ends_in_a_line_and_goes_on_when_there_is_room(sc
     ballast.unlink()
     child = sweep(grid, small_disk / "store", *command)
     out, err = child.communicate(timeout=120)
-    assert f"40 runs, {kept} of them kept from before" in err
+    assert f"40 runs, {kept} of them from the store" in err
     undisturbed, _ = sweep(grid, scenario_file.with_name("other"), *command).communicate(timeout=120)
     assert out == undisturbed
 
@@ -327,7 +327,7 @@ def test_sql_sees_sweeps_by_name_with_their_axes_and_tables(scenario_file: Path,
         (["SELEKT 1"], "query: Parser Error"),
         (["SELECT * FROM nowhere"], "nowhere does not exist"),
         (["SELECT 1", "-o", "x.xlsx"], "a table's name ends in .csv, .json, .parquet"),
-        (["SELECT 1", "--store", "/nowhere"], "/nowhere: there is no store"),
+        (["SELECT 1", "--store", "/nowhere"], "/nowhere: no store here"),
     ],
 )
 def test_bad_queries_are_said_in_a_line(store: Store, capsys, monkeypatch, arguments: list[str], words: str):

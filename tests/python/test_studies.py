@@ -176,9 +176,9 @@ def test_what_is_no_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert words in capsys.readouterr().err.replace("\n", " ")
     (tmp_path / "buffers.py").write_text(WHOLE)
     assert call(["reproduce", str(tmp_path / "buffers.py"), "--live"]) == 2
-    assert "--live: buffers has no cases for kernels; there is csc458" in capsys.readouterr().err
+    assert "--live: buffers has no live cases; these studies have: csc458" in capsys.readouterr().err
     assert call(["reproduce", str(tmp_path / "buffers.py"), "--dask", "local"]) == 2
-    assert "a study of your own runs on this machine" in capsys.readouterr().err.replace("\n", " ")
+    assert "your own study runs only on this machine" in capsys.readouterr().err.replace("\n", " ")
     assert call(["reproduce", str(tmp_path / "buffers.py"), "-e", "more"]) == 2
     assert "--experiment more: buffers has no experiments" in capsys.readouterr().err
 

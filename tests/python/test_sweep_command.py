@@ -68,7 +68,7 @@ def test_the_table_is_what_single_runs_measure(grid: Path, tmp_path: Path, capsy
     printed, said = capsys.readouterr()
     table = pl.read_parquet(out)
     assert pl.read_csv(printed.encode(), infer_schema_length=None).columns == table.columns
-    assert "8 runs, 0 of them kept from before" in said
+    assert "8 runs, 0 of them from the store" in said
     for row, point in zip(table.iter_rows(named=True), grid_file.load(grid).grid.points(), strict=True):
         up = bloatlab.run(point.scenario).summary["links"]["up"]
         assert row["scenario_hash"] == point.scenario.hash
@@ -79,7 +79,7 @@ def test_the_table_is_what_single_runs_measure(grid: Path, tmp_path: Path, capsy
     every = tmp_path / "every.csv"
     assert call(["sweep", str(grid), "-o", str(every), "--jobs", "1"]) == 0
     text, said = capsys.readouterr()
-    assert "8 runs, 8 of them kept from before" in said
+    assert "8 runs, 8 of them from the store" in said
     assert re.search(r"5mbit +codel +0\.\d+", text)
     assert "apps.voip.voip.mos" in pl.read_csv(every, infer_schema_length=None).columns
 
@@ -124,7 +124,7 @@ def test_bad_grids_are_said_in_a_line(
         (["--set", "seed=2"], "--set seed: seeds varies it"),
         (["-o", "table.xlsx"], "a table's name ends in .csv, .json, .parquet"),
         (["-o", "/proc/nowhere/x.csv"], "cannot write"),
-        (["--store", "a", "--no-store"], "--store and --no-store: one of them"),
+        (["--store", "a", "--no-store"], "--store and --no-store: give only one of them"),
         (["--store", "/proc/nowhere"], "cannot write"),
         (["--seeds", "0"], "--seeds"),
     ],
@@ -153,9 +153,9 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(grid: Path, tmp_
     assert kept_in(store) == kept
     assert not list(store.rglob("*.writing"))
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert f"16 runs, {kept} of them kept from before" in done.stderr
+    assert f"16 runs, {kept} of them from the store" in done.stderr
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "16 runs, 16 of them kept from before" in again.stderr
+    assert "16 runs, 16 of them from the store" in again.stderr
     assert again.stdout == done.stdout
 
 
@@ -170,7 +170,7 @@ def test_two_processes_share_a_store(grid: Path, tmp_path: Path):
 
 def test_store_shows_and_collects(grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert call(["store"]) == 0
-    assert "nothing is kept" in capsys.readouterr().out
+    assert "no stored runs" in capsys.readouterr().out
     assert call(["sweep", str(grid)]) == 0
     capsys.readouterr()
     assert call(["store", "-f", "json"]) == 0
@@ -186,7 +186,7 @@ def test_store_shows_and_collects(grid: Path, tmp_path: Path, capsys: pytest.Cap
     assert call(["store", "gc"]) == 0
     assert "removed 8 runs" in capsys.readouterr().err
     assert call(["store"]) == 0
-    assert "nothing is kept" in capsys.readouterr().out
+    assert "no stored runs" in capsys.readouterr().out
 
 
 def test_no_store_keeps_nothing(grid: Path, tmp_path: Path):

@@ -106,15 +106,15 @@ def test_explain_runs_nothing(grid: Path, tmp_path: Path, capsys: pytest.Capture
     assert call(["sweep", str(grid), "--explain", "--jobs", "1"]) == 0
     out, err = capsys.readouterr()
     assert re.fullmatch(
-        r"4 places with 4 seeds: 16 runs, 0 of them kept; [\d.]+ m?s each, by 8 trials: "
-        r"about (a second|\d+ (s|min)) with 1 run at a time\n",
+        r"4 points with 4 seeds: 16 runs, 0 of them stored; [\d.]+ m?s each \(8 trials\): "
+        r"about (a second|\d+ (s|min)) with 1 run in parallel\n",
         out,
     )
     assert (err, list((tmp_path / "store").rglob("*.parquet"))) == ("", [])
     assert call(["sweep", str(grid)]) == 0
     capsys.readouterr()
     assert call(["sweep", str(grid), "--explain"]) == 0
-    assert capsys.readouterr().out == "4 places with 4 seeds: 16 runs, 16 of them kept\n"
+    assert capsys.readouterr().out == "4 points with 4 seeds: 16 runs, 16 of them stored\n"
 
 
 def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixture[str]):
@@ -127,7 +127,7 @@ def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixtu
     grid.write_text(GRID.replace('"link.up.jitter" = "5ms"', 'start_spread = "0s"'))
     assert call(["sweep", str(grid)]) == 0
     out, err = capsys.readouterr()
-    assert "note: all seeds gave the same result everywhere: nothing is drawn at random there" in err
+    assert "note: all seeds gave the same result everywhere: nothing is random there" in err
     assert "±" not in out.replace("± half", "")
     assert call(["sweep", str(grid), "--seeds", "1"]) == 0
     assert "note" not in capsys.readouterr().err

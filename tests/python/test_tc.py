@@ -95,12 +95,10 @@ def test_another_link_names_those_there_are(say: Say, scenario_file: Path):
 def test_list_knows_the_names_and_words_of_tc(say: Say):
     code, out, _ = say("list", "pfifo")
     assert (code, out.startswith("droptail:")) == (0, True)
-    assert "In tc's words: bfifo [limit BYTES]" in out
+    assert "tc syntax: bfifo [limit BYTES]" in out
     words = " ".join(say("list", "codel")[1].split())
-    assert (
-        "In tc's words: codel [limit PACKETS] [target TIME] [interval TIME] [ecn] [noecn] [ce_threshold TIME]" in words
-    )
-    assert "In tc's words" not in say("list", "lred")[1]
+    assert "tc syntax: codel [limit PACKETS] [target TIME] [interval TIME] [ecn] [noecn] [ce_threshold TIME]" in words
+    assert "tc syntax" not in say("list", "lred")[1]
 
 
 #: Disciplines with every word that tc has for them, and shapers.

@@ -101,7 +101,7 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
             '--trace: "link" is not a trace (valid: links, queues, flows, packets); did you mean "links"?',
         ),
         (["--trace", "packets"], "trace.packets: give a folder for the packets with -o"),
-        (["--trace-interval", "1ms"], "--trace-interval: say what to trace, such as --trace links,flows"),
+        (["--trace-interval", "1ms"], "--trace-interval: needs --trace, such as --trace links,flows"),
         (["--trace", "links", "--trace-interval", "1"], "trace.interval: 1 is not valid; expected a duration"),
     ],
 )

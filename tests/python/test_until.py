@@ -104,13 +104,13 @@ def test_the_command_says_what_was_reached(scenario_file: Path, capsys: pytest.C
     out, err = capsys.readouterr()
     assert "±" in out
     assert "Mean over 6 seeds" in out
-    assert "reached at 0 of 2 places; 2 stopped at most_seeds = 6, the farthest at link.up.rate=" in err
+    assert "reached at 0 of 2 points; 2 stopped at most_seeds = 6, the farthest at link.up.rate=" in err
     path.write_text(FILE.replace("0.0001%", "1000%"))
     assert call(["sweep", str(path), "--no-store"]) == 0
-    assert "reached at 2 of 2 places, with 4 seeds" in capsys.readouterr().err
+    assert "reached at 2 of 2 points, with 4 seeds" in capsys.readouterr().err
     assert call(["sweep", str(path), "--no-store", "--explain"]) == 0
     out, err = capsys.readouterr()
-    assert "2 places with 4 seeds: 8 runs, 0 of them kept" in out
+    assert "2 points with 4 seeds: 8 runs, 0 of them stored" in out
     assert "up to 12 runs" in out
 
 

@@ -439,7 +439,7 @@ def test_bad_files_are_one_line(text: str, tmp_path: Path, capsys: pytest.Captur
 
 def test_nothing_chosen_is_said(capsys: pytest.CaptureFixture[str]):
     assert call(["validate", "--only", "no-such"]) == 2
-    assert "no scenario has that in its name" in capsys.readouterr().err
+    assert "in no scenario's name" in capsys.readouterr().err
 
 
 def test_explanations_are_of_cells_that_exist():

@@ -73,7 +73,7 @@ def test_a_sweep_finds_one_for_each_place(tmp_path: Path, capsys: pytest.Capture
     assert 1.3 <= float(low) <= 1.6
     assert 6.3 <= float(high) <= 6.6
     assert call(arguments) == 0
-    assert "4 runs, 4 of them kept" in capsys.readouterr().err
+    assert "4 runs, 4 of them from the store" in capsys.readouterr().err
     assert call([*arguments, "--force", "--set", "record.warm_up=3s"]) == 0  # what is laid over last holds
     assert set(pl.read_parquet(out)["warm_up_s"]) == {3.0}
 

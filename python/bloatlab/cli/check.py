@@ -1,4 +1,4 @@
-"""`bloatlab check`: whether runs keep to what their files expect."""
+"""`bloatlab check`: tests scenarios and sweeps against the [expect] tables in their files."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def command(
     junit_to: Annotated[Path | None, Parameter(name="--junit")] = None,
     run: Running = RUNNING,
 ) -> int:
-    """Run scenarios and sweeps, and judge what they expect of themselves: continuous integration for a queue.
+    """Run scenarios and sweeps and test their [expect] tables: continuous integration for a queue.
 
-    A file says in [expect] what a run's summary should have: "apps.call.voip.mos" = ">= 4.0". With several seeds the
-    mean is judged by the worse end of its 95 % interval. Exit code 1 when one is not kept. See docs/check.md.
+    An [expect] table gives conditions on a run's summary: "apps.call.voip.mos" = ">= 4.0". With several seeds, the
+    worse end of the mean's 95 % interval must meet the condition. Exit code 1 when one is not met. See docs/check.md.
 
     Parameters
     ----------
     files
-        Scenarios, sweeps; or folders of results, which are judged without a run.
+        Scenarios and sweeps, or folders of results, which are tested without a run.
     sets
-        Lay a value over every scenario: --set duration=60s. May be given again.
+        Override a value in every scenario: --set duration=60s. Repeatable.
     seeds
-        How many seeds, from 1, in place of the file's own.
+        Run seeds 1 to SEEDS instead of the file's own.
     junit_to
-        File for the verdicts as JUnit XML, which CI systems show.
+        Write the verdicts to this file as JUnit XML, for CI systems.
     """
     if not files:
-        raise BadInput("check: no file to check; for example bloatlab check modem.toml")
+        raise BadInput("check: give a file, for example: bloatlab check modem.toml")
     console = Console(stderr=True)
     kept = run.opened(console)
     done: list[Checked] = []

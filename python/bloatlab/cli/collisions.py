@@ -1,4 +1,4 @@
-"""`bloatlab collisions`: how likely sessions meet in one queue, exactly, beside trials."""
+"""`bloatlab collisions`: the probability that sessions share a queue, exact and by Monte Carlo."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ def command(
     output: Output = None,
     force: bool = False,
 ) -> int:
-    """How likely sessions must share a queue, when a hash chooses a group and each session takes an unused queue of it.
+    """Compute the probability that sessions must share a queue under hashing with serial search.
 
-    ARRIS 2013 proposes this (64 groups of 4 queues) and simulates its Figure 9, for want of a closed form. Here is
-    one: exact rationals, beside a Monte Carlo experiment with exact 95 % intervals, beside the classifier of the
-    discipline sfq_hss fed with random 5-tuples, and beside ordinary hashing into as many queues, and into as many as
-    there are groups.
+    A hash chooses a group of queues, and each session takes an unused queue of its group. ARRIS 2013 proposes this (64
+    groups of 4 queues) and simulates its Figure 9 because it found no closed form. This command uses one. It prints the
+    exact probability next to a Monte Carlo experiment with exact 95 % intervals, the classifier of the discipline
+    sfq_hss fed with random 5-tuples, and ordinary hashing into the same number of queues and into one queue per group.
 
     Parameters
     ----------
     groups
-        Groups that the hash chooses among.
+        Number of groups that the hash chooses from.
     ways
-        Queues in a group; 1 is ordinary hashing.
+        Queues per group; 1 is ordinary hashing.
     sessions
         Numbers of sessions: 20, 1..60, or 5,20,35.
     trials
-        Monte Carlo trials, and as many of the classifier; the same serve every number of sessions. 0 leaves them out.
+        Number of Monte Carlo trials and of classifier trials; all numbers of sessions share them. 0: no trials.
     seed
         Seed of the trials.
     form
-        text prints percent; csv and json print chances from 0 to 1, json the exact fractions, too.
+        text prints percentages; csv and json print probabilities from 0 to 1, and json also the exact fractions.
     output
         Folder for Figures 8 and 9 of ARRIS 2013 (SVG and PNG).
     force
-        Replace figures that are in the folder.
+        Replace existing figures in the folder.
     """
     try:
         numbers = collisions.sessions_of(sessions)
@@ -91,8 +91,8 @@ def command(
         if name in thrown:
             inside = sum(row[f"{name}_low"] <= row["collision"] <= row[f"{name}_high"] for row in rows)
             console.say(
-                f"{words}, {trials} trials: the exact chance is inside the 95 % interval for {inside} of {len(rows)} "
-                "numbers of sessions (the same trials serve all)"
+                f"{words}, {trials} trials: the exact probability is inside the 95 % interval for {inside} of "
+                f"{len(rows)} numbers of sessions (all share the same trials)"
             )
     if output is not None:
         console.say(f"figures in {output}")
@@ -163,29 +163,29 @@ def _cell(row: dict[str, Any], name: str) -> str:
 
 
 def percent(chance: float) -> str:
-    """A chance in percent: five decimals, and six digits where those would leave little of it."""
+    """Formats a probability in percent: five decimals, or six significant digits if it is small."""
     value = 100.0 * chance
     return f"{value:.5f}" if value >= 0.001 or value == 0.0 else f"{value:.6g}"
 
 
 def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: int) -> None:
-    """Figure 8: ordinary hashing. Figure 9: beside it, serial search; and what one given session has of either."""
+    """Draws Figure 8 (ordinary hashing) and Figure 9 (with serial search, for any two sessions and for a given one)."""
     folder.mkdir(parents=True, exist_ok=True)
     queues = groups * ways
 
     def line(label: str, key: str, kind: Literal["line", "points"] = "line") -> Series:
-        there = [row for row in rows if row[key] > 0.0]  # the scale has no place for nothing
+        there = [row for row in rows if row[key] > 0.0]  # a logarithmic scale has no zero
         return Series(label, [row["sessions"] for row in there], [100.0 * row[key] for row in there], kind)
 
     def published(*points: tuple[float, float]) -> list[Series]:
         x, y = zip(*points, strict=True)
         paper = (groups, ways) == (64, 4)
-        return [Series("ARRIS 2013, in words", x, y, "points", PUBLISHED)] if paper else []
+        return [Series("ARRIS 2013, text", x, y, "points", PUBLISHED)] if paper else []
 
     plain = Panel(
         f"Ordinary hashing into {queues} queues",
         "sessions",
-        "chance of a collision (%)",
+        "probability of a collision (%)",
         [line("exact", "hashing_queues"), *published((10, 16.0), (20, 50.0))],
         y_range=(0.0, 100.0),
     )
@@ -201,7 +201,7 @@ def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: in
     given = [line(f"hashing into {queues} queues", "hashing_queues_given"), line("serial search", "given_session")]
     log: dict[str, Any] = {"y_range": (1e-3, 150.0), "log_y": True}
     panels = [
-        Panel("Any two sessions", "sessions", "chance of a collision (%)", some, **log),
-        Panel("A given session", "sessions", "chance to be in it (%)", given, **log),
+        Panel("Any two sessions", "sessions", "probability of a collision (%)", some, **log),
+        Panel("A given session", "sessions", "probability of being in one (%)", given, **log),
     ]
     save_figure(figure(panels, columns=2, size=(5.0, 3.4)), folder / "fig9_serial_search")

@@ -1,4 +1,4 @@
-"""What subcommands share: reading input, and refusing it in one line."""
+"""Shared by the subcommands: reading input, and one-line errors for bad input."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ T = TypeVar("T")
 
 
 class BadInput(InputError):  # noqa: N818  it is the input that is bad
-    """What a person asked for cannot be done; the message is one line for them."""
+    """A request that cannot be met; the message is one line for the user."""
 
 
 def overrides(sets: Sequence[str]) -> list[Override]:
-    """`path=value` texts as pairs. Raises `BadInput`."""
+    """Splits `path=value` texts into pairs. Raises `BadInput`."""
     pairs: list[Override] = []
     for text in sets:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
-            raise BadInput(f"--set {text}: not path=value; for example --set link.up.rate=5mbit")
+            raise BadInput(f"--set {text}: expected path=value, for example --set link.up.rate=5mbit")
         pairs.append((path.strip(), value.strip()))
     return pairs
 
 
 def scenario(path: Path, sets: Sequence[str]) -> Scenario:
-    """The scenario in a file with `--set`s laid over it. Raises `BadInput` or `ScenarioError`."""
+    """Reads a scenario file and applies the `--set` options. Raises `BadInput` or `ScenarioError`."""
     pairs = overrides(sets)
     return reading(path, lambda: load(path, pairs))
 
@@ -46,7 +46,7 @@ _SLOW = re.compile(r"([1-9][0-9]{0,2})bit")
 
 
 def noted(of: Scenario) -> list[str]:
-    """A line for each thing that is allowed and seldom meant: a rate below 1 kbit/s, a start that never comes."""
+    """Notes on valid values that are probably mistakes: a rate below 1 kbit/s, a start after the end."""
     data = json.loads(of.text)
     slow = list(_slow_rates(data, "")) if re.search(f'"{_SLOW.pattern}"', of.text) else []
     end = quantity(data["duration"])
@@ -59,7 +59,7 @@ def noted(of: Scenario) -> list[str]:
 
 
 def _slow_rates(value: Any, path: str) -> Iterator[str]:
-    """A bare number is bit/s, as tc has it."""
+    """Finds rates below 1 kbit/s; a bare number is bit/s, as in tc."""
     match value:
         case dict():
             for key, one in value.items():
@@ -74,13 +74,13 @@ def _slow_rates(value: Any, path: str) -> Iterator[str]:
 
 
 def say_notes(console: Console, *scenarios: Scenario, quiet: bool = False) -> None:
-    """Print what is noted of all scenarios, each line once, unless it is to be `quiet`."""
+    """Prints the notes on all scenarios, each line once; nothing if `quiet`."""
     for line in () if quiet else dict.fromkeys(line for of in scenarios for line in noted(of)):
         console.say(f"note: {line}")
 
 
 def reading(path: Path, read: Callable[[], T]) -> T:
-    """What `read` returns; a file that cannot be read is bad input, in one line."""
+    """Returns `read()`. Raises `BadInput` if the file cannot be read."""
     try:
         return read()
     except OSError as error:
@@ -93,7 +93,7 @@ def reading(path: Path, read: Callable[[], T]) -> T:
 
 
 def writing(path: Path, write: Callable[[], T]) -> T:
-    """What `write` returns; a place that cannot be written is bad input, in one line."""
+    """Returns `write()`. Raises `BadInput` if the path cannot be written."""
     try:
         return write()
     except OSError as error:
@@ -101,12 +101,12 @@ def writing(path: Path, write: Callable[[], T]) -> T:
 
 
 def fresh(folder: Path | None, *files: str, force: bool) -> None:
-    """Make the folder of `-o`. Raises `BadInput` where one of `files` is in it already, unless `force` allows it."""
+    """Makes the folder of `-o`. Raises `BadInput` if it already has one of `files`, unless `force` is given."""
     if folder is None:
         return
     there = next((name for name in files if (folder / name).exists()), None)
     if there is not None and not force:
-        raise BadInput(f"{folder}: holds {there} of an earlier run; --force replaces it, or give another folder")
+        raise BadInput(f"{folder}: has {there} from an earlier run; give --force to replace it, or another folder")
     writing(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
 
 
@@ -117,7 +117,7 @@ _NUMBERS: dict[type, tuple[str, str]] = {
 
 
 def converted(hint: Any, tokens: Sequence[Token]) -> Any:
-    """What a flag's words mean; numbers in plain digits only: no `nan`, no `1_0`, no digits of other scripts."""
+    """Converts an option's arguments; numbers in plain digits only: no `nan`, no `1_0`, no digits of other scripts."""
     kinds = {hint, *get_args(hint)}
     for kind, (pattern, valid) in _NUMBERS.items():
         for token in tokens if kind in kinds and str not in kinds else ():

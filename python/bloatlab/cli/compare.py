@@ -1,4 +1,4 @@
-"""`bloatlab compare`: scenarios simulated and on kernels, side by side."""
+"""`bloatlab compare`: simulations and live runs of the same scenarios, side by side."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from bloatlab.studies.csc458.build import Lab, build, live_cases
 from bloatlab.studies.folder import file_name
 from bloatlab.terminal import Console, emit, show
 
-#: The study whose cases may be named instead of files.
+#: The study that may be given in place of files.
 STUDY = "csc458"
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A scenario by seed, under its name."""
+    """A named scenario as a function of the seed."""
 
     name: str
     scenario: Callable[[int], Scenario]
@@ -56,35 +56,34 @@ def command(
     saved: Path | None = None,
     force: bool = False,
 ) -> int:
-    """Run scenarios simulated and on kernels, and lay the medians side by side.
+    """Run scenarios both in simulation and live over this machine's kernel, and compare the medians.
 
-    Round-trip time of pings, time of files, mean queue, throughput of endless transfers: each agrees within 15 % of the
-    live value or 3 ms, whichever is larger. Each live run is made once; one that its own lateness rule calls invalid is
-    shown, and judges nothing. The simulations have the lateness that the live run measured of itself, on the
-    links into the hosts. Needs root and TUN, but for --saved. Exit codes: 0 all agree; 1 some differ; 3 no live run was
+    Compares ping round-trip times, file transfer times, mean queues and the throughput of endless transfers. A value
+    agrees if it is within 15 % of the live one, or 3 ms, whichever is larger. Each live run is made once; one that was
+    too late to be valid is shown but not judged. The simulations add the lateness measured in the live run to the links
+    into the hosts. Needs root and TUN, except with --saved. Exit codes: 0 all agree; 1 some differ; 3 no live run was
     valid.
 
     Parameters
     ----------
     files
-        Scenarios; or csc458, for the cases of that study that run on kernels (Q = 5, 20, 100 with reno, cubic, bbr;
-        codel, fq_codel, pie).
+        Scenarios; or csc458 for that study's live cases (Q = 5, 20, 100 with reno, cubic, bbr; codel, fq_codel, pie).
     sets
-        Lay a value over each file's scenario.
+        Override a value in each file's scenario. Repeatable.
     output
         Folder for compare.json and the live results.
     form
-        text prints the table; json prints cells and summary, and nothing else on standard output.
+        text prints the table; json prints only cells and summary.
     seeds
-        Seeds of the simulations, from 1; ours is the median over them.
+        Simulate seeds 1 to SEEDS and compare their median.
     seconds
-        Length of csc458's runs, s.
+        Duration of csc458's runs in seconds.
     only
-        Of csc458's cases those with this text in their name. May be given again.
+        Only csc458's cases with this text in their name. Repeatable.
     exact
-        Simulate with exact clocks instead of the live run's lateness.
+        Simulate with exact clocks, without the live run's lateness.
     saved
-        Folder of an earlier comparison (its -o): judge the live runs kept there instead of making new ones.
+        Folder of an earlier comparison (its -o): reuse its live runs instead of making new ones.
     force
         Replace an earlier comparison in the folder.
     """
@@ -92,7 +91,7 @@ def command(
     if not cases:
         raise BadInput(f"nothing to compare: bloatlab compare FILE..., or bloatlab compare {STUDY}")
     if saved is not None and output is not None and saved.resolve() == output.resolve():
-        raise BadInput("-o: is the folder of --saved; give another for compare.json, or none")
+        raise BadInput("-o: is the folder of --saved; give another one, or leave it out")
     fresh(output, COMPARED, force=force)
     runs = _run_live(output) if saved is None else _open_saved(saved)
     done = _compare(cases, seeds, runs, Console(stderr=True), exact=exact)
@@ -119,7 +118,7 @@ def _cases(name: str, sets: Sequence[str], seconds: int, only: Sequence[str]) ->
 
 
 def _run_live(output: Path | None) -> Callable[[_Case], Result]:
-    """Makes a case's live run, and keeps it if there is a folder."""
+    """A function that makes a case's live run, and saves it if there is a folder."""
     live.clean()
 
     def made(case: _Case) -> Result:
@@ -135,7 +134,7 @@ def _run_live(output: Path | None) -> Callable[[_Case], Result]:
 
 
 def _open_saved(saved: Path) -> Callable[[_Case], Result]:
-    """Opens a case's live run of an earlier comparison."""
+    """A function that opens a case's live run from an earlier comparison."""
 
     def opened(case: _Case) -> Result:
         folder = saved / file_name(case.name)
@@ -144,10 +143,10 @@ def _open_saved(saved: Path) -> Callable[[_Case], Result]:
         except ResultError as error:
             raise BadInput(f"--saved: {error}") from None
         if "live" not in real.summary:
-            raise BadInput(f"--saved: {folder}: is a simulation, no live run")
-        # resolved anew, for keys that are younger than the run
+            raise BadInput(f"--saved: {folder}: is a simulation, not a live run")
+        # resolve it again: keys may have been added since the run
         if parse(real.scenario.text, form="json") != case.scenario(1):
-            raise BadInput(f"--saved: {folder}: is of another scenario than {case.name} here (--set, --time?)")
+            raise BadInput(f"--saved: {folder}: its scenario differs from {case.name} (check --set and --time)")
         return real
 
     return opened
@@ -156,7 +155,7 @@ def _open_saved(saved: Path) -> Callable[[_Case], Result]:
 def _compare(
     cases: Sequence[_Case], seeds: int, run_live: Callable[[_Case], Result], console: Console, *, exact: bool
 ) -> Compared:
-    """The live runs one after another, each beside its simulations; nothing else runs meanwhile."""
+    """Makes the live runs one after another, and simulates each case after its live run; nothing runs in parallel."""
     cells: list[Cell] = []
     invalid: dict[str, str] = {}
     measured: dict[str, Lateness] = {}

@@ -1,4 +1,4 @@
-"""`bloatlab completion`: the script by which a shell completes commands, options and files."""
+"""`bloatlab completion`: the shell script that completes commands, options and files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 
 def command(shell: Literal["bash", "zsh", "fish"], /) -> int:
-    """Print the script that makes a shell complete bloatlab's commands, options and files.
+    """Print a shell script that completes bloatlab's commands, options and files.
 
     bash: echo 'eval "$(bloatlab completion bash)"' >> ~/.bashrc. zsh: bloatlab completion zsh > _bloatlab, in a folder
     of $fpath. fish: bloatlab completion fish > ~/.config/fish/completions/bloatlab.fish.

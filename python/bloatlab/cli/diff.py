@@ -1,4 +1,4 @@
-"""`bloatlab diff`: what differs between two results."""
+"""`bloatlab diff`: the differences between two results."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def command(
     top: str = str(TOP),
     every: Annotated[bool, Parameter(name="--all")] = False,
 ) -> int:
-    """Compare two results: what differs in the scenario, then what changed, for people first.
+    """Compare two results: how the scenarios differ, then which measures changed.
 
-    A row per measure: whose it is, both values, the change (the second less the first), and whether the second is
-    better or worse, where that is defined. Applications come before links; what changed most is first.
+    Prints a row per measure: its application or link, both values, the change (second minus first), and whether the
+    second is better or worse, where that is defined. Applications come before links, large changes before small ones.
 
     Parameters
     ----------
     first
-        Folder that `bloatlab run -o` or `bloatlab live -o` kept, or a data file of flent (.flent.gz).
+        Result folder of `bloatlab run -o` or `bloatlab live -o`, or a flent data file (.flent.gz).
     second
-        The same, to compare it with.
+        The result to compare it with, in the same form.
     form
-        text for people; json (everything) and csv (a row per measure) for programs.
+        text for people; csv (a row per measure) or json (everything) for programs.
     top
-        How many measures to show: a number, or all that differ. Default: 15 of those that people notice.
+        Number of measures to show, or all. Default: 15 of those that users notice.
     every
-        Show all measures, those that are equal, too.
+        Show every measure, including those that are equal.
     """
     most = _most(top)
     found = reading(first, lambda: reading(second, lambda: diff(first, second)))
@@ -55,11 +55,11 @@ def command(
 
 
 def _most(top: str) -> int | None:
-    """How many measures; None for all."""
+    """Parses --top; None for all. Raises `BadInput`."""
     if top == "all":
         return None
     if not top.isdecimal() or not 0 < int(top) <= 10**6:
-        raise BadInput(f"--top {top}: a number from 1 on, or all")
+        raise BadInput(f"--top {top}: expected a number from 1, or all")
     return int(top)
 
 

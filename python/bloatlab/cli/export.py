@@ -1,4 +1,4 @@
-"""`bloatlab export`: a result in the form of another program."""
+"""`bloatlab export`: writes a result in another program's format."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from bloatlab.results import open_result
 
 
 def command(result: Path, /, *, output: OutputFile, title: str | None = None) -> int:
-    """Write a result as a data file of flent, which flent's own plotter opens.
+    """Write a result as a flent data file, for flent's own plotter.
 
-    It holds the pings and the TCP flows: flent -i FILE.flent.gz -p totals -o totals.png. The other way round, `bloatlab
-    plot home.flent.gz RESULT` lays what flent measured beside a result.
+    The file has the pings and the TCP flows: flent -i FILE.flent.gz -p totals -o totals.png. The other way round,
+    `bloatlab plot home.flent.gz RESULT` compares flent's measurements with a result.
 
     Parameters
     ----------
     result
-        Folder that `bloatlab run -o` or `bloatlab live -o` kept.
+        Result folder of `bloatlab run -o` or `bloatlab live -o`.
     output
         File ending in .flent.gz.
     title
-        What flent calls it. Default: the folder's name.
+        Title in flent. Default: the folder's name.
     """
     if not output.name.endswith(".flent.gz"):
-        raise BadInput(f"--output {output}: a data file of flent ends in .flent.gz")
+        raise BadInput(f"--output {output}: the name of a flent data file ends in .flent.gz")
     found = reading(result, lambda: open_result(result))
     writing(output, lambda: flent.write(found, output, title=title or result.resolve().name))
     sys.stderr.write(f"written to {output}\n")

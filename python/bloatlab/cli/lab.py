@@ -1,4 +1,4 @@
-"""`bloatlab lab`: one run of the Mininet bufferbloat lab, by its own flags, in its own formats."""
+"""`bloatlab lab`: one run of the Mininet bufferbloat lab, with the lab's own flags and file formats."""
 
 from __future__ import annotations
 
@@ -40,36 +40,36 @@ def command(
 ) -> int:
     """Run the Mininet bufferbloat lab (CSC458, CS244): h1 - s0 - h2, a long flow, pings, page fetches, queue samples.
 
-    Writes q.txt, ping.txt, cwnd.txt and download.txt in the formats of the lab's own programs, the plots, and the whole
-    result below result/. With --live on this machine's kernel (root and TUN), else simulated. Exit code 3: the live run
-    was too late too often.
+    Writes q.txt, ping.txt, cwnd.txt and download.txt in the formats of the lab's own programs, the plots, and the full
+    result in result/. Simulates the run, or with --live makes it on this machine's kernel (root and TUN). Exit code 3:
+    the live run was late too often to be valid.
 
     Parameters
     ----------
     bw_net
-        Rate of s0 - h2, Mbit/s.
+        Rate of s0 - h2 in Mbit/s.
     bw_host
-        Rate of h1 - s0, Mbit/s.
+        Rate of h1 - s0 in Mbit/s.
     delay
-        Propagation delay of each link in each direction, ms.
+        Propagation delay of each link in each direction, in ms.
     maxq
-        Room of the queues of s0 - h2, packets.
+        Size of the queues of s0 - h2 in packets.
     cong
-        Congestion control of all TCP.
+        Congestion control of all TCP flows.
     seconds
-        Length of the run, s. The first page is fetched after 5 to 7 s.
+        Duration of the run in seconds. The first page is fetched after 5 to 7 s.
     folder
-        Where everything goes.
+        Output folder.
     super_segment
-        Segments that count as one packet of --maxq: 2 is what Mininet does at this rate, with segmentation offload.
+        Segments per packet of --maxq: 2 is what segmentation offload gives in Mininet at this rate.
     queue
-        Another queue at its defaults in place of drop-tail: codel, fq_codel, pie, ...
+        Queue discipline to use, with its defaults, instead of drop-tail: codel, fq_codel, pie, ...
     seed
-        Seed of the start times.
+        Random seed of the start times.
     on_kernels
-        On the wall clock, over this machine's kernel TCP.
+        Run on the wall clock over this machine's kernel TCP.
     force
-        Replace what an earlier run has left in the folder.
+        Replace the files of an earlier run in the folder.
     quiet
         Print nothing but errors.
     """

@@ -1,4 +1,4 @@
-"""`bloatlab links`: what a link carried, from a recording; and what a delivery trace is like."""
+"""`bloatlab links`: link rates from recordings, and delivery traces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bloatlab.scenario import quantity
 from bloatlab.tables import counted
 from bloatlab.terminal import emit
 
-app = App(name="links", help="Make a link of what was recorded.", help_format="markdown", result_action="return_value")
+app = App(name="links", help="Make link rates from recordings.", help_format="markdown", result_action="return_value")
 
 
 @app.command
@@ -33,28 +33,28 @@ def rates(
     into: Path | None = None,
     link: str | None = None,
 ) -> int:
-    """Make the rate of a link from a data file of flent or a capture.
+    """Derive a link's rate over time from a flent data file or a packet capture.
 
-    It prints the link's rate and its changes, to be laid into a scenario; or a whole scenario, with --into:
-    bloatlab links rates home.flent.gz --into modem.toml --link up -o replay.toml. What went over a line is its rate
-    only while something filled it: record under load.
+    Prints the link's rate and its changes as TOML, to paste into a scenario; with --into, prints that scenario with the
+    rates applied: bloatlab links rates home.flent.gz --into modem.toml --link up -o replay.toml. The traffic shows the
+    line's rate only while the line is full, so record under load.
 
     Parameters
     ----------
     file
-        .flent.gz, or a capture (pcap or pcapng: tcpdump -w, Wireshark).
+        Flent data file (.flent.gz) or capture (pcap or pcapng: tcpdump -w, Wireshark).
     output
         File to write. Default: standard output.
     step
-        Each rate is the mean over so long.
+        Averaging time of each rate.
     way
-        Of flent's data with both: upload or download.
+        Direction, if the flent data has both: upload or download.
     to
-        Of a capture: the address to which packets go. Default: the one that gets most bytes.
+        Destination address of the packets to count in a capture. Default: the one that receives the most bytes.
     into
-        A scenario, whose link gets these rates.
+        Scenario to apply the rates to.
     link
-        The link's name. Default: line, or with --into the scenario's only link.
+        Name of the link. Default: line, or with --into the scenario's only link.
     """
     try:
         seconds = quantity(step)
@@ -62,14 +62,14 @@ def rates(
         raise BadInput(f'--step {step}: expected a time, such as "200ms" or "1s"') from None
     found = reading(file, lambda: of_file(file, step=seconds, way=way, to=to))
     if found.cut:
-        sys.stderr.write(f"{file}: cut off within a packet; what stands before is used\n")
+        sys.stderr.write(f"{file}: cut off within a packet; the packets before it are used\n")
     if into is None:
         text = found.toml(link or "line")
     else:
         base = scenario(into, ())
         names = list(base.data["link"])
         if link is None and len(names) > 1:
-            raise BadInput(f"--into {into}: it has the links {', '.join(names)}; say which: --link {names[0]}")
+            raise BadInput(f"--into {into}: it has the links {', '.join(names)}; choose one, such as --link {names[0]}")
         text = f"# {found.about}\n{found.laid_into(base, link or names[0]).as_toml()}"
     if output is None:
         emit(text)
@@ -81,10 +81,10 @@ def rates(
 
 @app.command
 def write(file: Path, /, *, link: str, output: OutputFile, sets: Sets = ()) -> int:
-    """Write what a link lets through in its scenario's duration as a delivery trace: mahimahi's format.
+    """Write a link's delivery opportunities over the scenario's duration as a trace in mahimahi's format.
 
-    It needs a link with `delivery`. The trace is what the simulation plays under the scenario's seed; of a link like
-    Starlink's the delays are left out, which the format has no words for.
+    Needs a link with `delivery`. The trace is the one that the simulation plays with the scenario's seed. The delays of
+    a Starlink link are left out, since the format cannot express them.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def write(file: Path, /, *, link: str, output: OutputFile, sets: Sets = ()) -> i
     output
         File to write.
     sets
-        Lay a value over the file before it is read: --set seed=2. May be given again.
+        Override a value of the scenario: --set seed=2. Repeatable.
     """
     text = written(scenario(file, sets).text, link)
     writing(output, lambda: files.write(output, text))
@@ -105,7 +105,7 @@ def write(file: Path, /, *, link: str, output: OutputFile, sets: Sets = ()) -> i
 
 @app.command
 def show(file: Path, /, *, form: TextJson = "text") -> int:
-    """Say what a delivery trace in mahimahi's format is like: its rate, its length, its gaps.
+    """Describe a delivery trace in mahimahi's format: its rate, its length, its gaps.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`bloatlab list`: what a scenario may use, and which studies there are; and everything about one of them."""
+"""`bloatlab list`: everything that a scenario may use, the studies, and the details of each."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Entry = dict[str, Any]
 
 
 def command(what: str | None = None, name: str | None = None, /, *, form: TextJson = "text") -> int:
-    """List disciplines, links, modems, applications, TCP presets, grades, measures, workloads, studies; or one in full.
+    """List disciplines, links, modems, applications, TCP presets, grades, measures, workloads, studies; describe one.
 
     Parameters
     ----------
     what
-        One kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies), or one entry: codel, ...
+        A kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies), or an entry to describe: codel.
     name
-        One entry of this kind: measures sojourn_ms.
+        An entry of this kind: measures sojourn_ms.
     form
         text for people, json for programs.
     """
@@ -39,7 +39,7 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
     chosen = _chosen(what, kinds)
     if name is not None:
         if what not in kinds:
-            raise BadInput(f"list {what} {name}: {what} is no kind; there is {', '.join(kinds)}")
+            raise BadInput(f"list {what} {name}: {what} is not a kind ({', '.join(kinds)})")
         what, chosen = name, _chosen(name, chosen)
     if form == "json":
         sys.stdout.write(json.dumps(chosen, indent=2, ensure_ascii=False) + "\n")
@@ -55,10 +55,10 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
 
 
 def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
-    """Every kind in a table, or one of them; of the `whole` list some by name."""
+    """Prints a table for each chosen kind; in the `whole` list, some kinds by name alone."""
     for place, (kind, entries) in enumerate(chosen.items()):
         if whole and kind == "measures":
-            continue  # more than a page: the last line names them
+            continue  # more than a page: the last line says how to list them
         if whole and kind in _BY_NAME:
             title, where = _TITLES[kind]
             console.say_wrapped(f"{title} ({where}): {', '.join(e['name'] for e in entries)}")
@@ -69,15 +69,11 @@ def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -
         show(_overview(kind, brief(entries) if brief else entries), console)
     if not whole:
         console.print()
-    more = (
-        "NAME: one of these in full. bloatlab list measures: all measures."
-        if whole
-        else "NAME shows one of these in full."
-    )
+    more = "NAME describes one of these; list measures lists all measures." if whole else "NAME describes one of these."
     console.say_wrapped(f"bloatlab list {more}")
 
 
-#: Of each kind, in the order of the page: its title, and where a scenario (or a command) names it.
+#: Title of each kind, and where a scenario (or a command) names it; in the order of the page.
 _TITLES = {
     "apps": ("Applications", "app.NAME.traffic"),
     "grades": ("Scales of grades", "grade.scale"),
@@ -91,20 +87,20 @@ _TITLES = {
 }
 
 
-#: Kinds that the page of everything gives by name alone.
+#: Kinds that the full list gives by name alone.
 _BY_NAME = {"links", "modems", "grades"}
 
 
 def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
-    """Everything, a kind, or the entries of this name. Raises `BadInput`."""
+    """All kinds, one kind, or the entries with this name. Raises `BadInput`."""
     if what is None:
         return kinds
     if what in kinds:
         return {what: kinds[what]}
-    # tc's names are names, too: pfifo is droptail
+    # tc's names are accepted: pfifo is droptail
     named = {kind: [e for e in entries if what in _names(e)] for kind, entries in kinds.items()}
     found = {kind: entries for kind, entries in named.items() if entries}
-    if len(found) > 1:  # the ends of paths are many: a name of another kind comes first
+    if len(found) > 1:  # many measures end in the same name: prefer another kind
         found.pop("measures", None)
     if not found:
         names = [*kinds, *(n for entries in kinds.values() for entry in entries for n in _names(entry))]
@@ -134,7 +130,7 @@ _MODEMS = {"docsis": "DocsisParams", "docsis31": "Docsis31Params", "shaper": "Sh
 
 
 def _modems() -> list[Entry]:
-    """What may stand between a link's queue and its wire; the parameters of their inner tables by their path."""
+    """Modems and shapers between a link's queue and its wire; parameters of nested tables have dotted names."""
     types = schema()["$defs"]
     link = types["Link"]["properties"]
     return [
@@ -162,7 +158,7 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
 
 
 def _measures() -> list[Entry]:
-    """Every key of a summary; a path is also found by its end: `sojourn_ms`, `voip.mos`."""
+    """Every key of a summary; also found by the end of its path: `sojourn_ms`, `voip.mos`."""
     return [_of_measure(measure) for measure in declared()]
 
 
@@ -189,12 +185,12 @@ def _workloads() -> list[Entry]:
     ]
 
 
-#: Entries of a row in the list of everything, by how their names begin; and what the row is called.
+#: Name of a row in the full list, by the prefix of its workloads' names.
 _FAMILY_OF = {"rfc7928-": "RFC 7928", "": "flent"}
 
 
 def _families(entries: Iterable[Entry]) -> list[Entry]:
-    """Workloads in a row for each source: those of a row that differ in a number alone as one."""
+    """Workloads in a row for each source; names that differ only in a number are merged."""
     rows: dict[str, list[str]] = {}
     for entry in entries:
         begins = next(b for b in _FAMILY_OF if entry["name"].startswith(b))
@@ -207,7 +203,7 @@ def _families(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _brief(entries: Iterable[Entry]) -> list[Entry]:
-    """Each in a line: its words up to the last comma or colon that fits into 80 columns."""
+    """One line each: the summary up to the last comma or colon that fits into 80 columns."""
     entries = list(entries)
     room = 80 - 2 - max(len(e["name"]) for e in entries)
     return [{"name": e["name"], "doc": _cut(_what(e), room)} for e in entries]
@@ -223,7 +219,7 @@ def _closed(text: str) -> bool:
 
 
 def _overview(kind: str, entries: Iterable[Entry]) -> TextTable:
-    """A line for each entry: its name and what it is."""
+    """A line for each entry: its name and summary."""
     title, place = _TITLES[kind]
     rows = [row(entry["name"], _what(entry)) for entry in entries]
     return TextTable(f"{title} ({place})", ["", ""], rows, left=2)
@@ -234,7 +230,7 @@ def _what(entry: Entry) -> str:
 
 
 def _print_entry(kind: str, entry: Entry, console: Console) -> None:
-    """Everything that an entry says about itself."""
+    """Prints every detail of an entry."""
     title, place = _TITLES[kind]
     console.say_wrapped(f"{entry['name']}: {_what(entry)}", "bold")
     console.say_wrapped(f"{title}, {place}")
@@ -244,13 +240,13 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
     if bands := entry.get("bands"):
         console.say_wrapped(f"Grades: {_bands(bands, entry['unit'])}")
     for synopsis in entry.get("tc", {}).values():
-        console.say_wrapped(f"In tc's words: {synopsis}")
+        console.say_wrapped(f"tc syntax: {synopsis}")
     if kind == "measures":
-        console.say_wrapped(f"In words: {entry['words']}" + (f" ({entry['unit']})" if entry["unit"] else ""))
-        console.say_wrapped(f"Compared: {entry['direction'] or 'better neither way'}")
+        console.say_wrapped(f"Label: {entry['words']}" + (f" ({entry['unit']})" if entry["unit"] else ""))
+        console.say_wrapped(f"Comparison: {entry['direction'] or 'neither is better'}")
         if statistics := [row(part["name"], part["doc"]) for part in entry["statistics"]]:
             console.print()
-            show(TextTable("", ["statistic", "in words"], statistics, left=2), console)
+            show(TextTable("", ["statistic", "label"], statistics, left=2), console)
         return
     parameters = entry.get("params") or []
     if isinstance(parameters, dict):  # a preset: its values
@@ -268,30 +264,30 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
 
 
 def _default(parameter: Entry) -> str:
-    """The default of a parameter; of one that is absent by default what its meaning says of that, in short."""
+    """The default of a parameter; if that is null, the short explanation of null in its description."""
     if parameter["default"] is not None:
         return _value(parameter["default"])
     text = " ".join((parameter["description"] or "").split())
     absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
     if absent is None:
         return "required" if text.endswith("Required.") else "none"
-    # several values stand for several variants
+    # longer texts list a value for each variant
     return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 
 def _meaning(parameter: Entry) -> str:
-    """What a parameter is, and the words that it takes."""
+    """A parameter's description and its keywords."""
     text = " ".join((parameter["description"] or "").split())
     words = parameter.get("words")
-    return f"{text} Words: {', '.join(words)}." if words else text
+    return f"{text} Values: {', '.join(words)}." if words else text
 
 
 def _bands(bands: Iterable[Entry], unit: str) -> str:
-    """'A+ below 5 ms, ..., else F'."""
+    """The bands of a scale, as in "A+ below 5 ms, ..., else F"."""
     ends = [f"{b['grade']} below {b['below']:g}" if b["below"] is not None else f"else {b['grade']}" for b in bands]
     return f"{ends[0]} {unit}, {', '.join(ends[1:])}"
 
 
 def _value(value: Any) -> str:
-    """A default as it would stand in a file; "none" for what is absent."""
+    """A default as it is written in a file; "none" if there is none."""
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""`bloatlab live`: a scenario on the wall clock, with real programs."""
+"""`bloatlab live`: runs a scenario on the wall clock with real programs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
 from bloatlab.terminal import Console
 
-#: A run whose own lateness rule says that its numbers are not to be used.
+#: The run was late too often for its numbers to be used.
 EXIT_INVALID = 3
 
-#: Set in the environment of a run that has started over in a user namespace.
+#: Set in the environment of a process that was restarted in a user namespace.
 _WITHIN = "BLOATLAB_USER_NAMESPACE"
 
 
 def command(
     file: Path | None = None,
     /,
-    *words: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    *program: Annotated[str, Parameter(allow_leading_hyphen=True)],
     sets: Sets = (),
     output: Output = None,
     form: TableForm = "parquet",
@@ -51,41 +51,41 @@ def command(
 ) -> int:
     """Run a scenario on the wall clock: its queues between two network namespaces, real programs over kernel TCP.
 
-    The scenario's applications run as in a simulation, over sockets. A command after -- runs beside them, and the run
-    ends with it: bloatlab live lab.toml -- sh -c 'curl -so /dev/null http://$BLOATLAB_RIGHT/'. Needs root, or --user.
-    Exit codes: 3 the run was too late too often, and its numbers are not to be used; else the command's own, or 0.
+    The scenario's applications run over sockets. A program given after -- runs beside them, and the run ends when it
+    ends: bloatlab live lab.toml -- sh -c 'curl -so /dev/null http://$BLOATLAB_RIGHT/'. Needs root, or --user. Exit
+    codes: 3 if the run was late too often for its numbers to be used; else the program's own, or 0.
 
     Parameters
     ----------
     file
         Scenario in TOML (or JSON, by its suffix).
-    words
-        After --: a command and its arguments, run in the namespace of --side.
+    program
+        After --: a program and its arguments, run in the namespace of --side.
     sets
-        Lay a value over the scenario: --set link.up.rate=5mbit. May be given again; later ones win.
+        Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; later ones win.
     output
-        Folder for the result; without it nothing is kept.
+        Folder for the result. Default: the result is not saved.
     form
-        Form of the tables in the folder.
+        Format of the tables in the folder.
     side
-        Where the command runs: left (the first application's `from`) or right (its `to`).
+        Where the program runs: left (the first application's `from`) or right (its `to`).
     serve
-        A command line for the other side, started before the command and ended with it: --serve "iperf3 -s".
+        Command line to run on the other side, started before the program and stopped with it: --serve "iperf3 -s".
     shell
-        A shell in that namespace; the run ends with it.
+        Open a shell on this side; the run ends with it.
     cong
-        The kernel's congestion control (reno, cubic, bbr) in place of every application's TCP stack, and what the
-        sockets of a command begin with.
+        The kernel's congestion control (reno, cubic, bbr) for every application, whatever its TCP stack in the
+        scenario, and the default of the program's sockets.
     pcap
-        Keep left.pcap and right.pcap in the output folder.
+        Write left.pcap and right.pcap into the output folder.
     max_rate
-        Allow paths up to this rate, beyond what the bench has been measured for.
+        Allow paths up to this rate, beyond the rate that the bench has been tested with.
     user
         Run without root, in a user namespace, where the kernel and /dev/net/tun allow it.
     clean
-        End what a killed run has left behind, and do nothing else.
+        End the processes that a killed run left behind, and do nothing else.
     force
-        Replace what an earlier run has left in the folder.
+        Replace the files of an earlier run in the folder.
     quiet
         Print nothing but errors.
     """
@@ -99,10 +99,10 @@ def command(
         _in_user_namespace()
     if pcap and output is None:
         raise BadInput("--pcap: give a folder for the captures with -o")
-    if shell is not None and words:
-        raise BadInput("--shell and a command exclude each other")
+    if shell is not None and program:
+        raise BadInput("--shell: cannot be combined with a program after --")
     resolved = scenario(file, sets)
-    served = _words(serve)
+    served = _split(serve)
     fresh(output, *FILES, force=force)  # before the run, not after it
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
@@ -110,7 +110,7 @@ def command(
     begun = time.perf_counter()
     result = _run(
         resolved,
-        _command(words, side, served, shell),
+        _command(program, side, served, shell),
         console if console.is_terminal and not quiet else None,
         cong=cong,
         max_rate=max_rate,
@@ -127,12 +127,12 @@ def command(
 def _clean(*, quiet: bool) -> int:
     count = live.clean()
     if not quiet:
-        sys.stdout.write(f"{count} processes of dead runs ended\n" if count else "nothing to clean\n")
+        sys.stdout.write(f"ended {count} processes of dead runs\n" if count else "nothing to clean\n")
     return 0
 
 
-def _words(serve: str | None) -> list[str]:
-    """The words of --serve, as a shell would split them. Raises `BadInput`."""
+def _split(serve: str | None) -> list[str]:
+    """Splits --serve into words as a shell would. Raises `BadInput`."""
     try:
         words = shlex.split(serve or "")
     except ValueError as error:
@@ -143,13 +143,13 @@ def _words(serve: str | None) -> list[str]:
 
 
 def _command(
-    words: tuple[str, ...], side: live.Side, server: list[str], shell: live.Side | None
+    program: tuple[str, ...], side: live.Side, server: list[str], shell: live.Side | None
 ) -> live.Command | None:
     if shell is not None:
         return live.Command([os.environ.get("SHELL", "/bin/sh")], shell, serve=server, unbounded=True)
-    if server and not words:
-        raise BadInput("--serve: there is no command that it could serve; give one after --, or --shell")
-    return live.Command(words, side, serve=server) if words else None
+    if server and not program:
+        raise BadInput("--serve: there is no program to serve; give one after --, or --shell")
+    return live.Command(program, side, serve=server) if program else None
 
 
 def _run(
@@ -161,7 +161,7 @@ def _run(
     max_rate: str | None,
     captures: Path | None,
 ) -> Result:
-    # a command has the terminal to itself
+    # a program has the terminal to itself
     if console is None or command is not None:
         return live.run(resolved, congestion=cong, max_rate=max_rate, command=command, captures=captures)
     views: list[live.View] = []
@@ -188,17 +188,17 @@ def _verdict(result: Result, console: Console, *, quiet: bool) -> int:
 
 
 def _in_user_namespace() -> NoReturn:
-    """Start over as root of a user namespace of one's own."""
+    """Restarts this process as root of a new user namespace."""
     unshare = shutil.which("unshare")
     if unshare is None:
-        raise BadInput("--user: the command unshare (package util-linux) is not there")
+        raise BadInput("--user: the command unshare (package util-linux) is not installed")
     again = "import sys; from bloatlab.cli import main; main(sys.argv[1:])"
     words = [unshare, "--user", "--map-root-user", "--", sys.executable, "-c", again, *sys.argv[1:]]
     os.execve(unshare, words, {**os.environ, _WITHIN: "1"})  # noqa: S606
 
 
 def _table(name: str, views: Sequence[live.View]) -> Table:
-    """The links of a run: what there is now, and what happened since the first of `views`, in the last second."""
+    """The links of a run: their present state, and rates since the first of `views`, over the last second."""
     last = views[-1] if views else None
     late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"
     table = Table(title=f"{name}   {last['t_s'] if last else 0:.1f} s{late}", box=None, title_justify="left")

@@ -1,7 +1,7 @@
 """`bloatlab`: subcommands, exit codes, and one line per error.
 
-Exit codes: 0 done; 1 a study's stated shares are not met, or an expectation is not kept; 2 bad input; 3 a live run was
-too late to be used; 70 a bug; 130 Ctrl-C. A person never sees a traceback, unless BLOATLAB_TRACEBACK is set.
+Exit codes: 0 done; 1 a study's shares or a file's expectations are not met; 2 bad input; 3 a live run was too late to
+be used; 70 a bug; 130 Ctrl-C. Tracebacks are printed only if BLOATLAB_TRACEBACK is set.
 """
 
 from __future__ import annotations
@@ -29,42 +29,42 @@ EXIT_INTERRUPTED = 130
 
 _HELP = """A packet-level laboratory for bufferbloat and active queue management.
 
-Simulate a scenario and keep what it measured:
+Simulate a scenario and save the result:
     bloatlab run modem.toml --set link.up.rate=10mbit -o runs/modem
 
-Run it on the wall clock, with real programs over kernel TCP (as root):
+Run it on the wall clock with real programs over kernel TCP (as root):
     bloatlab live modem.toml -- curl -so /dev/null http://10.77.0.2/
 
-Run it over a grid of values and seeds, as a table:
+Run it over a grid of values and seeds, and write a table:
     bloatlab sweep grid.toml -o runs/grid.csv
 
-Ask in SQL what all sweeps so far have measured:
+Query the results of all earlier sweeps in SQL:
     bloatlab query 'SELECT queue, seed, "apps.call.voip.mos" FROM grid'
 
-See what happened, and what differs between two results:
+Plot results, and compare two of them:
     bloatlab plot runs/droptail runs/codel -o both.svg
     bloatlab diff runs/droptail runs/codel
 
-Reproduce a published study, every number beside ours:
+Reproduce a published study and compare every number:
     bloatlab reproduce cablelabs2012
 
-Judge scenarios by what they expect of themselves, as CI does:
+Test scenarios against the [expect] tables in their files, as in CI:
     bloatlab check modem.toml --seeds 5 --junit verdicts.xml
 
-Lay simulated and live runs side by side (as root), or run the Mininet lab:
+Compare simulated with live runs (as root), or run the Mininet lab:
     bloatlab compare csc458
     bloatlab lab --bw-net 10 --maxq 100 --cong reno --dir bb-q100
 
-What should a modem's or router's queue be? Simulate what it can be set to, and get the values to type:
+Find the best buffer and queue for a modem or router, and the values to type:
     bloatlab recommend --up 10mbit --rtt 20ms..200ms --device docsis3.0 --load home
 
-See what a scenario does while its parameters move, in a browser:
+Change a scenario's parameters in a browser and see the effect at once:
     bloatlab play modem.toml
 
-Set a Linux box up like a scenario's link:
+Print the commands that set up a Linux box like a scenario's link:
     bloatlab tc modem.toml --link up
 
-Judge bloatlab by what a real Linux kernel did in the same scenarios:
+Compare bloatlab with a real Linux kernel in the same scenarios:
     bloatlab validate
 
 Exit codes: 0 done, 1 a study's shares or a file's expectations are not met,
@@ -72,8 +72,8 @@ Exit codes: 0 done, 1 a study's shares or a file's expectations are not met,
 """
 
 
-def _said(default: object) -> str | None:
-    """A default as help says it; None where there is nothing to say: an option that is off, or not given."""
+def _shown_default(default: object) -> str | None:
+    """A default as it appears in the help; None hides it, for options that are off or not given."""
     return None if default is None or default is False or default == () else str(default)
 
 
@@ -86,9 +86,9 @@ app = App(
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,
-    default_parameter=Parameter(converter=converted, show_default=_said, negative=()),
+    default_parameter=Parameter(converter=converted, show_default=_shown_default, negative=()),
 )
-#: Files of commands that are not called like them, and those that are an `App` of several.
+#: Modules whose name differs from the command's; commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (
@@ -98,7 +98,7 @@ _COMMANDS = (
 
 
 def _line(file: str) -> str:
-    """The first line of what a command says of itself, read without loading what it needs."""
+    """The first line of a command's docstring, read without importing the command."""
     text = resources.files("bloatlab.cli").joinpath(f"{file}.py").read_text("utf-8")
     found = re.search(
         r'^app = App\([^\n]* help="([^"\n]+)"|^def command\(.*?^    """([^\n]+)', text, re.DOTALL | re.MULTILINE
@@ -106,7 +106,7 @@ def _line(file: str) -> str:
     return (found[1] or found[2].removesuffix('"""')) if found else ""
 
 
-# A command is loaded when it is asked for: polars alone takes a third of a second, and `--help` needs none of it.
+# A command is imported when it runs: polars alone takes a third of a second, and `--help` needs none of it.
 for _name in _COMMANDS:
     _file = _FILES.get(_name, _name)
     if _name in _APPS:
@@ -117,10 +117,10 @@ for _name in _COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
-    warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a notice is a line, not a place in a program
+    warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # one line, without a source location
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal of ASCII has no µ
+            stream.reconfigure(errors="backslashreplace")  # an ASCII terminal cannot print µ
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -143,7 +143,7 @@ def call(arguments: Sequence[str]) -> int:
         _say(str(error))
         return EXIT_BAD_INPUT
     except KeyboardInterrupt as interrupt:
-        _say(f"interrupted: {interrupt}" if str(interrupt) else "interrupted")  # a sweep says what is kept
+        _say(f"interrupted: {interrupt}" if str(interrupt) else "interrupted")  # a sweep's message says what is kept
         return EXIT_INTERRUPTED
     except (BrokenPipeError, SystemExit) as left:
         return _left(left)
@@ -153,7 +153,7 @@ def call(arguments: Sequence[str]) -> int:
 
 
 def _left(left: BrokenPipeError | SystemExit) -> int:
-    """The exit code where nobody reads on. Raises a `SystemExit` that is not rich's for a closed pipe."""
+    """The exit code after the reader of a pipe has gone. Re-raises a `SystemExit` that rich did not raise for that."""
     if isinstance(left, SystemExit) and not isinstance(left.__context__, BrokenPipeError):
         raise left
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -161,16 +161,16 @@ def _left(left: BrokenPipeError | SystemExit) -> int:
 
 
 def _load(arguments: Sequence[str]) -> None:
-    """Load the command that is asked for; with it come all of its words in place of the first line."""
+    """Imports the requested command, whose full docstring then replaces the first line as its help."""
     if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
         app[arguments[0]].help = None
 
 
 def _refused(error: CycloptsError, name: str) -> str:
-    """What is wrong with the words of a command, in a line."""
+    """The error message for a wrong command line, in one line."""
     said = " ".join(str(error).split())
     if isinstance(error, UnusedCliTokensError):
-        return f'{name}: "{(error.unused_tokens or [""])[0]}" is one word too many'
+        return f'{name}: "{(error.unused_tokens or [""])[0]}" is an unexpected argument'
     missing = re.fullmatch(r'Command ".*" parameter (\S+) requires an argument\.', said)
     if missing is not None and isinstance(error, MissingArgumentError) and error.keyword is None:
         return f"{name}: {missing[1]} is missing"
@@ -178,7 +178,7 @@ def _refused(error: CycloptsError, name: str) -> str:
 
 
 def _failed(error: BaseException) -> int:
-    """The exit code of what no command expects, told in a line. Raises it again if BLOATLAB_TRACEBACK says so."""
+    """Reports an unexpected error in one line; returns the exit code. Re-raises it if BLOATLAB_TRACEBACK is set."""
     if _interrupted(error):
         _say("interrupted")
         return EXIT_INTERRUPTED
@@ -193,7 +193,7 @@ def _failed(error: BaseException) -> int:
 
 
 def _interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C is behind an error: a module that is interrupted while it loads may raise one of its own."""
+    """Whether Ctrl-C caused the error: a module that is interrupted during import may raise another exception."""
     met: BaseException | None = error
     for _ in range(20):
         if met is None:
@@ -205,25 +205,25 @@ def _interrupted(error: BaseException) -> bool:
 
 
 def _refusal(error: BaseException) -> str | None:
-    """What stands in the way, in a line: a sweep that cannot go on, the system, memory. None for a bug."""
-    sweep = sys.modules.get("bloatlab.sweep")  # without a sweep none could stop
+    """The error message if a failed sweep, the system or memory is the cause; None for a bug."""
+    sweep = sys.modules.get("bloatlab.sweep")  # not imported: no sweep ran
     if sweep is not None and isinstance(error, sweep.Stopped):
         return str(error)
     if isinstance(error, MemoryError):
-        return "there is not enough memory for this"
+        return "out of memory"
     if isinstance(error, OSError) and str(error):
         if error.filename is not None:
             return f"{error.filename}: {(error.strerror or str(error)).lower()}"
-        if not error.strerror:  # of a library, which names the file
+        if not error.strerror:  # raised by a library, whose message names the file
             return str(error).lower()
-        with contextlib.suppress(OSError, ValueError):  # what waits to be written is given up
+        with contextlib.suppress(OSError, ValueError):  # discard the output that is still buffered
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return f"standard output: cannot write: {error.strerror.lower()}"
     return None
 
 
 def _say(line: str) -> None:
-    """One line on standard error; what would move the cursor or turn the text around is escaped."""
+    """Prints one line on standard error; control and bidirectional characters are escaped."""
     plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in line)
     _stderr().print(plain, markup=False, highlight=False, soft_wrap=True)
 

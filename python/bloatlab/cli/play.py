@@ -1,4 +1,4 @@
-"""`bloatlab play`: the playground in a browser."""
+"""`bloatlab play`: opens the playground in a browser."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from bloatlab.laws import refuse
 from bloatlab.scenario import Scenario
 from bloatlab.terminal import Console
 
-#: The built page; `make playground` makes it, and a wheel carries it.
+#: The page, built by `make playground` and included in wheels.
 PAGE = Path(bloatlab.__file__).parent / "playground" / "index.html"
 
-#: Opens the page with its fragment: what opens a file's address on a desktop often loses the part behind #.
+#: Redirects to the page with its fragment, since desktop openers often drop the part of a file URL after #.
 _DOOR = """<!doctype html>
 <meta charset="utf-8"><title>bloatlab playground</title>
 <meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Open the playground</a>
@@ -38,28 +38,28 @@ def command(
     sets: Sets = (),
     only_print: Annotated[bool, Parameter(name="--print")] = False,
 ) -> int:
-    """Open the playground in a browser: the simulator behind sliders, in one page, without a network.
+    """Open the playground in a browser: the simulator behind sliders, on one page that works offline.
 
-    The page shows what a scenario does while its parameters move. Its address holds the whole experiment, so it can be
-    kept and sent; "TOML" in the page gives a scenario that `bloatlab run` takes.
+    Move a slider and the simulation reruns at once. The page's address holds the whole experiment, so it can be saved
+    and shared; "TOML" on the page gives a scenario for `bloatlab run`.
 
     Parameters
     ----------
     file
-        Scenario to open it with, in TOML (or JSON, by its suffix).
+        Scenario to open, in TOML (or JSON, by its suffix).
     sets
-        Lay a value over the scenario: --set link.up.rate=5mbit. May be given again; later ones win.
+        Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; later ones win.
     only_print
-        Print the address, and open nothing.
+        Print the address instead of opening it.
     """
     if file is None and sets:
-        raise BadInput("--set: give a scenario to lay it over")
+        raise BadInput("--set: needs a scenario file")
     given = scenario(file, sets) if file is not None else None
     if given is not None:
         refuse(given.text, "in the playground")
     address = fragment(given) if given is not None else ""
     if not PAGE.is_file():
-        raise BadInput(f"{PAGE}: not built; `make playground` in a source tree builds it")
+        raise BadInput(f"{PAGE}: not built; run `make playground` in the source tree")
     address = PAGE.as_uri() + address
     console = Console()
     if not only_print and _opened(address):
@@ -69,7 +69,7 @@ def command(
 
 
 def fragment(of: Scenario, pinned: Scenario | None = None) -> str:
-    """A scenario, and one to compare it with, as the end of the page's address: JSON, deflated, in letters of a URL."""
+    """The URL fragment for a scenario and one to compare it with: deflated JSON in URL-safe base64."""
     given = {"scenario": of} if pinned is None else {"scenario": of, "pinned": pinned}
     trees = {key: tomllib.loads(scenario.as_toml()) for key, scenario in given.items()}
     tree = json.dumps(trees, ensure_ascii=False, separators=(",", ":"))
@@ -79,7 +79,7 @@ def fragment(of: Scenario, pinned: Scenario | None = None) -> str:
 
 
 def _opened(address: str) -> bool:
-    """Whether a browser took it."""
+    """Opens the address; returns whether a browser accepted it."""
     folder = Path(tempfile.mkdtemp(prefix="bloatlab-"))
     door = folder / "playground.html"
     writing(door, lambda: door.write_text(_DOOR.format(address=html.escape(address)), encoding="utf-8"))

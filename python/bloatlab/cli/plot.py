@@ -1,4 +1,4 @@
-"""`bloatlab plot`: results as pictures."""
+"""`bloatlab plot`: draws results."""
 
 from __future__ import annotations
 
@@ -34,42 +34,41 @@ def command(
     log: Log | None = None,
     list_: Annotated[bool, Parameter(name="--list")] = False,
 ) -> int:
-    """Draw results: what happened in one run, several runs overlaid, or a sweep.
+    """Draw one result, several results overlaid, or a sweep.
 
-    Of runs: overview (the default, one page), series, cdf, ccdf, box, ellipse, flows, sequence, trace. Of a sweep:
-    lines (the default), heatmap, pareto. --list says what each shows.
+    Kinds for runs: overview (the default, one page), series, cdf, ccdf, box, ellipse, flows, sequence, trace. Kinds for
+    sweeps: lines (the default), heatmap, pareto. --list describes them.
 
     Parameters
     ----------
     results
-        Folders that `bloatlab run -o` or `bloatlab live -o` kept, or data files of flent (.flent.gz); several are
-        overlaid. Or the table of a sweep (.parquet, .csv, .json), its grid (.toml, for runs that the store has), or the
+        Result folders of `bloatlab run -o` or `bloatlab live -o`, or flent data files (.flent.gz); several are
+        overlaid. Or a sweep's table (.parquet, .csv, .json), its grid (.toml; uses the runs in the store), or the
         folder of a study.
     kind
-        What to draw.
+        Kind of plot.
     output
         File ending in .svg, .png, .pdf or .html. Default: the first result's name and the kind, in this folder.
     width
-        For a column of a paper (89 mm), its page, or a slide.
+        Width: a paper's column (89 mm), its page, or a slide.
     of
-        A link, an application, or sojourn, delay or rtt: what a distribution is of, which flow a sequence shows, what a
-        trace is of.
+        Subject of a distribution, sequence or trace: a link, an application, or sojourn, delay or rtt.
     x
-        The axis along x of a sweep's plot.
+        Sweep axis to put on the x axis.
     columns
-        Which measures of a sweep, by dotted path; * stands for anything. May be given again.
+        Measures of a sweep to plot, by dotted path; * matches anything. Repeatable.
     title
-        A line above everything.
+        Title above the plot.
     labels
-        A name for each result, in their order: --label before --label after. Default: what tells them apart.
+        Name of each result, in order: --label before --label after. Default: how the results differ.
     xlim
-        From and to on the horizontal axis, in its unit: --xlim 5 20. Of the first panel and those that share its axis.
+        Limits of the x axis in its unit: --xlim 5 20. Applies to the first panel and those that share its axis.
     ylim
-        The same on the vertical axis.
+        Limits of the y axis.
     log
-        Which axes are logarithmic. Default: those of values that span more than two decades.
+        Logarithmic axes. Default: those whose values span more than two decades.
     list_
-        Say what each kind shows, and draw nothing.
+        Describe each kind, and draw nothing.
     """
     if list_:
         for name in NAMES:
@@ -84,7 +83,7 @@ def command(
 
 
 def draw(results: Sequence[Path | Result], output: Path, asked: Asked, kind: str | None = None) -> None:
-    """Results into a file. Raises `InputError`, `OSError`."""
+    """Draws results into a file. Raises `InputError`, `OSError`."""
     suffix_of(output)
     try:
         drawn = drawing_of(results, kind, asked)
@@ -94,6 +93,6 @@ def draw(results: Sequence[Path | Result], output: Path, asked: Asked, kind: str
 
 
 def _stem(result: Path) -> str:
-    """The first part of a file's name for what is drawn of `result`."""
+    """The stem of the default name of a plot of `result`."""
     name = result.resolve().name or "plot"
     return name.split(".", maxsplit=1)[0] or "plot"

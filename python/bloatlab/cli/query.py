@@ -1,4 +1,4 @@
-"""`bloatlab query`: SQL over everything that earlier sweeps kept."""
+"""`bloatlab query`: SQL over the results of earlier sweeps."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def command(
     form: TextCsvJson = "text",
     store: Path | None = None,
 ) -> int:
-    """Ask the store in SQL (DuckDB's).
+    """Query the store of earlier runs in SQL (DuckDB's dialect).
 
-    Views: runs, summaries, sweeps, series; each sweep and each kept table by its own name. Without SQL they are listed
-    with how many rows and columns each has. Names with dots stand in double quotes. See docs/store.md.
+    The views are runs, summaries, sweeps, series, and each sweep and each kept table by its own name. Without SQL,
+    lists the views with their numbers of rows and columns. Put names that have dots in double quotes. See
+    docs/store.md.
 
         bloatlab query 'SELECT queue, median("apps.call.voip.mos") AS mos FROM "home-upload" GROUP BY queue'
         bloatlab query 'DESCRIBE summaries'
@@ -38,21 +39,21 @@ def command(
     sql
         The query.
     output
-        File for the answer: .parquet, .csv or .json by its suffix.
+        File for the result: .parquet, .csv or .json by its suffix.
     form
         text for people, csv and json for programs.
     store
-        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
+        Folder of the store. Default: BLOATLAB_STORE, or .bloatlab/store.
     """
     if output is not None and output.suffix.removeprefix(".") not in FORMS:
         raise BadInput(f"--output {output}: a table's name ends in {', '.join(f'.{form}' for form in FORMS)}")
-    # DuckDB takes a tenth of a second to load, which no other command should wait for
+    # no other command should wait for DuckDB's import, a tenth of a second
     from bloatlab.query import QueryError, Views  # noqa: PLC0415
 
     console = Console(stderr=True)
     place = store or default_store()
     if not place.is_dir():
-        raise BadInput(f"{place}: there is no store; bloatlab sweep makes one, --store names another")
+        raise BadInput(f"{place}: no store here; bloatlab sweep makes one, or give its folder with --store")
     try:
         with Views(opened(place, console), fingerprint.core()) as db:
             frame = _views(db) if sql is None else db.query(sql)

@@ -1,4 +1,4 @@
-"""`bloatlab recommend`: what to set a device's buffer and queue to."""
+"""`bloatlab recommend`: recommends the settings of a device's buffer and queue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bloatlab.terminal import Console, emit, show
 #: The report in the folder of `-o`.
 REPORT = "report.html"
 
-#: Seeds that may be asked for.
+#: Largest number of seeds.
 MOST_SEEDS = 1000
 
 
@@ -49,46 +49,46 @@ def command(
     """Recommend a buffer and a queue discipline for a modem or router, by simulation.
 
     Tries every setting the device has and prints which to choose, why, how certain that is, what to type (DOCSIS TLVs,
-    tc), all settings beside today's, and what it costs if the round-trip time is another. Settings that are clearly
-    worse are dropped early. Ctrl-C loses the runs under way and no other. See docs/recommend.md.
+    tc), all settings next to today's, and the cost if the round-trip time is not what you assumed. Settings that are
+    clearly worse are dropped early. Ctrl-C loses only the runs in progress. See docs/recommend.md.
 
     Parameters
     ----------
     up
-        Upstream rate: a service flow's Maximum Sustained Traffic Rate, or a line's. 10mbit
+        Upstream rate, such as 10mbit: a service flow's Maximum Sustained Traffic Rate, or a line's rate.
     rtt
-        Round trip of transfers, or a range or list of them: 50ms, 20ms..200ms, 20ms,100ms.
+        Round-trip time of transfers, or a range or list of them: 50ms, 20ms..200ms, 20ms,100ms.
     device
-        docsis3.0, docsis3.1, linux, cake, or a device.toml; those of the papers: cablelabs2012, scte2013-a, scte2013-c.
+        docsis3.0, docsis3.1, linux, cake, or a device.toml; from the papers: cablelabs2012, scte2013-a, scte2013-c.
     load
-        home, office, gamer, a load.toml, or a scenario.toml, whose applications it is; of the papers: cablelabs2012,
+        home, office, gamer, a load.toml, or the applications of a scenario.toml; from the papers: cablelabs2012,
         scte2013.
     down
-        Downstream rate. Default: five times the upstream one.
+        Downstream rate. Default: five times the upstream rate.
     peak
-        Peak Traffic Rate, while a burst lasts. 20mbit
+        Peak Traffic Rate during a burst, such as 20mbit.
     burst
-        Maximum Traffic Burst. 10MB
+        Maximum Traffic Burst, such as 10MB.
     objective
-        What is wanted: balanced, scte2013, or an objective.toml with thresholds and weights.
+        Goal: balanced, scte2013, or an objective.toml with thresholds and weights.
     weights
-        Another weight of one measure: --weight call=3. May be given again.
+        Override the weight of a measure: --weight call=3. Repeatable.
     seeds
-        The most seeds of one setting, from 1; more separate more.
+        Maximum number of seeds per setting. More seeds separate settings that are closer.
     runs
-        The most runs of the race. Default: 70, or one and a half times a run of everything.
+        Maximum number of runs in total. Default: 70, or 1.5 times the number of settings times round-trip times.
     quick
-        A first look with one seed, which gives no verdict.
+        A quick look with one seed, without a verdict.
     seconds
-        Simulated time of a run, in place of the load's.
+        Simulated duration of each run, instead of the load's.
     output
-        Folder for report.html, recommendation.json, options.csv, figures and the choice as scenario.toml.
+        Folder for report.html, recommendation.json, options.csv, figures, and the chosen setting as scenario.toml.
     form
-        text, or json with every number.
+        text for people, json with every number for programs.
     everything
-        Print every option, not only the front, what is tied, and what stands there today.
+        Print every option, not only the Pareto front, the ties and today's setting.
     force
-        Replace what an earlier recommendation left in the folder.
+        Replace the files of an earlier recommendation in the folder.
     """
     console = Console(stderr=True)
     question = asked(
@@ -106,7 +106,7 @@ def command(
     if output is not None:
         from bloatlab.advice.page import bind  # noqa: PLC0415  draws, which takes a second to load
 
-        # the command line as it was given, where it was this command's
+        # the command line as the user typed it
         words = shlex.join(["bloatlab", "recommend", *(sys.argv[2:] if sys.argv[1:2] == ["recommend"] else [])])
         writing(output, lambda: bind(done, output, words))
     if form == "json":
@@ -117,7 +117,7 @@ def command(
         _print(done, everything=everything)
     where = "" if output is None else f"; report: {output / REPORT}"
     every = counted(done.runs + done.found, "run")
-    console.say(f"{every}, {done.found} of them kept from before, in {seconds_taken:.1f} s{where}")
+    console.say(f"{every}, {done.found} of them from the store, in {seconds_taken:.1f} s{where}")
     return 0
 
 
@@ -130,7 +130,7 @@ def _weights(given: tuple[str, ...]) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise BadInput(f"--weight {text}: not measure=number; for example --weight call=3")
+            raise BadInput(f"--weight {text}: expected measure=number, for example --weight call=3")
     return found
 
 

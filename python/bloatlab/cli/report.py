@@ -1,4 +1,4 @@
-"""`bloatlab report`: results as a page that answers first."""
+"""`bloatlab report`: writes results as an HTML page."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from bloatlab.terminal import Console
 
 
 def command(*results: Path, output: OutputFile) -> int:
-    """Write a report of results: one HTML file that answers first, for any browser, without a network.
+    """Write a report of results: one self-contained HTML file, with the answer first.
 
-    It begins with what happened, in a sentence computed from the data and one figure; charts, tables, and where it is
-    from follow. Charts show the value under the pointer, zoom together by dragging, and hide a line when its name is
-    pressed; without JavaScript and on paper the pictures stay. See docs/reports.md.
+    It begins with a one-sentence summary of the results and one figure; charts, tables and provenance follow. Charts
+    show the value under the pointer, zoom together by dragging, and hide a line when you click its name. Without
+    JavaScript and on paper they are plain pictures. See docs/reports.md.
 
     Parameters
     ----------
     results
-        Folders that `bloatlab run -o` or `bloatlab live -o` kept, beside each other; or the table of a sweep (.parquet,
-        .csv, .json) or its grid (.toml); or the folder of one `bloatlab compare -o`.
+        Result folders of `bloatlab run -o` or `bloatlab live -o`, compared with each other; or a sweep's table
+        (.parquet, .csv, .json) or its grid (.toml); or the folder of one `bloatlab compare -o`.
     output
-        The file, ending in .html.
+        File to write, ending in .html.
     """
     if not results:
-        raise BadInput("report: of what? Give a result's folder, a sweep's table, or a comparison's folder")
+        raise BadInput("report: give a result's folder, a sweep's table, or a comparison's folder")
     if output.suffix.lower() not in {".html", ".htm"}:
-        raise BadInput(f"-o {output}: a report's file ends in .html")
+        raise BadInput(f"-o {output}: the name of a report ends in .html")
     if output.is_dir():
         raise BadInput(f"-o {output}: is a directory")
     words = shlex.join(["bloatlab", "report", *map(str, results), "-o", str(output)])
@@ -55,7 +55,7 @@ def _page(results: tuple[Path, ...], words: str) -> Page:
                 raise BadInput(f"{place}: is a comparison; give it alone")
             return _comparison(place, words)
         if (place / "scorecard.json").is_file() and (place / REPORT).is_file():
-            raise BadInput(f"{place}: is a study's folder, which has its report: {place / REPORT}")
+            raise BadInput(f"{place}: is a study's folder, and has a report already: {place / REPORT}")
     return reading(results[0], lambda: results_page(results, words))
 
 
@@ -63,4 +63,4 @@ def _comparison(place: Path, words: str) -> Page:
     try:
         return compared_page(reading(place, lambda: opened(place)), words)
     except (KeyError, TypeError, json.JSONDecodeError):
-        raise BadInput(f"{place / COMPARED}: is no comparison that bloatlab wrote") from None
+        raise BadInput(f"{place / COMPARED}: is not a comparison written by bloatlab") from None

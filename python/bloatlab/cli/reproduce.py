@@ -1,4 +1,4 @@
-"""`bloatlab reproduce`: a published study, every number beside ours."""
+"""`bloatlab reproduce`: reproduces a published study and compares every number."""
 
 from __future__ import annotations
 
@@ -44,48 +44,48 @@ def command(
 ) -> int:
     """Reproduce a published study: run its cases, judge every published cell, write tables, figures and a report.
 
-    Exit code 0 when the shares that the study set itself are met, 1 when they are not. Each cell is "within" or
-    "outside" by rules fixed before the runs; "calibration" and "derived" cells are shown and not counted.
+    Each cell is "within" or "outside" by rules that were fixed before the runs; "calibration" and "derived" cells are
+    shown but not counted. Exit code 0 if the share of cells within reaches the study's own target, 1 if not.
 
     Parameters
     ----------
     name
-        The study; `bloatlab list studies` names them. Or the file of your own: ./mine.py (docs/adding-a-study.md).
+        Name of a study (`bloatlab list studies`), or the file of your own: ./mine.py (docs/adding-a-study.md).
     output
         Folder for report, figures and data. Default: runs/NAME.
     form
-        text prints what was reached and the answer; json prints the scorecard (cells, claims, summary) and nothing
-        else on standard output.
+        text prints the shares and the answer; json prints only the scorecard (cells, claims, summary).
     seeds
-        How many seeds, from 1. Ours is the median over them, the interval the central 80 %.
+        Run seeds 1 to SEEDS. Our value is their median, its interval the central 80 %.
     jobs
-        How many runs at a time; does not change a number. Default: as many as there are cores.
+        Number of parallel runs; the results do not depend on it. Default: one per core.
     quick
-        Shorter runs and fewer seeds, for a first look. Proves nothing, judges nothing, exits with 0.
+        A quick look with shorter runs and fewer seeds. Judges nothing; the exit code is 0.
     full
-        Print every table, published beside ours, before the answer. The report has them in any case.
+        Print every table, published values next to ours, before the answer. The report always has them.
     experiments
-        Further runs beyond the published tables, by name, or "all". May be given again.
+        Experiments beyond the published tables to run, by name, or "all". Repeatable.
     sets
-        Lay a value over every scenario of the study: --set link.up.rate=5mbit. Then nothing is judged: the published
-        values are of other runs. May be given again; later ones win.
+        Override a value in every scenario of the study: --set link.up.rate=5mbit. Nothing is judged then, because the
+        published values do not apply. Repeatable; later ones win.
     store
-        Folder where runs are kept, so that none is done twice. Default: BLOATLAB_STORE, or .bloatlab/store.
+        Folder of the store, which keeps runs so that none is repeated. Default: BLOATLAB_STORE, or .bloatlab/store.
     no_store
-        Run everything and keep nothing but the report.
+        Run everything, and do not store the runs.
     force
-        Write into a folder that holds something else: another study, or the result of a run.
+        Write into a folder even if it holds another study or the result of a run.
     on_kernels
-        Run the cases on kernels, too, each once on the wall clock. Needs root and TUN; not every study has it.
+        Also run the cases over this machine's kernel, once each, on the wall clock. Needs root and TUN; not every study
+        supports it.
     dask
-        Run on the workers of a Dask cluster, as `bloatlab sweep --dask` does. See docs/cluster.md.
+        Run on the workers of a Dask cluster, as with `bloatlab sweep --dask`. See docs/cluster.md.
     """
     wanted = _study(name)
     if on_kernels and wanted.on_kernels is None:
         able = ", ".join(known for known in STUDIES if study(known).on_kernels is not None)
-        raise BadInput(f"--live: {wanted.name} has no cases for kernels; there is {able}")
+        raise BadInput(f"--live: {wanted.name} has no live cases; these studies have: {able}")
     if dask is not None and name not in STUDIES:
-        raise BadInput(f"--dask: workers do not have {name}; a study of your own runs on this machine")
+        raise BadInput(f"--dask: the workers do not have {name}; your own study runs only on this machine")
     asked = _asked(wanted.name, experiments, wanted.experiments)
     out = output or Path("runs") / wanted.name
     if not force:
@@ -105,20 +105,18 @@ def command(
 
 
 def _study(name: str) -> Study:
-    """A study by its name, or in a file by its path. Raises `BadInput`."""
+    """Finds a study by name, or loads it from a file. Raises `BadInput`."""
     if name in STUDIES:
         return study(name)
     path = Path(name)
     if path.suffix != ".py" and path.name == name:
-        raise BadInput(
-            f"{name}: no such study{nearest(name, STUDIES)}; there is {', '.join(STUDIES)}, or the file of your own"
-        )
+        raise BadInput(f"{name}: no such study{nearest(name, STUDIES)} ({', '.join(STUDIES)}, or the file of your own)")
     return reading(path, lambda: study_in(path))
 
 
 @contextlib.contextmanager
 def _errors_of(name: str) -> Generator[None]:
-    """An exception in the file of a study is told with its line. Raises `BadInput`."""
+    """Reports exceptions in a study's file with the file and line. Raises `BadInput`."""
     try:
         yield
     except LiveError as error:
@@ -135,7 +133,7 @@ def _errors_of(name: str) -> Generator[None]:
 
 
 def _no_other(folder: Path, name: str) -> None:
-    """A study goes on in its own folder; one of something else is refused. Raises `BadInput`."""
+    """Raises `BadInput` if the folder holds anything but an earlier run of this study."""
     other = next((file for file in (SUMMARY, "compare.json") if (folder / file).exists()), None)
     card = folder / "scorecard.json"
     if other is None and card.exists():
@@ -145,16 +143,16 @@ def _no_other(folder: Path, name: str) -> None:
             study = None
         other = None if study == name else f"scorecard.json of {study or 'something else'}"
     if other is not None:
-        raise BadInput(f"{folder}: holds {other}; --force writes into it, or give another folder")
+        raise BadInput(f"{folder}: has {other}; give --force to write into it, or another folder")
 
 
 def _asked(name: str, given: tuple[str, ...], known: Mapping[str, str]) -> tuple[str, ...]:
-    """The experiments by name, each once. Raises `BadInput`."""
+    """The names of the requested experiments, without repetition. Raises `BadInput`."""
     if given and not known:
         raise BadInput(f"--experiment {given[0]}: {name} has no experiments")
     if "all" in given:
         return tuple(known)
     for one in given:
         if one not in known:
-            raise BadInput(f"--experiment {one}: there is {', '.join(known)} and all{nearest(one, known)}")
+            raise BadInput(f"--experiment {one}: expected {', '.join(known)} or all{nearest(one, known)}")
     return tuple(dict.fromkeys(given))

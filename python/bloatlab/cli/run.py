@@ -1,4 +1,4 @@
-"""`bloatlab run`: one scenario, one result."""
+"""`bloatlab run`: simulates one scenario."""
 
 from __future__ import annotations
 
@@ -42,39 +42,40 @@ def command(
     force: bool = False,
     quiet: Quiet = False,
 ) -> int:
-    """Simulate a scenario, print what it measured, and keep it in a folder.
+    """Simulate a scenario, print a summary, and save the result in a folder.
 
-    The same file and seed give the same bytes on any machine. The folder holds the resolved scenario (every default
-    filled in), summary.json, the tables, and provenance.json.
+    The same file and seed give the same bytes on any machine. The folder has the resolved scenario (with all defaults),
+    summary.json, the tables, and provenance.json.
 
     Parameters
     ----------
     file
-        Scenario in TOML (or JSON, by its suffix). `bloatlab schema` describes it, `bloatlab list` what it may use.
+        Scenario in TOML (or JSON, by its suffix). See `bloatlab schema` for its format, `bloatlab list` for its values.
     sets
-        Lay a value over the scenario: --set link.up.rate=5mbit. May be given again; later ones win.
-        record.warm_up=auto finds the warm-up by MSER-5 in a first run, and says it.
+        Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; later ones win. record.warm_up=auto
+        finds the warm-up by MSER-5 in a first run, and prints it.
     output
-        Folder for the result; without it nothing is kept.
+        Folder for the result. Default: the result is not saved.
     seed
-        Seed in place of the scenario's own.
+        Random seed, instead of the scenario's own.
     form
-        Form of the tables in the folder.
+        Format of the tables in the folder.
     pcap
-        Keep left.pcap and right.pcap in the output folder: every packet at the two ends of a link, with headers that
-        Wireshark reads.
+        Write left.pcap and right.pcap into the output folder: every packet at the two ends of a link, with headers for
+        Wireshark.
     pcap_link
-        That link; without it the slowest. Implies --pcap.
+        Link to capture. Implies --pcap. Default: the slowest.
     trace
-        Keep the run's inside, too: links (queue and law), queues (each queue of a fair discipline), flows (TCP
-        senders), packets (every packet's fate, as Parquet in the output folder). Several by commas. docs/traces.md
+        Also record internal state: links (queue and law), queues (each queue of a fair discipline), flows (TCP
+        senders), packets (every packet's fate, as Parquet in the output folder). Separate several with commas. See
+        docs/traces.md.
     trace_interval
-        Time between two readings of links, queues and flows, 10ms unless given; or "change".
+        Sampling interval of links, queues and flows, or "change". Default: 10ms.
     plot
-        Draw the overview, too: into a file (.svg, .png, .pdf, .html), or without one into FILE-overview.svg in this
-        folder. `bloatlab plot` draws other kinds.
+        Also draw the overview into this file (.svg, .png, .pdf, .html); without a file name, into FILE-overview.svg in
+        this folder. `bloatlab plot` draws other kinds.
     force
-        Replace what an earlier run has left in the folder.
+        Replace the files of an earlier run in the folder.
     quiet
         Print nothing but errors.
     """
@@ -83,8 +84,8 @@ def command(
         raise BadInput("--pcap: give a folder for the captures with -o")
     picture = None if plot is None else next(iter(plot), Path(f"{file.stem}-overview.svg"))
     if picture is not None and picture.suffix.lower() not in SUFFIXES:
-        raise BadInput(f"--plot {picture}: a plot's file ends in {', '.join(SUFFIXES)}")
-    resolved, wants_warm_up = _asked(file, (*sets, *traced(trace, trace_interval)))
+        raise BadInput(f"--plot {picture}: the name of a plot ends in {', '.join(SUFFIXES)}")
+    resolved, wants_warm_up = _requested(file, (*sets, *traced(trace, trace_interval)))
     if resolved.traces(PACKETS) and output is None:
         raise BadInput("trace.packets: give a folder for the packets with -o")
     fresh(output, *FILES, force=force)  # before the run, not after it
@@ -103,7 +104,7 @@ def command(
         return run(steady, seed, progress, captures=captures, capture_link=pcap_link, packets=packets)
 
     watched = console.is_terminal and not quiet
-    result = writing(output or file, lambda: _watched(resolved.name, simulate, console) if watched else simulate(None))
+    result = writing(output or file, lambda: _with_bar(resolved.name, simulate, console) if watched else simulate(None))
     seconds = time.perf_counter() - begun
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
@@ -113,32 +114,32 @@ def command(
         print_result(result, Console())
         if found is not None:
             console.say(f"warm-up: {found}")
-        where = f", kept in {output}" if output is not None else ""
+        where = f", saved in {output}" if output is not None else ""
         where += f", drawn in {picture}" if picture is not None else ""
         console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
     return 0
 
 
 def traced(kinds: tuple[str, ...], interval: str | None) -> list[str]:
-    """--trace and --trace-interval as values laid over the scenario. Raises `BadInput` for a kind that there is not."""
+    """--trace and --trace-interval as overrides of the scenario. Raises `BadInput` for an unknown kind of trace."""
     named = [name.strip() for text in kinds for name in text.split(",")]
     for name in named:
         if name not in KINDS:
             raise BadInput(f'--trace: "{name}" is not a trace (valid: {", ".join(KINDS)}){nearest(name, KINDS)}')
     if interval is not None and not named:
-        raise BadInput("--trace-interval: say what to trace, such as --trace links,flows")
+        raise BadInput("--trace-interval: needs --trace, such as --trace links,flows")
     sets = [f"trace.{name}=true" for name in named]
     return sets if interval is None else [*sets, f"trace.interval={interval}"]
 
 
-def _asked(file: Path, sets: tuple[str, ...]) -> tuple[Scenario, bool]:
-    """The scenario, and whether its warm-up is to be found: --set record.warm_up=auto."""
+def _requested(file: Path, sets: tuple[str, ...]) -> tuple[Scenario, bool]:
+    """The scenario, and whether --set record.warm_up=auto was given."""
     rest, auto = asked(overrides(sets))
     return scenario(file, [f"{path}={value}" for path, value in rest]), auto
 
 
-def _watched(name: str, simulate: Callable[[Progress], Result], console: Console) -> Result:
-    """The run with a bar on the terminal."""
+def _with_bar(name: str, simulate: Callable[[Progress], Result], console: Console) -> Result:
+    """Runs the simulation with a progress bar on the terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task(name, total=1.0)

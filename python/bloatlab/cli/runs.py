@@ -1,4 +1,4 @@
-"""Where runs are kept, and who runs them: what the flags --store, --jobs and --dask ask for."""
+"""The options --store, --no-store, --jobs and --dask: where runs are stored and where they are made."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bloatlab.terminal import Console
 
 
 def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store | None:
-    """The store that the flags ask for; its notices go to `console`. Raises `BadInput` where it cannot be."""
+    """The store chosen by the options, or None; prints its notices on `console`. Raises `BadInput`."""
     if refused:
         if folder is not None:
-            raise BadInput("--store and --no-store: one of them")
+            raise BadInput("--store and --no-store: give only one of them")
         return None
     place = folder if folder is not None else default_store()
     writing(place, lambda: place.mkdir(parents=True, exist_ok=True))
@@ -28,18 +28,18 @@ def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store |
 
 
 def opened(folder: Path, console: Console) -> Store:
-    """The store in a folder; its notices go to `console`."""
+    """Opens the store in a folder; prints its notices on `console`."""
     return Store(folder, console.say)
 
 
 @contextlib.contextmanager
 def running(dask: str | None, jobs: int | None, console: Console) -> Generator[Executor]:
-    """What runs points: threads of this process, or the Dask cluster that the flag names. Raises `BadInput`."""
+    """The executor of runs: threads of this process, or the Dask cluster given. Raises `BadInput`."""
     if dask is None:
         yield Threads(jobs)
         return
     if jobs is not None and dask != "local":
-        raise BadInput("--jobs: how many runs at a time is the cluster's to say; it goes with --dask local only")
+        raise BadInput("--jobs: the cluster sets the number of parallel runs; with --dask, only local takes --jobs")
     try:
         with connected(dask, jobs or default_jobs(), console.say) as executor:
             yield executor
@@ -50,19 +50,19 @@ def running(dask: str | None, jobs: int | None, console: Console) -> Generator[E
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Running:
-    """Who runs, and where runs are kept.
+    """Where runs are made and stored.
 
     Parameters
     ----------
     jobs
-        How many runs at a time; does not change a number. Default: as many as there are cores.
+        Number of parallel runs; the results do not depend on it. Default: one per core.
     store
-        Folder where runs are kept. Default: BLOATLAB_STORE, or .bloatlab/store.
+        Folder of the store of runs. Default: BLOATLAB_STORE, or .bloatlab/store.
     no_store
-        Run everything, and keep none of the runs.
+        Run everything, and do not store the runs.
     dask
-        Run on the workers of a Dask cluster: a scheduler's address (tcp://10.0.0.1:8786), its file (.json), or local,
-        for as many processes of this machine as --jobs. See docs/cluster.md.
+        Run on the workers of a Dask cluster: a scheduler's address (tcp://10.0.0.1:8786), its file (.json), or local
+        for --jobs processes on this machine. See docs/cluster.md.
     """
 
     jobs: Jobs = None
@@ -71,13 +71,13 @@ class Running:
     dask: str | None = None
 
     def opened(self, console: Console) -> Store | None:
-        """The store, unless none is wanted; its notices go to `console`. Raises `BadInput` where it cannot be."""
+        """The store, or None with --no-store; prints its notices on `console`. Raises `BadInput`."""
         return store_at(self.store, console, refused=self.no_store)
 
     def executor(self, console: Console) -> contextlib.AbstractContextManager[Executor]:
-        """What runs points; its notices go to `console`. Raises `BadInput`."""
+        """The executor of runs; prints its notices on `console`. Raises `BadInput`."""
         return running(self.dask, self.jobs, console)
 
 
-#: What runs unless options say otherwise.
+#: The defaults of the options.
 RUNNING = Running()

@@ -1,4 +1,4 @@
-"""`bloatlab schema`: the JSON Schema of a scenario."""
+"""`bloatlab schema`: prints the JSON Schema of a scenario."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bloatlab import scenario
 
 
 def command() -> int:
-    """Print the JSON Schema that scenario files obey, for editors and for reading.
+    """Print the JSON Schema of scenario files.
 
-    An editor that knows TOML schemas completes and checks scenario files with it.
+    Editors that support schemas for TOML use it to complete and check scenario files.
     """
     sys.stdout.write(json.dumps(scenario.schema(), indent=2, ensure_ascii=False) + "\n")
     return 0

@@ -1,4 +1,4 @@
-"""`bloatlab show`: a result folder, or one of its tables."""
+"""`bloatlab show`: prints a result folder or one of its tables."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def command(
     table: Annotated[str | None, Parameter(name=["--table", "-t"])] = None,
     form: TextCsvJson = "text",
 ) -> int:
-    """Print a result that `bloatlab run -o` kept.
+    """Print a result saved by `bloatlab run -o`.
 
     Parameters
     ----------
     result
-        The result's folder.
+        Folder of the result.
     table
-        One table in place of the summary: queue_series, flow_series, pages, ...
+        Print this table instead of the summary: queue_series, flow_series, pages, ...
     form
-        text for people; csv (with --table) and json for programs.
+        text for people; csv (only with --table) or json for programs.
     """
     found = reading(result, lambda: open_result(result))
     if table is not None:
@@ -44,13 +44,13 @@ def command(
     elif form == "json":
         Console(soft_wrap=True).print_json(data=found.summary)
     else:
-        raise BadInput(f"-f {form}: a summary is no table; name one with --table ({', '.join(sorted(found.tables))})")
+        raise BadInput(f"-f {form}: needs a table; give one with --table ({', '.join(sorted(found.tables))})")
     return 0
 
 
 def _print_table(found: Result, name: str, form: str) -> None:
     if name not in found.tables:
-        raise BadInput(f"--table {name}: there is {', '.join(sorted(found.tables))}{nearest(name, found.tables)}")
+        raise BadInput(f"--table {name}: expected {', '.join(sorted(found.tables))}{nearest(name, found.tables)}")
     frame = found.table(name)
     match form:
         case "csv":
@@ -61,12 +61,12 @@ def _print_table(found: Result, name: str, form: str) -> None:
             show(_beginning(name, frame), Console())
 
 
-#: Rows of a table that a person is shown; files and other forms have all.
+#: Rows of a table that are printed as text; the other formats have all rows.
 _ROWS = 20
 
 
 def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
-    """The first rows of a table, with every column; a line too narrow for all has whose and when in each block."""
+    """The first rows of a table with every column; blocks of a split table repeat the columns of names and times."""
     labels = [c for c, kind in frame.schema.items() if kind == pl.String or c == "t_s"]
     first = frame.select(*labels, pl.exclude(labels)).head(_ROWS)
     rows = [row(*map(_text, values)) for values in first.rows()]
@@ -81,7 +81,7 @@ def _text(value: object) -> str:
 
 
 def print_result(result: Result, console: Console) -> None:
-    """The summary of a result as tables."""
+    """Prints the summary of a result as tables."""
     console.say_wrapped(headline(result), "bold")
     for table in summary_tables(result):
         console.print()

@@ -1,4 +1,4 @@
-"""`bloatlab store`: what is kept of earlier runs, and removing what is of no more use."""
+"""`bloatlab store`: lists stored runs, and removes outdated ones."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ app = App(name="store", help_format="markdown", result_action="return_value")
 
 @app.default
 def command(*, store: Path | None = None, form: TextJson = "text") -> int:
-    """Show what is kept of earlier runs.
+    """Show the stored results of earlier runs.
 
-    A sweep keeps what each run measured, under the hash of its scenario, of the compiled core, and of the code that
-    measured. Nothing of another core or of other code is ever used; `bloatlab store gc` removes it. A run that two
-    sweeps ask for is kept once, and counted with both.
+    A sweep stores the measures of each run under a hash of its scenario, of the compiled core, and of the measuring
+    code. Results of another core or of other code are never used; `bloatlab store gc` removes them. A run that two
+    sweeps share is stored once and counted with both.
 
     Parameters
     ----------
     store
-        The store's folder. Default: BLOATLAB_STORE, or .bloatlab/store.
+        Folder of the store. Default: BLOATLAB_STORE, or .bloatlab/store.
     form
         text for people, json for programs.
     """
@@ -50,7 +50,7 @@ def command(*, store: Path | None = None, form: TextJson = "text") -> int:
         return 0
     console = Console()
     if not stocks:
-        console.say(f"{place.folder}: nothing is kept")
+        console.say(f"{place.folder}: no stored runs")
         return 0
     if by_sweep:
         show(_sweep_table(by_sweep), console)
@@ -62,14 +62,14 @@ def command(*, store: Path | None = None, form: TextJson = "text") -> int:
 
 @app.command(name="gc")
 def collect(*, store: Path | None = None) -> int:
-    """Remove results of other cores and of older code of the same measure; pack what stays into few files.
+    """Remove results of other cores and of older measuring code; pack the rest into few files.
 
-    What another process writes to at this moment stays.
+    Files that another process is writing are left alone.
 
     Parameters
     ----------
     store
-        The store's folder. Default: BLOATLAB_STORE, or .bloatlab/store.
+        Folder of the store. Default: BLOATLAB_STORE, or .bloatlab/store.
     """
     place = opened(store or default_store(), Console(stderr=True))
     runs, size = writing(place.folder, lambda: place.collect(fingerprint.core()))
@@ -79,7 +79,7 @@ def collect(*, store: Path | None = None) -> int:
 
 @dataclass(frozen=True)
 class _Sweep:
-    """What is kept of a sweep: of the runs that it asked for, how many there are, and their size."""
+    """The stored part of a sweep: its seeds, its runs, how many of them are stored, and their size."""
 
     sweep: str
     grid: str
@@ -91,7 +91,7 @@ class _Sweep:
 
 
 def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[_Sweep]:
-    """By sweep, what is kept by the present core: of every measure whose runs it asked for."""
+    """The results of each sweep that the present core has stored, over all its measures."""
     mine = [stock.index for stock in stocks if _current(stock, core)]
     found: list[_Sweep] = []
     for of in sweeps.asked(place):
@@ -104,7 +104,7 @@ def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[_Sweep]:
 
 def _sweep_table(found: list[_Sweep]) -> TextTable:
     rows = [row(s.sweep, _time(s.last_asked), str(s.seeds), f"{s.kept} of {s.asked}", _size(s.bytes)) for s in found]
-    return TextTable("", ["sweep", "last asked for", "seeds", "runs", "size"], rows, left=2)
+    return TextTable("", ["sweep", "last used", "seeds", "runs", "size"], rows, left=2)
 
 
 def _time(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""`bloatlab sweep`: a scenario over a grid of values and seeds, as a table."""
+"""`bloatlab sweep`: runs a scenario over a grid of values and seeds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from bloatlab.sweep.store import Store
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, emit, show
 
-#: What a terminal shows of a table unless columns are named; as far as a scenario has it.
+#: Columns that a terminal shows by default, as far as the scenario has them.
 SHOWN = (
     "links.*.utilisation",
     "links.*.dropped_packets",
@@ -72,38 +72,38 @@ def command(
 ) -> int:
     """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
 
-    What was run before is not run again: Ctrl-C loses the runs under way and no other, and the same command goes on.
-    The table is the same for any number of workers. See docs/sweeps.md.
+    Finished runs are stored and not repeated: Ctrl-C loses only the runs in progress, and the same command continues.
+    The table does not depend on the number of workers. See docs/sweeps.md.
 
     Parameters
     ----------
     grid
         Grid in TOML: a scenario, axes over its values, seeds.
     sets
-        Lay a value over the scenario in every run: --set duration=60s. May be given again.
+        Override a value of the scenario in every run: --set duration=60s. Repeatable.
     output
         File for the table: .parquet, .csv or .json by its suffix.
     form
-        text prints means over seeds with their 95 % intervals; csv and json print a row per run.
+        text prints means over seeds with 95 % intervals; csv and json print a row per run.
     columns
-        Which values of the summary, by dotted path; * stands for anything. May be given again. Default: the grid's, or
-        everything in files and a choice on a terminal.
+        Summary values to include, by dotted path; * matches anything. Repeatable. Default: the grid's columns, or else
+        all values in files and a selection on a terminal.
     seeds
-        How many seeds, from 1, in place of the grid's; with `until`, how many to begin with.
+        Run seeds 1 to SEEDS instead of the grid's own; with `until`, begin with these.
     force
-        Replace a file that is no table of this sweep.
+        Replace a file even if it is not a table of this sweep.
     explain
-        Say how many runs there are and about how long they take, by a moment of a few of them; run nothing else.
+        Print the number of runs and an estimate of the time, from short trials of a few of them; run nothing else.
     summary
-        File for a row per place and column: n, mean, deviation, median, both intervals (.parquet, .csv or .json).
+        File with a row per grid point and column: n, mean, deviation, median, both intervals (.parquet, .csv or .json).
     interval
-        Interval of the printed means: t (Student's) or bootstrap (BCa).
+        Confidence interval of the printed means: t (Student's) or bootstrap (BCa).
     against
-        An arm, such as queue=codel: print what each other arm differs from it, paired by seed.
+        Baseline, such as queue=codel: print the difference of every other value from it, paired by seed.
     effects
-        Print what matters: the share of each axis and pair of axes in the variance, and their main effects.
+        Print which axes matter: the share of the variance due to each axis and pair of axes, and the main effects.
     keep
-        A table of each run to keep, too, for `bloatlab query`: queue_series, pings ... May be given again.
+        Also store this table of each run, for `bloatlab query`: queue_series, pings, ... Repeatable.
     """
     measure = _measure(keep)
     console = Console(stderr=True)
@@ -134,7 +134,7 @@ def command(
                 watch=lambda runs: watch(counted(runs, "run"), console),
             )
         _note(kept, grid, sets, done.gathered.points)
-    except grid_file.GridError as error:  # a column of `until` that no summary has
+    except grid_file.GridError as error:  # an unknown column in `until`
         raise BadInput(f"{grid}: {error}") from None
     seconds = time.perf_counter() - begun
     frame = done.gathered.frame()
@@ -155,7 +155,7 @@ def command(
     _say_alike(frame, axes, console)
     where = "".join(f", {what} to {p}" for what, p in (("written", output), ("intervals", summary)) if p is not None)
     runs = counted(done.gathered.found + done.gathered.ran, "run")
-    found = f"{done.gathered.found} of them kept from before"
+    found = f"{done.gathered.found} of them from the store"
     console.say(f"{runs}, {found}, in {seconds:.1f} s{where}")
     return 0
 
@@ -163,7 +163,7 @@ def command(
 def _with_warm_ups(
     asked: grid_file.GridFile, kept: Store | None, executor: Executor, console: Console
 ) -> grid_file.GridFile:
-    """The same with the warm-ups that its places need, which are said."""
+    """Adds the warm-up that each grid point needs, and prints it."""
     bar = watch(counted(len(asked.grid.places()), "warm-up"), console)
     grid, found = auto_warm_up.with_warm_ups(asked.grid, store=kept, watch=bar, executor=executor)
     console.say(auto_warm_up.said(found))
@@ -171,7 +171,7 @@ def _with_warm_ups(
 
 
 def _measure(keep: Sequence[str]) -> Measure:
-    """What is kept of each run. Raises `BadInput` for a table that no run has."""
+    """The measure that is stored of each run. Raises `BadInput` for an unknown table."""
     for name in keep:
         if name not in KNOWN_TABLES:
             raise BadInput(f"--keep {name}: no such table{nearest(name, KNOWN_TABLES)} ({', '.join(KNOWN_TABLES)})")
@@ -179,13 +179,13 @@ def _measure(keep: Sequence[str]) -> Measure:
 
 
 def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[Point[At]]) -> None:
-    """Which runs are this sweep's, so that the store knows them by its name."""
+    """Records in the store which runs belong to this sweep."""
     if kept is not None:
         writing(kept.folder, lambda: sweeps.note(kept, grid, overrides(sets), points))
 
 
 def _arm(asked: grid_file.GridFile, against: str | None) -> None:
-    """Before the runs, not after them."""
+    """Checks the baseline before the runs. Raises `BadInput`."""
     if against is None:
         return
     places = pl.DataFrame([at.labels() for at in asked.grid.places()], infer_schema_length=None)
@@ -196,19 +196,19 @@ def _arm(asked: grid_file.GridFile, against: str | None) -> None:
 
 
 def _explained(asked: grid_file.GridFile, of: Estimate, jobs: int) -> int:
-    """How many runs, and how long."""
+    """Prints the number of runs and the estimated time."""
     places, seeds = len(asked.grid.places()), len(asked.grid.seeds)
     line = (
-        f"{counted(places, 'place')} with {counted(seeds, 'seed')}: {counted(of.runs, 'run')}, {of.kept} of them kept"
+        f"{counted(places, 'point')} with {counted(seeds, 'seed')}: {counted(of.runs, 'run')}, {of.kept} of them stored"
     )
     if of.runs > of.kept:
         each = f"{of.seconds:.1f} s" if of.seconds >= 0.1 else f"{of.seconds * 1e3:.1f} ms"
         tried = counted(of.tried, "trial")
-        line += f"; {each} each, by {tried}: about {_about(of.wall(jobs))} with {counted(jobs, 'run')} at a time"
+        line += f"; {each} each ({tried}): about {_about(of.wall(jobs))} with {counted(jobs, 'run')} in parallel"
     if asked.until is not None:
         most = places * asked.until.most
         share = of.seconds * most / jobs
-        line += f"; with until, more seeds: up to {counted(most, 'run')}, {_about(share)}"
+        line += f"; with more seeds for until: up to {counted(most, 'run')}, {_about(share)}"
     emit(line + "\n")
     return 0
 
@@ -221,19 +221,19 @@ def _about(seconds: float) -> str:
 
 
 def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> None:
-    """Several seeds and one result are no independent runs."""
+    """Warns if several seeds gave the same result, since these are not independent runs."""
     several, same = over_seeds.alike(frame, axes)
     if not same:
         return
-    where = "everywhere" if same == several else f"at {same} of {counted(several, 'place')}"
+    where = "everywhere" if same == several else f"at {same} of {counted(several, 'point')}"
     console.say(
-        f"note: all seeds gave the same result {where}: nothing is drawn at random there (start_spread = 0s, or no "
-        "traffic), so more seeds say nothing more. docs/sweeps.md says what a seed varies"
+        f"note: all seeds gave the same result {where}: nothing is random there (start_spread = 0s, or no traffic), so "
+        "more seeds add nothing. docs/sweeps.md explains what a seed varies"
     )
 
 
 def _writable(output: Path | None) -> None:
-    """Before the runs, not after them."""
+    """Checks before the runs that the table can be written. Raises `BadInput`."""
     if output is None:
         return
     if output.suffix.removeprefix(".") not in FORMS:
@@ -244,7 +244,7 @@ def _writable(output: Path | None) -> None:
 
 
 def _no_other(output: Path | None, head: Sequence[str], *, force: bool) -> None:
-    """The same sweep may write its table again; anything else in its place is refused. Raises `BadInput`."""
+    """Raises `BadInput` if the file exists and is not an earlier table of this sweep."""
     if output is None or force or not output.exists():
         return
     try:
@@ -252,11 +252,11 @@ def _no_other(output: Path | None, head: Sequence[str], *, force: bool) -> None:
     except (OSError, pl.exceptions.PolarsError, ValueError):
         columns = []
     if columns[: len(head)] != head:
-        raise BadInput(f"{output}: is there and is no table of this sweep; --force replaces it, or give another name")
+        raise BadInput(f"{output}: is not a table of this sweep; give --force to replace it, or another name")
 
 
 def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """The columns that patterns name, in the order of the patterns; all without any. Raises `BadInput`."""
+    """The columns that match the patterns, in the order of the patterns; all if there are none. Raises `BadInput`."""
     try:
         return matching([c for c in frame.columns if c not in {*axes, "seed", "scenario_hash"}], patterns)
     except grid_file.GridError as error:
@@ -264,7 +264,7 @@ def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -
 
 
 def _shown(frame: pl.DataFrame) -> list[str]:
-    """What a terminal shows without being told: what there is, and is not the same nothing in every run."""
+    """The columns that a terminal shows by default, without those that are empty or 0 in every run."""
     found = [c for pattern in SHOWN for c in fnmatch.filter(frame.columns, pattern)]
     return [c for c in found if any(frame[c].drop_nulls())]
 

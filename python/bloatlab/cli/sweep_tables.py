@@ -1,4 +1,4 @@
-"""What `bloatlab sweep` prints: means with intervals, differences between arms, what matters."""
+"""Tables that `bloatlab sweep` prints: means with intervals, differences from a baseline, effects of the axes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bloatlab.sweep.over_seeds import by_place, differences, known
 from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: What a line leaves for one measure beside its labels.
+#: Columns of text that a line must leave for a measure next to the labels.
 _LEAST_ROOM = 26
 
-#: Values of an axis whose main effects are printed, one by one.
+#: Main effects are printed for axes with at most this many values.
 _MOST_LEVELS = 12
 
 
@@ -29,9 +29,9 @@ def means(
     width: int,
     counted_seeds: bool = False,
 ) -> Iterator[TextTable]:
-    """A row per place: the mean over seeds with its interval. Axes too long for the line stand in a list before.
+    """A row per grid point: the mean over seeds with its interval. Axes too wide for the line are listed first.
 
-    `counted_seeds` adds how many seeds each place has, as do places that have different numbers of them.
+    `counted_seeds`, or different numbers of seeds, adds a column with the number of seeds.
     """
     found = list(by_place(frame, axes))
     counts = {runs.height for _, runs in found}
@@ -61,7 +61,7 @@ def _how(method: Method) -> str:
 
 
 def _wide(axes: Sequence[str], labels: Sequence[Sequence[str]]) -> int:
-    """Cells that the axes take at least: their longest words."""
+    """The least width of the axes' columns: that of their longest words."""
     total = 0
     for n, axis in enumerate(axes):
         words = [*axis.split("."), *(word for label in labels for word in label[n].split(" "))]
@@ -70,13 +70,13 @@ def _wide(axes: Sequence[str], labels: Sequence[Sequence[str]]) -> int:
 
 
 def mean(values: pl.Series, method: Method) -> str:
-    """The mean with its interval, as far as there is one."""
+    """Formats a mean with its interval, if it has one."""
     numbers = known(values)
     return said(interval(numbers, method), whole=all(v == int(v) for v in numbers)) if numbers else "-"
 
 
 def said(of: Interval, *, whole: bool = False) -> str:
-    """An interval in two digits of its half width; a mean alone where it has none."""
+    """Formats an interval to two digits of its half width; the mean alone if there is no interval."""
     if not of.half > 0.0:
         return number(of.mean, 0 if whole else 3 if abs(of.mean) < 10 else 1)
     digits = min(max(1 - math.floor(math.log10(of.half)), 0), 6)
@@ -86,14 +86,14 @@ def said(of: Interval, *, whole: bool = False) -> str:
 
 
 def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
-    """Every other arm less the baseline, on common seeds; what is not 0 for sure is marked. Raises `ValueError`."""
+    """Differences from the baseline on common seeds; significant ones are marked. Raises `ValueError`."""
     columns = [
         {tuple(of.place.values()): of.interval for of in differences(frame, axes, column, against, method)}
         for column in shown
     ]
     at = list(dict.fromkeys(place for column in columns for place in column))
     rows = [row(*map(str, place), *(_difference(column.get(place)) for column in columns)) for place in at]
-    note = f"Mean of the differences of runs with the same seed, {_how(method)}. * The interval is on one side of 0."
+    note = f"Mean of the differences of runs with the same seed, {_how(method)}. * The interval does not include 0."
     heads = [*(a.replace(".", "\n") for a in axes), *(c.replace(".", "\n") for c in shown)]
     return TextTable(f"Less {against}", heads, rows, note, left=len(axes), keep=True)
 
@@ -108,11 +108,11 @@ def _difference(of: Interval | None) -> TextCell:
 def what_matters(
     frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], sampled: Sequence[str]
 ) -> Iterator[TextTable]:
-    """Shares of variance by axis, pair and seeds; then the main effects of every axis with few values."""
+    """The share of the variance due to each axis, pair and seeds; then the main effects of axes with few values."""
     found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
     moved = [column for column in shown if found[column]]
     if not moved:
-        yield TextTable("What matters", ["", ""], [row("no axis changes anything that is shown", "")])
+        yield TextTable("What matters", ["", ""], [row("no axis changes any of these columns", "")])
         return
     names = dict.fromkeys(name for column in moved for name in found[column])
     heads = [column.replace(".", "\n") for column in moved]
@@ -138,10 +138,10 @@ def _plain(value: float | None) -> str:
 
 
 def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:
-    """What `until` reached, in a line or two."""
+    """Summarizes in a line or two what `until` reached."""
     wanted = ", ".join(map(str, until.targets))
     met = [stop for stop in stops if stop.met]
-    line = f"until {wanted}: reached at {len(met)} of {counted(len(stops), 'place')}"
+    line = f"until {wanted}: reached at {len(met)} of {counted(len(stops), 'point')}"
     if met:
         least, most = min(s.seeds for s in met), max(s.seeds for s in met)
         line += f", with {counted(most, 'seed')}" if least == most else f", with {least} to {most} seeds"

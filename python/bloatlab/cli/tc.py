@@ -1,4 +1,4 @@
-"""`bloatlab tc`: a scenario's links as commands for a Linux box."""
+"""`bloatlab tc`: prints Linux commands for a scenario's links."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def command(
     link: Annotated[str | None, Parameter(name=["--link", "-l"])] = None,
     sets: Sets = (),
 ) -> int:
-    """Print the commands that set Linux up like a scenario's links.
+    """Print the commands that set up a Linux box like a scenario's links.
 
-    tbf or htb for the rate, the queue discipline with its parameters, and netem for delay, jitter and loss at the far
-    end. What Linux has no word for is said in a comment. A link's queue may be written in the same words:
+    They use tbf or htb for the rate, the queue discipline with its parameters, and netem for delay, jitter and loss at
+    the far end. Comments name what Linux cannot do. A scenario's queue may be written in tc syntax, too:
     queue = "fq_codel limit 1000 target 5ms".
 
     Parameters
@@ -30,9 +30,9 @@ def command(
     file
         The scenario, TOML or JSON.
     link
-        Only this link; ~NAME is the way back of a link with both_ways. Default: all of them.
+        Only this link; ~NAME is the reverse direction of a link with both_ways. Default: all links.
     sets
-        Lay a value over the file before it is read: --set link.up.rate=10mbit. May be given again.
+        Override a value of the scenario: --set link.up.rate=10mbit. Repeatable.
     """
     emit(scenario(file, sets).tc(link))
     return 0

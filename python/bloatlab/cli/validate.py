@@ -1,4 +1,4 @@
-"""`bloatlab validate`: bloatlab beside a real kernel."""
+"""`bloatlab validate`: compares bloatlab with a real Linux kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
 from bloatlab.validate import Entry, Validated, load, public, validate
 
-#: Columns of every table, where output is no terminal.
+#: Width of the tables if the output is not a terminal.
 WIDTH = 80
 
 
@@ -32,29 +32,29 @@ def command(
     only: tuple[str, ...] = (),
     sets: Sets = (),
 ) -> int:
-    """Run the scenarios of a real Linux kernel, and judge every measured value by its tolerance.
+    """Simulate scenarios that were measured on a real Linux kernel, and compare every value within its tolerance.
 
-    The references say what a kernel's queue disciplines and TCPs did over a network of one bottleneck: goodput, ping
-    times, drops, queue lengths, windows, page times. bloatlab builds the same network, takes the same measures, and
-    says which are within tolerance. Exit code 1 when less than 90 % of grade A or 80 % of grade B are. See
+    The references hold measurements of a kernel's queue disciplines and TCPs over one bottleneck: goodput, ping times,
+    drops, queue lengths, windows, page times. bloatlab builds the same network, takes the same measurements, and
+    reports which are within tolerance. Exit code 1 when fewer than 90 % of grade A or 80 % of grade B are. See
     docs/validation.md.
 
     Parameters
     ----------
     files
-        References in the format of docs/validation.md. Default: the two that come with bloatlab, of Linux 6.12 and 7.3.
+        References in the format of docs/validation.md. Default: the two in bloatlab, from Linux 6.12 and 7.3.
     output
         Folder for validate.json and validate.txt.
     form
-        text prints the tables; json prints cells and shares, and nothing else on standard output.
+        text prints the tables; json prints only cells and shares.
     seeds
-        How many seeds, from 1. Ours is the mean over them, as the kernel's value is.
+        Run seeds 1 to SEEDS. Our value is their mean, as the kernel's value is.
     jobs
-        How many runs at a time; does not change a number. Default: as many as there are cores.
+        Number of parallel runs; the results do not depend on it. Default: one per core.
     only
-        Of the scenarios those with this text in their name. May be given again.
+        Only scenarios with this text in their name. Repeatable.
     sets
-        Lay a value over every scenario, as an experiment: --set tcp.kernel0.hystart=off. May be given again.
+        Override a value in every scenario, as an experiment: --set tcp.kernel0.hystart=off. Repeatable.
     """
     console = Console(stderr=True)
     if output is not None:
@@ -75,11 +75,11 @@ def command(
 
 
 def _entries(files: Sequence[Path], only: Sequence[str]) -> list[Entry]:
-    """The scenarios that were asked for. Raises `BadInput`."""
+    """The requested scenarios. Raises `BadInput`."""
     entries = [entry for path in files for entry in reading(path, lambda p=path: load(p))]
     chosen = [e for e in entries if not only or any(word in e.name for word in only)]
     if not chosen:
-        raise BadInput(f"--only {' '.join(only)}: no scenario has that in its name; the first is {entries[0].name}")
+        raise BadInput(f"--only {' '.join(only)}: in no scenario's name; the first scenario is {entries[0].name}")
     return chosen
 
 
@@ -90,7 +90,7 @@ def _write(done: Validated, folder: Path) -> None:
 
 
 def _print(done: Validated, console: Console) -> None:
-    """The tables: each scenario's, what is not supported, what is outside, the shares."""
+    """Prints a table for each scenario, the unsupported scenarios, the cells outside, and the shares."""
     for scenario in done.scenarios:
         if scenario.cells:
             show(scenario.table(), console)
@@ -104,6 +104,4 @@ def _print(done: Validated, console: Console) -> None:
     show(done.shares(), console)
     aside = len(done.unsupported())
     if aside:
-        console.print(
-            f"{aside} of {len(done.scenarios)} scenarios are not supported, and not counted.", highlight=False
-        )
+        console.print(f"{aside} of {len(done.scenarios)} scenarios are not supported and not counted.", highlight=False)
