@@ -1,4 +1,4 @@
-//! Accurate ECN: the codes of its handshake, the counters of a receiver, and the count of marks that a sender derives from them.
+//! Accurate ECN: its handshake codes, the receiver's counters, and the sender's count of marks derived from them.
 //!
 //! ```text
 //! handshake   SYN 111.  The SYN-ACK, and the first packet that answers it, name the ECN field that came with what they answer:
@@ -12,7 +12,7 @@
 //!             With the option: that one of delta, delta + 8, ... safe  which is nearest to r.ceb's growth in segments
 //! ```
 //!
-//! There is no handshake of ECE and CWR as in RFC 3168: the bits are a number.
+//! There is no handshake of ECE and CWR as in RFC 3168: the bits form a number.
 //!
 //! Source: RFC 9768 §3.1.1, §3.1.2 (handshake), §3.2.1, §3.2.2 (ACE), §3.2.2.5 (when to acknowledge), §3.2.3 (option), A.2 (counting).
 //! Departs: the option is sent from the first segment after the handshake on, and not in SYNs; a mark on a SYN or SYN-ACK is
@@ -165,8 +165,8 @@ impl Counts {
         self.last_ce != (ecn == Ecn::Ce)
     }
 
-    /// Counts a packet of `segments` segments and `len` bytes of payload, all with the same ECN field; returns true if an ACK must
-    /// leave at once.
+    /// Counts a packet of `segments` segments and `len` bytes of payload, all with the same ECN field. Returns true if an ACK
+    /// must leave at once.
     pub(crate) fn on_data(&mut self, ecn: Ecn, segments: u32, len: u32) -> bool {
         self.count(ecn, segments);
         let counter = match ecn {
@@ -326,8 +326,8 @@ mod tests {
         assert_eq!(bytes, [12, 8, 8, 0]);
     }
 
-    /// Whatever ACKs are lost: `n` marks sent are `n` counted, by ACE alone with up to 7 segments per ACK that arrives, and by the
-    /// option with any number, if segments are of one size.
+    /// Whatever ACKs are lost, `n` marks sent are counted as `n`: by ACE alone with up to 7 segments per ACK that arrives, and by
+    /// the option with any number, if all segments have the same size.
     #[test]
     fn every_mark_is_counted_once() {
         for (option, most) in [(false, 7), (true, 40)] {

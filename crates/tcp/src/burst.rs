@@ -1,48 +1,48 @@
-//! The number of segments that a host passes to its device at once, and when it waits until it can pass that many.
+//! The number of segments that a host passes to its device at once, and when it waits for a larger burst.
 //!
 //! ```text
-//! pacing rate   R = 2 max(cwnd, packets out) MSS / SRTT below half of ssthresh, 1.2 max(cwnd, packets out) MSS / SRTT from there on
+//! pacing rate   R = 2 max(cwnd, packets out) MSS / SRTT  below half of ssthresh,  1.2 max(cwnd, packets out) MSS / SRTT  above
 //! size          bytes = min(R / 1024 + 64 KB >> floor(min RTT / 512 us), 64 KB)
 //!               segments = max(2, floor(bytes / MSS)), at most gso_max_segs, and at most half the window (1 at least)
 //! waiting       room = what both windows have left.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
 //!               else it waits for the next ACK, unless
 //!                 nothing was sent for 1 ms,
-//!                 the oldest segment in flight is not there, or its ACK is further away than min(1 ms, SRTT / 2): SRTT after it left,
+//!                 no segment is in flight, or the oldest one's ACK, due SRTT after it left, is more than min(1 ms, SRTT / 2) away,
 //!                 or a loss is being repaired
 //! ```
 //!
-//! TCP small queues (`tsq`): nothing leaves while max(2 bursts, R / 1024), at most 4 MB unless paced, twice that for what is sent again,
-//! is in the host's own queue and device; a burst with nothing else in flight always leaves.
+//! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024), at most 4 MB
+//! unless paced, or twice that for retransmissions. A burst with nothing else in flight always leaves.
 //!
-//! R also paces controllers that set no rate (`paced`); Linux computes it for every flow.
+//! R also paces controllers that set no rate (`paced`). Linux computes it for every flow.
 //!
 //! Source: Linux' ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3).
-//! Departs: small queues count bytes on the wire, where Linux counts the memory of its packet buffers, and a drop in the host's own
-//! queue is not reported to its sender. A retransmission leaves alone (but see `offload`), as the window lets it; R follows every ACK, not
-//! only those that change something.
+//! Departs: small queues count bytes on the wire, whereas Linux counts the memory of its packet buffers, and a drop in the host's
+//! own queue is not reported to the sender. Retransmissions leave one by one (but see `offload`), as the window allows. R is
+//! updated on every ACK, not only on those that change it.
 
 use crate::params::TcpParams;
 use units::{Duration, Time};
 
-/// Percent of a window per round trip: below half of ssthresh, and from there on.
+/// Pacing rate in percent of a window per round trip: below half of ssthresh, and above.
 const RATIO: (f64, f64) = (2.0, 1.2);
 /// A burst lasts 1/1024 s at the pacing rate.
 const PER_SECOND: f64 = 1024.0;
-/// Most bytes of a burst.
+/// Largest burst in bytes.
 const MOST: u32 = 65_536;
-/// What a burst may have besides halves with each of these, microseconds.
+/// The RTT allowance of a burst halves with each of these, microseconds.
 const RTT_LOG: u32 = 9;
-/// Most bytes of a connection that does not pace in its host's device.   Source: Linux' tcp_limit_output_bytes, since 6.16.
+/// Most bytes that an unpaced connection keeps in its host's device.   Source: Linux' tcp_limit_output_bytes, since 6.16.
 const LIMIT_OUTPUT: u64 = 4 << 20;
-/// Fewest segments of a burst.
+/// Smallest burst in segments.
 const LEAST: u32 = 2;
 /// A burst may leave once 1/WIN_DIVISOR of the window is free.
 const WIN_DIVISOR: u64 = 3;
-/// A sender idle for longer than this does not wait.
+/// A sender that has been idle for longer than this does not wait.
 const RECENT: Duration = Duration::from_millis(1);
 
-/// Payload bytes per second of `segments` a round trip of `srtt`; none before one is known.
+/// Pacing rate in payload bytes per second for `segments` per `srtt`; None before the first RTT sample.
 pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64, srtt: Duration) -> Option<f64> {
     if srtt.is_zero() {
         return None;
@@ -51,7 +51,7 @@ pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64
     Some(ratio * segments * f64::from(p.wire.mss) / srtt.secs())
 }
 
-/// Segments of a burst at this rate (none: as many as there may be), over a path of at least this round trip.
+/// Size in segments of a burst at this rate (None: unlimited), over a path with this least RTT.
 pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32 {
     let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
     let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));
@@ -60,18 +60,18 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
     segments.max(LEAST).min(p.pacing.gso_max_segs).min(most)
 }
 
-/// An ACK is waited for if it is due within this (since October 2025, in 6.12's and 6.6's later releases, too).
+/// A sender waits for an ACK that is due within this time (Linux since October 2025, including later releases of 6.12 and 6.6).
 const SOON: Duration = Duration::from_millis(1);
 
 /// Inputs of the decision to wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight {
     pub(crate) now: Time,
-    /// Bytes that both windows have left.
+    /// Bytes that both windows still allow.
     pub(crate) room: u64,
     /// Bytes of the smaller window.
     pub(crate) window: u64,
-    /// How long ago the oldest segment in flight left.
+    /// Time since the oldest segment in flight was sent.
     pub(crate) oldest: Option<Duration>,
     pub(crate) srtt: Duration,
 }
@@ -79,14 +79,14 @@ pub(crate) struct Sight {
 /// State of a sender's bursts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bursts {
-    /// Least round trip, microseconds.
+    /// Least RTT, microseconds.
     min_rtt_us: u32,
-    /// When the last segment left.
+    /// Time of the last transmission.
     last: Time,
-    /// Bytes on the wire in the queue and the device of the host, and whether some wait for less of them: TCP small queues.
+    /// TCP small queues: bytes on the wire in the host's queue and device, and whether a segment waits for them to leave.
     local: u64,
     throttled: bool,
-    /// Payload bytes per second: the pacing rate, whether anything waits for it or not.
+    /// Payload bytes per second: the pacing rate, even if the flow is not paced.
     pub(crate) rate: Option<f64>,
 }
 
@@ -95,28 +95,29 @@ impl Bursts {
         Self { min_rtt_us: u32::MAX, last: Time::ZERO, local: 0, throttled: false, rate: None }
     }
 
-    /// A round trip.
+    /// Adds an RTT sample.
     pub(crate) fn sampled(&mut self, us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(us);
     }
 
-    /// A segment leaves.
+    /// A segment is sent.
     pub(crate) fn sent(&mut self, now: Time) {
         self.last = now;
     }
 
-    /// So many bytes are in the host's device now, or wait for it.
+    /// `bytes` entered the host's queue or device.
     pub(crate) fn queued(&mut self, bytes: u64) {
         self.local += bytes;
     }
 
-    /// So many bytes have left it; true if something waits for that.
+    /// `bytes` have left the host's device. Returns true if a segment was waiting for that.
     pub(crate) fn left(&mut self, bytes: u64) -> bool {
         self.local = self.local.saturating_sub(bytes);
         std::mem::take(&mut self.throttled)
     }
 
-    /// Whether there is enough, before a burst of `segments`; `again`: to repair a loss. Remembers that something waits.
+    /// Returns true if the device holds enough, before a burst of `segments`; `again`: of retransmissions. Records that a segment
+    /// waits.
     pub(crate) fn device_is_full(&mut self, p: &TcpParams, segments: u64, again: bool) -> bool {
         let rate = self.rate.map_or(0.0, |rate| rate / PER_SECOND) as u64;
         let most = if p.pacing.paced { u64::MAX / 2 } else { LIMIT_OUTPUT };
@@ -125,12 +126,12 @@ impl Bursts {
         self.local >= limit
     }
 
-    /// Most segments of the next burst.
+    /// Largest size of the next burst, in segments.
     pub(crate) fn size(&self, p: &TcpParams) -> u32 {
         autosize(p, self.rate, self.min_rtt_us)
     }
 
-    /// Whether a burst waits for more room.
+    /// Returns true if a burst waits for more room.
     pub(crate) fn waits(&self, p: &TcpParams, s: &Sight) -> bool {
         let whole = u64::from(self.size(p)) * u64::from(p.wire.mss);
         let late = s.oldest.is_none_or(|age| age + SOON.min(s.srtt / 2) < s.srtt);
@@ -162,19 +163,19 @@ mod tests {
     #[test]
     fn a_burst_is_a_thousandth_of_a_second_and_more_where_round_trips_are_short() {
         let p = params();
-        // 60 Mbit/s: 7324 bytes, 5 segments of 1448; at a round trip of 1 ms half of 64 KB more (1000 / 512 = 1): 27
+        // 60 Mbit/s: 7324 bytes, 5 segments of 1448; at an RTT of 1 ms half of 64 KB more (1000 / 512 = 1): 27
         assert_eq!(autosize(&p, Some(7.5e6), 20_000), 5);
         assert_eq!(autosize(&p, Some(7.5e6), 1_000), 27);
         // 5 ms: 9 halvings of 64 KB, 128 bytes
         assert_eq!(autosize(&p, Some(7.5e6), 5_000), 5);
-        // a slow flow has two, a fast one 64 KB: 45 of 1448
+        // a slow flow has two segments, a fast one 64 KB: 45 of 1448
         assert_eq!((autosize(&p, Some(1e5), 20_000), autosize(&p, Some(1e9), 20_000)), (2, 45));
         assert_eq!((autosize(&p, None, u32::MAX), autosize(&p, Some(1e300), 0)), (45, 45));
         let single = p.clone().with(|p| p.pacing.gso_max_segs = 1);
         assert_eq!(autosize(&single, Some(7.5e6), 20_000), 1);
         let three = p.clone().with(|p| p.pacing.gso_max_segs = 3);
         assert_eq!(autosize(&three, Some(7.5e6), 20_000), 3);
-        // a packet has 65535 bytes with the headers of all: 43 of 1500, 7 of 9000
+        // a packet has 65535 bytes including all headers: 43 of 1500, 7 of 9000
         let tso = p.with(|p| p.pacing.tso = true);
         assert_eq!(autosize(&tso, Some(1e9), 20_000), 43);
         assert_eq!(autosize(&tso.clone().with(|p| p.wire.mss = 8948), Some(1e9), 20_000), 7);
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn a_device_holds_two_bursts_or_a_thousandth_of_a_second() {
         let p = params().with(|p| p.pacing.tsq = true);
-        // 60 Mbit/s in a round trip of 20 ms: bursts of 5 segments, 1500 bytes each; 7324 bytes are less than two of them
+        // 60 Mbit/s at an RTT of 20 ms: bursts of 5 segments, 1500 bytes each; 7324 bytes are less than two of them
         let mut b = Bursts { rate: Some(7.5e6), min_rtt_us: 20_000, ..Bursts::new() };
         let full = |b: &mut Bursts, local, segments, again| {
             b.local = local;
@@ -192,9 +193,9 @@ mod tests {
         };
         assert_eq!([14_999, 15_000].map(|local| full(&mut b, local, 5, false)), [false, true]);
         assert_eq!([29_999, 30_000].map(|local| full(&mut b, local, 5, true)), [false, true], "to repair a loss");
-        // with single segments 7324 bytes are more than two
+        // with single segments, 7324 bytes are more than two
         assert_eq!([7323, 7324].map(|local| full(&mut b, local, 1, false)), [false, true]);
-        // it is told of once, and by what leaves
+        // it is reported once, when bytes leave
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
         assert_eq!(b.local, 4324);
         // 100 Gbit/s: 12.2 MB in a millisecond, but 4 MB without pacing
@@ -204,7 +205,7 @@ mod tests {
         assert!(!Bursts { local: 2999, ..Bursts::new() }.device_is_full(&p, 1, false), "no rate yet");
     }
 
-    /// Two segments of 1000 at a time; 20 ms; the oldest left 19.5 ms ago, the last one 0.5 ms ago; a window of 10.
+    /// Two segments of 1000 bytes at a time; RTT 20 ms; the oldest left 19.5 ms ago, the last one 0.5 ms ago; a window of 10.
     #[test]
     fn a_burst_waits_for_its_second_segment() {
         let p = params().with(|p| p.wire.mss = 1000);
@@ -221,11 +222,12 @@ mod tests {
         // a third of three segments is one
         assert!(!b.waits(&p, &Sight { window: 3000, ..sight }));
         assert!(b.waits(&p, &Sight { window: 4000, ..sight }));
-        // the ACK of what left 19 ms ago is 1 ms away, that of what left 18 ms ago 2 ms; one that is overdue may come at any time
+        // the ACK of a segment sent 19 ms ago is due in 1 ms, that of one sent 18 ms ago in 2 ms; an overdue one may come at any
+        // time
         for (age, waits) in [(19, true), (18, false), (9, false), (30, true)] {
             assert_eq!(b.waits(&p, &Sight { oldest: Some(ms(age)), ..sight }), waits, "{age}");
         }
-        // over 1 ms half a round trip decides
+        // at an RTT of 1 ms, the limit is half the RTT
         let near = Sight { srtt: ms(1), oldest: Some(Duration::from_micros(500)), ..sight };
         assert!(b.waits(&p, &near));
         assert!(!b.waits(&p, &Sight { oldest: Some(Duration::from_micros(499)), ..near }));

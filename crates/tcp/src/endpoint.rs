@@ -1,4 +1,4 @@
-//! One side of a connection: handshake, both halves, timers, end.
+//! One side of a connection: handshake, both halves, timers, closing.
 //!
 //! ```text
 //! Listen --SYN--> SynReceived --ACK--> Established --both sides done--> Closed
@@ -27,8 +27,8 @@ use units::{Duration, Rng, Time};
 /// not go backwards.
 ///
 /// The fields are in the order in which a packet needs them, since cache misses dominate when ten thousand connections share a
-/// cache. Offset by the 32 bytes that a host may put in front, an endpoint that only receives touches one cache line, a second
-/// while there are holes; one that only sends touches the first and the four after the second.
+/// cache. Assuming that the host puts 32 bytes in front of it, an endpoint that only receives touches one cache line, and a
+/// second while there are holes; one that only sends touches the first and the four after the second.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -132,7 +132,7 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Processes a segment fully described by its ACK and echo: a pure ACK without SACK and ECE.
+    /// Processes a segment that its ACK and echo describe fully: a pure ACK without SACK and ECE.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -144,8 +144,8 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Processes a segment that carries payload and acknowledges only the SYN: it is fully described by `seq`, `len`, `ts_val`
-    /// and `ecn`.
+    /// Processes a segment that carries payload and acknowledges only the SYN: `seq`, `len`, `ts_val` and `ecn` describe it
+    /// fully.
     #[inline]
     pub fn on_plain_data(&mut self, p: &TcpParams, now: Time, data: PlainData, io: &mut impl Io) {
         let PlainData { seq, len, ts_val, ecn, flags } = data;
@@ -170,7 +170,7 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Acknowledges a segment with PSH at once, where `ack_pushed`.
+    /// Requests an immediate ACK after a segment with PSH, if `ack_pushed`.
     #[cold]
     fn heed_push(&mut self, p: &TcpParams) {
         if p.receiver.ack_pushed {
@@ -249,7 +249,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns true if its application has written anything.
+    /// Returns true if the application has written any data.
     pub fn has_written(&self) -> bool {
         self.tx.has_written()
     }
@@ -322,7 +322,7 @@ impl Endpoint {
         (segments, bytes + self.rx.heap_bytes())
     }
 
-    /// True after [`Event::Closed`].
+    /// Returns true after [`Event::Closed`].
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.rx.is_closed()

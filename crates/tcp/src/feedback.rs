@@ -1,4 +1,4 @@
-//! What a receiver's ACKs tell of CE marks.
+//! ECN feedback: how a receiver's ACKs report CE marks.
 //!
 //! ```text
 //! rfc3168   ECE from a mark on, until a segment brings CWR
@@ -7,7 +7,7 @@
 //! accecn    a counter: see `accecn.rs`
 //! ```
 //!
-//! With DCTCP's, the bytes that ACKs with ECE acknowledge are those that came marked, delayed ACKs or not.
+//! With DCTCP's feedback, the bytes acknowledged by ACKs with ECE are exactly the marked ones, with or without delayed ACKs.
 //!
 //! Source: RFC 3168 §6.1.3; RFC 8257 §3.2, with the two ACKs that it allows.
 
@@ -15,48 +15,49 @@ use crate::params::EcnFeedback;
 use crate::segment::Segment;
 use packet::{Ecn, Flags};
 
-/// Whose ECN a connection uses.
+/// ECN feedback in use on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EcnUse {
-    /// Nobody's.
+    /// None.
     Off,
-    /// ECE and CWR are signals: RFC 3168's, or DCTCP's.
+    /// RFC 3168's or DCTCP's: ECE and CWR are signals.
     Classic,
-    /// AccECN's: they are two bits of a counter.
+    /// AccECN's: ECE and CWR are two bits of a counter.
     Accurate,
 }
 
 impl EcnUse {
-    /// RFC 3168's, or none.
+    /// RFC 3168's if `on`, otherwise none.
     pub(crate) fn classic(on: bool) -> Self {
         if on { Self::Classic } else { Self::Off }
     }
 }
 
-/// An ACK with an ECN echo; not one whose ECN bits are AccECN's counter.
+/// Returns true for an ACK with an ECN echo; false if its ECN bits are AccECN's counter.
 #[inline]
 pub(crate) fn echoes(ack: &Segment) -> bool {
     ack.flags.and(Flags::ECE.with(Flags::ACE)) == Flags::ECE
 }
 
-/// What a segment's mark is to the receiver.
+/// Effect of a segment's ECN field on the echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Nothing new.
+    /// No change.
     Same,
-    /// The first of an echo.
+    /// An echo begins.
     Begins,
-    /// Another than the last segment's: ACKs must not mix the two.
+    /// The mark differs from the last segment's: one ACK must not cover both.
     Changes,
 }
 
 impl EcnFeedback {
-    /// A segment with payload arrives while ACKs carry ECE or do not (`echo`): whether they do from now on, and what that means.
+    /// Processes the ECN field of a segment with payload. `echo`: ACKs carry ECE so far. Returns whether they carry it from now
+    /// on, and the effect of the segment.
     #[inline]
     pub(crate) fn hear(self, echo: bool, segment: &Segment) -> (bool, Mark) {
         let marked = segment.ecn == Ecn::Ce;
         match self {
-            // of AccECN's what is left if the other side has it not
+            // also AccECN if the other side does not support it
             Self::Rfc3168 | Self::Accecn => {
                 let echo = echo && !segment.flags.has(Flags::CWR);
                 (echo || marked, if marked && !echo { Mark::Begins } else { Mark::Same })

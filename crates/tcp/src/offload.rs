@@ -6,33 +6,33 @@
 //! leaves    a burst ends, something does not join, a FIN, the end of the call
 //! ```
 //!
-//! The scoreboard knows segments: what is lost of such a packet is sent again alone, or with what follows on.
+//! The scoreboard counts segments: those lost of such a packet are retransmitted alone, or together with the next ones.
 //!
 //! Source: Linux' net/ipv4/tcp_output.c.
-//! Departs: Linux sends again the packet that it sent, as far as the window has room and no SACK has cut it; here neighbours of two
-//! packets may leave as one. A segment with SACK blocks (data in both directions) leaves alone.
+//! Departs: Linux retransmits the original packet as far as the window has room and no SACK has split it; here, neighbours from
+//! two packets may be combined. A segment with SACK blocks (data in both directions) leaves alone.
 
 use crate::params::TcpParams;
 use crate::segment::{Event, Io, Segment};
 use packet::Flags;
 
-/// In front of a host: gathers the segments of a packet.
+/// An [`Io`] in front of the host's that gathers segments into packets.
 pub(crate) struct Offload<'a, I> {
     p: &'a TcpParams,
-    /// Most segments of a packet.
+    /// Largest number of segments in a packet.
     most: u32,
     io: &'a mut I,
-    /// What has been gathered; no payload: nothing.
+    /// The packet gathered so far; without payload if there is none.
     run: Segment,
 }
 
 impl<'a, I: Io> Offload<'a, I> {
-    /// Nothing is gathered.
+    /// Begins with an empty packet.
     pub(crate) fn new(p: &'a TcpParams, most: u32, io: &'a mut I) -> Self {
         Self { p, most, io, run: Segment::default() }
     }
 
-    /// What has been gathered leaves.
+    /// Sends the gathered packet.
     #[cold]
     pub(crate) fn flush(&mut self) {
         let mut run = std::mem::take(&mut self.run);

@@ -1,37 +1,37 @@
-//! When segments may leave that are paced.
+//! Pacing: when the segments of a paced flow may leave.
 //!
 //! ```text
 //! next_at = when the next burst may leave;  a segment moves it on by  bytes / rate
 //! internal:  a burst that leaves late gets its lateness back, up to half of what it costs;  the first ten segments are not paced
 //! ```
 //!
-//! A burst is what an offloading host would send as one: its controller's quantum, or what `burst.rs` says.
+//! A burst is what an offloading host would send as one packet: the controller's quantum, or the size computed in `burst.rs`.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux' internal pacing (see [`Pacing`]).
-//! Departs: bursts are what the controller says, with BBR of 1/1024 s of the pacing rate, at least one or two segments; Linux makes
-//! them larger on paths with a round trip far below 4 ms (tcp_tso_rtt_log).
+//! Departs: the controller sets the burst size, for BBR 1/1024 s of the pacing rate but at least one or two segments. Linux uses
+//! larger bursts on paths with an RTT far below 4 ms (tcp_tso_rtt_log).
 
 use crate::cc::control::Drive;
 use crate::params::Pacing;
 use units::{Duration, Time};
 
-/// Segments at the start of a connection that Linux does not pace.
+/// Number of unpaced segments at the start of a connection in Linux.
 const UNPACED: u32 = 10;
 
-/// The clock of one paced flow.
+/// Pacing state of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pacer {
-    /// Payload bytes per second; none: at once.
+    /// Pacing rate, payload bytes per second; None for no pacing.
     rate: Option<f64>,
     /// Segments of a burst.
     quantum: u32,
     /// When the next burst may leave.
     next_at: Time,
-    /// When to try, if something waits for that.
+    /// When to try again, if a segment waits.
     wake_at: Time,
-    /// How late the burst is that leaves now, as far as that has not shortened the wait of the next.
+    /// Lateness of the current burst that has not yet been credited to the next one.
     credit: Duration,
-    /// How many segments more are not paced.
+    /// Number of further segments that are not paced.
     unpaced: u32,
     forgiving: bool,
 }
@@ -50,27 +50,27 @@ impl Pacer {
         }
     }
 
-    /// The controller has a new rate.
+    /// Applies the controller's new rate.
     pub(crate) fn follow(&mut self, d: &Drive) {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
     }
 
-    /// The same of a sender that paces by itself: `burst` segments at a time.
+    /// Sets the rate of a sender that paces by itself, with bursts of `burst` segments.
     pub(crate) fn set(&mut self, rate: Option<f64>, burst: u32) {
         (self.rate, self.quantum) = (rate, burst);
     }
 
-    /// A burst has so many segments at least.
+    /// Raises the burst size to at least `burst` segments.
     pub(crate) fn widen(&mut self, burst: u32) {
         self.quantum = self.quantum.max(burst);
     }
 
-    /// Payload bytes per second.
+    /// Pacing rate, payload bytes per second.
     pub(crate) fn rate(&self) -> Option<f64> {
         self.rate
     }
 
-    /// `bytes` of payload leave.
+    /// Accounts for `bytes` of payload sent.
     pub(crate) fn spend(&mut self, now: Time, bytes: u64) {
         if self.next_at <= now {
             self.credit = now.since(self.next_at);
@@ -90,23 +90,23 @@ impl Pacer {
         self.next_at += gap;
     }
 
-    /// How many segments may leave now.
+    /// Number of segments that may leave now.
     pub(crate) fn allowance(&mut self, now: Time) -> u32 {
         self.wake_at = Time::NEVER;
         if now >= self.next_at { self.quantum.max(self.unpaced) } else { 0 }
     }
 
-    /// Something waits for its turn.
+    /// Records that a segment waits for its turn.
     pub(crate) fn wait(&mut self) {
         self.wake_at = self.next_at;
     }
 
-    /// When what waits may leave; [`Time::NEVER`] if nothing does.
+    /// When the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) fn wake_at(&self) -> Time {
         self.wake_at
     }
 
-    /// How long what leaves next is held back.
+    /// Time by which pacing delays the next segment.
     pub(crate) fn held_back(&self, now: Time) -> Duration {
         if self.next_at > now { self.next_at.since(now) } else { Duration::ZERO }
     }
@@ -119,7 +119,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A megabyte per second, two segments at a time.
+    /// 1 MB/s, two segments at a time.
     fn pacer(pacing: Pacing) -> Pacer {
         let mut pacer = Pacer::new(pacing);
         let w = Window { cwnd: 10.0, ssthresh: 10.0 };
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(p.allowance(Time(MS)), 2);
         p.spend(Time(MS), 1000);
         p.spend(Time(MS), 1000);
-        // 2000 bytes at a byte per microsecond
+        // 2000 bytes at one byte per microsecond
         assert_eq!((p.allowance(Time(2 * MS)), p.held_back(Time(2 * MS))), (0, Duration(MS)));
         p.wait();
         assert_eq!(p.wake_at(), Time(3 * MS));
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(p.allowance(Time(MS)), 2);
         p.spend(Time(MS), 1000);
         assert_eq!(p.held_back(Time(MS)), Duration(MS));
-        // the next leaves 0.1 ms late: it costs 0.9 ms, not 1; one that is 10 ms late half of what it would
+        // the next leaves 0.1 ms late: it costs 0.9 ms, not 1; one that is 10 ms late costs half
         p.spend(Time(2 * MS + 100_000), 1000);
         assert_eq!(p.held_back(Time(2 * MS + 100_000)), Duration(900_000));
         p.spend(Time(13 * MS), 1000);

@@ -24,7 +24,7 @@ use units::{LINE, Time, prefetch};
 const FEW: usize = 3;
 /// `held` when the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
-/// An ACK must leave before this call ends. (Nothing falls due at the start of time: no segment can have arrived.)
+/// An ACK must leave before this call ends. (Nothing is ever due at time 0, since no segment can have arrived by then.)
 const AT_ONCE: Time = Time::ZERO;
 
 /// Shortest pause considered, microseconds; no usual RTO is shorter.
@@ -57,7 +57,7 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// The peer's FIN.
+/// State of the peer's FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
     None,
@@ -67,8 +67,8 @@ enum Fin {
     Consumed,
 }
 
-/// The receiving half of an endpoint. With nothing above a hole, a segment needs only the first 32 bytes. They include the
-/// state that lets the endpoint skip the sending half: the phase and the `quiet` flag.
+/// The receiving half of an endpoint. While nothing is held above a hole, a segment needs only the first 32 bytes. They include
+/// the phase and the `quiet` flag, which let the endpoint skip the sending half.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -98,7 +98,7 @@ pub(crate) struct Receiver {
     many: Option<Box<OutOfOrder>>,
     /// Low 32 bits of the sequence number of the peer's FIN, once seen; enough, since it is within the window.
     fin_at: u32,
-    /// Time of the first SYN sent, microseconds; for a round-trip sample without an echo.
+    /// Time of the first SYN sent, microseconds; for an RTT sample without an echo.
     pub(crate) syn_sent: u32,
     /// State used only with AccECN, or where windows change.
     rare: Option<Box<Rare>>,
@@ -180,7 +180,8 @@ impl Receiver {
         self.ack_at = AT_ONCE;
     }
 
-    /// Pause of the sender before the segment sent at `ts_val`, microseconds; none up to [`PAUSE`], and before the first data.
+    /// Pause of the sender before the segment sent at `ts_val`, microseconds; None if at most [`PAUSE`], and before the first
+    /// data.
     #[inline]
     pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
         let us = ts_val.wrapping_sub(self.ts_recent);
@@ -286,7 +287,7 @@ impl Receiver {
         }
     }
 
-    /// Adds `[start, end)` above a hole; false if it was there already.
+    /// Adds `[start, end)` above a hole. Returns false if it was already held.
     fn insert(&mut self, start: u64, end: u64) -> bool {
         if self.held == ON_HEAP {
             return self.many.get_or_insert_default().insert(start, end);

@@ -1,4 +1,4 @@
-//! How the window comes down to ssthresh while a loss is repaired.
+//! Reductions: how the window falls to ssthresh while a loss is repaired.
 //!
 //! ```text
 //! instant:       cwnd = ssthresh
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; ns-2's Agent/TCP/Linux; RFC 9937 §6.
-//! Departs: PRR's shares are rounded up to whole segments, and RecoverFS is what ssthresh is a share of, as in Linux: the
-//! window, or with `reduce_from_flight` FlightSize, from which RFC 9937 takes what was SACKed before.
+//! Departs: PRR's shares are rounded up to whole segments. As in Linux, RecoverFS is the value that ssthresh is a share of: the
+//! window, or with `reduce_from_flight` FlightSize. RFC 9937 subtracts from it what was SACKed before.
 
 use crate::cc::control::Window;
 use crate::params::{Reduction, TcpParams};
@@ -23,21 +23,22 @@ fn narrow(bytes: u64) -> u32 {
     bytes.min(u32::MAX.into()) as u32
 }
 
-/// The state of one reduction, bytes. It has not begun before the first one, nor ever where the controller sets the window itself.
+/// State of one reduction, in bytes. It stays in its initial state until the first reduction, or for ever if the controller sets
+/// the window itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReductionState {
-    /// RecoverFS: what ssthresh is a share of.
+    /// RecoverFS: the value that ssthresh is a share of.
     flight: u32,
     /// prr_delivered.
     delivered: u64,
     /// prr_out.
     out: u64,
-    /// What PRR still allows to be sent for this ACK. Held rate halving: segments that may be in flight.
+    /// PRR: bytes that may still be sent for this ACK. Held rate halving: limit of the segments in flight.
     sndcnt: u32,
 }
 
 impl ReductionState {
-    /// A congestion event just set `w.ssthresh`, a share of `base` segments.
+    /// Begins a reduction, after a congestion event has set `w.ssthresh` to a share of `base` segments.
     pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, base: f64) {
         *self = Self { flight: narrow((base * f64::from(p.wire.mss)) as u64).max(1), ..Self::default() };
         match p.reduction.reduction {
@@ -50,13 +51,13 @@ impl ReductionState {
         }
     }
 
-    /// The last congestion event is answered by this reduction.
+    /// Returns true if this reduction answers the last congestion event.
     #[inline]
     pub(crate) fn is_begun(&self) -> bool {
         self.flight > 0
     }
 
-    /// An ACK delivers `delivered` bytes; `pipe` is what is in flight now, `safe` RFC 9937's SafeACK.
+    /// Applies an ACK of `delivered` bytes. `pipe`: bytes in flight now; `safe`: RFC 9937's SafeACK.
     pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         let mss = f64::from(p.wire.mss);
         match p.reduction.reduction {
@@ -66,7 +67,7 @@ impl ReductionState {
                 w.cwnd = (w.cwnd - 0.5).max(w.ssthresh).min(in_flight + 1.0).max(1.0);
             }
             Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(narrow(pipe / u64::from(p.wire.mss) + 1)),
-            // what delivers nothing changes nothing
+            // an ACK that delivers nothing changes nothing
             Reduction::Prr if delivered == 0 => {}
             Reduction::Prr => {
                 self.delivered += delivered;
@@ -76,19 +77,19 @@ impl ReductionState {
         }
     }
 
-    /// RFC 9937 §6.
+    /// Bytes that may be sent for this ACK.   Source: RFC 9937 §6.
     fn prr(&self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
         let sndcnt = if pipe > ssthresh {
             ((self.delivered * ssthresh).div_ceil(u64::from(self.flight)).div_ceil(mss) * mss).saturating_sub(self.out)
         } else {
-            // packet conservation, and a segment more while the repair makes progress
+            // packet conservation, plus one segment while the repair makes progress
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
             (ssthresh - pipe).min(limit)
         };
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// A timer found `lost` bytes lost: what is in flight falls, the window stays.   Source: Linux.
+    /// A timer found `lost` bytes lost: pipe falls, the window stays.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
         match p.reduction.reduction {
             Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
@@ -96,20 +97,20 @@ impl ReductionState {
         }
     }
 
-    /// PRR's room, bytes; none where the window decides.
+    /// PRR's room in bytes; None for the other algorithms.
     #[inline]
     pub(crate) fn room(&self, p: &TcpParams) -> Option<u64> {
         (p.reduction.reduction == Reduction::Prr).then_some(self.sndcnt.into())
     }
 
-    /// Held rate halving's bound of what is in flight, bytes; 0 with the others.
+    /// Held rate halving's limit of the bytes in flight; 0 for the other algorithms.
     #[inline]
     pub(crate) fn held(&self, p: &TcpParams) -> u64 {
         let segments = if p.reduction.reduction == Reduction::HeldRateHalving { self.sndcnt } else { 0 };
         u64::from(segments) * u64::from(p.wire.mss)
     }
 
-    /// A segment of `size` was sent during the reduction; `pipe` is what is in flight with it.
+    /// A segment of `size` bytes was sent during the reduction; `pipe` includes it.
     #[inline]
     pub(crate) fn on_send(&mut self, p: &TcpParams, size: u64, pipe: u64) {
         if p.reduction.reduction == Reduction::HeldRateHalving {
@@ -120,7 +121,7 @@ impl ReductionState {
         self.sndcnt = self.sndcnt.saturating_sub(narrow(size));
     }
 
-    /// The reduction is over.
+    /// Ends the reduction.
     pub(crate) fn end(&mut self, p: &TcpParams, w: &mut Window) {
         w.cwnd = match p.reduction.reduction {
             Reduction::Instant | Reduction::HeldRateHalving => w.cwnd,
@@ -145,8 +146,8 @@ mod tests {
 
     #[test]
     fn prr_sends_one_for_two_then_converges() {
-        // FlightSize 20, the first segment lost, ssthresh 10, every ACK SACKs one segment. RFC 6675 would be silent for half
-        // a round; PRR answers every second ACK.
+        // FlightSize 20, the first segment lost, ssthresh 10, every ACK SACKs one segment. RFC 6675 would send nothing for half a
+        // round; PRR sends on every second ACK.
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = ReductionState::default();
@@ -182,18 +183,18 @@ mod tests {
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = ReductionState::default();
         s.begin(&p, &mut w, 20.0);
-        // the ACK that says so finds losses: one segment for one delivered
+        // the ACK that reports the losses: one segment for one delivered
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
-        // a SACK that moves nothing forward: again one
+        // a SACK without cumulative progress: again one
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
         // the retransmission arrives and nothing more is lost: two for one, as in slow start
         s.on_ack(&p, &mut w, MSS, 4 * MSS, true);
         assert_eq!((u64::from(s.sndcnt), w.cwnd), (2 * MSS, 6.0));
-        // what was delivered and not used may be made up for: 5 delivered, 2 sent
+        // unused deliveries may be made up for: 5 delivered, 2 sent
         s.on_ack(&p, &mut w, 2 * MSS, 2 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), 3 * MSS);
         // an ACK that delivers nothing changes nothing
@@ -206,7 +207,7 @@ mod tests {
 
     #[test]
     fn prr_forces_the_first_retransmission() {
-        // one of four lost, limited transmit has filled the window of two: pipe = ssthresh, no room but for the first
+        // one of four lost, limited transmit has filled the window of two: pipe = ssthresh, no room except for the first
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 4.0, ssthresh: 2.0 };
         let mut s = ReductionState::default();
@@ -216,7 +217,7 @@ mod tests {
         s.on_send(&p, MSS, 3 * MSS);
         s.on_ack(&p, &mut w, MSS, 2 * MSS, true);
         assert_eq!(s.sndcnt, 0);
-        // a timer that finds two more lost lets them out in their place
+        // if a timer finds two more lost, two may leave in their place
         s.on_timer(&p, &mut w, 2 * MSS, 0);
         assert_eq!(u64::from(s.sndcnt), 2 * MSS);
     }
@@ -248,7 +249,7 @@ mod tests {
         let mut s = ReductionState::default();
         s.begin(&p, &mut w, 20.0);
         assert_eq!((w.cwnd, s.held(&p)), (16.0, 20 * MSS));
-        // each ACK takes one segment out of the 20 in flight; what has room is sent at once
+        // each ACK removes one segment from the 20 in flight; segments are sent as soon as there is room
         let mut pipe = 20 * MSS;
         let mut sent = vec![];
         for ack in 1..=10 {
@@ -260,8 +261,8 @@ mod tests {
                 sent.push(ack);
             }
         }
-        // ACK 1 leaves 19 in flight, below held 20: one goes out, held becomes 19. ACK 2 leaves 19: none. ACK 3 leaves 18 and so
-        // on, until in flight has come to the window of 16 (ACK 9), from where every ACK lets one out
+        // ACK 1 leaves 19 in flight, below held 20: one segment leaves, held becomes 19. ACK 2 leaves 19: none. ACK 3 leaves 18
+        // and so on, until in flight equals the window of 16 (ACK 9); from then on every ACK releases one
         assert_eq!(sent, [1, 3, 5, 7, 9, 10]);
         assert_eq!(pipe, 16 * MSS);
         s.end(&p, &mut w);

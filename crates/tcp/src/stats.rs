@@ -1,4 +1,4 @@
-//! Counters and the moment's picture of an endpoint.
+//! Counters of an endpoint, and a snapshot of its state.
 
 use units::{BitRate, Duration};
 
@@ -6,25 +6,25 @@ use units::{BitRate, Duration};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Nothing is wrong: slow start or congestion avoidance.
+    /// No congestion: slow start or congestion avoidance.
     #[default]
     Open,
     /// The window is being reduced after an ECN echo.
     Cwr,
     /// Fast recovery.
     Recovery,
-    /// After a retransmission timeout, until all that was outstanding is acknowledged.
+    /// After a retransmission timeout, until all data outstanding at that time is acknowledged.
     Loss,
 }
 
 impl State {
-    /// Losses are being repaired.
+    /// Returns true while losses are being repaired.
     #[inline]
     pub(crate) const fn repairs(self) -> bool {
         matches!(self, Self::Recovery | Self::Loss)
     }
 
-    /// Its name in a trace.
+    /// The state's name in a trace.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -35,35 +35,35 @@ impl State {
     }
 }
 
-/// What a controller that models the path believes.
+/// Estimates of a controller that models the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// Phase of BBR: 0 startup, 1 drain, 2 probe-bandwidth, 3 probe-RTT.
     pub mode: u8,
-    /// Payload bits per second at which segments leave.
+    /// Pacing rate, payload bits per second.
     pub pacing_rate: BitRate,
     /// Estimated bandwidth of the bottleneck, payload bits per second.
     pub btl_bw: BitRate,
-    /// Estimated round-trip propagation; zero before the first sample.
+    /// Estimated round-trip propagation time; zero before the first sample.
     pub rt_prop: Duration,
 }
 
-/// What a trace sees of an endpoint.
+/// Snapshot of an endpoint for a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probe {
-    /// Congestion window, bytes: whole segments in a stack that counts in them, otherwise with a fraction of one.
+    /// Congestion window in bytes: a whole number of segments in a stack that counts in segments.
     pub cwnd_bytes: u64,
-    /// Slow start threshold, bytes; `u64::MAX` is infinite.
+    /// Slow start threshold, bytes; `u64::MAX` stands for infinite.
     pub ssthresh_bytes: u64,
     /// Smoothed RTT; zero before the first sample.
     pub srtt: Duration,
     /// Retransmission timeout, backoff included.
     pub rto: Duration,
-    /// Bytes believed to be in the network (RFC 6675 pipe).
+    /// Estimate of the bytes in the network (RFC 6675 pipe).
     pub in_flight: u64,
     /// Congestion state.
     pub state: State,
-    /// What BBR believes; none for the others.
+    /// BBR's estimates; None for other controllers.
     pub model: Option<Model>,
 }
 
@@ -72,17 +72,17 @@ pub struct Probe {
 pub struct Stats {
     /// Payload bytes delivered in order to the application.
     pub bytes_received: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u32,
-    /// Retransmission timeouts, SYN's included.
+    /// Retransmission timeouts, including those of the SYN.
     pub timeouts: u32,
-    /// Times that fast recovery was entered.
+    /// Number of fast recoveries.
     pub fast_recoveries: u32,
-    /// Window reductions that answered an ECN echo.
+    /// Window reductions in response to an ECN echo.
     pub ecn_reductions: u32,
-    /// CE-marked packets that ACKs have reported (see [`crate::cc::control::AckSample::ce_packets`]).
+    /// CE-marked packets reported by ACKs (see [`crate::cc::control::AckSample::ce_packets`]).
     pub ce_reported: u32,
-    /// Segments that arrived without anything new in them.
+    /// Segments received that contained nothing new.
     pub duplicates_received: u32,
     /// RFC 6675 rescue retransmissions.
     pub rescues: u32,
@@ -92,7 +92,7 @@ pub struct Stats {
     pub undone: u32,
 }
 
-/// What of [`Stats`] an endpoint counts, all of it rare: the rest follows from its state.
+/// The part of [`Stats`] that an endpoint counts; all of it is rare. The rest is derived from the endpoint's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) retransmits: u32,

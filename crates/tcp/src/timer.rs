@@ -1,36 +1,36 @@
-//! When a timer expires: at once when it is due, or as late as a timer wheel makes it.
+//! Timer expiry: exactly when due, or delayed as by a timer wheel.
 //!
 //! ```text
 //! level n holds what expires less than 63 * 8^n ticks away, in buckets of 8^n ticks;  a timer never expires early:
 //! expires = now in whole ticks + wait rounded up to ticks;  fires = (expires / 8^n + 1) 8^n
 //! ```
 //!
-//! At a tick of 1 ms: waits below 63 ms end up to 1 ms late, below 504 ms up to 8, below 4 s up to 64, below 32 s up to 512, and
-//! beyond up to 4096, all timers of a level on the same grid. So flows that back off come back together.
+//! With a tick of 1 ms, waits below 63 ms end up to 1 ms late, below 504 ms up to 8 ms, below 4 s up to 64 ms, below 32 s up to
+//! 512 ms, and longer ones up to 4096 ms. All timers of a level share a grid, so flows that back off retransmit together.
 //!
 //! Source: LWN, "Reinventing the timer wheel" (2015); Linux since 4.8, HZ 1000.
 
 use crate::params::RtoParams;
 use units::{Duration, Time};
 
-/// What the retransmission timer waits for.   Source: RFC 8985 §8.
+/// Purpose of the retransmission timer.   Source: RFC 8985 §8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// A timeout.
+    /// A retransmission timeout.
     Rto,
-    /// Sending a loss probe.
+    /// A tail loss probe.
     Probe,
     /// The end of a reordering window.
     Reordering,
 }
 
-/// Ticks that the lowest level reaches; every further level reaches eight times as far, in buckets eight times as wide.
+/// Reach of the lowest level in ticks. Each further level reaches eight times as far, in buckets eight times as wide.
 const REACH: u64 = 63;
-/// The wheel of HZ 1000 has nine levels.
+/// Number of levels of the wheel with HZ 1000.
 const LEVELS: u32 = 9;
 
 impl RtoParams {
-    /// When a timer that is set now for `wait` expires.
+    /// Expiry of a timer set now for `wait`.
     #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Duration) -> Time {
         if self.timer_tick.is_zero() { now + wait } else { on_wheel(self.timer_tick.0, now, wait) }
@@ -40,7 +40,7 @@ impl RtoParams {
 fn on_wheel(tick: u64, now: Time, wait: Duration) -> Time {
     let ticks = wait.0.div_ceil(tick);
     let mut shift = 0;
-    // bounded by the levels
+    // bounded by the number of levels
     while ticks >= REACH << shift && shift < 3 * (LEVELS - 1) {
         shift += 3;
     }
@@ -69,12 +69,13 @@ mod tests {
             (at(1_000_000, 503_000), at(1_000_000, 504_000), at(1_000_000, 1_000_000)),
             (1504.0, 1536.0, 2048.0)
         );
-        // four timers within 500 ms that wait 4.1 s expire at two moments: 5100 to 5599 ms, of 512: 9 * 512 = 4608, 10, 11
+        // four timers set within 500 ms for 4.1 s expire at two times: from 5100 to 5599 ms, multiples of 512: 9 * 512 = 4608,
+        // 10, 11
         let together: Vec<f64> = (0..4).map(|i| at(1_000_000 + i * 100_000, 4_100_000)).collect();
         assert_eq!(together, [5120.0, 5632.0, 5632.0, 5632.0]);
-        // 32 s away: 4096
+        // 32 s ahead: multiples of 4096 ms
         assert_eq!(at(0, 32_300_000), 32_768.0);
-        // exact
+        // an exact timer
         let exact = RtoParams { timer_tick: Duration::ZERO, ..linux.clone() };
         assert_eq!(exact.expiry(Time(10_300), Duration::from_micros(7)), Time(17_300));
     }

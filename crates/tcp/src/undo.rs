@@ -1,4 +1,4 @@
-//! Spurious reductions: what it takes to recognise one.
+//! Recognising spurious reductions.
 //!
 //! ```text
 //! begins   with a fast recovery or a timeout: undo_marker = SND.UNA; the window and ssthresh of before are kept
@@ -9,31 +9,31 @@
 //! undo     cwnd = max(cwnd, before), ssthresh = max(ssthresh, before)                                       RFC 4015, Linux
 //! ```
 //!
-//! D-SACK counts also after the recovery has ended.
+//! D-SACK counts even after the recovery has ended.
 //!
 //! Source: the RFCs as Linux combines them.
-//! Departs: BBR's model is not reset; a D-SACK counts by its length, whichever retransmission it tells of.
+//! Departs: BBR's model is not reset; a D-SACK counts by its length, whichever retransmission it reports.
 
 use crate::cc::control::Window;
 use crate::params::{TcpParams, Undo as UndoAxis};
 use crate::segment::{SackBlock, Segment};
 
-/// What is known of the last recovery or timeout.
+/// State of the last recovery or timeout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
-    /// SND.UNA when it began; none: there is nothing to undo.
+    /// SND.UNA at its beginning; None if there is nothing to undo.
     marker: Option<u64>,
-    /// Retransmissions that no D-SACK has reported; none: nothing was sent again yet.
+    /// Retransmissions not yet reported by D-SACK; None before the first retransmission.
     resent: Option<u32>,
-    /// When the first of them left, microseconds modulo 2^32.
+    /// Time of the first retransmission, microseconds modulo 2^32.
     first_resent: Option<u32>,
-    /// The window before, unless an ECN echo had reduced it.
+    /// The window before the reduction, unless an ECN echo had already reduced it.
     before: Option<Window>,
-    /// F-RTO is at work.
+    /// F-RTO is in progress.
     pub(crate) frto: bool,
-    /// New data goes before what is lost, in answer to this ACK (F-RTO).
+    /// This ACK lets new data out before lost data (F-RTO).
     pub(crate) new_first: bool,
-    /// Reductions undone.
+    /// Number of reductions undone.
     pub(crate) undone: u32,
 }
 
@@ -42,23 +42,23 @@ pub(crate) struct Undo {
 pub(crate) struct Evidence {
     /// D-SACK has reported every retransmission.
     pub(crate) duplicates: bool,
-    /// An original arrived late.
+    /// An original segment arrived late.
     pub(crate) delayed: bool,
 }
 
 impl Undo {
-    /// The stack undoes reductions, or runs F-RTO.
+    /// Returns true if the stack undoes reductions or runs F-RTO.
     pub(crate) fn is_kept(p: &TcpParams) -> bool {
         p.detection.undo != UndoAxis::None || p.detection.frto
     }
 
-    /// A reduction may still prove spurious.
+    /// Returns true if a reduction may still prove spurious.
     pub(crate) fn is_open(&self) -> bool {
         self.marker.is_some() || self.frto
     }
 
-    /// A fast recovery or a timeout begins at `una` while `out` retransmissions are on their way, which D-SACK may report, too;
-    /// `before` is the window, if it is taken down.
+    /// A fast recovery or a timeout begins at `una`. `out`: retransmissions still in flight, which D-SACK may report too.
+    /// `before`: the window, if it is reduced.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
             marker: Some(una),
@@ -70,20 +70,20 @@ impl Undo {
         };
     }
 
-    /// A segment was sent again.
+    /// A segment was retransmitted.
     pub(crate) fn note_resent(&mut self, now_us: u32) {
         self.resent = Some(self.resent.unwrap_or(0) + 1);
         self.first_resent.get_or_insert(now_us);
     }
 
-    /// D-SACK reports `segments` duplicates that end at `end`.
+    /// Applies a D-SACK for `segments` duplicates that end at `end`.
     pub(crate) fn on_dsack(&mut self, end: u64, segments: u32) {
         if self.marker.is_some_and(|marker| end > marker) {
             self.resent = self.resent.map(|n| n.saturating_sub(segments));
         }
     }
 
-    /// The evidence after the ACK that echoes `ts_ecr`; none without a marker.   Source: RFC 3522 §3.2.
+    /// The evidence after an ACK that echoes `ts_ecr`; empty without a marker.   Source: RFC 3522 §3.2.
     pub(crate) fn evidence(&self, p: &TcpParams, ts_ecr: u32) -> Evidence {
         if p.detection.undo != UndoAxis::Linux || self.marker.is_none() {
             return Evidence::default();
@@ -93,7 +93,7 @@ impl Undo {
         Evidence { duplicates: self.resent == Some(0), delayed: echo != 0 && self.first_resent.is_some_and(before) }
     }
 
-    /// The reduction is taken back; gives the window before it.
+    /// Ends the episode, whose reduction is undone. Returns the window before it.
     pub(crate) fn close(&mut self) -> Option<Window> {
         (self.marker, self.resent, self.frto) = (None, None, false);
         self.undone += 1;
@@ -101,7 +101,8 @@ impl Undo {
     }
 }
 
-/// The block that reports a duplicate, if there is one: below the ACK, or within the second block.   Source: RFC 2883 §4.
+/// The SACK block that reports a duplicate, if there is one: it lies below the ACK, or within the second block.   Source: RFC
+/// 2883 §4.
 pub(crate) fn duplicate(segment: &Segment) -> Option<SackBlock> {
     let blocks = segment.sack.as_slice();
     let first = *blocks.first()?;

@@ -16,7 +16,7 @@ macro_rules! controllers {
             "bbr" Bbr(bbr::Bbr),
             /// BBR version 3, in the form that `bbr3_form` names: bounded by losses.   Source: draft-ietf-ccwg-bbr-04; google/bbr v3.
             "bbr3" Bbr3(bbr3::Bbr3),
-            /// Westwood+: Reno that comes down to what the path has been carrying.   Source: Grieco & Mascolo 2004.
+            /// Westwood+: Reno that reduces the window to what the path carried.   Source: Grieco & Mascolo 2004.
             "westwood" Westwood(westwood::Westwood),
             /// DCTCP: the window is reduced by the share of packets marked, in the form that `dctcp_form` names. Needs `ecn`,
             /// with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.

@@ -1,4 +1,5 @@
-//! A controller with parameters of its own is one file and one line: Vegas, which docs/adding-a-controller.md shows.
+//! Shows that a controller with its own parameters takes one file and one line. The example is Vegas, from
+//! docs/adding-a-controller.md.
 
 mod vegas;
 
@@ -9,7 +10,7 @@ use control::{AckSample, Control, Window};
 use declared::{CongestionControl, ControlParams};
 use vegas::{Vegas, VegasParams};
 
-/// The expansion of `list.rs` for two lines.
+/// An expansion of `list.rs` with two lines.
 #[allow(unreachable_pub, reason = "of the crate's own list, the names are public")]
 mod declared {
     use super::super::params::declare;
@@ -21,9 +22,9 @@ mod declared {
     use units::Problem;
 
     declare! {
-        /// CUBIC's place as the default.
+        /// Stands in for CUBIC as the default.
         "cubic" Cubic(reno::RenoFlow),
-        /// Vegas: as many segments in the queue as it is told.   Source: Brakmo & Peterson 1995.
+        /// Vegas: keeps a given number of segments in the queue.   Source: Brakmo & Peterson 1995.
         "vegas" Vegas(vegas::Vegas),
     }
 }
@@ -46,7 +47,7 @@ fn one_line_makes_the_word_and_the_keys() {
 
 #[test]
 fn the_queue_holds_between_alpha_and_beta() {
-    // 100 segments fit into the path at 100 ms; a window of 100 + q has a round trip of 100 + q ms: diff is q
+    // 100 segments fit into the path at an RTT of 100 ms; a window of 100 + q has an RTT of 100 + q ms, so diff is q
     let window = |alpha: f64, beta: f64, from: f64| {
         let own = VegasParams { vegas_alpha: alpha, vegas_beta: beta };
         let mut c = Vegas::new(&own, &stack(&TcpParams::default()));

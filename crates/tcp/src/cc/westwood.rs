@@ -1,4 +1,4 @@
-//! Westwood+: Reno that comes down to what the path has been carrying, not to half.
+//! Westwood+: Reno that, instead of halving the window, reduces it to what the path carried.
 //!
 //! ```text
 //! once a round trip:  b = bytes acknowledged since / time since;  BWE = 7/8 BWE + 1/8 b
@@ -6,13 +6,13 @@
 //! growth:             Reno's
 //! ```
 //!
-//! BWE * RTTmin is what fits into the path with an empty queue. A loss that no queue caused, on a radio link, say, hardly lowers the
-//! window; one at a full queue lowers it as far as the queue needs to drain.
+//! BWE * RTTmin is the data that fits into the path with an empty queue. A loss that no queue caused, for example on a radio
+//! link, hardly lowers the window. A loss at a full queue lowers it by as much as the queue must drain.
 //!
 //! Source: Grieco & Mascolo 2004, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
 //! control"; the filter and its period are theirs.
-//! Departs: bytes count when they are acknowledged cumulatively, so a sample that spans a recovery is its average; a silence begins a
-//! new sample; before the first sample the window is halved.
+//! Departs: bytes count when they are acknowledged cumulatively, so a sample that spans a recovery is its average; after an idle
+//! period a new sample begins; before the first sample the window is halved.
 
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
 use super::reno::Reno;
@@ -20,7 +20,7 @@ use super::shared::NoParams;
 use packet::Reading;
 use units::Time;
 
-/// What is left of BWE after a sample.
+/// Weight of the old BWE in the filter.
 const KEPT: f64 = 7.0 / 8.0;
 /// Smallest ssthresh, segments.
 const LEAST: f64 = 2.0;
@@ -32,9 +32,9 @@ pub(crate) struct Westwood {
     mss: f64,
     /// BWE, bytes per second; 0 before the first sample.
     bwe: f64,
-    /// Least round trip, microseconds.
+    /// Least RTT, microseconds.
     rtt_min_us: u32,
-    /// When the sample under way began, and what was acknowledged then; `NEVER` if none is.
+    /// Start of the current sample and the bytes acknowledged by then; `NEVER` if there is none.
     since: Time,
     una: u64,
 }
@@ -100,7 +100,7 @@ mod tests {
         Westwood::new(&NoParams {}, &stack(&TcpParams::preset("reno").unwrap().with(|p| p.wire.mss = 1000)))
     }
 
-    /// An ACK of one segment every `gap_ms` from `from_ms` to `to_ms`, at a round trip of 100 ms.
+    /// One ACK of one segment every `gap_ms` from `from_ms` to `to_ms`, at an RTT of 100 ms.
     fn acks(c: &mut Westwood, una: &mut u64, from_ms: u64, to_ms: u64, gap_ms: u64) {
         for ms in (from_ms..=to_ms).step_by(gap_ms as usize) {
             *una += 1000;
@@ -118,11 +118,11 @@ mod tests {
         let mut c = westwood();
         // no sample yet: half
         assert_eq!(ssthresh(&mut c, 40.0), 20.0);
-        // a segment every 10 ms is 100 kB/s: 10 segments in 100 ms, whatever the window was
+        // one segment every 10 ms is 100 kB/s: 10 segments in 100 ms, whatever the window was
         let mut una = 1;
         acks(&mut c, &mut una, 1000, 3000, 10);
         assert!((ssthresh(&mut c, 40.0) - 10.0).abs() < 1e-9);
-        // Reno would take 40 to 20 and 12 to 6
+        // Reno would go from 40 to 20 and from 12 to 6
         assert!((ssthresh(&mut c, 12.0) - 10.0).abs() < 1e-9);
     }
 
@@ -131,7 +131,7 @@ mod tests {
         let mut c = westwood();
         let mut una = 1;
         acks(&mut c, &mut una, 1000, 3000, 10);
-        // from 3000 ms on twice the rate: after n round trips 200 - 100 (7/8)^n kB/s, and (7/8)^5 is 16807 / 32768
+        // the rate doubles at 3000 ms: after n round trips it is 200 - 100 (7/8)^n kB/s, and (7/8)^5 is 16807 / 32768
         acks(&mut c, &mut una, 3005, 3500, 5);
         let want = 200e3 - 100e3 * 16807.0 / 32768.0;
         assert!((c.bwe - want).abs() < 1.0, "{} {want}", c.bwe);

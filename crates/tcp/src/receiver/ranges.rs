@@ -24,7 +24,7 @@ impl OutOfOrder {
         self.ranges.get(i).copied().filter(|r| r.start <= seq)
     }
 
-    /// Adds `[start, end)`; false if it was there already.
+    /// Adds `[start, end)`. Returns false if it was already held.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
         // first range that touches or follows, and first that lies beyond
         let from = self.ranges.partition_point(|r| r.end < start);

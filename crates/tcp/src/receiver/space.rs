@@ -21,7 +21,7 @@
 use crate::params::{Rmem, TcpParams};
 use crate::segment::Segment;
 
-/// Round trips below this let the buffer grow less, microseconds.   Source: tcp_rcvbuf_low_rtt.
+/// Below this RTT the buffer grows less, microseconds.   Source: tcp_rcvbuf_low_rtt.
 const LOW_RTT: u64 = 1_000;
 /// Smallest payload that raises `told`, bytes.   Source: Linux.
 const TELLS: u32 = 128;
@@ -41,7 +41,7 @@ pub(crate) struct Space {
     before: u64,
     /// Next byte of the stream and time, microseconds, at the last measurement of the bytes read.
     looked: (u64, u32),
-    /// Round-trip time, eighths of a microsecond; 0 before the first sample.
+    /// RTT, eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
     /// End of the window whose arrival is timed, and start of the timing, microseconds.
     timed: (u64, u32),
@@ -110,7 +110,7 @@ impl Space {
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Adds a round-trip sample of `us` microseconds.
+    /// Adds an RTT sample of `us` microseconds.
     fn sample(&mut self, us: u32, of_stamps: bool) {
         let m = 8 * u64::from(us.max(1));
         if self.rtt8 == 0 || m < self.rtt8 {
@@ -120,7 +120,7 @@ impl Space {
         }
     }
 
-    /// Measures the round-trip time from a data segment.
+    /// Measures the RTT from a data segment.
     fn measure(&mut self, now: u32, segment: &Segment, next: u64, mss: u32) {
         if segment.ts_ecr != 0 && segment.ts_ecr != self.last_echo {
             self.last_echo = segment.ts_ecr;

@@ -184,8 +184,8 @@ fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
 
 #[test]
 fn dctcp_tells_which_segments_were_marked() {
-    // RFC 8257 §3.2, an ACK for every second segment: 0 and 1 unmarked; 2 marked, so at once; 3 and 4 together; 5 waits, and 6, unmarked,
-    // triggers the ACK of 5 before its own
+    // RFC 8257 §3.2, an ACK for every second segment: 0 and 1 unmarked; 2 marked, so at once; 3 and 4 together; 5 waits, and 6,
+    // which is unmarked, triggers the ACK of 5 before its own
     let marks = [false, false, true, true, true, true, false, false];
     assert_eq!(dctcp(&marks), [(2, false), (3, true), (5, true), (6, true), (7, false)]);
     // every second segment marked: each is acknowledged separately

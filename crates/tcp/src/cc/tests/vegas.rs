@@ -1,4 +1,4 @@
-//! Vegas: as many segments in the queue as it is told.
+//! Vegas: keeps a given number of segments in the queue.
 //!
 //! ```text
 //! once a round trip:  diff = cwnd (RTT - base) / RTT,   RTT: the least of the round, base: the least of all
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Source: Brakmo & Peterson 1995.
-//! Departs: slow start ends by a loss or where diff exceeds vegas_beta, and doubles every round trip, not every other.
+//! Departs: slow start ends by a loss or where diff exceeds vegas_beta, and doubles every round trip instead of every second one.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::reno::Reno;
@@ -16,9 +16,9 @@ use packet::Reading;
 use units::Problem;
 
 group! {
-    /// What Vegas takes.
+    /// Vegas' parameters.
     pub(crate) struct VegasParams {
-        /// Least segments that Vegas keeps in the queue.
+        /// Fewest segments that Vegas keeps in the queue.
         pub vegas_alpha: f64 = 2.0,
         /// Most segments that Vegas keeps in the queue.
         pub vegas_beta: f64 = 4.0,
@@ -38,7 +38,7 @@ group! {
 pub(crate) struct Vegas {
     p: VegasParams,
     reno: Reno,
-    /// Least round trips, microseconds: of all, and of this round.
+    /// Least RTTs, microseconds: of the connection, and of this round.
     base: u32,
     round: u32,
 }
