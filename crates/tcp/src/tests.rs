@@ -1,4 +1,4 @@
-//! Two endpoints and a lossy pipe between them: scripts, response functions, and a property over all stacks.
+//! Two endpoints with a lossy pipe between them: scripts, response functions, and a property of all stacks.
 
 mod ecn;
 mod hostile;
@@ -12,7 +12,7 @@ mod script;
 mod undo;
 mod window;
 
-/// What the tests of whole stacks name.
+/// Names used by the tests of whole stacks.
 mod names {
     pub(super) use crate::cc::cubic::CubicForm;
     pub(super) use crate::cc::dctcp::DctcpForm;
@@ -30,7 +30,7 @@ use units::{Duration, Time};
 fn preset(name: &str) -> TcpParams {
     TcpParams::preset(name).unwrap()
 }
-/// Linux' stack without its timer wheel.
+/// Linux' stack with exact timers.
 fn exact() -> TcpParams {
     preset("linux-6").with(|p| p.rto.timer_tick = Duration::ZERO)
 }
@@ -56,7 +56,7 @@ fn syn_times_of_document_001() {
 
 #[test]
 fn a_connection_that_never_opens_fails() {
-    // Linux (ip-sysctl): four timeouts that do not double, then six retries; the last at 67 s, failure at 131 s
+    // Linux (ip-sysctl): four timeouts without doubling, then six retries; the last at 67 s, failure at 131 s
     let mut n = Net::new(&exact(), 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(130.0);

@@ -13,7 +13,7 @@ use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
-/// What was sent once no lost and no new data was left.
+/// The kind of segment sent when no lost and no new data is left.
 #[derive(PartialEq)]
 enum Hole {
     None,

@@ -110,7 +110,7 @@ impl Sender {
         d.reduction
     }
 
-    /// Reports a congestion event to the controller and begins the reduction that it asks for. Returns true if there is one.
+    /// Reports a congestion event to the controller and begins the reduction that follows. Returns true if there is one.
     pub(super) fn reduce(&mut self, p: &TcpParams, kind: Congestion) -> bool {
         let base = self.reduction_base(p);
         self.reduction = ReductionState::default();

@@ -1,4 +1,4 @@
-//! ECN between two ends: what the handshake agrees on, which packets are capable, and that every mark is counted once.
+//! ECN between two ends: the result of the handshake, which packets are ECN-capable, and that every mark is counted once.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -15,8 +15,8 @@ impl Io for (Vec<Segment>, ()) {
     fn event(&mut self, _: Event) {}
 }
 
-/// ECN bits of SYN, SYN-ACK and the packet that answers it, and what client and server then use. `marks`: which of SYN and SYN-ACK meets a
-/// queue that marks.
+/// ECN bits of the SYN, the SYN-ACK and the packet that answers it; and the ECN mode of client and server afterwards. `marks`:
+/// whether SYN and SYN-ACK are marked on the way.
 fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 3], [EcnUse; 2]) {
     let (mut c, mut s) = (Endpoint::new(client, 100_000), Endpoint::new(server, 100_000));
     let (mut out, now) = ((Vec::new(), ()), Time(1_000_000));
@@ -50,7 +50,7 @@ fn both_ends_use_what_both_know() {
         (&old, &none, quiet, [0b011, 0b000, 0b000], [Off, Off]),
         (&old, &old, quiet, [0b011, 0b001, 0b000], [Classic, Classic]),
         (&old, &accecn, quiet, [0b011, 0b001, 0b000], [Classic, Classic]),
-        // the client's fallback: to RFC 3168's, or to none
+        // the client falls back to RFC 3168's ECN, or to none
         (&accecn, &old, quiet, [0b111, 0b001, 0b000], [Classic, Classic]),
         (&accecn, &none, quiet, [0b111, 0b000, 0b000], [Off, Off]),
         // SYN and SYN-ACK not capable, capable, and marked
@@ -59,7 +59,7 @@ fn both_ends_use_what_both_know() {
         (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),
         (&all, &all, [true, false], [0b111, 0b110, 0b100], [Accurate, Accurate]),
         (&all, &all, [false, true], [0b111, 0b100, 0b110], [Accurate, Accurate]),
-        // Prague takes AccECN or nothing; the server thinks that the client has ECN, and gets no packet that is capable
+        // Prague uses AccECN or nothing; the server assumes that the client uses ECN, and receives no ECN-capable packet
         (&prague, &accecn, quiet, [0b111, 0b011, 0b010], [Accurate, Accurate]),
         (&prague, &old, quiet, [0b111, 0b001, 0b000], [Off, Classic]),
         (&old, &prague, quiet, [0b011, 0b000, 0b000], [Off, Off]),
@@ -138,7 +138,7 @@ fn what_cannot_work_is_refused() {
     }
 }
 
-/// Ten segments of 1000 bytes are in flight when the first mark is told of, by an ACK of two.
+/// Ten segments of 1000 bytes are in flight when the first mark is reported, by an ACK of two.
 #[test]
 fn the_ack_that_tells_of_a_mark_counts_for_the_reduction() {
     for at_once in [true, false] {
@@ -164,15 +164,15 @@ fn the_ack_that_tells_of_a_mark_counts_for_the_reduction() {
         };
         let told = ack(2001, Flags::PURE_ACK.with(Flags::ECE));
         if !at_once {
-            // the window grows by two first, and half of 12 remain; nothing leaves
+            // the window first grows by two, then half of 12 remains; nothing leaves
             assert_eq!((told.0, told.4), (0, 6));
             continue;
         }
-        // half of ten; 8 in flight, and of two that left the network one may follow: ceil(2 * 5 / 10)
+        // half of ten; 8 in flight, and one may follow for the two that left the network: ceil(2 * 5 / 10)
         assert_eq!(told, (1, 1, State::Cwr, 9, 5));
-        // all that was sent before is acknowledged, nothing that was sent after: the reduction goes on
+        // everything sent before is acknowledged, nothing sent after: the reduction continues
         assert_eq!(ack(10_001, Flags::PURE_ACK).2, State::Cwr);
-        // the first of what was sent after ends it, and a mark begins the next: 5 becomes 2
+        // the first segment sent after ends it, and a mark begins the next one: 5 becomes 2
         let (_, _, state, _, ssthresh) = ack(11_001, Flags::PURE_ACK.with(Flags::ECE));
         assert_eq!((state, ssthresh), (State::Cwr, 2));
     }
@@ -207,16 +207,17 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
     n.run(10.0);
     let full: Vec<&Segment> = n.log.iter().map(|l| &l.2).filter(|s| s.len == 1436).collect();
     assert!(full.len() >= 20 && full.iter().all(|s| p.wire.packet_size(s) == 1500 && s.accecn().fields == 3));
-    // all were marked: the last ACK has counted their bytes
+    // all were marked: the last ACK reports their bytes
     let last = n.log.iter().rev().find(|l| l.1 == 1).unwrap().2.accecn();
     assert_eq!((last.ceb, last.e1b), (20 * 1436, 1));
     assert_eq!(n.ends[0].stats().ce_reported, 20);
 }
 
-/// Sends 400 segments, of which `share` are marked, and loses ACKs, but never so many in a row that one stands for more than seven
-/// segments (with the option nine). Segments that arrived, those that were marked, those of which the sender was told; and retransmissions.
+/// Sends 400 segments, marks a `share` of them, and loses ACKs, but so few in a row that one covers at most seven segments (nine
+/// with the option). Returns the segments received, those marked and those reported to the sender; and the number of
+/// retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
-    // BBR's window answers no mark, so that no lost ACK makes it wait for its timer
+    // BBR's window does not respond to marks, so a lost ACK never stalls it until its timer
     let p = preset("bbr").with(|p| {
         p.receiver.ack_every = ack_every;
         p.ecn.ecn = true;
@@ -228,7 +229,7 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     let mut rng = Rng::named(seed, "pipe");
     let (marks, told) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
-    // nine of ten in flight: the window must go on opening
+    // at most nine of ten in flight: the window must keep growing
     let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
     let mut n = Net::new(&p, 10, move |from, _, s| {
         if from == 0 && s.len > 0 {
@@ -237,7 +238,7 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
             return if mark { Fate::Mark } else { Fate::Pass };
         }
         let pure = from == 1 && s.flags.has(Flags::PURE_ACK);
-        // the next ACK may tell of two more segments, or the FIN
+        // the next ACK may cover two more segments, or the FIN
         if pure
             && s.ack + 2 * u64::from(p.wire.mss) - told.get() < most
             && s.ack < 400 * u64::from(p.wire.mss)
@@ -259,8 +260,8 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// The sender counts as many marks as there were. Lost ACKs may make it probe its tail: that segment comes twice, and if the
-    /// second is marked, only an ACK of something newer tells of it, and after the last there is none.
+    /// The sender counts exactly the marks that were set. A lost ACK may trigger a tail loss probe, so that a segment arrives
+    /// twice. If the second copy is marked, only the ACK of a later segment reports the mark, and the last segment has none.
     #[test]
     fn every_mark_is_counted_once(seed: u64, share in 0.0..1.0f64, loss in 0.0..0.9f64, ack_every in 1u32..3, option: bool) {
         let ([segments, marked, told], retransmits) = marks(seed, share, loss, ack_every, option);

@@ -13,7 +13,7 @@ impl Io for Out {
     fn event(&mut self, _: Event) {}
 }
 
-/// Ten segments written, the window of two or more sent; and where its first segment ends.
+/// A sender of ten segments that has sent its first window, and the end of its first segment.
 fn sending(p: &TcpParams, now: Time, out: &mut Out) -> (Endpoint, u64) {
     let mut end = Endpoint::new(p, p.first_window());
     end.connect(p, now, out);
@@ -30,7 +30,7 @@ fn ack(at: u64, start: u64, end: u64) -> Segment {
 
 #[test]
 fn a_head_that_is_sacked_and_never_acknowledged_is_sent_again() {
-    // RFC 2018 §8: the receiver may throw away what it has SACKed; a timeout must not count on it
+    // RFC 2018 §8: the receiver may discard what it has SACKed; after a timeout the sender must not rely on it
     for (name, _) in PRESETS {
         let p = TcpParams::preset(name).unwrap().with(|p| {
             p.opening.handshake = false;

@@ -5,14 +5,14 @@ use packet::{Ecn, Flags};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
-/// What the pipe does with a segment.
+/// Fate of a segment in the pipe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Pass,
     Drop,
     Late(Duration),
     Mark,
-    /// Its segments go on alone, but for those whose bit is set.
+    /// A packet is split into its segments; those whose bit is set are lost.
     Cut(u64),
 }
 
@@ -30,7 +30,7 @@ impl Io for Out {
     }
 }
 
-/// The pipe: fixed delay, a fate per segment; end 0 is the active one.
+/// The pipe: a fixed delay, and a fate for each segment. End 0 is the active one.
 pub(super) struct Net<F> {
     pub(super) p: TcpParams,
     pub(super) ends: [Endpoint; 2],
@@ -41,17 +41,17 @@ pub(super) struct Net<F> {
     pub(super) fate: F,
     pub(super) log: Vec<(Time, usize, Segment)>,
     pub(super) events: [Vec<Event>; 2],
-    /// Bytes reported by `Received`, and by a model of what arrived.
+    /// Bytes reported by `Received`, and a map of the bytes that arrived.
     pub(super) received: [u64; 2],
     pub(super) arrived: [Vec<bool>; 2],
     /// End 1 answers the first `.0` bytes with `.1` bytes and closes.
     pub(super) answer: Option<(u64, u64)>,
-    /// Recount the books on every call.
+    /// Recount the counters on every call.
     pub(super) checked: bool,
 }
 
 impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
-    /// `fate(from, how many that end sent before, segment)`.
+    /// `fate(from, segments sent before by that end, segment)`.
     pub(super) fn new(p: &TcpParams, delay_ms: u64, fate: F) -> Self {
         p.validate().unwrap();
         let end = || Endpoint::new(p, p.first_window());
@@ -108,7 +108,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
             }
         }
         if self.checked {
-            // `arrived` grows with what arrives; its full prefix is what must have been reported
+            // bytes must have been reported exactly up to the first gap in `arrived`
             let prefix = self.arrived[i].iter().position(|a| !a).unwrap_or(self.arrived[i].len());
             assert_eq!(self.received[i], prefix as u64);
         }
@@ -131,7 +131,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
         }
     }
 
-    /// Runs until nothing is left to do or `secs` have passed.
+    /// Runs until no event is left or `secs` have passed.
     pub(super) fn run(&mut self, secs: f64) {
         let end = Time((secs * 1e9) as u64);
         for _ in 0..20_000_000 {
@@ -153,7 +153,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
                         a[s.seq as usize - 1..top].fill(true);
                     }
                 }
-                // what a host's fast path does to a plain pure ACK
+                // as a host's fast path does with a plain pure ACK
                 let s = if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
                     Segment { seq: 0, ts_val: 0, ..s }
                 } else {

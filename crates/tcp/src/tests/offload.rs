@@ -1,4 +1,5 @@
-//! Packets of several segments: scripts by hand, marks, and bytes that are there once whatever is cut, lost or sent again.
+//! Packets of several segments: scripts by hand, marks, and that every byte arrives exactly once, whatever is cut, lost or
+//! retransmitted.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -15,21 +16,21 @@ fn tso() -> TcpParams {
     })
 }
 
-/// What end 0 sent of data: when (ms), first byte and bytes.
+/// Data sent by end 0: time (ms), first byte and length.
 fn data<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> Vec<(u64, u64, u32)> {
     n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0.0 / 1_000_000, l.2.seq, l.2.len)).collect()
 }
 
 #[test]
 fn a_burst_is_one_packet_and_has_one_ack() {
-    // a round trip of 2 ms: 14 140 bytes at 2 x 10 segments in it, and 64 KB / 8: 15 segments, but half a window is 5
+    // at an RTT of 2 ms: 14 140 bytes at 2 x 10 segments per RTT, plus 64 KB / 8: 15 segments, but half a window is 5
     let p = tso();
     let mut n = Net::new(&p, 1, pass);
     n.connect(14_480, true);
     n.run(1.0);
     assert_eq!(data(&n), [(2, 1, 7240), (2, 7241, 7240)]);
     let acks: Vec<u64> = n.log.iter().filter(|l| l.1 == 1 && l.2.flags == Flags::PURE_ACK).map(|l| l.2.ack).collect();
-    // the last segment has the FIN, one more
+    // the last segment carries the FIN, which takes one more
     assert_eq!(acks, [7241, 14_482]);
     let first = n.log.iter().find(|l| l.2.len > 0).unwrap().2;
     assert_eq!((first.segments(), p.wire.packet_size(&first)), (5, 5 * 1500));
@@ -45,7 +46,7 @@ fn a_packet_is_cut_into_its_segments() {
     let end = Flags::PSH.with(Flags::FIN);
     assert_eq!(seen, [(101, 1000, 0, Flags::CWR), (1101, 1000, 0, Flags::default()), (2101, 500, 0, end)]);
     assert!(pieces.iter().all(|s| s.ts_val == 7));
-    // AccECN's counter is in each
+    // each has AccECN's counter
     let counted = Segment { flags: Flags::GSO.with(Flags::ACE).with_ace(7), ..s };
     assert!(counted.cut().all(|s| s.flags == Flags::ACE.with_ace(7)));
     let one = Segment { gso_size: 0, flags: end, ..s };
@@ -54,8 +55,8 @@ fn a_packet_is_cut_into_its_segments() {
     assert_eq!(pieces.iter().map(|s| p.wire.packet_size(s)).sum::<u16>(), p.wire.packet_size(&s));
 }
 
-/// The first of two packets of five is lost: the second's SACK tells of all five, and PRR sends them again as the window lets it,
-/// neighbours together.
+/// The first of two packets of five is lost. The second's SACK reports all five lost, and PRR retransmits them as the window
+/// allows, neighbours together.
 #[test]
 fn a_lost_packet_is_five_lost_segments() {
     let mut n = Net::new(&tso(), 1, |from, count, _| if from == 0 && count == 2 { Fate::Drop } else { Fate::Pass });
@@ -68,7 +69,7 @@ fn a_lost_packet_is_five_lost_segments() {
     assert_eq!(n.received[1], 14_480);
 }
 
-/// A mark on a packet is a mark on each of its segments.   Source: RFC 9768 §3.2.2 counts packets that the network would have seen.
+/// A mark on a packet counts for each of its segments.   Source: RFC 9768 §3.2.2, which counts packets as seen by the network.
 #[test]
 fn a_mark_counts_for_every_segment() {
     let accecn = tso()
@@ -88,7 +89,7 @@ fn a_mark_counts_for_every_segment() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Packets are lost whole, or cut on their way and lost in part, come late, are marked: every byte arrives once, in both directions.
+    /// Packets are lost whole, split and lost in part, delayed or marked: every byte arrives once, in both directions.
     #[test]
     fn every_byte_once(
         seed: u64,

@@ -1,4 +1,4 @@
-//! Stacks by name and by table, and the sizes that they have.
+//! Presets, parameter tables, and the resulting packet sizes.
 
 use super::names::*;
 use super::preset;
@@ -21,7 +21,7 @@ fn presets_are_valid_and_round_trip() {
     assert_eq!(e.path, "mss");
     let e = p.with(|p| p.rto.max_rto = Duration::from_millis(1)).validate().unwrap_err();
     assert_eq!(e.path, "max_rto");
-    // what only RACK can take back is refused with another detection
+    // parameters that need RACK to undo a reduction are refused with another loss detection
     let p = preset("linux-6").with(|p| p.detection.loss_detection = LossDetection::Dupthresh);
     let e = p.validate().unwrap_err();
     let needs = "is not valid with loss_detection = \"dupthresh\": it needs \"rack-tlp\"; expected";
@@ -34,7 +34,8 @@ fn presets_are_valid_and_round_trip() {
 
 #[test]
 fn wire_sizes_of_the_sources() {
-    // CableLabs 2012: SYN and ACK 50 B with ns-2's ten bytes of time stamps; Agent/TCP/Linux with them: 1510 (measured in ns-2 2.35)
+    // CableLabs 2012: SYN and ACK 50 B with ns-2's ten bytes of timestamps; Agent/TCP/Linux with timestamps: 1510 (measured in
+    // ns-2 2.35)
     let full = preset("ns2-fulltcp-sack");
     let syn = Segment { flags: Flags::SYN, ..Segment::default() };
     let ack = Segment { flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };

@@ -1,4 +1,4 @@
-//! Response functions under random loss, and a property over all stacks.
+//! Response functions under random loss, and a property of all stacks.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -32,7 +32,7 @@ fn response_function_of_reno() {
     });
     let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
     assert!((w / 12.25 - 1.0).abs() < 0.15, "{w}");
-    // with every second segment acknowledged 0.866 / sqrt(p) = 8.66 holds for growth of 1/cwnd per ACK
+    // with an ACK for every second segment: 0.866 / sqrt(p) = 8.66, for growth of 1/cwnd per ACK
     let p = p.with(|p| {
         p.receiver.ack_every = 2;
         p.window.abc_limit = 1;
@@ -125,7 +125,7 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever is dropped, delayed or marked: every byte arrives in order exactly once, the books balance on every
+    /// Whatever is dropped, delayed or marked: every byte arrives in order exactly once, all counters equal a recount on every
     /// call (`Net::call`), and both ends finish.
     #[test]
     fn every_byte_once(
@@ -139,7 +139,7 @@ proptest! {
     ) {
         let mut rng = Rng::named(seed, "pipe");
         let mut n = Net::new(&p, 20, move |_, count, _| {
-            // the pipe is good in the end, so that the test ends
+            // the pipe stops losing packets, so that the test ends
             if count < 2000 && rng.chance(loss) {
                 Fate::Drop
             } else if rng.chance(late) {

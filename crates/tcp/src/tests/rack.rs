@@ -1,14 +1,14 @@
-//! RACK-TLP by the clock: what is lost, and when what leaves.
+//! RACK-TLP against the clock: which segments are lost, and when each one leaves.
 //!
-//! One way is 50 ms unless said otherwise, packets take no time, all segments are full. Round trip 100 ms and SRTT of the
-//! same: PTO 2 * 100 + 2 = 202 ms, min RTT / 4 = 25 ms.
+//! The one-way delay is 50 ms unless stated otherwise, packets have no transmission time, and all segments are full. RTT and SRTT
+//! are 100 ms: PTO 2 * 100 + 2 = 202 ms, min RTT / 4 = 25 ms.
 
 use super::names::*;
 use super::net::{Fate, Net};
 use super::{pass, preset};
 use units::Duration;
 
-/// Linux' stack with a window of ten, exact timers, every segment acknowledged at once and no congestion control in the way.
+/// Linux' stack with a window of ten, exact timers, an immediate ACK for every segment and no effect of congestion control.
 pub(super) fn stack() -> TcpParams {
     let timer_tick = Duration::ZERO;
     preset("linux-6").with(|p| {
@@ -23,7 +23,7 @@ pub(super) fn index(p: &TcpParams, s: &Segment) -> u64 {
     (s.seq.max(1) - 1) / u64::from(p.wire.mss)
 }
 
-/// Loses data segment `i` in its first `times` transmissions, for each of the pairs.
+/// Loses data segment `i` in its first `times` transmissions, for each pair.
 pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let p = p.clone();
     let mut sent = std::collections::BTreeMap::<u64, u32>::new();
@@ -38,8 +38,8 @@ pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usi
     }
 }
 
-/// A message of `segments` from an established, idle connection whose SRTT is the round trip; the FIN does not come.
-/// Returns what was sent again, and when, in milliseconds since the message was written at 1 s.
+/// Sends a message of `segments` on an established, idle connection whose SRTT is the RTT, without a FIN. Returns the
+/// retransmissions with their times, in milliseconds since the message was written at 1 s.
 pub(super) fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
     p: &TcpParams,
     segments: u64,
@@ -59,13 +59,13 @@ pub(super) fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
 #[test]
 fn a_lost_tail_is_probed_after_two_round_trips() {
     let p = stack();
-    // segments 8 and 9 of ten are lost; the ACK of 7 comes at 100: the PTO runs until 100 + 202. The probe is 9. Its SACK
-    // says at 402 that 8, sent before it, is lost.
+    // segments 8 and 9 of ten are lost; the ACK of 7 comes at 100, so the PTO ends at 100 + 202. The probe is 9. At 402 its SACK
+    // shows that 8, sent earlier, is lost.
     let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 1)]));
     assert_eq!(again, [(302, 9), (402, 8)]);
     let st = n.ends[0].stats();
     assert_eq!((st.timeouts, st.probes, st.fast_recoveries), (0, 1, 1));
-    // without it: a timeout, 100 ms + at least 200 after the last ACK; each segment a round trip after the other
+    // without a probe: a timeout at least 200 ms + 100 ms after the last ACK; then one segment per round trip
     let p = p.with(|p| {
         p.detection.loss_detection = LossDetection::Dupthresh;
         p.detection.undo = Undo::None;
@@ -80,8 +80,8 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
 #[test]
 fn the_window_answers_a_loss_that_the_probe_repaired() {
     let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
-    // the last segment alone is lost: its probe repairs it, and nothing says so but an ACK beyond it. One segment is in flight:
-    // 2 SRTT + 200 ms would be 500, and the RTO ends at 400
+    // only the last segment is lost. Its probe repairs it, and only an ACK beyond it shows that. One segment is in flight: 2 SRTT
+    // + 200 ms would be 500, and the RTO ends at 400
     let (mut n, again) = message(&p, 10, lose(&p, &[(9, 1)]));
     assert_eq!(again, [(400, 9)]);
     // slow start: ten at first, nine acknowledged one by one, and the tenth by the probe
@@ -90,11 +90,11 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
     n.write(0, 1448, false);
     n.run(20.0);
     let after = n.ends[0].probe(&p);
-    // halved by the ACK, which then lets it grow
+    // halved by the ACK, after which the window grows again
     assert_eq!((after.ssthresh_bytes / 1448, n.ends[0].stats().retransmits), (10, 1));
     assert!(after.cwnd_bytes / 1448 <= 11);
 
-    // nothing is lost, but the last segment comes 350 ms late: it and its probe are acknowledged one after the other
+    // nothing is lost, but the last segment comes 350 ms late: it and its probe are acknowledged separately
     let q = p.clone();
     let (mut n, again) = message(&p, 10, move |from, _, s| {
         let last = from == 0 && s.len > 0 && index(&q, s) == 9 && !s.retransmission;
@@ -108,7 +108,7 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
 
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
-    // a window of four, all lost; the fifth segment is the probe, and its SACK says that all four are lost
+    // a window of four, all lost; the fifth segment is the probe, and its SACK shows that all four are lost
     let p = stack().with(|p| p.window.window_clamp = Some(4));
     let (n, again) = message(&p, 5, lose(&p, &[(0, 1), (1, 1), (2, 1), (3, 1)]));
     assert_eq!(n.times(0, |s| s.len > 0 && index(&p, s) == 4), [1.202]);
@@ -128,7 +128,7 @@ fn a_lone_segment_waits_for_its_delayed_ack() {
     let rto = again[0].0;
     assert!((300..=400).contains(&rto), "{rto}");
     assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 0));
-    // not lost: the ACK waits 40 ms, which is no reason to send anything again
+    // not lost: the ACK is delayed by 40 ms, which must not cause a retransmission
     let (n, again) = message(&p, 1, pass);
     assert_eq!(again, []);
     assert_eq!(n.ends[0].stats().probes, 0);
@@ -137,7 +137,7 @@ fn a_lone_segment_waits_for_its_delayed_ack() {
 #[test]
 fn a_lost_probe_is_followed_by_a_timeout() {
     let p = stack();
-    // 8 and 9 are lost, and the probe at 302; a whole RTO of 100 + 200 ms follows from there, not another probe
+    // 8 and 9 are lost, and so is the probe at 302; a whole RTO of 100 + 200 ms follows, not another probe
     let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 2)]));
     assert_eq!(again, [(302, 9), (602, 8), (702, 9)]);
     assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 1));
@@ -147,7 +147,7 @@ fn a_lost_probe_is_followed_by_a_timeout() {
 fn a_whole_window_lost() {
     let p = stack();
     const ALL: &[(u64, u32)] = &[(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1)];
-    // the probe at 202 is the last segment, SACKed at 302: all others are lost, and are sent again as PRR has it, in order
+    // the probe at 202 is the last segment, SACKed at 302: all others are lost, and are retransmitted in order, as PRR allows
     let (n, again) = message(&p, 10, lose(&p, ALL));
     assert_eq!(again[..2], [(202, 9), (302, 0)]);
     assert_eq!(again[1..].iter().map(|a| a.1).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -157,15 +157,15 @@ fn a_whole_window_lost() {
 
 #[test]
 fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
-    // segment 0 is lost twice: found at 100 (three SACKs), sent again at 100; data that is sent after it at 100 to 200 is
-    // SACKed from 200 on
+    // segment 0 is lost twice: found at 100 (three SACKs) and retransmitted at 100; data sent after it, at 100 to 200, is SACKed
+    // from 200 on
     let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
     let (n, again) = message(&p, 40, lose(&p, &[(0, 2)]));
     assert_eq!(again.len(), 2, "{again:?}");
     assert_eq!((again[0], again[1].1), ((100, 0), 0));
     assert!((200..=225).contains(&again[1].0), "{again:?}");
     assert_eq!((n.ends[0].stats().timeouts, n.ends[0].stats().fast_recoveries), (0, 1));
-    // three times: as long again
+    // lost three times: as long again
     let (n, again) = message(&p, 60, lose(&p, &[(0, 3)]));
     assert_eq!((again.len(), n.ends[0].stats().timeouts), (3, 0), "{again:?}");
     assert!(again[2].0 <= 350, "{again:?}");
@@ -184,10 +184,10 @@ fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     };
     let (n, again) = message(&p, 10, late(24));
     assert_eq!((again, n.ends[0].stats().fast_recoveries), (vec![], 0));
-    // 40 ms late: the window of 25 ms, and Linux' 2, end before
+    // 40 ms late: the reordering window of 25 ms, and Linux' 2, end earlier
     let (_, again) = message(&p, 10, late(40));
     assert_eq!(again, [(127, 7)]);
-    // once reordering was seen, three and more SACKs are no reason, either
+    // once reordering has been seen, even three and more SACKs do not mean a loss
     let first = late(24);
     let q = p.clone();
     let mut n = Net::new(&p, 50, move |from: usize, count: usize, s: &Segment| {
@@ -210,7 +210,7 @@ fn three_sacks_are_a_loss_at_once_while_no_reordering_was_seen() {
     // 0 is lost; the SACKs of 1, 2 and 3 come together at 100
     let (n, again) = message(&p, 10, lose(&p, &[(0, 1)]));
     assert_eq!(again, [(100, 0)]);
-    // 8 is lost: only 9 is above it, so the reordering window must pass
+    // 8 is lost: only 9 is above it, so the whole reordering window must pass
     let (_, again) = message(&p, 10, lose(&p, &[(8, 1)]));
     assert_eq!(again, [(127, 8)]);
     assert_eq!(n.ends[0].stats().probes, 0);
@@ -226,7 +226,7 @@ fn what_is_not_overdue_at_a_timeout_stays_in_flight() {
     n.write(0, 1448, false);
     n.run(2.0);
     n.write(0, 1448, false);
-    // 2 SRTT + 200 ms is beyond the RTO
+    // 2 SRTT + 200 ms is later than the RTO
     let probe_at = n.ends[0].deadline();
     n.run(probe_at.secs() + 0.001);
     assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 0));

@@ -1,4 +1,4 @@
-//! Which segment a round trip is measured by. Four full segments leave at 0, 1, 2 and 3 ms; an ACK comes at 50 ms.
+//! Which segment gives the RTT sample. Four full segments leave at 0, 1, 2 and 3 ms; an ACK arrives at 50 ms.
 
 use super::names::*;
 use packet::Flags;
@@ -8,8 +8,8 @@ fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
 
-/// SRTT in ms after an ACK of all segments below `below`, of those from `.0` to below `.1` selectively, that echoes the
-/// time stamp of `echo` ms; `again`: the first one was sent again, at 46 ms.
+/// SRTT in ms after an ACK of all segments below `below`, with a SACK block for those from `.0` to below `.1`, that echoes the
+/// timestamp of `echo` ms. `again`: the first segment was retransmitted at 46 ms.
 fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, again: bool) -> u64 {
     let p = TcpParams::preset("linux-6").unwrap().with(|p| {
         p.rto.rtt_source = source;
@@ -50,18 +50,18 @@ fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, 
 #[test]
 fn the_oldest_segment_tells_or_the_echo() {
     use RttSource::{Echo, SendTime};
-    // the ACK of the first was filtered away: the one that is left echoes the third
+    // the ACK of the first was filtered: the remaining one echoes the third
     assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
-    // SACK alone: of the third and the fourth, the third
+    // SACK alone: the third, of the third and the fourth
     assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
-    // what is acknowledged comes before what is SACKed
+    // acknowledged segments take precedence over SACKed ones
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);
 }
 
 #[test]
 fn a_segment_sent_twice_tells_nothing() {
     use RttSource::{Echo, SendTime};
-    // the ACK may be of either: the echo tells which
+    // the ACK may be for either transmission: the echo shows which
     assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);
     // the SACKed one was sent once
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 1, true), 48);

@@ -1,10 +1,10 @@
-//! One sender, fed with ACKs by hand. Segments are numbered from 0, all full; no time stamps, so round trips are those of segments.
+//! A single sender with ACKs by hand. Segments are full and numbered from 0; no timestamps, so RTT samples come from send times.
 
 use super::names::*;
 use packet::Flags;
 use units::{Duration, Time};
 
-/// A sender without handshake, and what it has sent.
+/// A sender without handshake, and the segments it has sent.
 struct Script {
     p: TcpParams,
     end: Endpoint,
@@ -19,7 +19,7 @@ impl Io for Vec<Segment> {
 }
 
 impl Script {
-    /// `segments` to send at time zero, as much as the first window of `iw` admits.
+    /// Writes `segments` at time zero; the first window of `iw` leaves at once.
     fn new(p: TcpParams, iw: u32, segments: u64) -> Self {
         let p = p.with(|p| {
             p.opening.handshake = false;
@@ -38,7 +38,7 @@ impl Script {
         1 + segment * u64::from(self.p.wire.mss)
     }
 
-    /// The numbers of what was sent since the last question.
+    /// Numbers of the segments sent since the last call.
     fn news(&mut self) -> Vec<u64> {
         let mss = u64::from(self.p.wire.mss);
         self.sent.drain(..).map(|s| (s.seq - 1) / mss).collect()
@@ -49,7 +49,8 @@ impl Script {
         self.end.write(&self.p, Time(us * 1000), bytes, &mut self.sent);
     }
 
-    /// An ACK of all segments below `below`, and of those from `.0` to below `.1` selectively; returns what it lets out.
+    /// Delivers an ACK of all segments below `below`, with a SACK block for those from `.0` to below `.1`. Returns the segments
+    /// sent in response.
     fn ack(&mut self, us: u64, below: u64, sack: &[(u64, u64)]) -> Vec<u64> {
         let mut s = Segment { ack: self.byte(below), has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
         for &(from, to) in sack {
@@ -61,7 +62,7 @@ impl Script {
         self.news()
     }
 
-    /// The next timer happens; returns when, in microseconds, and what it lets out.
+    /// Runs the next timer. Returns its time in microseconds, and the segments sent in response.
     fn timer(&mut self) -> (u64, Vec<u64>) {
         let at = self.end.deadline();
         self.end.on_timer(&self.p, at, &mut self.sent);
@@ -104,7 +105,7 @@ fn what_was_just_sent_again_is_not_rescued() {
         assert_eq!(s.ack(100_000, 0, &[(1, 4)]), [0], "{name}");
         assert_eq!((s.ack(200_000, 4, &[]), s.end.stats().rescues), (vec![], 0), "{name}");
     }
-    // §4 NextSeg (4): once the ACK has passed it, the highest segment that nobody has acknowledged is sent once
+    // §4 NextSeg (4): once the ACK has passed it, the highest unacknowledged segment is sent once
     let p = preset("rfc").with(|p| p.opening.initial_ssthresh = Some(12.0));
     let mut s = Script::new(p, 12, 12);
     s.news();
@@ -120,10 +121,10 @@ fn an_overtaken_ack_still_tells_what_arrived() {
         s.news();
         s.ack(100_000, 5, &[]);
         assert_eq!(s.in_flight(), 5, "{name}");
-        // the ACK of 3 was overtaken by that of 5, but its blocks are news: 5 is lost
+        // the ACK of 3 was overtaken by that of 5, but its blocks are new: 5 is lost
         assert_eq!(s.ack(101_000, 3, &[(6, 10)]), [5], "{name}");
         assert_eq!(s.in_flight(), 1, "{name}");
-        // without news it changes nothing
+        // without new blocks it changes nothing
         assert!(s.ack(102_000, 3, &[(6, 10)]).is_empty(), "{name}");
         assert_eq!(s.end.probe(&s.p).state, State::Recovery);
     }
@@ -131,7 +132,7 @@ fn an_overtaken_ack_still_tells_what_arrived() {
 
 #[test]
 fn a_bounded_timeout_counts_from_the_last_ack() {
-    // 5 Mbit/s and 50 ms: a segment every 2.4 ms, an endless queue, 414 segments. The window grows, and round trips with it.
+    // 5 Mbit/s and 50 ms: a segment every 2.4 ms, an endless queue, 414 segments. The window grows, and the RTT with it.
     let p = preset("linux-6").with(|p| {
         p.rto.min_rto_bounds = MinRto::Total;
         p.control.shared.hystart = HyStart::Off;

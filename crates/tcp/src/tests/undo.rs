@@ -1,4 +1,4 @@
-//! Reductions that were for nothing. Moments as in [`super::rack`]: one way is 50 ms, SRTT 100 ms, PTO 202 ms.
+//! Spurious reductions. Times as in [`super::rack`]: one-way delay 50 ms, SRTT 100 ms, PTO 202 ms.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -9,7 +9,7 @@ fn reno() -> TcpParams {
     stack().with(|p| p.control.congestion_control = CongestionControl::Reno)
 }
 
-/// Delays each of the segments by so many milliseconds, when it is sent for the first time.
+/// Delays the first transmission of each segment in the list by `ms` milliseconds.
 fn late(p: &TcpParams, list: &'static [u64], ms: u64) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let p = p.clone();
     move |from, _, s| {
@@ -18,7 +18,7 @@ fn late(p: &TcpParams, list: &'static [u64], ms: u64) -> impl FnMut(usize, usize
     }
 }
 
-/// ssthresh in segments and how many reductions were undone.
+/// ssthresh in segments, and the number of reductions undone.
 fn left<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> (u64, u32) {
     let ssthresh = n.ends[0].probe(&n.p).ssthresh_bytes;
     (if ssthresh == u64::MAX { ssthresh } else { ssthresh / 1448 }, n.ends[0].stats().undone)
@@ -26,15 +26,15 @@ fn left<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> (u64, u32) {
 
 #[test]
 fn a_recovery_for_a_late_segment_is_undone() {
-    // 7 comes 40 ms late, after the reordering window of 25 + 2 ms: sent again at 127 in a window of ten and seven more
+    // 7 comes 40 ms late, after the reordering window of 25 + 2 ms: retransmitted at 127 in a window of ten and seven more
     let both = reno();
     let (n, again) = message(&both, 10, late(&both, &[7], 40));
     assert_eq!((again, left(&n)), (vec![(127, 7)], (u64::MAX, 1)));
-    // the original's ACK at 140 echoes its time stamp: before 127. Without D-SACK that is enough
+    // the original's ACK at 140 echoes its timestamp, which is before 127. That suffices without D-SACK
     let eifel = reno().with(|p| p.receiver.dsack = false);
     let (n, _) = message(&eifel, 10, late(&eifel, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
-    // without time stamps, the D-SACK of the retransmission, a round trip after it
+    // without timestamps: the D-SACK of the retransmission, one round trip later
     let dsack = reno().with(|p| p.wire.timestamps = false);
     let (n, _) = message(&dsack, 10, late(&dsack, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
@@ -62,7 +62,7 @@ fn a_recovery_for_a_lost_segment_stands() {
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 10, lose(&p, &[(7, 1)]));
         assert_eq!((again, left(&n)), (vec![(127, 7)], (8, 0)));
-        // one of two was lost: the D-SACK of the other does not clear the books, and its echo comes after the loss
+        // one of two was lost: the D-SACK of the other does not account for both, and its echo is later than the loss
         let q = p.clone();
         let mut both = late(&p, &[5], 40);
         let (n, again) = message(&p, 10, move |from, count, s| {
@@ -85,14 +85,14 @@ fn the_reordering_window_grows_by_d_sack() {
         }
         n.run(9.0);
         assert_eq!(n.received[1], 20 * 1448);
-        // 25 ms (and Linux' 2) were too few for 40; two quarters of 100 ms are not
+        // 25 ms (and Linux' 2) are too short for 40; two quarters of 100 ms are not
         assert_eq!(n.ends[0].stats().retransmits, retransmits, "dsack {dsack}");
     }
 }
 
 #[test]
 fn a_timeout_for_a_longer_way_is_undone() {
-    // from 1 s on, data takes 600 ms longer: the probe at 202 is new data, the RTO is 100 + 200 ms after it. The ACKs of the
+    // from 1 s on, data takes 600 ms longer: the probe at 202 is new data, the RTO ends 100 + 200 ms after it. The ACKs of the
     // first window come at 700
     let slow = |from: usize, _: usize, s: &Segment| {
         if from == 0 && s.len > 0 { Fate::Late(Duration::from_millis(600)) } else { Fate::Pass }
@@ -103,16 +103,16 @@ fn a_timeout_for_a_longer_way_is_undone() {
         p.detection.undo = Undo::None;
     });
     let (n, again) = message(&frto, 30, slow);
-    // the first ACK lets new data out, the second is of a segment that was sent only once
+    // the first ACK releases new data; the second is for a segment that was sent only once
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
-    // time stamps say so with the first ACK
+    // timestamps show it with the first ACK
     let eifel = reno().with(|p| {
         p.detection.frto = false;
         p.receiver.dsack = false;
     });
     let (n, again) = message(&eifel, 30, slow);
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
-    // without any of it, what was in flight is sent again
+    // without any of these, everything in flight is retransmitted
     let none = frto.with(|p| p.detection.frto = false);
     let (n, again) = message(&none, 30, slow);
     assert!(again.len() > 5, "{again:?}");
@@ -123,7 +123,7 @@ fn a_timeout_for_a_longer_way_is_undone() {
 fn a_timeout_for_a_lost_window_stands() {
     const ALL: &[(u64, u32)] =
         &[(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1)];
-    // the probe (10) is lost, too, and the head's retransmission: two timeouts. F-RTO sends new data, whose SACK says so
+    // the probe (10) is lost, too, and the first retransmission: two timeouts. F-RTO sends new data, whose SACK shows the loss
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 30, lose(&p, ALL));
         assert_eq!(left(&n).1, 0, "{again:?}");

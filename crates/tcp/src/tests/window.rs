@@ -1,4 +1,4 @@
-//! The receiver's window, as the sender is told of it.
+//! The receiver's window, as advertised to the sender.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -8,7 +8,7 @@ use units::{Bytes, Duration, Time};
 
 const MSS: u64 = 1448;
 
-/// Linux' stack whose windows are tuned in so much memory.
+/// Linux' stack with tuned windows: the initial and the largest buffer, in bytes.
 fn tuned(default: u64, max: u64) -> TcpParams {
     let rmem = Some(Rmem { default: Bytes(default), max: Bytes(max) });
     exact().with(|p| {
@@ -18,12 +18,12 @@ fn tuned(default: u64, max: u64) -> TcpParams {
     })
 }
 
-/// What end 0 sent, and when: payload only.
+/// Payload segments sent by end 0, with their times.
 fn data<F>(n: &Net<F>) -> Vec<(Time, u64, u32)> {
     n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0, l.2.seq, l.2.len)).collect()
 }
 
-/// Windows that end 1 told, and when, ms: where they change.
+/// Windows advertised by end 1 where they change, with the time in ms.
 fn told<F>(n: &Net<F>) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = vec![];
     for (at, window) in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some((l.0, l.2.window()?))) {
@@ -80,24 +80,24 @@ fn wrong_windows_are_refused() {
 
 #[test]
 fn the_buffer_follows_what_is_read_in_a_round_trip() {
-    // 100 ms there and back, no transmission time: a whole window arrives at once. SYN 0, SYN-ACK 50, data 100, at the receiver 150.
+    // 100 ms RTT, no transmission time: a whole window arrives at once. SYN 0, SYN-ACK 50, data 100, at the receiver 150.
     let p = tuned(131_072, 6_291_456).with(|p| p.opening.initial_window = InitialWindow::Segments(10_000));
     let mut n = Net::new(&p, 50, pass);
     n.connect(2_000 * MSS, false);
     n.run(0.26);
     let arrived = |ms: u64| data(&n).iter().filter(|d| d.0.0 / 1_000_000 == ms).map(|d| u64::from(d.2)).sum::<u64>();
-    // 64240 bytes hold 44 segments, in the flight that the handshake lets out
+    // 64240 bytes hold 44 segments, in the first flight after the handshake
     assert_eq!(arrived(100), 44 * MSS);
     let windows = told(&n);
-    // at 150 each segment lets 2896 bytes more be told, up to half of the memory: 65536, which is whole units of 128
+    // at 150 each segment raises the window by 2896 bytes, up to half of the memory: 65536, which is whole units of 128
     assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
     assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
-    // at 250 the first segment ends a round trip in which 44 + 1 segments were read, after ten (14480 bytes) as a start:
-    // wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. From 65536 on each of those behind it lets
-    // 2896 more be told; the last ACK of the flight is that of the 44th: 65536 + 43 x 2896 = 190064, in units of 128 190080.
+    // at 250 the first segment ends a round trip in which 44 + 1 segments were read; the initial value is ten (14480 bytes): wish
+    // = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later segment raises the window by 2896
+    // from 65536 on. The last ACK of the flight is that of the 44th: 65536 + 43 x 2896 = 190064, in units of 128 190080.
     assert_eq!(arrived(200), 45 * MSS);
     assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(190_080));
-    // the sender has heard of 65536 from the second flight's ACKs on, and its trace tells it
+    // the sender has received 65536 from the second flight's ACKs on, and its trace reports it
     let mut heard = None;
     let mut note = |item: Item<'_>| {
         if let Item::Value("snd_wnd", Unit::Bytes, Value::Number(bytes)) = item {
@@ -110,7 +110,7 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
 
 #[test]
 fn a_sender_in_slow_start_meets_no_window() {
-    // a flight doubles in a round trip; the window is six times what was read in the last one
+    // a flight doubles in a round trip; the window is six times the data read in the last one
     for delay in [5, 50, 150] {
         let run = |p: TcpParams| {
             let mut n = Net::new(&p, delay, pass);
@@ -137,7 +137,7 @@ fn a_window_at_its_end_is_the_rate() {
         sent.iter().filter(of).map(|d| u64::from(d.2)).sum::<u64>()
     };
     assert_eq!(between(2_000, 3_000), 25 * 45 * MSS);
-    // and nothing that it has not been told of is ever in flight
+    // and the data in flight never exceeds the advertised window
     for (at, from, s) in &n.log {
         if *from == 0 && s.len > 0 {
             let delivered =
@@ -149,7 +149,7 @@ fn a_window_at_its_end_is_the_rate() {
 
 #[test]
 fn what_lies_above_a_hole_makes_room_for_more() {
-    // the 21st segment is lost once; the window goes on opening, and all is delivered
+    // the 21st segment is lost once; the window keeps opening, and everything is delivered
     let p = tuned(131_072, 6_291_456);
     let mut lost = false;
     let fate = move |from: usize, _: usize, s: &Segment| {
@@ -161,7 +161,7 @@ fn what_lies_above_a_hole_makes_room_for_more() {
     n.connect(1_000 * MSS, true);
     n.run(10.0);
     assert!(n.has(1, Event::PeerFinished));
-    // an edge never moves back
+    // the edge never moves back
     let mut edge = 0;
     for now in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some(l.2.ack + u64::from(l.2.window()?))) {
         assert!(now >= edge);
@@ -171,7 +171,7 @@ fn what_lies_above_a_hole_makes_room_for_more() {
 
 #[test]
 fn an_end_with_a_constant_window_hears_a_tuned_one() {
-    // a sender whose own window is constant still reads its peer's, and echoes the stamps that the peer measures by
+    // a sender whose own window is constant still reads its peer's, and echoes the timestamps by which the peer measures
     let (fixed, auto) = (exact(), tuned(131_072, 6_291_456));
     let mut a = Endpoint::new(&fixed, auto.first_window());
     let mut segments: Vec<Segment> = vec![];
@@ -191,6 +191,6 @@ fn an_end_with_a_constant_window_hears_a_tuned_one() {
     };
     ack.set_window(4 * MSS as u32);
     a.on_segment(&fixed, Time(40_000_000), &ack, &mut segments);
-    // 64240 from the first byte reached 54 segments... what was once told stays told
+    // 64240 from the first byte covered 54 segments: the window never shrinks
     assert!(segments.len() == 20 && segments.iter().all(|s| s.ts_ecr == 40_000 && s.flags.has(Flags::WINDOW)));
 }

@@ -1,4 +1,4 @@
-//! docs/adding-a-controller.md shows the code that is compiled, and its promises follow from the registration.
+//! docs/adding-a-controller.md shows the compiled code, and its promises follow from the registration.
 
 use crate::pipe::{Fate, Pipe};
 use tcp::{CongestionControl, Segment, TcpParams};
@@ -16,7 +16,7 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line, keys] = blocks()[..] else { panic!("expected three blocks of Rust") };
     let ours = include_str!("../../src/cc/westwood.rs");
-    // the file has a code block in its module doc, which ends the page's block early: compare up to it, then the whole
+    // the file's module doc contains a code block, which ends the page's block early: compare up to it, then the whole
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-controller.md is stale"
@@ -55,7 +55,7 @@ fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
 
 #[test]
 fn losses_that_no_queue_causes_cost_westwood_less_than_reno() {
-    // the path carries 500 a second, 30 000 in all. Reno: 12.2 segments a round trip of 45 ms, 0.866 of it with delayed ACKs
+    // the path carries 500 segments/s, 30 000 in all. Reno: 12.2 segments per RTT of 45 ms, 0.866 of that with delayed ACKs
     let sum = |control| (1..=3).map(|seed| delivered(control, seed)).sum::<u64>() / 3;
     let (reno, westwood) = (sum(CongestionControl::Reno), sum(CongestionControl::Westwood));
     assert!((10_000..18_000).contains(&reno), "{reno}");

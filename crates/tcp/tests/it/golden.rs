@@ -1,10 +1,10 @@
-//! The behaviour of every preset, ACK by ACK: one readable table each in `tests/golden/`.
+//! The behaviour of every preset, ACK by ACK: one table each in `tests/golden/`.
 //!
-//! One sender behind 6 Mbit/s (a full packet takes 2 ms), 20 ms each way, and a queue of 12 packets, writes 60 segments, a second
-//! time 12 two seconds later, and 4 two seconds after that. The 24th data packet sent, the last two of the second message and
-//! the last of the third are lost, each once; the queue adds its own losses. Two more tables are of linux-6: with ECN, that
-//! packet is marked, and with reordering, it arrives 50 ms late; neither loses it. dctcp and prague also have one with that
-//! packet marked.
+//! One sender behind 6 Mbit/s (a full packet takes 2 ms), 20 ms each way, and a queue of 12 packets. It writes 60 segments, 12
+//! more two seconds later, and 4 more after another two seconds. The 24th data packet sent, the last two of the second message
+//! and the last of the third are lost, once each; the queue adds its own losses. Two more tables are for linux-6: with ECN, where
+//! the 24th packet is marked, and with reordering, where it arrives 50 ms late; neither loses it. dctcp and prague also have a
+//! table with that packet marked.
 
 use crate::pipe::{Fate, Pipe, Step};
 use std::fmt::Write as _;

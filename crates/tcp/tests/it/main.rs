@@ -1,4 +1,4 @@
-//! Senders and receivers from outside: one test binary, since each binary links the whole core again.
+//! Tests of senders and receivers from outside. One test binary, since each binary links the whole core again.
 
 mod adding;
 mod golden;

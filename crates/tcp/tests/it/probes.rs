@@ -72,7 +72,7 @@ fn every_controller_tells_its_state() {
 
 #[test]
 fn what_is_told_is_what_the_path_is() {
-    // 1500 bytes in 2 ms are 6 Mbit/s; 1448 of them are payload: 5.79 Mbit/s. A round trip is 42 ms and what the queue adds
+    // 1500 bytes in 2 ms are 6 Mbit/s; 1448 of them are payload: 5.79 Mbit/s. The RTT is 42 ms plus the queueing delay
     let rows = told(&stack(CongestionControl::Bbr));
     let last = rows.last().unwrap();
     let number = |name: &str| last[name].parse::<f64>().unwrap();
