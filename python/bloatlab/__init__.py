@@ -1,6 +1,6 @@
 """bloatlab: a packet-level laboratory for bufferbloat and active queue management.
 
-Build a scenario, run it, look at frames:
+Run a scenario and read its results:
 
     import bloatlab
 
@@ -11,7 +11,7 @@ Build a scenario, run it, look at frames:
     result.plot("overview", "modem.svg")
     bloatlab.sweep("modem.toml", {"link.up.rate": ["1mbit", "5mbit"]}, seeds=5)
 
-Simulation happens in the compiled core (`bloatlab._core`); everything here shapes what goes in and what comes out.
+The compiled core (`bloatlab._core`) simulates; the Python package prepares its input and presents its output.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ __all__ = [
     "version",
 ]
 
-# Which module has a name. Loaded when asked for: a command that is interrupted while polars is still being read must
-# already be able to say so.
+# The module of each public name. Modules are imported on first use, so that a command that is interrupted while polars
+# is being imported can already report it.
 _HOMES = {
     "LawError": "laws",
     "Result": "simulation",
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-# what values offer as methods, such as `Result.plot`, is found without an import upwards
+# lets methods such as `Result.plot` find functions of higher layers without importing them
 public.find = __getattr__
 
 

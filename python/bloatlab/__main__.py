@@ -1,6 +1,6 @@
-"""`python -m bloatlab` is the command `bloatlab`."""
+"""Runs the command `bloatlab` as `python -m bloatlab`."""
 
 from bloatlab.cli import main
 
-if __name__ == "__main__":  # a process that dask spawns reads this file, too
+if __name__ == "__main__":  # processes spawned by dask import this file, too
     main()

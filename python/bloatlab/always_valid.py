@@ -1,7 +1,7 @@
-"""Confidence sequences: intervals of a mean that hold at every number of values at once, so a race may stop any time.
+"""Confidence sequences: intervals of a mean that hold for all sample sizes at once, so a race may stop at any time.
 
-n differences of mean m and standard deviation s (over n - 1), error probability a. Two intervals, each for a / 2; what
-lies in both is the answer:
+n differences of mean m and standard deviation s (over n - 1), error probability a. The result is the intersection of
+two intervals, each with error probability a / 2:
 
     known scatter     m -+ S/n sqrt((n + r) (ln((n + r) / r) + 2 ln(2/a)))         r = 0.25
     unknown scatter   m -+ s sqrt((n - 1)/n (L - 1) / (1 - k L)),   k = c/(n + c),  L = (4/(a^2 k))^(1/n),   c = 0.02
@@ -11,8 +11,8 @@ Known scatter: the two-sided normal mixture (Robbins 1970; Howard, Ramdas, McAul
 49, 2021, Proposition 5). It assumes differences that are sub-Gaussian with a standard deviation of at most S; S is the
 larger of the scatter that the caller assumes and s. Unknown scatter: the t test martingale with a Gaussian prior on
 mean over deviation (Wang and Ramdas 2023, arXiv:2310.03722). It assumes normal differences of any deviation; s is taken
-as at least S/2, for a few equal values do not show that nothing varies. The first is the narrower one for few values,
-the second for many. r and c only choose for which n the intervals are narrowest.
+as at least S/2, because a few equal values do not prove that there is no variation. The first interval is narrower for
+few values, the second for many. r and c only set the n at which the intervals are narrowest.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Where the mixtures are narrowest: at few values.
+#: Tuning of the mixtures (r and c), narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
-#: The deviation that is seen counts as at least this part of the one that is assumed.
+#: The sample deviation counts as at least the assumed deviation divided by this.
 LEAST_SHARE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The mean of `n` values, and bounds that hold at every n at once."""
+    """The mean of `n` values, with bounds that hold for all n at once."""
 
     mean: float
     low: float
@@ -40,9 +40,9 @@ class Bounds:
 
 
 def bounds(values: Sequence[float], error: float, scatter: float) -> Bounds:
-    """The confidence sequence after these values. `scatter` is the standard deviation that is assumed at least.
+    """The confidence sequence after these values. `scatter` is the least standard deviation to assume.
 
-    Raises `ValueError` for no values, for an error probability outside (0, 1), and for a negative scatter.
+    Raises `ValueError` if there are no values, the error probability is outside (0, 1), or the scatter is negative.
     """
     n = len(values)
     if not n or not 0.0 < error < 1.0 or not scatter >= 0.0:
@@ -60,7 +60,7 @@ def _known(n: int, scatter: float, error: float) -> float:
 
 
 def _unknown(n: int, seen: float, error: float) -> float:
-    """Half the interval where nothing is assumed of the scatter; infinite for too few values."""
+    """Half the interval for an unknown scatter; infinite for too few values."""
     if n < 2:
         return math.inf
     k = UNKNOWN_TUNING / (n + UNKNOWN_TUNING)

@@ -1,7 +1,7 @@
-"""IP packets of a capture, pcap or pcapng: of `bloatlab run --pcap` and `live --pcap`, of tcpdump, of Wireshark.
+"""Reads IP packets from captures (pcap or pcapng) of `bloatlab run --pcap`, `live --pcap`, tcpdump or Wireshark.
 
-dpkt reads the file, the frames and the headers. Of a pcapng file with several interfaces all frames are read as the
-first one's.
+dpkt reads the file, the frames and the headers. In a pcapng file with several interfaces, all frames are read with the
+link type of the first.
 
 Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 """
@@ -21,22 +21,22 @@ import dpkt.sll2
 
 from bloatlab.errors import InputError
 
-#: Most packets of a file that are read for a picture: more are none.
+#: Largest number of packets that are read from a file for a plot.
 MOST = 400_000
 
-#: Most bytes of one record. Larger than any packet (tcpdump keeps 256 KiB), and than blocks of names and statistics.
+#: Largest record in bytes. Larger than any packet (tcpdump keeps 256 KiB), name block or statistics block.
 MOST_RECORD = 16 << 20
 
-#: What is read, for messages.
+#: The supported formats, for error messages.
 KNOWN = "expected pcap or pcapng (tcpdump -w, Wireshark) of raw IP, Ethernet or Linux cooked"
 
-# dpkt comes without types
+# dpkt has no type annotations
 _reader: Any = dpkt.pcap.UniversalReader
 _ip: Any = dpkt.ip.IP
 _ip6: Any = dpkt.ip6.IP6
 _broken: Any = (dpkt.UnpackError, ValueError, IndexError)
 
-#: What reads a frame by the link type of its capture; none: it is an IP packet (LINKTYPE_RAW, and BSD's DLT_RAW).
+#: Parser of a frame by link type; None if the frame is an IP packet (LINKTYPE_RAW, and BSD's DLT_RAW).
 _FRAMES: dict[int, Any] = {
     1: dpkt.ethernet.Ethernet,
     12: None,
@@ -47,12 +47,12 @@ _FRAMES: dict[int, Any] = {
 
 
 class CaptureError(InputError):
-    """No capture, or one of packets that are not read; the message is one line for a person."""
+    """Not a capture, or one of an unsupported link type; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One TCP segment. `t` in s; `length` of payload in bytes; `flow` is who sends to whom: addresses and ports."""
+    """One TCP segment. `t` is in s, `length` is the payload in bytes, `flow` is (source, port, destination, port)."""
 
     t: float
     flow: tuple[bytes, int, bytes, int]
@@ -63,9 +63,9 @@ class Segment:
 
 
 class Packets:
-    """Time in s and packet (dpkt's IP or IP6) of each IP packet of a file, in its order.
+    """Iterates over the IP packets of a file as (time in s, dpkt's IP or IP6), in file order.
 
-    Raises `CaptureError`, `OSError`. One that was cut short ends there, and `cut` is true after it.
+    Stops where a truncated file ends, and sets `cut`. Raises `CaptureError`, `OSError`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +80,7 @@ class Packets:
             except CaptureError as error:
                 raise CaptureError(f"{self.path}: {error}") from None
             except _broken:
-                raise CaptureError(f"{self.path}: no capture; {KNOWN}") from None
+                raise CaptureError(f"{self.path}: not a capture; {KNOWN}") from None
             kind = reader.datalink()
             if kind not in _FRAMES:
                 raise CaptureError(f"{self.path}: a capture of link type {kind}; {KNOWN}")
@@ -99,7 +99,7 @@ class Packets:
 
 
 class _Watched:
-    """A file that knows whether it gave less than it was asked for, but something."""
+    """A file that notices a read that returned some but not all of the requested bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -107,16 +107,16 @@ class _Watched:
         self.seek = file.seek
 
     def read(self, size: int) -> bytes:
-        """As a file does. Raises `CaptureError` for more than `MOST_RECORD`."""
+        """Reads like a file. Raises `CaptureError` for more than `MOST_RECORD` bytes."""
         if not 0 <= size <= MOST_RECORD:
-            raise CaptureError(f"a record of {size} bytes; at most {MOST_RECORD >> 20} MiB are read")
+            raise CaptureError(f"a record of {size} bytes; at most {MOST_RECORD >> 20} MiB are supported")
         data = self.file.read(size)
         self.short = 0 < len(data) < size
         return data
 
 
 def _packet(of: Any, frame: bytes) -> Any:
-    """The IP packet in a frame; None where there is none."""
+    """The IP packet in a frame, or None."""
     try:
         if of is None:
             return (_ip if frame[0] >> 4 == 4 else _ip6)(frame) if frame[0] >> 4 in {4, 6} else None
@@ -127,7 +127,7 @@ def _packet(of: Any, frame: bytes) -> Any:
 
 
 def size(packet: Any) -> int:
-    """Bytes of an IP packet, whatever part of it the capture kept."""
+    """Length of an IP packet in bytes, even if the capture truncated it."""
     return packet.len if isinstance(packet, _ip) else 40 + packet.plen
 
 

@@ -1,4 +1,4 @@
-"""How likely sessions meet in one queue when a hash chooses among G groups of k queues and each takes an unused one.
+"""The probability that sessions share a queue, when a hash chooses one of G groups and each takes an unused queue of k.
 
     ordinary hashing      k = 1: two sessions in a group share its queue
     serial search         k queues each: only more than k sessions in one group must share (ARRIS 2013: G 64, k 4)
@@ -7,10 +7,10 @@
 
 The first: maps of n labelled sessions to G labelled groups with at most k in each have the exponential generating
 function (sum_{j<=k} x^j/j!)^G, out of G^n maps. Its coefficients follow from each other, as for any power of a
-polynomial: exact, for every n at once, in O(n k) rationals. ARRIS 2013 took it for out of reach and simulated.
+polynomial: exact, for every n at once, in O(n k) rationals. ARRIS 2013 considered this out of reach and simulated.
 
-Sessions are alive all the time and the hash is uniform; which session shares in an overfull group is the discipline's
-rule, so the second is the chance to be *among* those of whom some share.
+Sessions are always active and the hash is uniform. Which sessions of an overfull group share a queue depends on the
+discipline, so the second formula is the probability of being in an overfull group.
 
 Source: ARRIS 2013, "Decreasing Hash Collision Probability", Figures 8 and 9.
 """
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 #: Trials of one batch: 64 groups x 50 000 trials are 3 MB of counts.
 _BATCH = 50_000
 
-#: Groups, and sessions, beyond which the exact rationals take more than some seconds.
+#: Largest number of groups and of sessions: beyond it the exact rationals take more than a few seconds.
 MOST = 4096
 
 
@@ -39,9 +39,9 @@ def _refuse(groups: int, ways: int, sessions: int) -> None:
 
 
 def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
-    """The exact chance that some group is overfull, for 0, 1, ... `sessions` sessions.
+    """The exact probability that some group is overfull, for 0, 1, ... `sessions` sessions.
 
-    Raises `ValueError` for what is out of range.
+    Raises `ValueError` if an argument is out of range.
     """
     _refuse(groups, ways, sessions)
     inverse = [Fraction(1, math.factorial(j)) for j in range(ways + 1)]
@@ -57,7 +57,7 @@ def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
 
 
 def given_session(groups: int, ways: int, sessions: int) -> Fraction:
-    """The exact chance that one given session of `sessions` is in an overfull group. Raises `ValueError`."""
+    """The exact probability that a given session of `sessions` is in an overfull group. Raises `ValueError`."""
     _refuse(groups, ways, sessions)
     others, here = max(0, sessions - 1), Fraction(1, groups)
     few = (math.comb(others, j) * here**j * (1 - here) ** (others - j) for j in range(min(ways, others + 1)))
@@ -66,7 +66,7 @@ def given_session(groups: int, ways: int, sessions: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of a number of trials had it, with the exact (Clopper-Pearson) interval of the chance behind them."""
+    """The share of trials with an event, with the exact (Clopper-Pearson) interval of its probability."""
 
     hits: int
     trials: int
@@ -75,22 +75,22 @@ class Share:
 
     @property
     def share(self) -> float:
-        """Hits over trials."""
+        """Hits divided by trials."""
         return self.hits / self.trials
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """A Monte Carlo experiment: for 0, 1, ... sessions, collisions at all, and of the session that came first."""
+    """Results for 0, 1, ... sessions: trials with any collision, and trials with one of the first session."""
 
     any_session: list[Share]
     first_session: list[Share]
 
 
 def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int, confidence: float = 0.95) -> Trials:
-    """Throw sessions into groups by a uniform draw, `trials` times; the same trials serve every number of sessions.
+    """Assigns sessions to random groups, `trials` times; all numbers of sessions share the trials.
 
-    Raises `ValueError` for what is out of range.
+    Raises `ValueError` if an argument is out of range.
     """
     _refuse(groups, ways, sessions)
     draw = np.random.default_rng([seed, groups, ways])
@@ -104,9 +104,9 @@ def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int
 
 
 def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """In how many rows a group is overfull after 0, 1, ... sessions; and in how many that of the first session is.
+    """Counts the rows in which any group, and the first session's group, is overfull after 0, 1, ... sessions.
 
-    `choices` holds the groups of the sessions in the order of their coming, a row per trial.
+    `choices` has a row per trial: the groups of the sessions in order of arrival.
     """
     rows = np.arange(len(choices))
     counts = np.zeros((len(choices), groups), dtype=np.int16)
@@ -121,9 +121,9 @@ def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArra
 
 
 def share_of(hits: int, trials: int, confidence: float = 0.95) -> Share:
-    """The exact (Clopper-Pearson) interval: chances for which so many hits, or more, or fewer, are not too unlikely."""
+    """The share of hits, with the exact (Clopper-Pearson) interval of its probability."""
     if not 0 <= hits <= trials or trials < 1:
-        raise ValueError(f"{hits} of {trials} is no share")
+        raise ValueError(f"{hits} of {trials} is not a share")
     tail = (1.0 - confidence) / 2.0
     low = 0.0 if hits == 0 else _solve(lambda p: _at_least(hits, trials, p) < tail)
     high = 1.0 if hits == trials else 1.0 - _solve(lambda q: _at_least(trials - hits, trials, q) < tail)
@@ -131,7 +131,7 @@ def share_of(hits: int, trials: int, confidence: float = 0.95) -> Share:
 
 
 def _solve(below: Callable[[float], bool]) -> float:
-    """The place in [0, 1] up to which `below` holds, by halving, to 50 bits."""
+    """The point in [0, 1] up to which `below` holds, by bisection to 50 bits."""
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2.0
@@ -143,21 +143,21 @@ def _solve(below: Callable[[float], bool]) -> float:
 
 
 def _at_least(hits: int, trials: int, p: float) -> float:
-    """The chance of at least `hits` of `trials` where it is less than a half, by its terms; else 1."""
+    """The probability of at least `hits` in `trials`, summed term by term if it is less than a half; else 1."""
     if p <= 0.0:
         return 0.0
-    if p * trials >= hits:  # terms would still rise: about a half or more, and no tail
+    if p * trials >= hits:  # not in the tail: about a half or more
         return 1.0
     log = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
     log += hits * math.log(p) + (trials - hits) * math.log1p(-p)
-    most = hits + int(12.0 * math.sqrt(hits)) + 100  # beyond twelve deviations nothing is left
+    most = hits + int(12.0 * math.sqrt(hits)) + 100  # the rest is negligible beyond twelve deviations
     k = np.arange(hits, min(trials, most), dtype=float)
     ratios = (trials - k) / (k + 1.0) * (p / (1.0 - p))
     return float(math.exp(log) * (1.0 + np.cumprod(ratios).sum()))
 
 
 def sessions_of(text: str) -> Sequence[int]:
-    """Numbers of sessions from `20`, `1..60`, or `5,20,35`. Raises `ValueError`."""
+    """Parses numbers of sessions: `20`, `1..60`, or `5,20,35`. Raises `ValueError`."""
     numbers: list[int] = []
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")

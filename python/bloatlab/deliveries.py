@@ -1,9 +1,9 @@
-"""Recorded delivery traces of links: the files that a scenario names become part of it.
+"""Recorded delivery traces of links, read from the files that a scenario names.
 
     delivery.trace = { file = "lte.down" }   # of a link; the path from the scenario's folder
 
-When a scenario is read, the lines of the file stand in it: a changed file is another scenario, results and stores name
-what they were made by, and a cluster's workers need no file. See docs/links.md.
+When a scenario is read, the lines of the file are copied into it. If the file changes, it counts as a new scenario;
+results and stores record the trace itself, and a cluster's workers need no file. See docs/links.md.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 
 from bloatlab import _core, files
 
-#: In a resolved scenario that has such a trace.
+#: Found in every resolved scenario that has such a trace.
 _SIGN = '"delivery":{"trace":{'
 
 
 class TraceError(_core.ScenarioError):
-    """A file that is no delivery trace. `args[0]` holds one line."""
+    """A file that is not a delivery trace. `args[0]` has one line."""
 
 
 def completed(text: str, folder: Path | None, source: str) -> str:
-    """A resolved scenario with the lines of its traces; `text` itself where it has none, or has their lines.
+    """Copies the lines of trace files into a resolved scenario; returns `text` itself if there is nothing to copy.
 
-    Files are looked for from `folder`. `source` names the scenario in messages. Raises `TraceError`.
+    Paths are relative to `folder`. `source` names the scenario in messages. Raises `TraceError`.
     """
     if _SIGN not in text:
         return text
@@ -39,19 +39,19 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def _traces(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Path and table of each link's trace."""
+    """The path and table of each link's trace."""
     for name, link in tree["link"].items():
         if "trace" in link.get("delivery", {}):
             yield f"link.{name}.delivery.trace.file", link["delivery"]["trace"]
 
 
 def written(resolved: str, link: str) -> str:
-    """What a link of a resolved scenario lets through, in mahimahi's format. Raises `ScenarioError`."""
+    """A link's delivery opportunities in mahimahi's format. Raises `ScenarioError`."""
     return _core.delivery_file(resolved, link)
 
 
 def read(path: Path, at: str = "") -> _core.DeliveryTrace:
-    """The trace in a file, `at` naming who asks for it. Raises `TraceError`."""
+    """Reads a trace file; `at` is the key that names it, for messages. Raises `TraceError`."""
     where = f"{at}: {path}" if at else str(path)
     try:
         return _core.delivery_trace(files.read_text(path))

@@ -1,8 +1,8 @@
-"""What differs between two or more results: in the scenario, and in what was measured.
+"""The differences between results: in their scenarios and in their measures.
 
-Scenarios are compared key by key. Where each names one thing of several (`queue.codel` here, `queue.droptail` there)
-the names differ, not every parameter below them. Measures are the numbers of the summary under their dotted paths
-(docs/results.md); the core declares for which of them more is better, or less (`measures.py`).
+Scenarios are compared key by key. If each chooses a different variant (`queue.codel` here, `queue.droptail` there), the
+difference is the variant's name, not every parameter below it. Measures are the numbers of the summary under their
+dotted paths (docs/results.md); the core declares which direction is better (`measures.py`).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from bloatlab.sweep import grid_file
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 from bloatlab.terminal import lines
 
-#: Measures that are shown unless more are asked for: with the settings they fit on a screen.
+#: Number of measures shown by default: with the settings they fit on a screen.
 TOP = 15
 
-#: Cells of the tables as text; larger changes than this factor are as large as each other.
+#: Width of the tables as text; |ln ratio| above which changes count as equally large.
 _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value of the scenario that differs, as text, in the order of the results; "-" where there is none."""
+    """A scenario value that differs: its text in each result, "-" where there is none."""
 
     path: str
     values: tuple[str, ...]
@@ -40,7 +40,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A measure of two results. `first` or `second` is None where only the other has it."""
+    """A measure of two results. `first` or `second` is None if only the other has it."""
 
     path: str
     first: float | None
@@ -48,17 +48,17 @@ class Change:
 
     @property
     def difference(self) -> float | None:
-        """Second less first."""
+        """Second minus first."""
         return None if self.first is None or self.second is None else self.second - self.first
 
     @property
     def ratio(self) -> float | None:
-        """Second over first; None where the first is 0."""
+        """Second divided by first; None if the first is 0."""
         return None if self.first in {None, 0.0} or self.second is None else self.second / (self.first or 1.0)
 
     @property
     def verdict(self) -> Literal["better", "worse", "equal", ""]:
-        """Of the second, where that is defined."""
+        """The verdict on the second; empty if neither direction is better."""
         moved, way = self.difference, direction(self.path)
         if moved is None or way is None:
             return "equal" if moved == 0.0 else ""
@@ -68,9 +68,9 @@ class Change:
 
     @property
     def size(self) -> float:
-        """How large the change is: |ln ratio|, of both with what nobody notices added.
+        """The size of the change: |ln ratio| after adding the least noticeable step to both.
 
-        Infinite where their signs differ, one is nothing in a unit that has no such bound, or one is not there.
+        Infinite if the signs differ, one is 0 in a unit without such a step, or one is missing.
         """
         first, second = self.first, self.second
         if first is None or second is None:
@@ -86,7 +86,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two results beside each other: names, settings that differ, and every measure, in the order of `_order`."""
+    """The comparison of two results: names, settings that differ, and every measure, in the order of `_order`."""
 
     names: tuple[str, str]
     settings: Sequence[Setting]
@@ -122,10 +122,10 @@ class Difference:
         ]
 
     def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
-        """The two tables for people: settings, then the `top` measures that say most, or all that differ for None.
+        """The tables for people: settings, then the `top` most telling measures, or all that differ for None.
 
-        First what people notice (scores, losses, delays, rates of applications) and what links did, then everything
-        else; the application or link that changed most comes first. With `every` equal measures stand there, too.
+        What users notice (scores, losses, delays, rates of applications) and the state of links come first, then
+        everything else; in each group, the application or link that changed most. `every` adds the equal measures.
         """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
@@ -153,10 +153,11 @@ class Difference:
 
 
 def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
-    """What differs between two results: opened, or the folders that hold them, or data files of flent.
+    """The differences between two results, given as results, result folders or flent data files.
 
-    Beside what flent measured a result is seen as flent would have: its pings and its TCP flows, under load. Raises
-    `ResultError` for a folder that is none, `FlentError` for such a file, `OSError` where it cannot be read.
+    Compared with flent data, a result is reduced to what flent measures: its pings and its TCP flows, under load.
+    Raises `ResultError` for a folder without a result, `FlentError` for a bad flent file, `OSError` if one cannot be
+    read.
     """
     names = (_name(first, "first"), _name(second, "second"))
     if names[0] == names[1]:
@@ -181,7 +182,7 @@ def _name(of: Result | str | Path, place: str) -> str:
 def difference(
     names: tuple[str, str], scenarios: Sequence[Any] | None, measures: Sequence[Mapping[str, Any]]
 ) -> Difference:
-    """What differs between two results: `scenarios` as plain values (None where one has none), `measures` by path."""
+    """The differences between two results: `scenarios` as plain values (None if one has none), `measures` by path."""
     settings = [] if scenarios is None else varying(scenarios)
     first, second = measures
     paths = [*first, *(p for p in second if p not in first)]
@@ -191,7 +192,7 @@ def difference(
 
 
 def _order(change: Change) -> tuple[int, float]:
-    """What is better or worse, then what differs otherwise, the largest first; what only one has; what is equal."""
+    """Sort key: better or worse, then other differences, largest first; then measures of only one; then equal ones."""
     if change.difference is None:
         return 2, 0.0
     if not change.size:
@@ -226,14 +227,14 @@ def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
 
 
 def _choices(values: Sequence[Any]) -> bool:
-    """Whether each names one thing (`{codel = {...}}`, "word", or nothing), and not all the same."""
+    """Whether each value chooses a variant (`{codel = {...}}`, "word", or nothing), and they are not all the same."""
     tables = [v for v in values if isinstance(v, dict)]
     single = bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
     return single and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
 
 
 def _chosen(value: Any, among: Sequence[Any]) -> str:
-    """The name of what is chosen, with its limit, and what else tells it from others of the same name."""
+    """The name of the chosen variant, its limit, and the parameters that distinguish it from others of that name."""
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else shown(value)
     ((name, parameters),) = value.items()
@@ -255,10 +256,10 @@ _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted"
 
 
 def _told(changes: Sequence[Change]) -> list[Change]:
-    """Changes in the order in which a person reads them, each once.
+    """Sorts changes for people, and drops duplicates.
 
-    Measures that are told first, then the others. In both applications stand before the run as a whole, and that before
-    links; of each kind the one that changed most, with its measures in the order of `measures.importance`.
+    The measures reported first come before the others. Within both, applications come before the whole run, and that
+    before links; the one that changed most comes first, with its measures in the order of `measures.importance`.
     """
     seen: set[tuple[object, ...]] = set()
     found: list[tuple[tuple[object, ...], Change]] = []
@@ -282,13 +283,13 @@ def _told(changes: Sequence[Change]) -> list[Change]:
 
 
 def _in_bytes(path: str, changes: Sequence[Change]) -> bool:
-    """Whether a measure is a goodput in bytes that stands there in Mbit/s, too."""
+    """Whether a measure is a goodput in bytes that is also listed in Mbit/s."""
     other = path.replace("goodput_bytes", "goodput_mbit")
     return other != path and any(c.path == other for c in changes)
 
 
 def _rows(changes: Sequence[Change]) -> list[list[TextCell]]:
-    """A row per measure; whose it is stands in the first of several rows."""
+    """A row per measure; the application or link is named in the first of its rows."""
     rows: list[list[TextCell]] = []
     before: str | None = None
     for c in changes:
@@ -306,15 +307,15 @@ def _rows(changes: Sequence[Change]) -> list[list[TextCell]]:
 
 
 def _note(hidden: int, same: int, *, every: bool) -> str:
-    """The order of the rows; then how many measures are not among them, and how to see these."""
+    """The note below the table: the order of its rows, the number of hidden measures and how to see them."""
     rest = [f"… and {hidden} more: --top all."] if hidden else []
     if same and not every:
         rest.append(f"{counted(same, 'measure')} equal: --all.")
-    return "\n".join(filter(None, ["Applications, then links; in both what changed most is first.", " ".join(rest)]))
+    return "\n".join(filter(None, ["Applications, then links; the largest changes first.", " ".join(rest)]))
 
 
 def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> str:
-    """Whole numbers whole; others with four significant digits."""
+    """Formats a whole number exactly, any other with four significant digits."""
     if value is None:
         return "-"
     digits = 0 if value == int(value) else max(0, min(6, significant - 1 - math.floor(math.log10(abs(value)))))
@@ -323,7 +324,7 @@ def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> s
 
 
 def shown(value: Any) -> str:
-    """A value of a scenario as JSON has it, without what is null in it; texts bare."""
+    """A scenario value as JSON, without nulls and without quotes around a text."""
     return value if isinstance(value, str) else json.dumps(_filled(value), ensure_ascii=False)
 
 
@@ -334,6 +335,6 @@ def _filled(value: Any) -> Any:
 
 
 def clipped(text: str, most: int = 80) -> str:
-    """Text of at most `most` characters, without any that would move the cursor or turn the text around."""
+    """Clips a text to `most` characters, and escapes control and bidirectional characters."""
     plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
     return plain if len(plain) <= most else f"{plain[: most - 1]}…"

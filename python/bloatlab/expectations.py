@@ -1,13 +1,13 @@
-"""What a file expects of its runs, and whether they keep to it: `[expect]` of a scenario or a sweep, judged.
+"""Tests runs against the `[expect]` table of a scenario or a sweep.
 
     [expect]
     "apps.call.voip.mos" = ">= 4.0"              # a dotted path of the summary; * stands for anything
     "links.up.sojourn_ms.p99" = "< 50"
     "links.up.utilisation" = "0.9 .. 1"
 
-With several seeds the mean is judged by the worse end of its 95 % interval (Student's t): what is expected must hold
-for all of it. No number of a summary is below 0, so no end is. With one seed it is that run's value. A value that a run
-does not have (a call of which nothing arrived has no MOS) is not as expected.
+With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t); the interval is
+clipped at 0, since no number of a summary is negative. With one seed, the run's value is tested. A missing value (a
+call of which no packet arrived has no MOS) fails.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep.grid_file import GridFile
 from bloatlab.tables import TextTable, row
 
-#: A comparison in words and as what must hold at an end of the interval: (low end, high end) -> kept.
+#: The comparisons: (low end, high end, threshold) -> whether the condition holds for the whole interval.
 _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
     ">=": lambda low, _, x: low >= x,
     "<=": lambda _, high, x: high <= x,
@@ -44,14 +44,14 @@ _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
 
 
 class NothingExpectedError(InputError):
-    """A file that expects nothing, or something of a value that there is not; the message is one line."""
+    """A file without expectations, or an expectation of an unknown value; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One expectation at one place: what was expected, what was measured, and whether it was kept.
+    """One expectation at one grid point: the condition, the measured value, and whether it was met.
 
-    `mean` is None where a run has no value; `low` and `high` are the ends of the interval, equal for one seed.
+    `mean` is None if a run has no value; `low` and `high` are the ends of the interval, equal for one seed.
     """
 
     place: str
@@ -64,7 +64,7 @@ class Verdict:
     kept: bool
 
     def measured(self) -> str:
-        """The mean and its interval in words."""
+        """The mean and its interval as text."""
         if self.mean is None:
             return "no value"
         if self.seeds == 1:
@@ -76,7 +76,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The verdicts of one file, and how long its runs took."""
+    """The verdicts of one file, and the time that its runs took."""
 
     file: str
     verdicts: Sequence[Verdict]
@@ -84,12 +84,12 @@ class Checked:
 
     @property
     def kept(self) -> bool:
-        """Whether everything that was expected holds."""
+        """Whether all expectations are met."""
         return all(v.kept for v in self.verdicts)
 
 
 def keeps(expected: str, low: float, high: float) -> bool:
-    """Whether all of [low, high] is as expected: ">= 4", "< 50", "== 0" or "0.9 .. 1"."""
+    """Whether all of [low, high] meets a condition: ">= 4", "< 50", "== 0" or "0.9 .. 1"."""
     if ".." in expected:
         least, most = (float(part) for part in expected.split(".."))
         return least <= low and high <= most
@@ -98,9 +98,9 @@ def keeps(expected: str, low: float, high: float) -> bool:
 
 
 def judge(place: str, expect: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
-    """What is expected, beside what runs with different seeds measured at one place. Raises `NothingExpectedError`.
+    """Judges the expectations at one grid point from its runs with different seeds. Raises `NothingExpectedError`.
 
-    A row has the numbers of one run's summary by their dotted paths.
+    Each of `rows` has the numbers of one run's summary by their dotted paths.
     """
     known = list(dict.fromkeys(path for row in rows for path in row))
     verdicts: list[Verdict] = []
@@ -130,10 +130,10 @@ def check(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> Checked:
-    """Run what `file` says, and judge what it expects: a scenario, a sweep; or a result's folder, without a run.
+    """Runs a scenario or a sweep and judges its expectations; judges a result folder without a run.
 
-    `seeds` are 1 to so many, in place of the file's own; a sweep's `until` adds to them. Raises `NothingExpectedError`,
-    and what reading raises.
+    `seeds` replaces the file's own seeds with 1 to `seeds`; a sweep's `until` adds to them. Raises
+    `NothingExpectedError`, and the errors of reading.
     """
     if file.is_dir():
         result = open_result(file)
@@ -147,7 +147,7 @@ def check(
 
 
 def _gathered(asked: GridFile, store: Store | None, watch: Watch | None, executor: Executor) -> Gathered[At]:
-    """The runs, with the warm-ups and as many seeds as the file asks for."""
+    """Makes the runs, with the warm-ups and seeds that the file requests."""
     built = asked.grid.build
     grid = replace(asked.grid, build=lambda **at: _bare(built(**at)))
     shown = watch or silent()
@@ -160,7 +160,7 @@ def _gathered(asked: GridFile, store: Store | None, watch: Watch | None, executo
 def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> Checked:
     if not any(expect for _, expect, _ in places):
         raise NothingExpectedError(
-            f'{file}: expects nothing; for example, at its end, [expect] and "links.up.sojourn_ms.p99" = "< 50"'
+            f'{file}: has no [expect] table; add one, such as [expect] and "links.up.sojourn_ms.p99" = "< 50"'
         )
     try:
         return Checked(str(file), [v for place, expect, rows in places for v in judge(place, expect, rows)])
@@ -169,7 +169,7 @@ def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[
 
 
 def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
-    """The runs of a file; what a sweep's own [expect] says is laid over each of its scenarios."""
+    """The runs of a file; a sweep's own [expect] table is added to each of its scenarios."""
     sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
         more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
@@ -182,23 +182,23 @@ def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
 
 
 def _sweep(file: Path, text: str) -> Mapping[str, Any] | None:
-    """What a sweep's file expects; None for a scenario's."""
+    """The [expect] table of a sweep's file; None for a scenario's file."""
     if file.suffix == ".json":
         return None
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return None  # reading it as a scenario says what is wrong
+        return None  # reading it as a scenario reports the error
     if not isinstance(data.get("scenario"), str):
         return None
     expect = data.get("expect", {})
     if not isinstance(expect, dict):
-        raise NothingExpectedError(f'{file}: expect: a table, such as "apps.call.voip.mos" = ">= 4.0"')
+        raise NothingExpectedError(f'{file}: expect: expected a table, such as "apps.call.voip.mos" = ">= 4.0"')
     return expect
 
 
 def _bare(scenario: Scenario) -> Scenario:
-    """The scenario without what it expects, so that another threshold runs nothing again."""
+    """The scenario without its expectations, so that a new threshold needs no new runs."""
     data = scenario.data
     if data.pop("expect", None) is None:
         return scenario
@@ -206,7 +206,7 @@ def _bare(scenario: Scenario) -> Scenario:
 
 
 def table(checked: Checked) -> TextTable:
-    """The verdicts of a file for people."""
+    """The verdicts of a file as a table for people."""
     placed = any(v.place for v in checked.verdicts)
     rows = [
         row(*([v.place] if placed else []), v.path, v.expected, v.measured(), within_cell(v.kept, "kept", "not kept"))

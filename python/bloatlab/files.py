@@ -1,6 +1,6 @@
-"""Files of people: read within a bound, written whole or not at all; texts of files as a terminal may show them.
+"""Reads files up to a size limit, writes files atomically, and escapes their texts for the terminal.
 
-A name in a result, a capture or a data file may hold anything, such as an escape sequence that a terminal obeys.
+A name in a result, a capture or a data file may hold anything, such as terminal escape sequences.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polars import DataFrame
 
-#: Most bytes of a file that is read at once: scenarios, grids, traces, data files of flent. A day of a trace has 20 MB.
+#: Largest file in bytes (scenarios, grids, traces, flent data files). A day of a trace has 20 MB.
 MOST_BYTES = 256 << 20
 
-#: Control characters but tab and newline, characters without width, and those that turn the text around.
+#: Control characters except tab and newline, zero-width characters, and bidirectional controls.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 
 
 class TooLargeError(OSError):
-    """A file with more bytes than are read."""
+    """A file that is larger than the limit."""
 
     def __init__(self, path: Path, most: int) -> None:
-        super().__init__(None, f"more than {most} bytes, the most that is read", str(path))
+        super().__init__(None, f"larger than the limit of {most} bytes", str(path))
 
 
 def read(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a file, of a device or a pipe, too. Raises `OSError`; `TooLargeError` for more than `most`."""
+    """The bytes of a file, device or pipe. Raises `OSError`; `TooLargeError` for more than `most` bytes."""
     most = MOST_BYTES if most is None else most
     with path.open("rb") as file:
         data = file.read(most + 1)
@@ -50,7 +50,7 @@ def read_text(path: Path, most: int | None = None) -> str:
 
 @contextlib.contextmanager
 def beside(path: Path) -> Generator[Path]:
-    """A place to write to, renamed to `path` at the end; after an error it goes, and `path` is as it was."""
+    """A temporary file, renamed to `path` at the end; an error removes it and leaves `path` as it was."""
     if path.exists() and not path.is_file():  # a pipe, a device
         yield path
         return
@@ -66,7 +66,7 @@ def beside(path: Path) -> Generator[Path]:
 
 
 def write(path: Path, data: bytes | str) -> None:
-    """A whole file, or the one that was there before. Raises `OSError`."""
+    """Writes a file atomically. Raises `OSError`."""
     with beside(path) as aside:
         try:
             aside.write_bytes(data.encode() if isinstance(data, str) else data)
@@ -75,12 +75,12 @@ def write(path: Path, data: bytes | str) -> None:
 
 
 def parquet(frame: DataFrame, **options: Any) -> bytes:
-    """A frame as the bytes of a Parquet file; writing those says when a disk is full, polars' own errors do not."""
+    """A frame as the bytes of a Parquet file. Python's own write reports a full disk, polars' does not."""
     data = io.BytesIO()
     frame.write_parquet(data, compression="zstd", **options)
     return data.getvalue()
 
 
 def escaped(text: str) -> str:
-    """A text without what a terminal would obey or hide: each becomes a backslash, u and its number."""
+    """Escapes the characters that a terminal would obey or hide, as backslash, u and code point."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,16 +1,16 @@
-"""flent's data files: a result written as one, and one that was measured read.
+"""Writes results as flent data files, and reads flent's measurements.
 
-flent (flent.org) is the tester that people run at home: it loads a line, pings through it, and keeps a `.flent.gz`.
-Its own plotter opens what `write` makes; `read` turns what flent measured into the tables that plots and `differences`
-use.
+flent (flent.org) is a network tester for home use: it loads a line, pings through it, and writes a `.flent.gz`. Its own
+plotter opens the files that `write` makes; `read` turns flent's measurements into the tables that plots and
+`differences` use.
 
     file     gzip of JSON, version 4: metadata, x_values (s), results (a value per x, or null), raw_values
     series   "TCP upload::1" and so on in Mbit/s of payload; "Ping (ms) ICMP" in ms
-    test     of a workload of flent's (rrul ...) its own; else tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping
+    test     flent's own for its workloads (rrul ...); else tcp_nup, tcp_ndown, rrul_be_nflows (both ways) or ping
 
 Source: flent's documentation, "The Data File Format"; older versions (1 to 3) are read as flent 2 reads them.
-Departs: time 0 is 1970, as in captures. The time of a ping is that of its reply. Rates are means over `STEP` s, where
-flent interpolates between the moments at which netperf reports.
+Departs: time 0 is 1970, as in captures. The time of a ping is that of its reply. Rates are means over `STEP` s, while
+flent interpolates between netperf's reports.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from bloatlab.workloads import SILENCE, WORKLOADS
 VERSION = 4
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".json.gz")
 
-#: Most bytes of a data file, decompressed: an hour of rrul at 20 ms has 30 MB.
+#: Largest data file in bytes, decompressed: an hour of rrul at 20 ms has 30 MB.
 MOST_BYTES = 128 << 20
 
-#: Largest time in a data file, s: thirty years.
+#: Largest time in a data file in s: thirty years.
 MOST_SECONDS = 1e9
 
-#: Width of the bins of rates, s: flent's own default.
+#: Bin width of rates in s: flent's default.
 STEP = 0.2
 
 Way = Literal["upload", "download"]
 
-#: The names of a test's series of one flow, by its name and the way.
+#: Name of a flow's series, by the test's name.
 _SERIES = {
     "tcp_nup": "TCP {way}::{number}",
     "tcp_ndown": "TCP {way}::{number}",
@@ -65,11 +65,11 @@ _SUMS = ("avg", "sum", "totals", "fairness")
 
 
 class FlentError(InputError):
-    """No data file of flent; the message is one line for a person."""
+    """Not a flent data file; the message is one line."""
 
 
 def is_flent(path: str | Path) -> bool:
-    """Whether a path is named as a data file of flent is."""
+    """Whether a path has the suffix of a flent data file."""
     return str(path).endswith(SUFFIXES)
 
 
@@ -77,23 +77,23 @@ def is_flent(path: str | Path) -> bool:
 
 
 def write(result: Result, path: str | Path, *, title: str = "") -> Path:
-    """`result` as a data file of flent; equal results leave equal bytes. Raises `FlentError`, `OSError`."""
+    """Writes `result` as a flent data file; equal results give equal bytes. Raises `FlentError`, `OSError`."""
     path = Path(path)
     if path.suffix != ".gz":
-        raise FlentError(f"{path}: a data file of flent ends in .flent.gz")
+        raise FlentError(f"{path}: the name of a flent data file ends in .flent.gz")
     text = json_text(document(result, title=title or result.scenario.name))
     files.write(path, gzip.compress(text.encode(), mtime=0))
     return path
 
 
 def document(result: Result, *, title: str = "") -> dict[str, Any]:
-    """What a data file of flent holds, of `result`. Raises `FlentError` where it has neither a ping nor a TCP flow."""
+    """The content of a flent data file for `result`. Raises `FlentError` if it has neither a ping nor a TCP flow."""
     end = float(result.summary["duration_s"])
     local = _local(result)
     flows = _flows(result, local)
     asked = answered_pings(result.table("pings"))
     if not flows and not asked:
-        raise FlentError(f"{result.scenario.name}: flent shows pings and TCP flows; the result has no series of either")
+        raise FlentError(f"{result.scenario.name}: flent shows pings and TCP flows; the result has neither")
     ways = {way for way, _ in flows}
     told = _told(result)
     name = {0: "ping", 1: "tcp_nup" if "upload" in ways else "tcp_ndown", 2: "rrul_be_nflows"}[len(ways)]
@@ -126,13 +126,13 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
 
 
 def _told(result: Result) -> Mapping[str, str]:
-    """The names of series by application, of a run of one of flent's tests; empty for others."""
+    """The names of series by application in a run of one of flent's tests; empty for other runs."""
     of = WORKLOADS.get(result.scenario.name)
     return of.series if of is not None else {}
 
 
 def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, number: int) -> str:
-    """The name of the series of a flow: as its test has it, several of one application by number."""
+    """The name of a flow's series in its test; several flows of one application are numbered."""
     told, app, flow = _told(result), str(frame["app"][0]), int(frame["flow"][0])
     if not told:
         return _SERIES[name].format(way=way, number=number)
@@ -143,14 +143,14 @@ def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, numbe
 
 
 def _local(result: Result) -> str:
-    """The host at which a person sits: where the first ping begins, else the first application."""
+    """The user's host: the source of the first ping, else of the first application."""
     apps = result.scenario.data["app"]
     first = [a for a in apps if result.summary["apps"].get(a, {}).get("kind") == "ping"] or list(apps)
     return str(apps[first[0]]["from"]) if first else ""
 
 
 def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
-    """The TCP flows that carry payload, and whether it leaves or reaches the local host."""
+    """The TCP flows that carry payload, with their direction seen from the local host."""
     frame = result.table("flow_series")
     apps = result.scenario.data["app"]
     found: list[tuple[Way, pl.DataFrame]] = []
@@ -175,7 +175,7 @@ def _rates(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean round trip of each bin, ms; NaN for none."""
+    """The mean round-trip time of each bin in ms; NaN if there is none."""
     place = np.clip(np.floor(frame["t_s"].to_numpy() / STEP + 1e-6).astype(int), 0, len(x) - 1)
     sums, counts = np.bincount(place, frame["rtt_ms"].to_numpy(), len(x)), np.bincount(place, None, len(x))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -183,7 +183,7 @@ def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _echoes(frame: pl.DataFrame) -> list[dict[str, float]]:
-    """Each reply: its number, when it came, s, and its round trip, ms."""
+    """Each reply: its number, its time in s, and its round-trip time in ms."""
     rows = zip(frame["t_s"].to_list(), frame["rtt_ms"].to_list(), strict=True)
     return [{"seq": i, "t": round(t + rtt / 1e3, 9), "val": rtt} for i, (t, rtt) in enumerate(rows)]
 
@@ -217,7 +217,7 @@ def _listed(of: NDArray[np.float64]) -> list[float | None]:
 
 
 def _length(result: Result, name: str) -> float:
-    """How long the load lasts, s: of flent's own tests without the silence before it, and whole where it can be."""
+    """Duration of the load in s, without the silence before flent's own tests; an integer if it is whole."""
     seconds = float(result.summary["duration_s"])
     if name != result.scenario.name or name not in WORKLOADS:
         return seconds
@@ -225,7 +225,7 @@ def _length(result: Result, name: str) -> float:
 
 
 def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[str, Any]]:
-    """Unit, mean and place of each series."""
+    """Unit, mean and index of each series."""
     found: dict[str, dict[str, Any]] = {}
     for place, (name, values) in enumerate(results.items()):
         known = [v for v in values if v is not None]
@@ -235,7 +235,7 @@ def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[st
 
 
 def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping[Way, int]) -> dict[str, Any]:
-    """What flent keeps of a test. Everything in it follows from the result."""
+    """The metadata that flent keeps of a test, all derived from the result."""
     nodes = sorted(
         {str(n) for app in result.scenario.data["app"].values() for n in [app["from"], *app["to"]]} - {local}
     )
@@ -269,9 +269,9 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
 
 @dataclass(frozen=True)
 class Measured:
-    """What flent measured: `pings` (`app`, `t_s`, `rtt_ms`) and `flow_series` (payload per bin), as results have them.
+    """flent's measurements as a result's tables: `pings` (`app`, `t_s`, `rtt_ms`), `flow_series` (payload per bin).
 
-    Flows are applications `upload` and `download`; `summary` has the parts of a run's summary that follow from them.
+    Flows are the applications `upload` and `download`; `summary` has those parts of a run's summary.
     """
 
     name: str
@@ -279,7 +279,7 @@ class Measured:
     tables: Mapping[str, pl.DataFrame]
 
     def measures(self) -> dict[str, float]:
-        """The numbers to compare, of the time under load: from the first TCP payload to the last; all, without any."""
+        """The numbers to compare, from the first TCP payload to the last; from all data if there is no TCP payload."""
         found: dict[str, float] = {}
         for way, app in self.summary["apps"].items():
             if way != "ping":
@@ -291,7 +291,7 @@ class Measured:
 
 
 def read(path: str | Path) -> Measured:
-    """What flent measured and kept in `path`. Raises `FlentError` for what is no such file, `OSError`."""
+    """Reads a flent data file. Raises `FlentError`, `OSError`."""
     path = Path(path)
     opened = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
     try:
@@ -299,15 +299,15 @@ def read(path: str | Path) -> Measured:
             text = file.read(MOST_BYTES + 1)
         data: Any = json.loads(text) if len(text) <= MOST_BYTES else None
     except RecursionError:
-        raise FlentError(f"{path}: no data file of flent: lists within lists, too deep") from None
+        raise FlentError(f"{path}: not a flent data file: lists are nested too deeply") from None
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
-        raise FlentError(f"{path}: no data file of flent: {str(error).splitlines()[0].lower()}") from None
+        raise FlentError(f"{path}: not a flent data file: {str(error).splitlines()[0].lower()}") from None
     except OSError as error:
-        if error.strerror is None:  # what bz2 says of other files
-            raise FlentError(f"{path}: no data file of flent: {str(error).lower()}") from None
+        if error.strerror is None:  # bz2's error for other files
+            raise FlentError(f"{path}: not a flent data file: {str(error).lower()}") from None
         raise
     if len(text) > MOST_BYTES:
-        raise FlentError(f"{path}: holds more than {MOST_BYTES} bytes, the most that is read")
+        raise FlentError(f"{path}: larger than the limit of {MOST_BYTES} bytes")
     name = path.name.removesuffix(next((s for s in SUFFIXES if path.name.endswith(s)), ""))
     try:
         return of_document(data, name)
@@ -315,14 +315,14 @@ def read(path: str | Path) -> Measured:
         raise FlentError(f"{path.parent}/{error}" if len(path.parts) > 1 else str(error)) from None
     except (TypeError, AttributeError, LookupError, ArithmeticError, ValueError, pl.exceptions.PolarsError):
         raise FlentError(
-            f"{path}: no data file of flent: metadata, x_values or results are not as flent writes them"
+            f"{path}: not a flent data file: metadata, x_values or results are not in flent's format"
         ) from None
 
 
 def of_document(data: Mapping[str, Any], name: str) -> Measured:
-    """What a data file of flent holds. Raises `FlentError` where there is neither a ping nor a TCP flow."""
+    """The measurements in a flent document. Raises `FlentError` if it has neither a ping nor a TCP flow."""
     if int(data.get("version", 1)) > VERSION:
-        raise FlentError(f"{name}: a file of version {data['version']}; at most {VERSION} is known")
+        raise FlentError(f"{name}: a file of version {data['version']}; versions up to {VERSION} are supported")
     x = np.array(data["x_values"], dtype=np.float64)
     step = float(data["metadata"].get("STEP_SIZE") or (x[1] - x[0]))
     if not (_within(x, MOST_SECONDS) and (np.diff(x) > 0.0).all() and 1e-6 <= step <= MOST_SECONDS):
@@ -334,7 +334,7 @@ def of_document(data: Mapping[str, Any], name: str) -> Measured:
     if not (flows["goodput_bytes"] >= 0.0).all() or not _within(flows["goodput_bytes"], 1e18):
         raise ValueError("flows")
     if not pings.height and not flows.height:
-        raise FlentError(f"{name}: has neither a ping nor a TCP flow that was measured")
+        raise FlentError(f"{name}: has neither ping nor TCP measurements")
     end = float(max(x.max() + step, min(float(data["metadata"].get("TOTAL_LENGTH") or 0.0), MOST_SECONDS)))
     loaded = flows.filter(pl.col("goodput_bytes") > 0.0)["t_s"]
     first, last = (float(loaded.min()), float(loaded.max()) + step) if len(loaded) else (0.0, end)  # type: ignore[arg-type]
@@ -344,12 +344,12 @@ def of_document(data: Mapping[str, Any], name: str) -> Measured:
 
 
 def _within(values: Any, most: float) -> bool:
-    """Whether all are numbers of at most this size."""
+    """Whether all values are numbers of at most this magnitude."""
     return bool((np.abs(np.asarray(values, dtype=np.float64)) <= most).all())
 
 
 def of_result(result: Result, name: str) -> Measured:
-    """A result as flent would have measured it, to lay beside what it did measure. Raises `FlentError`."""
+    """A result as flent would have measured it, to compare it with flent's measurements. Raises `FlentError`."""
     return of_document(document(result), name)
 
 
@@ -368,7 +368,7 @@ def _apps(pings: pl.DataFrame, flows: pl.DataFrame, seconds: float) -> dict[str,
 
 
 def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame:
-    """Every round trip, from the raw values; of a file without any, from its results."""
+    """Every round-trip time, from the raw values, or from the results in a file without raw values."""
     old = int(data.get("version", 1))
     raw, begin = _raw(data)
     rows: list[tuple[float, float]] = []
@@ -379,7 +379,7 @@ def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame
         pairs = [(of["t"] - begin, _round_trip(name, of, old)) for of in of_raw] or [
             (float(t), float(v)) for t, v in zip(x, values, strict=True) if v is not None
         ]
-        # a reply's time, where ping tells that
+        # an ICMP ping has the time of its reply
         rows += [(t - rtt / 1e3 if "ICMP" in name else t, rtt) for t, rtt in pairs if math.isfinite(rtt)]
     rows.sort()
     return pl.DataFrame({"app": ["ping"] * len(rows), "t_s": [r[0] for r in rows], "rtt_ms": [r[1] for r in rows]},
@@ -387,7 +387,7 @@ def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame
 
 
 def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
-    """The raw values by series, and when the test began on their clock, s since 1970. Version 1 has them elsewhere."""
+    """The raw values by series, and the start of the test in s since 1970. Version 1 has them in the metadata."""
     meta = data["metadata"]
     raw: Mapping[str, Any] = data.get("raw_values") or {
         name: of["RAW_VALUES"] for name, of in meta.get("SERIES_META", {}).items() if "RAW_VALUES" in of
@@ -397,7 +397,7 @@ def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
 
 
 def _round_trip(name: str, of: Mapping[str, Any], old: int) -> float:
-    """A raw value's round trip, ms. Before version 4 netperf's UDP_RR (it has a `dur`) is in transactions per s."""
+    """A raw value as round-trip time in ms. Before version 4, netperf's UDP_RR (with `dur`) is in transactions/s."""
     value = float(of["val"])
     if old < VERSION and "UDP" in name and "dur" in of:
         return 1e3 / value if value > 0.0 else math.nan
@@ -405,14 +405,14 @@ def _round_trip(name: str, of: Mapping[str, Any], old: int) -> float:
 
 
 def _epoch(text: str, first: float) -> float:
-    """A time in s since 1970. One without a zone is local: whole hours bring it to the first value."""
+    """A time in s since 1970. One without a zone is local: it is moved by whole hours to match the first value."""
     form = "%Y-%m-%dT%H:%M:%S.%f" if "." in text else "%Y-%m-%dT%H:%M:%S"
     at = dt.datetime.strptime(text.removesuffix("Z"), form).replace(tzinfo=dt.UTC).timestamp()
     return at if text.endswith("Z") else at + 3600.0 * round((first - at) / 3600.0)
 
 
 def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) -> pl.DataFrame:
-    """Payload per bin of every TCP flow: of raw values, which cover the time since the last; else of results."""
+    """Payload per bin of every TCP flow, from raw values (each covers the time since the last) or else from results."""
     raw, begin = _raw(data)
     frames: list[pl.DataFrame] = []
     counts: dict[str, int] = {}
@@ -439,7 +439,7 @@ def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) ->
 
 
 def _spread(told: Sequence[Mapping[str, float]], x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-    """Bytes in each bin of values that each say the rate, Mbit/s, since `dur` s before `t`."""
+    """Bytes in each bin, from values that give the rate in Mbit/s over the `dur` seconds before `t`."""
     ordered = sorted(told, key=lambda of: of["t"])
     times = np.array([t for of in ordered for t in (of["t"] - of["dur"], of["t"])])
     total = np.cumsum([of["val"] * of["dur"] / 8e-6 for of in ordered])

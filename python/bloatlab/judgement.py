@@ -1,7 +1,7 @@
-"""How everything is judged: a cell is within what was accepted or outside, a share says how many are within.
+"""Verdicts: a cell is within its tolerance or outside, and a share counts the cells within.
 
-Published values (`studies`), kernels (`validate`, `simulated_and_live`) and what a file expects (`expectations`) each
-say what is accepted. True is within, False outside, None not judged.
+Published values (`studies`), kernels (`validate`, `simulated_and_live`) and expectations (`expectations`) each define
+their tolerances. True is within, False is outside, None is not judged.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from bloatlab.tables import TextCell, Tone
 #: Slack for comparisons of decimal numbers in binary: far below the last digit of any paper.
 SLACK = 1e-9
 
-#: How a verdict looks.
+#: Tone of a verdict.
 TONES: Mapping[bool | None, Tone] = {True: "good", False: "bad", None: "muted"}
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of the counted cells of a kind are within, and how large a part was asked for."""
+    """The number of counted cells of a kind that are within, and the target share."""
 
     name: str
     within: int
@@ -31,22 +31,22 @@ class Share:
 
     @property
     def share(self) -> float:
-        """The part that is within, in [0, 1]; 1 for no cells."""
+        """The share of cells within, in [0, 1]; 1 if there are no cells."""
         return self.within / self.cells if self.cells else 1.0
 
     @property
     def met(self) -> bool | None:
-        """Whether the wanted share is reached; None where none was asked for."""
+        """Whether the target is reached; None without a target."""
         return None if self.wanted is None else self.share >= self.wanted - SLACK
 
     @property
     def tone(self) -> Tone:
-        """How it looks beside what was asked for."""
+        """The tone of the share, given its target."""
         return "plain" if self.met is None else TONES[self.met]
 
     @property
     def asked(self) -> str:
-        """What was asked for, in words; nothing where nothing was."""
+        """The target as text; empty without a target."""
         return "" if self.wanted is None else f"{self.wanted:.0%}"
 
     def as_data(self) -> dict[str, Any]:
@@ -56,16 +56,16 @@ class Share:
 
 
 def share(name: str, verdicts: Iterable[bool | None], wanted: float | None = None) -> Share:
-    """The share of verdicts that are within, of those that were judged."""
+    """The share of the judged verdicts that are within."""
     judged = [within for within in verdicts if within is not None]
     return Share(name, sum(judged), len(judged), wanted)
 
 
 def within_cell(within: bool | None, good: str, bad: str, unjudged: str = "") -> TextCell:
-    """A verdict in a table, in the words of its kind."""
+    """A verdict as a table cell, with the texts given."""
     return TextCell({True: good, False: bad, None: unjudged}[within], TONES[within])
 
 
 def finite(value: float) -> float | None:
-    """A number as JSON has it: null for infinities and for what is none."""
+    """The number for JSON: None for infinity and NaN."""
     return value if math.isfinite(value) else None

@@ -1,11 +1,11 @@
-"""Laws written in Python: a class that is asked about every packet, as the core's own laws are.
+"""Laws written in Python: a class that decides about every packet, as the core's own laws do.
 
     queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; the path from the scenario's folder
     bloatlab.run(scenario, laws={"mine": MyLaw})                # for queue.python = { law = "mine" }
 
-When a scenario is read, the file's text and every parameter of the class become part of it: a changed file is another
-scenario, results and stores name what they were made by, and a cluster's workers need no file. Each run executes the
-text anew. See docs/adding-a-law-in-python.md.
+When a scenario is read, the file's text and every parameter of the class are copied into it. If the file changes, it
+counts as a new scenario; results and stores record the law itself, and a cluster's workers need no file. Each run
+executes the text again. See docs/adding-a-law-in-python.md.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from typing import Any, Literal
 from bloatlab import _core
 from bloatlab.errors import nearest
 
-#: What a law may answer about a packet; None is "pass".
+#: A law's verdict on a packet; None is "pass".
 Verdict = Literal["pass", "drop", "mark"]
 
-#: A packet, and what a law sees of its queue and link: the arguments of a law's methods.
+#: The arguments of a law's methods: a packet, and a view of its queue and link.
 Packet = _core.LawPacket
 View = _core.LawView
 
-#: The moments of a law and what each is given besides `self`; `crates/qdisc/src/law/mod.rs` says when each comes.
+#: The methods of a law and their arguments after `self`; `crates/qdisc/src/law/mod.rs` says when each is called.
 METHODS: Mapping[str, tuple[str, ...]] = {
     "arrive": ("packet", "view"),
     "head": ("packet", "view"),
@@ -47,30 +47,30 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "probe": (),
 }
 
-#: Keys of `queue.python` that are the queue's, not the class's.
+#: Keys of `queue.python` that belong to the queue, not to the class.
 _QUEUES = ("law", "limit", "source")
-#: In a resolved scenario that has a law in Python.
+#: Found in every resolved scenario that has a law in Python.
 _SIGN = '"python":{'
-#: Modules that would make two runs of one scenario differ.
+#: Modules that would make two runs of one scenario differ, and what to use instead.
 _UNSTEADY = {"random": "view.random()", "secrets": "view.random()", "time": "view.now_ns"}
 
 _counter = itertools.count()
 
 
 class LawError(_core.ScenarioError):
-    """A law in Python that cannot be used, or that broke in a run. `args[0]` holds one line; the cause is chained."""
+    """A law in Python that is invalid, or that failed in a run. `args[0]` has one line; the cause is chained."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """A class that decides, the name of its file in messages, and its file's name in tracebacks."""
+    """A law's class, the name of its file in messages, and in tracebacks."""
 
     of: type
     label: str
     file: str
 
     def parameters(self, given: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """Every parameter with its value: those of `given`, defaults for the rest. Raises `LawError`."""
+        """The value of every parameter: from `given`, or else its default. Raises `LawError`."""
         known = self._signature(path)
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
@@ -80,7 +80,7 @@ class Law:
         values: dict[str, Any] = {}
         for name, default in known.items():
             if name not in given and default is inspect.Parameter.empty:
-                raise LawError([f"{path}.{name}: is missing; {self.of.__name__} ({self.label}) has no default for it"])
+                raise LawError([f"{path}.{name}: missing; {self.of.__name__} ({self.label}) has no default for it"])
             values[name] = _value(given[name], default, f"{path}.{name}") if name in given else default
         return values
 
@@ -94,7 +94,7 @@ class Law:
             if name in _QUEUES:
                 why = f"{name} is the queue's own key; give it another name"
             elif not _plain(p.default):
-                why = f"the default of {name} is no number, text, truth or None"
+                why = f"the default of {name} is not a number, text, bool or None"
             elif isinstance(p.default, str) and (number := _number(p.default)) is not None:
                 why = f'the default of {name} is the text "{p.default}"; write a number, {number}'
             if why:
@@ -103,7 +103,7 @@ class Law:
         return found
 
     def check(self, path: str) -> None:
-        """Whether its methods are what a law's should be. Raises `LawError`."""
+        """Checks the methods and their signatures. Raises `LawError`."""
         name = self.of.__name__
         if not any(callable(getattr(self.of, m, None)) for m in ("arrive", "head")):
             own = [m for m, f in vars(self.of).items() if inspect.isfunction(f) and not m.startswith("_")]
@@ -122,13 +122,13 @@ class Law:
                 raise LawError([f"{path}.law: {self.label}:{_line_of(self.of, method)}: {text}"]) from None
 
     def line(self, method: str, error: BaseException) -> str:
-        """What a method raised, and where."""
+        """One line with the file, the line, the method and its exception."""
         text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
         return f"{self.label}:{_line_in(error, self.file) or _line_of(self.of, method)}: {method} raised {text[:300]}"
 
 
 def _number(text: str) -> int | None:
-    """A duration in ns, a rate in bit/s or a size in bytes; None for any other text."""
+    """Parses a duration in ns, a rate in bit/s or a size in bytes; None for any other text."""
     match _core.quantity(text):
         case ("duration" | "rate" | "size", number):
             return int(number)
@@ -141,7 +141,7 @@ def _plain(value: Any) -> bool:
 
 
 def _value(given: Any, default: Any, path: str) -> Any:
-    """A scenario's value for a class, quantities as numbers. Raises `LawError` where the default is no such."""
+    """A parameter's value, with quantities as numbers. Raises `LawError` if it has not the type of the default."""
     number = _number(given) if isinstance(given, str) and not isinstance(default, str) else None
     value = given if number is None else number
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -165,16 +165,16 @@ def _value(given: Any, default: Any, path: str) -> Any:
 
 
 def completed(text: str, folder: Path | None, source: str) -> str:
-    """A resolved scenario with the source and all parameters of its laws in Python; `text` itself where it has none.
+    """Copies the source and parameters of laws in Python into a resolved scenario; returns `text` if it has none.
 
-    Files are looked for from `folder`. `source` names the scenario in messages. Raises `LawError`.
+    Paths are relative to `folder`. `source` names the scenario in messages. Raises `LawError`.
     """
     if _SIGN not in text:
         return text
     tree = json.loads(text)
     for _, path, table in _tables(tree):
         label, colon, name = table["law"].rpartition(":")
-        if not colon:  # a class that the caller of `run` gives
+        if not colon:  # a class passed to `run`
             continue
         at = f"{source}: {path}" if source else path
         held = table.get("source", {})
@@ -186,14 +186,14 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def refuse(text: str, where: str) -> None:
-    """Raises `LawError` for a resolved scenario that has a law in Python, `where` none can be asked."""
+    """Raises `LawError` if a resolved scenario has a law in Python, which cannot run `where`."""
     for _, path, _ in _tables(json.loads(text)) if _SIGN in text else ():
-        why = "only a simulation can ask it (`bloatlab run`, `sweep`, `check`)"
+        why = "only simulations support it (`bloatlab run`, `sweep`, `check`)"
         raise LawError([f"{path}: a law in Python cannot run {where}; {why}"])
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Link, path and table of each law in Python."""
+    """The link, path and table of each law in Python."""
     for name, link in tree["link"].items():
         for kind, table in link["queue"].items():
             path = f"link.{name}.queue.{kind}"
@@ -214,14 +214,14 @@ def _read(label: str, folder: Path, at: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _checked(label: str, name: str, source: str, at: str) -> Law:
-    """The class of a file, looked at and made once: for its parameters, not for a run."""
+    """Loads and checks a law's class, cached; used for its parameters, not in runs."""
     law = loaded(label, name, source, at)
     law.check(at)
     return law
 
 
 def loaded(label: str, name: str, source: str, at: str) -> Law:
-    """Execute the text of a file and find its class. Raises `LawError` for what cannot be executed."""
+    """Executes the text of a file and finds its class. Raises `LawError`."""
     file = label
     try:
         tree = ast.parse(source, file)
@@ -229,7 +229,7 @@ def loaded(label: str, name: str, source: str, at: str) -> Law:
         module = ModuleType(f"bloatlab_law_{next(_counter)}")
         module.__file__ = file
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        sys.modules[module.__name__] = module  # where dataclasses look for the names in annotations
+        sys.modules[module.__name__] = module  # dataclasses look up the names in annotations there
         try:
             exec(compile(tree, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  the user's own program
         finally:
@@ -251,7 +251,7 @@ def loaded(label: str, name: str, source: str, at: str) -> Law:
 
 
 def _steady(tree: ast.Module, label: str, at: str) -> None:
-    """Refuses imports of what the scenario would not hold: files of one's own, clocks, other random numbers."""
+    """Raises `LawError` for imports that a scenario cannot contain: other files, clocks, other random numbers."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -263,14 +263,14 @@ def _steady(tree: ast.Module, label: str, at: str) -> None:
             if name in _UNSTEADY:
                 why = f"imports {name}; a law uses {_UNSTEADY[name]}, so that equal seeds give equal runs"
             elif not _library(name):
-                why = f"imports {name or 'a file beside it'}, which is no installed package; a law is one file"
+                why = f"imports {name or 'a file beside it'}, which is not an installed package; a law is one file"
             else:
                 continue
             raise LawError([f"{at}.law: {label}:{node.lineno}: {why}"])
 
 
 def _library(name: str) -> bool:
-    """Whether a module is Python's own, an installed package, bloatlab's, or not there, which Python says itself."""
+    """Whether a module is Python's, an installed package's, bloatlab's, or missing, which Python itself reports."""
     if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
         return True
     if not name:
@@ -284,7 +284,7 @@ def _library(name: str) -> bool:
 
 
 def _line_in(error: BaseException, file: str) -> int | None:
-    """The last line of `file` in an error's traceback."""
+    """The last line number of `file` in an error's traceback."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:
@@ -294,7 +294,7 @@ def _line_in(error: BaseException, file: str) -> int | None:
 
 
 def _line_of(of: type, method: str = "") -> int:
-    """Where a method of a class begins, or the first of its methods; 1 where nobody knows."""
+    """The first line of a method of a class, or of its first method; 1 if unknown."""
     functions: list[Any] = [getattr(of, method, None)] if method else list(vars(of).values())
     lines = [
         f.__code__.co_firstlineno for f in functions if inspect.isfunction(f) and f.__code__.co_filename != "<string>"
@@ -307,19 +307,19 @@ def _line_of(of: type, method: str = "") -> int:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes the law of one queue: a new object of the class, with its parameters."""
+    """Makes law objects for one queue: instances of the class with the scenario's parameters."""
 
     law: Law
     values: Mapping[str, Any]
     path: str
 
     def __call__(self) -> object:
-        """A new object."""
+        """A new instance."""
         return self.law.of(**self.values)
 
 
 def makers(text: str, given: Mapping[str, type]) -> dict[str, Maker]:
-    """What makes the laws of a resolved scenario, by link; the classes of `given` by their names. Raises `LawError`."""
+    """The law makers of a resolved scenario, by link; `given` has classes by name. Raises `LawError`."""
     laws: dict[str, Maker] = {}
     used: set[str] = set()
     for link, path, table in _tables(json.loads(text)) if _SIGN in text or given else ():
@@ -330,7 +330,7 @@ def makers(text: str, given: Mapping[str, type]) -> dict[str, Maker]:
             law = _given(given[name], name, path)
         else:
             names = _listed(given)
-            text = f'no class is given as "{name}"{names}; expected a file and a class, "mylaw.py:MyLaw", or'
+            text = f'no class "{name}" was passed{names}; expected a file and a class, "mylaw.py:MyLaw", or'
             raise LawError([f'{path}.law: {text} bloatlab.run(..., laws={{"{name}": CLASS}})'])
         used.add(name)
         law.check(path)
@@ -347,14 +347,14 @@ def _listed(given: Sequence[str] | Mapping[str, Any]) -> str:
 
 def _given(of: Any, name: str, path: str) -> Law:
     if not isinstance(of, type):
-        raise LawError([f"{path}.law: laws[{name!r}] is no class but {type(of).__name__}"])
+        raise LawError([f"{path}.law: laws[{name!r}] is not a class but {type(of).__name__}"])
     files = [f.__code__.co_filename for f in vars(of).values() if inspect.isfunction(f)]
     file = next((f for f in files if f != "<string>"), name)
     return Law(of, Path(file).name, file)
 
 
 def explained(failure: Exception, laws: Mapping[str, Maker]) -> LawError:
-    """What broke in a run, in one line: the law's file, the line, what was raised or returned, and by which method."""
+    """The error for a law that failed in a run: its file, line, method, and what it raised or returned."""
     link, method, text = failure.args
     maker = laws[link]
     cause = failure.__cause__

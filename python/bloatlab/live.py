@@ -1,8 +1,8 @@
-"""A scenario on the wall clock: real programs over kernel TCP, through the same queues. The only module that does it.
+"""Live runs: a scenario on the wall clock, with real programs over kernel TCP through the same queues.
 
-Needs Linux with TUN and the rights to make network namespaces (root, or a user namespace); a build for another system
-has no bench (`available`). What a run makes is gone with it, whatever ends it; `clean` ends processes that a run killed
-with `kill -9` has left behind.
+Needs Linux with TUN and the right to make network namespaces (root, or a user namespace); builds for other systems have
+no bench (`available`). A run cleans up after itself, however it ends; `clean` ends the processes of a run that was
+killed with `kill -9`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from bloatlab import _core, laws
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames, summary_of
 
-#: One of the two namespaces: that of the first application's `from`, or that of its `to`.
+#: One of the two namespaces: left has the first application's `from`, right its `to`.
 Side = Literal["left", "right"]
 
-#: This machine cannot run the bench now: no TUN, no rights, a socket that cannot be made; or this build has none.
+#: The bench cannot run here: no TUN, no rights, a socket that cannot be made; or this build has no bench.
 LiveError = _core.LiveError
 
 
 class LinkView(TypedDict):
-    """One link now (`packets`, `bytes` in its queue) and since the run began (the rest)."""
+    """One link: its queue now (`packets`, `bytes`), and totals since the run began (the rest)."""
 
     link: str
     packets: int
@@ -41,35 +41,35 @@ class LinkView(TypedDict):
 
 
 class View(TypedDict):
-    """What there is to see of a run while it goes."""
+    """The state of a run in progress."""
 
     t_s: float
     late_p99_ms: float | None
     links: list[LinkView]
 
 
-#: Called about ten times a second; raising ends the run and takes everything down.
+#: Called about ten times a second; raising ends the run and cleans up.
 Look = Callable[[View], None]
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command line for one of the namespaces. The run ends with it.
+    """A command line to run in one of the namespaces. The run ends when it ends.
 
-    Its environment names the first host's addresses of both sides: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4),
+    Its environment has the addresses of the first host of each side: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4),
     BLOATLAB_LEFT6, BLOATLAB_RIGHT6.
     """
 
     words: Sequence[str]
     side: Side = "left"
-    #: A command for the other side (a server), started first and ended with the run.
+    #: A command for the other side (a server), started first and stopped with the run.
     serve: Sequence[str] = ()
-    #: The run goes on until the command ends, whatever the scenario's duration.
+    #: The run lasts until the command ends, whatever the scenario's duration.
     unbounded: bool = False
 
 
 def available() -> bool:
-    """Whether this build of bloatlab has the bench. Only that of Linux has; `run` elsewhere raises `LiveError`."""
+    """Whether this build of bloatlab has the bench. Only Linux builds do; otherwise `run` raises `LiveError`."""
     return _core.has_live()
 
 
@@ -83,16 +83,15 @@ def run(
     captures: Path | None = None,
     look: Look | None = None,
 ) -> Result:
-    """Run `scenario` live; the result has the same tables as a simulation's, and `summary["live"]` beside.
+    """Runs `scenario` live; the result has the tables of a simulation's and, in addition, `summary["live"]`.
 
-    `scenario` and `sets` are as `bloatlab.run` takes them.
-    `congestion` puts the kernel's control of this name in place of every application's stack, and is what the sockets
-    of a command begin with. `max_rate` allows paths faster than the bench has been measured for ("2gbit"). `captures`
-    is a folder for left.pcap and right.pcap.
+    `scenario` and `sets` are as for `bloatlab.run`. `congestion` names a kernel congestion control that replaces every
+    application's stack and is the default of the command's sockets. `max_rate` allows paths faster than the bench has
+    been tested with ("2gbit"). `captures` is a folder for left.pcap and right.pcap.
 
-    A run that was too late too often says so in `summary["live"]["valid"]`: its numbers are not to be used. Raises
-    `ScenarioError` for what cannot be live, `LiveError` for what this machine cannot do; Ctrl-C and SIGTERM end the run
-    in order and raise `KeyboardInterrupt`.
+    `summary["live"]["valid"]` is false if the run was late too often; its numbers must not be used then. Raises
+    `ScenarioError` for a scenario that cannot run live, `LiveError` if this machine cannot run it; Ctrl-C and SIGTERM
+    end the run cleanly and raise `KeyboardInterrupt`.
     """
     scenario = resolved(scenario, sets)
     laws.refuse(scenario.text, "live")
@@ -112,16 +111,16 @@ def run(
 
 
 def clean() -> int:
-    """End the processes that dead runs have left behind; returns how many there were.
+    """Ends the processes that dead runs left behind; returns their number.
 
-    Only processes that bear a run's tag in their environment, and whose run's own process is dead, are touched.
+    Touches only processes that have a run's tag in their environment and whose run has died.
     """
     return _core.live_clean()
 
 
 @contextlib.contextmanager
 def _orderly_sigterm() -> Generator[None]:
-    """SIGTERM ends the run as Ctrl-C does, for as long as this lasts."""
+    """Makes SIGTERM end the run as Ctrl-C does, within this context."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,10 +1,10 @@
-"""What a measure is called, in which unit, and which way is better: as the core declares it, by its path.
+"""The label, unit and direction of each measure by its path, as the core declares them.
 
 links.up.sojourn_ms.p99     link up     time in queue, 99 %     ms             less is better
 apps.call.voip.mos          call        MOS                     1 to 4.5       more is better
 latency.induced_ms                      delay added by load     ms             less is better
 
-The declarations stand beside the values, in crates/measure and crates/traffic; `bloatlab list measures` prints them.
+The declarations are next to the values, in crates/measure and crates/traffic; `bloatlab list measures` prints them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Literal, cast
 
 from bloatlab.scenario import measures
 
-#: Which values of a measure are better; None: neither.
+#: Which values of a measure are better.
 Direction = Literal["more is better", "less is better"]
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit: the end of a name, how it is written, less than what nobody notices, digits that it resolves."""
+    """A unit: its suffix in names, its symbol, the least noticeable step, and its digits."""
 
     suffix: str
     symbol: str
@@ -32,7 +32,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A key of the summary as the core declares it; `*` in its path stands for a name, in its words for the others."""
+    """A key of the summary as the core declares it; `*` in its path is any name, in its label the names that remain."""
 
     path: str
     words: str
@@ -46,7 +46,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A measure in words: `of` is the link or application that has it, empty for the run; `unit` may be empty."""
+    """A measure's label: `of` is its link or application, empty for the whole run; `unit` may be empty."""
 
     of: str
     measure: str
@@ -54,21 +54,21 @@ class Name:
 
     @property
     def with_unit(self) -> str:
-        """The measure and its unit in parentheses."""
+        """The measure, with its unit in parentheses."""
         return f"{self.measure} ({self.unit})" if self.unit else self.measure
 
     def __str__(self) -> str:
-        """All of it, for an axis or a sentence."""
+        """The full label, for an axis or a sentence."""
         return f"{self.of}: {self.with_unit}" if self.of else self.with_unit
 
 
 def declared() -> Sequence[Measure]:
-    """Every key of the summary, in the order of docs/results.md; below distributions their statistics."""
+    """Every key of the summary, in the order of docs/results.md, including the statistics of distributions."""
     return _declarations()[0]
 
 
 def units() -> Sequence[Unit]:
-    """The units that a name may end in."""
+    """The units that a name may end with."""
     return _declarations()[1]
 
 
@@ -99,7 +99,7 @@ def _leaves(of: Sequence[Measure]) -> Iterator[Measure]:
             yield measure
 
 
-#: Declarations by the parts of their paths; under "" the one that ends there.
+#: Declarations by the parts of their paths; "" has the one that ends there.
 Tree = dict[str, "Tree | Measure"]
 
 
@@ -115,7 +115,7 @@ def _tree() -> Tree:
 
 
 def _find(at: Tree, parts: Sequence[str]) -> tuple[Measure, list[str]] | None:
-    """The declaration at `parts`, and the names that its `*` stand for; a name may have dots."""
+    """The declaration at `parts`, and the names that its `*` match; a name may have dots."""
     if not parts:
         measure = at.get("")
         return (measure, []) if isinstance(measure, Measure) else None
@@ -133,7 +133,7 @@ def _find(at: Tree, parts: Sequence[str]) -> tuple[Measure, list[str]] | None:
 
 @cache
 def _by_key() -> Mapping[str, Measure]:
-    """Declarations by the last key of their paths, and statistics as columns of a sweep have them: `sojourn_p99_ms`."""
+    """Declarations by the last key of their paths, and statistics by their column names in sweeps: `sojourn_p99_ms`."""
     found: dict[str, Measure] = {}
     for measure in declared():
         if "*" in measure.words:
@@ -148,10 +148,10 @@ def _by_key() -> Mapping[str, Measure]:
 
 @cache
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
-    """The words for a column, and its declaration.
+    """The label of a column, and its declaration.
 
-    A path of the summary has its own; a column of another name that of the key that it ends in, if there is one. All
-    others are called as they are, and their unit is that of their names.
+    A path of the summary has its own. Another column takes that of the key it ends with, if there is one; otherwise its
+    name is its label, and its unit is read from the name.
     """
     parts = path.split(".")
     found = _find(_tree(), parts)
@@ -176,14 +176,14 @@ def _looked_up(path: str) -> tuple[Name, Measure | None]:
 
 
 def _name(of: str, words: str, measure: Measure) -> Name:
-    """With the unit, unless the words say it ("packets back")."""
+    """Adds the unit, unless the label has it ("packets back")."""
     return Name(of, words, "" if measure.unit in words.split() else measure.unit)
 
 
-#: The last place among what is told first.
+#: Last rank among the measures reported first.
 _LAST = 1001
 
-#: Place and direction of what another program measured, by the unit that its name ends in: after all of our own.
+#: Rank and direction of another program's measures, by the unit their name ends with; after all of our own.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),
@@ -191,35 +191,35 @@ _OTHERS: Mapping[str, tuple[int, Direction]] = {
 
 
 def named(path: str) -> Name:
-    """The words for a measure's path; of a name that is no path, its own words and unit."""
+    """The label of a measure's path; a name that is not a path is its own label and unit."""
     return _looked_up(path)[0]
 
 
 def direction(path: str) -> Direction | None:
-    """Whether more or less of a measure is better; None where neither is."""
+    """Whether more or less of a measure is better; None if neither is."""
     measure = _looked_up(path)[1]
     return measure.direction if measure else None
 
 
 def least(path: str) -> float:
-    """Less than this nobody notices, in the unit of the measure."""
+    """The least noticeable step, in the unit of the measure."""
     measure = _looked_up(path)[1]
     return measure.least if measure else 0.0
 
 
 def importance(path: str) -> int:
-    """The place of a measure among those that are told first; after all of them for any other."""
+    """The rank of a measure among those reported first; any other measure comes after all of them."""
     measure = _looked_up(path)[1]
     return (measure.rank if measure else None) or _LAST + 1
 
 
 def told_first(path: str) -> bool:
-    """Whether a measure is among those that are told first."""
+    """Whether a measure is among those reported first."""
     return importance(path) <= _LAST
 
 
 @cache
 def digits(name: str) -> int | None:
-    """Digits after the point of a column, by the unit that is a word of its name; None where it names none."""
+    """Decimal places of a column, by the unit in its name; None if there is none."""
     found = {unit.suffix[1:]: unit.digits for unit in units()}
     return next((found[word] for word in reversed(name.split("_")[1:]) if found.get(word)), None)

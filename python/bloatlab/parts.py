@@ -1,7 +1,7 @@
-"""The parts by hand: one queue discipline, one TCP sender, for teaching, testing and one's own algorithms.
+"""Single parts of the simulator to drive step by step: a queue discipline or a TCP sender.
 
-These are the machines that simulations run, without the simulation: time is an argument, in nanoseconds, and never goes
-back. A discipline reports every fate of every packet:
+For teaching, testing and your own algorithms. These are the machines that simulations run, without the simulation: time
+is an argument, in nanoseconds, and never goes back. A discipline reports the fate of every packet:
 
     >>> from bloatlab import parts
     >>> queue = parts.discipline("droptail", limit="2p")
@@ -10,7 +10,7 @@ back. A discipline reports every fate of every packet:
     >>> queue.dequeue(1_000_000)
     (Packet(number=0, flow=0, size=1500, ecn="not-ect"), [])
 
-A TCP sender is fed with ACKs (number, SACK blocks, time) and returns the segments it sends:
+A TCP sender takes ACKs (time, number, SACK blocks) and returns the segments it sends:
 
     >>> sender = parts.tcp_sender("rfc", mss=1460)
     >>> [s.seq for s in sender.write(0, 100_000)]
@@ -20,7 +20,7 @@ A TCP sender is fed with ACKs (number, SACK blocks, time) and returns the segmen
     >>> sender.cwnd_bytes, sender.state, sender.rto_ms
     (5840, 'open', 1000.0)
 
-The ECN field is given and told by word ("not-ect", "ect0", "ect1", "ce") or by the header's code.
+The ECN field is given by name ("not-ect", "ect0", "ect1", "ce") or by its code point in the header.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = ["Discipline", "Fate", "Packet", "SentSegment", "TcpSender", "discipli
 
 
 def discipline(name: str, *, rate: str = "5mbit", seed: int = 1, **params: Any) -> Discipline:
-    """One queue discipline by its name and parameters, as a scenario's `queue` has them.
+    """Makes a queue discipline from its name and parameters, as in a scenario's `queue`.
 
-    `rate` is that of the link behind it, which disciplines sized in time and some laws ask for; `seed` that of its
-    random stream. `bloatlab list qdiscs` names disciplines and parameters. Raises `ScenarioError` for an unknown name,
-    parameter or value.
+    `rate` is the rate of the link behind it, which disciplines sized in time and some laws need; `seed` is the seed of
+    its random stream. `bloatlab list qdiscs` lists disciplines and parameters. Raises `ScenarioError` for an unknown
+    name, parameter or value.
     """
     return _core.Discipline(json.dumps({name: params}), rate, seed)
 
@@ -47,19 +47,19 @@ def discipline(name: str, *, rate: str = "5mbit", seed: int = 1, **params: Any) 
 def session_queues(
     name: str, sessions: int, trials: int, *, seed: int = 1, **params: Any
 ) -> list[tuple[int, int, int]]:
-    """Sessions with random 5-tuples through the classifier of a fair discipline, `trials` times.
+    """Classifies sessions with random 5-tuples by a fair discipline, `trials` times.
 
-    One entry for each of 1 to `sessions` active sessions: in how many trials any two share a queue, the first shares
-    its queue, and the first is in a group with more sessions than queues. Raises `ScenarioError` for a discipline that
-    is not valid, or gives sessions no queues of their own.
+    Returns an entry for each of 1 to `sessions` active sessions: the number of trials in which any two share a queue,
+    in which the first shares its queue, and in which the first is in a group with more sessions than queues. Raises
+    `ScenarioError` for a discipline that is not valid, or that has no queues per session.
     """
     return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)
 
 
 def tcp_sender(preset: str = "linux-6", *, rtt: str | None = "100ms", **params: Any) -> TcpSender:
-    """One connected TCP sender: a preset, and what differs from it, as a scenario's `tcp` table has them.
+    """Makes a connected TCP sender from a preset and the parameters that differ from it, as in a scenario's `tcp`.
 
-    `rtt` is the round trip that its handshake measured, None for a sender that has measured none yet.
-    `bloatlab list tcp` names presets and parameters. Raises `ScenarioError` for an unknown name, parameter or value.
+    `rtt` is the round-trip time measured in its handshake, None for a sender without a sample yet. `bloatlab list tcp`
+    lists presets and parameters. Raises `ScenarioError` for an unknown name, parameter or value.
     """
     return _core.TcpSender(json.dumps({"preset": preset} | params), rtt)

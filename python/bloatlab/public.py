@@ -1,7 +1,7 @@
-"""The package's public functions by name, for values that offer them as methods.
+"""The package's public functions by name, for methods that call them.
 
-`Result.plot` calls a room that is built upon results. No room is imported here: the package, which is above them all,
-sets `find` before any of its modules is loaded.
+`Result.plot` calls a module of a higher layer. To avoid importing it here, the package itself, which is above all
+modules, sets `find` before any of them is loaded.
 """
 
 from __future__ import annotations
@@ -9,5 +9,5 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-#: What a public name stands for. Raises `AttributeError` for a name that the package has not.
+#: Finds a public name of the package. Raises `AttributeError`.
 find: Callable[[str], Any]

@@ -1,16 +1,17 @@
-"""SQL over the store: DuckDB reads the Parquet files where they are.
+"""SQL over the store: DuckDB reads the Parquet files in place.
 
-    runs         a row per kept run: scenario_hash, seed, name, measure, written (UTC), scenario (JSON)
+    runs         a row per stored run: scenario_hash, seed, name, measure, written (UTC), scenario (JSON)
     summaries    a row per run of a sweep's measure: scenario_hash, seed, name, and every number under its dotted path
-    sweeps       a row per run that a sweep asked for: sweep, place, scenario_hash, seed, kept
-    series       the kept tables of runs, one below the other: scenario_hash, seed, measure, "table", and their columns
+    sweeps       a row per run of each sweep: sweep, place, scenario_hash, seed, kept
+    series       the stored tables of all runs, concatenated: scenario_hash, seed, measure, "table", and their columns
     "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
-    "TABLE"      a kept table by its name, such as queue_series: scenario_hash, seed, and its columns
+    "TABLE"      a stored table by its name, such as queue_series: scenario_hash, seed, and its columns
 
-Only results of the present core and of the newest code of each measure are seen, as by a sweep.
+Only results of the present core and of the newest code of each measure are visible, as to a sweep.
 
-A query can read these views and nothing else: one SELECT (or what DuckDB takes for one), no other file, no extension,
-no setting. DuckDB may open the store's files and those of a folder of its own, where they are links without wildcards.
+A query can read these views and nothing else: it is one SELECT (or a statement that DuckDB treats as one), without
+other files, extensions or settings. DuckDB may open the store's files, and links to them without wildcards in their
+names, in a temporary folder.
 """
 
 # Names and texts in the SQL of views are quoted by `_name` and `_text`.
@@ -36,12 +37,12 @@ from bloatlab.sweep import Store, journal, parquet, sweeps
 from bloatlab.sweep.kept_runs import FRAME, RUN, hash_of, tables, unpacked
 from bloatlab.sweep.store import CODE, Stock, reading
 
-#: Measures whose rows are numbers of a summary under their dotted paths: what `bloatlab sweep` keeps.
+#: Names of the measures of `bloatlab sweep`, whose rows are the numbers of a summary under their dotted paths.
 SUMMARIES = re.compile(r"summary[-.]")
 
 
 class QueryError(InputError):
-    """A query that cannot be answered; the message is one line."""
+    """A query that fails; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,11 @@ class _Shelf:
 
 
 class Views:
-    """A connection to DuckDB that sees a store while it is open. Runs that are not in a part yet are copied."""
+    """A DuckDB connection with views of a store. Runs that are not packed into a part yet are copied."""
 
     def __init__(self, store: Store, core: str) -> None:
-        """The views of what there is. Raises `StoreUnreadable`, `QueryError`."""
-        #: The views that there are, with their columns.
+        """Makes the views. Raises `StoreUnreadable`, `QueryError`."""
+        #: The names of the views.
         self.names: list[str] = []
         self._links = itertools.count()
         self._files: list[Path] = []
@@ -91,7 +92,7 @@ class Views:
             self._held = held.pop_all()
 
     def close(self) -> None:
-        """Give everything back."""
+        """Closes the connection and removes temporary files."""
         self._held.close()
 
     def __enter__(self) -> Self:
@@ -101,7 +102,7 @@ class Views:
         self.close()
 
     def query(self, sql: str) -> pl.DataFrame:
-        """The rows that `sql` asks for; columns of types that no table file has become texts. Raises `QueryError`."""
+        """The rows of a query; columns of types that table files do not support become text. Raises `QueryError`."""
         place = self._scratch / "answer.parquet"
         try:
             _one_select(self._db.extract_statements(sql), sql)
@@ -127,7 +128,7 @@ class Views:
         return _Shelf(stock.measure, files, list(columns))
 
     def _fresh(self, folder: Path, listed: parquet.Listed) -> Iterator[Path]:
-        """What living writers have kept so far, as files of our own."""
+        """Copies of what other processes have written so far."""
         known = {name for part in listed.parts for name in part.hashes()}
         runs: list[Any] = []
         for path in parquet.journals(folder, listed.taken):
@@ -145,7 +146,7 @@ class Views:
         return self._scratch / f"{next(self._links)}{parquet.SUFFIX}"
 
     def _link(self, file: Path) -> Path:
-        """A file of the store under a name of ours, which has no wildcards in it."""
+        """A link to a file of the store, under a name without wildcards."""
         link = self._free()
         self._files.append(file.resolve())
         link.symlink_to(self._files[-1])
@@ -187,7 +188,7 @@ _NO_SERIES = "SELECT '' AS scenario_hash, 0::UBIGINT AS seed, '' AS measure, '' 
 
 
 def _current(store: Store, core: str) -> list[Stock]:
-    """The shelves that a sweep of today could find: this core's, and the newest code of each measure."""
+    """The files that a sweep would use now: those of this core and of the newest code of each measure."""
     newest = {stock.measure: stock for stock in store.shelves() if stock.core == core[:CODE]}
     return list(newest.values())
 
@@ -200,7 +201,7 @@ def _runs(shelf: _Shelf) -> str:
 
 
 def _summary(shelf: _Shelf, before: Sequence[_Shelf]) -> str:
-    """The rows of a measure but for runs that one of those `before` has, too."""
+    """The rows of a measure, except the runs that are already in one of `before`."""
     values = "".join(f", {_name(name)}" for name in shelf.values)
     known = " AND ".join(f'"run.hash" NOT IN (SELECT "run.hash" FROM {other.scan()})' for other in before)
     select = f'SELECT "run.hash" AS scenario_hash, "run.seed" AS seed, "run.name" AS name{values} FROM {shelf.scan()}'
@@ -228,18 +229,18 @@ def _union(selects: Sequence[str], none: str) -> str:
     return " UNION ALL BY NAME ".join(f"({select})" for select in selects) if selects else none
 
 
-#: Of the statements that DuckDB takes apart into several, those that begin with these words only read.
+#: Beginnings of statements that only read, although DuckDB splits them into several.
 _READING = re.compile(r"\s*(PIVOT|FROM|WITH|SELECT)\b", re.IGNORECASE)
 
 
 def _one_select(statements: Sequence[duckdb.Statement], sql: str) -> None:
-    """Refuses what is not one query. Raises `QueryError`."""
+    """Raises `QueryError` unless the statements are one query."""
     if len(statements) != 1:
-        raise QueryError(f"one SELECT is a query; here are {len(statements) or 'no'} statements")
+        raise QueryError(f"expected one SELECT; found {len(statements) or 'no'} statements")
     kind = statements[0].type
     pivot = kind == duckdb.StatementType.MULTI and _READING.match(sql)
     if kind != duckdb.StatementType.SELECT and not pivot:
-        raise QueryError(f"the store is only read, by SELECT, FROM, WITH, PIVOT, DESCRIBE or SHOW; not by {kind.name}")
+        raise QueryError(f"the store is read-only: expected SELECT, FROM, WITH, PIVOT, DESCRIBE, SHOW; not {kind.name}")
 
 
 _PLAIN = re.compile(
@@ -249,9 +250,9 @@ _NUMBER = re.compile(r"U?HUGEINT|DECIMAL\(.*\)")
 
 
 def _simple(answer: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
-    """An answer in types that each format of a table has: large numbers are DOUBLE, lists, times and others texts."""
+    """Casts columns to types that all table formats support: wide numbers to DOUBLE, lists, times, others to text."""
     if answer is None:
-        raise QueryError("it has no rows to show")
+        raise QueryError("the statement returns no rows")
     types = [str(kind) for kind in answer.types]
     if all(_PLAIN.fullmatch(kind) for kind in types):
         return answer
@@ -266,7 +267,7 @@ def _cast(column: str, kind: str) -> str:
 
 
 def _dates_exist(frame: pl.DataFrame) -> None:
-    """Refuses dates that Python does not have. Raises `QueryError`."""
+    """Raises `QueryError` for dates that Python cannot represent."""
     for column in frame.select(pl.selectors.date() | pl.selectors.datetime()):
         day = 86_400_000_000 if isinstance(column.dtype, pl.Datetime) else 1
         days = column.to_physical() // day
@@ -287,7 +288,7 @@ def _text(word: str) -> str:
 
 
 def _sentence(error: Exception) -> str:
-    """DuckDB's words in a line, without its drawing of the place."""
+    """DuckDB's error message in one line, without its marker of the position."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("LINE ", "^"))]
     return " ".join(told)[:500] or "cannot be answered"

@@ -1,9 +1,9 @@
-"""Result folders: what a run leaves behind, and how to open it again.
+"""Saves results in folders and opens them again.
 
-scenario.resolved.json   the scenario as run, every default filled in, with its seed
-summary.json             the run in numbers
+scenario.resolved.json   the scenario as run, with all defaults and its seed
+summary.json             the measures of the run
 tables/NAME.parquet      series, histograms, page loads, flows (or .csv, .json)
-provenance.json          who, where, when, how long, which version: the only file that differs between two equal runs
+provenance.json          user, machine, time, duration, version: the only file that differs between two equal runs
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ SUMMARY = "summary.json"
 PROVENANCE = "provenance.json"
 TABLES = "tables"
 
-#: What a result leaves in its folder; captures only where they are asked for.
+#: Files of a result folder; captures only on request.
 FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap", "packets")
 
 
 class ResultError(InputError):
-    """A folder that is not a result."""
+    """A folder that is not a result folder."""
 
 
 def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds: float | None = None) -> Path:
-    """Write `result` into `folder`, making it if need be; returns the folder.
+    """Writes `result` into `folder`, which is made if necessary; returns the folder.
 
-    Equal results leave equal bytes in every file but `provenance.json`. `seconds` is the wall time of the run, for the
-    record. Raises `OSError` when the folder cannot be written.
+    Equal results give equal bytes in every file except `provenance.json`. `seconds` is the wall time of the run, for
+    the provenance. Raises `OSError` if the folder cannot be written.
     """
     folder = Path(folder)
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
 
 
 def open_result(folder: str | Path) -> Result:
-    """The result that `save` wrote into `folder`. Raises `ResultError` when it is not one."""
+    """Opens a result that `save` wrote into `folder`. Raises `ResultError` if it is not one."""
     folder = Path(folder)
     try:
         scenario: dict[str, Any] = json.loads(files.read_text(folder / SCENARIO))
@@ -83,7 +83,7 @@ def open_result(folder: str | Path) -> Result:
 
 
 def digest(folder: str | Path) -> str:
-    """SHA-256 over everything in a result folder that two equal runs must share."""
+    """SHA-256 over everything in a result folder that is equal for equal runs."""
     folder = Path(folder)
     sha = hashlib.sha256()
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != PROVENANCE):
@@ -93,7 +93,7 @@ def digest(folder: str | Path) -> str:
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
-    """Where a result came from: what no comparison of results may look at."""
+    """The origin of a result, which comparisons of results must ignore."""
     return {
         "bloatlab": version(),
         "scenario_hash": result.scenario.hash,
@@ -112,15 +112,12 @@ def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
 
 
 def canonical(data: dict[str, Any]) -> str:
-    """A resolved scenario's values as the core writes them: keys as they come, no spaces."""
+    """A resolved scenario's values in the core's JSON form: keys in their order, no spaces."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
 def json_text(data: Any, *, sort_keys: bool = False) -> str:
-    """Plain values as readable JSON with a final newline.
-
-    JSON has no number for infinity or "not a number": both are null.
-    """
+    """Plain values as readable JSON with a final newline; infinity and NaN become null."""
     return json.dumps(_finite(data), indent=2, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -137,14 +134,14 @@ def _finite(data: Any) -> Any:
 
 
 def write_json(path: Path, data: Any, *, sort_keys: bool = True) -> None:
-    """`json_text` in a file."""
+    """Writes `json_text` to a file."""
     files.write(path, json_text(data, sort_keys=sort_keys))
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """A frame in the form that the file's suffix names; a whole file or the one that was there before."""
+    """Writes a frame atomically, in the format of the file's suffix."""
     if path.suffix.removeprefix(".") not in FORMS:
-        raise ValueError(f"{path.suffix!r} is not a form of table; there are {', '.join(FORMS)}")
+        raise ValueError(f"{path.suffix!r} is not a table format; expected {', '.join(FORMS)}")
     files.write(path, _form(frame, path.suffix))
 
 
@@ -158,12 +155,12 @@ def _form(frame: pl.DataFrame, suffix: str) -> bytes | str:
             return frame.write_json()
 
 
-#: How a cell of text begins that a spreadsheet takes for a formula, and what is put before it; numbers stay.
+#: Pattern of texts that a spreadsheet takes for a formula; pattern of numbers, which are exempt; the prefix to add.
 _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]*$", "'"
 
 
 def csv_text(frame: pl.DataFrame) -> str:
-    """A frame as CSV. Texts that a spreadsheet would run begin with a quote, and no terminal obeys any of them."""
+    """A frame as CSV. Texts that a spreadsheet would execute get a leading quote; terminal escapes are neutralized."""
     columns: dict[str, pl.Expr] = {}
     for name in (name for name, kind in frame.schema.items() if kind == pl.String):
         of = pl.col(name)
@@ -174,13 +171,13 @@ def csv_text(frame: pl.DataFrame) -> str:
 
 
 def _unquoted(frame: pl.DataFrame) -> pl.DataFrame:
-    """What `csv_text` was given."""
+    """Undoes the quoting of `csv_text`."""
     names = {name: name.removeprefix(_QUOTE) for name in frame.columns}
     return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """A frame that `write_table` wrote."""
+    """Reads a frame that `write_table` wrote."""
     match path.suffix:
         case ".csv":
             return _unquoted(pl.read_csv(path, infer_schema_length=None))
@@ -191,19 +188,19 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """A result's table with the types that a run gives its columns, which CSV and JSON do not say.
+    """Casts a table to the column types of a run, which CSV and JSON do not record.
 
-    The table `conversations`, which only a live run has, is left as it was read.
+    The table `conversations`, which only live runs have, is left as it was read.
     """
     if table not in {"links", *_COLUMNS}:
         return frame
-    if not frame.columns:  # JSON of no rows
+    if not frame.columns:  # JSON without rows
         frame = pl.DataFrame({column: [] for column in _COLUMNS.get(table, "").split()})
     return frame.cast({column: column_type(table, column) for column in frame.columns})  # pyright: ignore[reportArgumentType]
 
 
 def column_type(table: str, column: str) -> type[pl.DataType]:
-    """Text, whole numbers (counts of a run), or numbers: counts of a bin are, too, for a bin may have none."""
+    """The type of a column. Counts of a run are integers; counts per bin are floats, since a bin may have none."""
     if column in TEXT:
         return pl.String
     counts = {"bytes", "packets", "retransmits", "timeouts", "fast_recoveries"}
@@ -211,7 +208,7 @@ def column_type(table: str, column: str) -> type[pl.DataType]:
     return pl.UInt64 if counted or column in {"flow", "connection", "count"} else pl.Float64
 
 
-#: The columns of the tables that may have no rows.
+#: Columns of the tables that may have no rows.
 _COLUMNS = {
     "flows": "app flow direction packets wire_bytes goodput_bytes goodput_mbit dropped_packets retransmits timeouts "
     "fast_recoveries",
@@ -231,5 +228,5 @@ _COLUMNS = {
     "delay_histogram": "app direction lower_ms upper_ms count",
 }
 
-#: The tables that a simulation can have, apart from the one of links.
+#: The tables that a simulation can have, except the one of links.
 KNOWN_TABLES = tuple(_COLUMNS)

@@ -1,8 +1,8 @@
-"""The typed face of a scenario. The schema lives in Rust; here are the names that Python code may rely on.
+"""Scenarios: loading, validation and types. The schema is defined in Rust; this module types its main parts.
 
-A scenario is text (TOML, JSON or a dict of plain values) until the core has resolved it: parsed, validated, every
-default filled in, written as canonical JSON. From then on it is an immutable `Scenario`, equal to every other scenario
-that means the same, with a hash that names it.
+A scenario is text (TOML, JSON or a dict of plain values) until the core resolves it: parses and validates it, fills in
+every default, and writes it as canonical JSON. After that it is an immutable `Scenario`, equal to every scenario with
+the same meaning, and identified by its hash.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import Any, Literal, TypedDict
 
 from bloatlab import _core, deliveries, files, laws, workloads
 
-#: (path, value) laid over a scenario, as `--set link.up.rate=5mbit` does.
+#: A (path, value) pair that overrides a scenario's value, as in `--set link.up.rate=5mbit`.
 Override = tuple[str, str]
 
-#: Overrides as pairs of texts; or by path, as text or as plain values: `{"link.up.queue": {"codel": {}}}`.
+#: Overrides, as pairs of texts or as texts or plain values by path: `{"link.up.queue": {"codel": {}}}`.
 Sets = Sequence[Override] | Mapping[str, Any]
 
-#: A scenario that cannot be built; `problems` gives its lines.
+#: An invalid scenario; `problems` returns the lines of its message.
 ScenarioError = _core.ScenarioError
 
-#: An assertion of the core has failed. Like `KeyboardInterrupt` no `Exception`, so that nothing takes it for an answer.
+#: A failed assertion in the core. Not an `Exception`, like `KeyboardInterrupt`, so that no handler hides it.
 Bug = _core.PanicException
 
 
-#: One directed link (two with `both_ways`). Its ends name the nodes; quantities are text with a unit ("5mbit", "10ms").
+#: A directed link (two with `both_ways`). `from` and `to` name nodes; quantities are texts with a unit ("5mbit").
 LinkDict = TypedDict(
     "LinkDict",
     {
@@ -54,7 +54,7 @@ LinkDict = TypedDict(
     total=False,
 )
 
-#: One application: where its traffic starts and ends, over which TCP, and what it sends.
+#: An application: the ends of its traffic, its TCP, and its traffic model.
 AppDict = TypedDict(
     "AppDict",
     {
@@ -74,7 +74,7 @@ AppDict = TypedDict(
 
 
 class RecordDict(TypedDict, total=False):
-    """What to measure: width of the bins of series, and the links and applications that have series."""
+    """What to record: the bin width of series, and the links and applications with series."""
 
     interval: str
     links: Sequence[str]
@@ -83,7 +83,7 @@ class RecordDict(TypedDict, total=False):
 
 
 class ScenarioDict(TypedDict, total=False):
-    """A whole scenario as plain values. `link`, `app` and `tcp` are keyed by the names that results use."""
+    """A scenario as plain values. The keys of `link`, `app` and `tcp` are the names that results use."""
 
     name: str
     seed: int
@@ -102,27 +102,27 @@ class ScenarioDict(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A validated scenario with every default filled in.
+    """A validated scenario with all defaults filled in.
 
-    `text` is canonical JSON: two scenarios that mean the same have the same text. Make one with `load`, `parse` or
-    `from_dict`, never by hand.
+    `text` is canonical JSON: scenarios with the same meaning have the same text. Use `load`, `parse` or `from_dict` to
+    make one.
     """
 
     text: str
 
     @property
     def data(self) -> dict[str, Any]:
-        """The scenario as plain values; a fresh copy each time."""
+        """The scenario as plain values; a new copy each time."""
         return json.loads(self.text)
 
     @property
     def name(self) -> str:
-        """The scenario's own name."""
+        """The scenario's name."""
         return self.data["name"]
 
     @property
     def seed(self) -> int:
-        """The seed that a run uses unless told otherwise."""
+        """The default seed of a run."""
         return self.data["seed"]
 
     @property
@@ -138,20 +138,20 @@ class Scenario:
         return parse(json.dumps(rest), form="json", source=self.name).text
 
     def traces(self, what: str) -> bool:
-        """Whether its `trace` asks for this: "links", "queues", "flows" or "packets"."""
+        """Whether `trace` enables this: "links", "queues", "flows" or "packets"."""
         return bool(self.data.get("trace", {}).get(what, False))
 
     def as_toml(self) -> str:
-        """The scenario as TOML, without what its defaults say. Read back, it is this scenario.
+        """The scenario as TOML, without values that equal the defaults. Reading it back gives this scenario.
 
-        Raises `ScenarioError` for what TOML cannot say: a seed beyond 2^63 - 1.
+        Raises `ScenarioError` for what TOML cannot express: a seed above 2^63 - 1.
         """
         return _core.as_toml(self.text)
 
     def tc(self, link: str | None = None) -> str:
-        """Shell commands that set Linux up like the links, or like one of them: tc's words, and comments for the rest.
+        """Shell commands (tc) that set up Linux like the links, or one of them; comments name what tc cannot do.
 
-        Raises `ScenarioError` where no link has that name.
+        Raises `ScenarioError` if no link has that name.
         """
         return _core.tc_commands(self.text, link)
 
@@ -168,10 +168,10 @@ def parse(
     sets: Sets = (),
     folder: Path | None = None,
 ) -> Scenario:
-    """The scenario that `text` describes, with `sets` laid over it.
+    """Resolves the scenario in `text`, with the overrides `sets`.
 
-    `source` names the text in messages; from `folder`, or the working folder, the files that it names are looked for:
-    laws in Python and delivery traces. Raises `ScenarioError` with one line per problem.
+    `source` names the text in messages. Laws in Python and delivery traces are read relative to `folder`, by default
+    the working folder. Raises `ScenarioError` with one line per problem.
     """
     given = _core.resolve(text, form, source, overrides(sets))
     whole = deliveries.completed(laws.completed(given, folder, source), folder, source)
@@ -179,18 +179,18 @@ def parse(
 
 
 def load(path: str | Path, sets: Sets = ()) -> Scenario:
-    """The scenario in the file `path` (`.json` is JSON, anything else TOML), with `sets` laid over it.
+    """Loads the scenario in the file `path` (JSON if it ends in `.json`, else TOML), with the overrides `sets`.
 
-    Where there is no such file, `path` may be the name of a workload: "rrul", "rfc7928-5.1.1".
-    Raises `ScenarioError`, and `OSError` or `UnicodeDecodeError` when the file cannot be read as text.
+    If there is no such file, `path` may be the name of a workload: "rrul", "rfc7928-5.1.1".
+    Raises `ScenarioError`, and `OSError` or `UnicodeDecodeError` if the file cannot be read as text.
     """
     return opened(path)(sets, str(path))
 
 
 def opened(given: Scenario | str | Path | Mapping[str, object]) -> Callable[[Sets, str], Scenario]:
-    """A scenario, file, workload or plain values, read once: scenarios of it by what is laid over and what to call it.
+    """Reads a scenario, file, workload or plain values once; returns a function of overrides and a name for messages.
 
-    Raises `OSError` or `UnicodeDecodeError` when the file cannot be read; what it returns raises `ScenarioError`.
+    Raises `OSError` or `UnicodeDecodeError` if the file cannot be read; the returned function raises `ScenarioError`.
     """
     if not isinstance(given, (str, Path)):
         values = given.text if isinstance(given, Scenario) else json.dumps(given)
@@ -213,26 +213,26 @@ def _of_workload(workload: workloads.Workload, sets: Sets, source: str) -> Scena
 
 
 def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sets = ()) -> Scenario:
-    """The scenario that plain values describe. Raises `ScenarioError`."""
+    """Resolves a scenario from plain values. Raises `ScenarioError`."""
     return parse(json.dumps(data), form="json", source=source, sets=sets)
 
 
 def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = ()) -> Scenario:
-    """A scenario, a file's path or plain values as a scenario, with `sets` laid over it. Raises as `load` does."""
+    """Resolves a scenario, a file or plain values, with the overrides `sets`. Raises as `load` does."""
     if isinstance(given, Scenario):
         return given.with_sets(*overrides(sets)) if sets else given
     return opened(given)(sets, str(given) if isinstance(given, (str, Path)) else "scenario")
 
 
 def overrides(sets: Sets) -> list[Override]:
-    """Overrides as pairs of texts. A text stands as it would after `--set path=`; other values as in TOML."""
+    """Overrides as pairs of texts. A text is used as after `--set path=`; other values are written as TOML."""
     if not isinstance(sets, Mapping):
         return list(sets)
     return [(path, value if isinstance(value, str) else toml(value)) for path, value in sets.items()]
 
 
 def toml(value: Any) -> str:
-    """A value as it stands in TOML, on one line. Raises `ScenarioError` for what a scenario cannot have (a date)."""
+    """A value as TOML, on one line. Raises `ScenarioError` for types that a scenario cannot have (a date)."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -246,16 +246,16 @@ def toml(value: Any) -> str:
             pairs = ", ".join(f"{json.dumps(str(k), ensure_ascii=False)} = {toml(v)}" for k, v in value.items())
             return f"{{ {pairs} }}" if pairs else "{}"
         case _:
-            raise ScenarioError([f"{value}: {type(value).__name__} has no place in a scenario"])
+            raise ScenarioError([f"{value}: a scenario cannot have a {type(value).__name__}"])
 
 
 def amount(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
-    """What a text with a unit says, and the number: ns, bit/s, bytes, packets or a part of one; None for others."""
+    """Parses a text with a unit: its kind, and the number in ns, bit/s, bytes, packets or as a fraction; else None."""
     return _core.quantity(text)
 
 
 def quantity(text: str) -> float:
-    """A duration of a scenario in s, or a rate in bit/s: "250ms" is 0.25. Raises `ValueError` for others."""
+    """Parses a duration to s, or a rate to bit/s: "250ms" is 0.25. Raises `ValueError`."""
     match amount(text):
         case ("duration", ns):
             return ns / 1e9
@@ -266,25 +266,25 @@ def quantity(text: str) -> float:
 
 
 def problems(error: ValueError) -> list[str]:
-    """The lines of a `ScenarioError`, one per problem."""
+    """The message lines of a `ScenarioError`, one per problem."""
     first = error.args[0] if error.args else ""
     return [str(line) for line in first] if isinstance(first, list) else str(error).splitlines()
 
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema that scenario files obey."""
+    """The JSON Schema of scenario files."""
     return json.loads(_core.schema())
 
 
 @functools.cache
 def catalogue() -> dict[str, list[dict[str, Any]]]:
-    """What the core can build: `qdiscs`, `apps` and `tcp`, each a list of named entries with their parameters."""
+    """The catalogue of the core: `qdiscs`, `apps`, `tcp` and more, each a list of entries with their parameters."""
     return json.loads(_core.catalogue())
 
 
 def measures() -> dict[str, list[dict[str, Any]]]:
-    """What a summary may have, and the units: see `bloatlab.measures`."""
+    """The measures that a summary may have, and the units: see `bloatlab.measures`."""
     return json.loads(_core.measures())
 
 

@@ -1,19 +1,20 @@
-"""The same scenario simulated and on kernels, laid side by side.
+"""Compares simulations of a scenario with a live run of it over the kernel.
 
     agrees  iff  |simulated - live| <= max(15 % of live, 3 ms)
 
-of the median round-trip time of pings, the median time of files, the mean queue (3 ms of it in packets of 1500 bytes at
-the link's rate), and the throughput of transfers that never end (of which 3 ms mean nothing: 15 %). Simulated is the
-median over seeds. A live run that its own lateness rule calls invalid is shown, judges nothing, and is not run again.
+for the median round-trip time of pings, the median time of files, the mean queue (3 ms are converted to packets of 1500
+bytes at the link's rate), and the throughput of endless transfers (15 % only, since 3 ms do not apply). Simulated is
+the median over seeds. A live run that was too late to be valid is shown, but neither judged nor repeated.
 
-**Lateness.** A simulation's clock is exact, the bench's is not: packets leave it some microseconds late, each by
-another time. What takes rates from the spacing of ACKs sees that: BBR keeps the largest of a hundred estimates, and
-drains a queue by pacing 1 % below it. So the simulations get what the live run measured of itself (`late`):
+**Lateness.** A simulation's clock is exact, the bench's is not: packets leave it some microseconds late, each by a
+different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the largest of a
+hundred estimates, and drains a queue by pacing 1 % below it. So the simulations use the lateness that the live run
+measured of itself (`late`):
 
     lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of that live run's own
 
-drawn for each packet. It is no parameter: nothing but the live run's clock decides it. What is above the last
-percentile is left out; that late packets come together, as when the machine stalls, is left out, too.
+drawn for each packet. It is not a tuning parameter: only the live run's clock determines it. Two things are left out:
+the values above the last percentile, and the clustering of late packets when the machine stalls.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from bloatlab.scenario import Scenario, from_dict, quantity
 from bloatlab.simulation import Result
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: What a comparison leaves in its folder.
+#: File of a comparison in its folder.
 COMPARED = "compare.json"
 
-#: What a difference may be: a share of the live value, or a time, whichever is larger.
+#: Allowed difference: a share of the live value, or a time, whichever is larger.
 SHARE, LEAST_MS = 0.15, 3.0
 
-#: A full packet, for a queue's time.
+#: Bits of a full packet, to convert a queue's time to packets.
 MTU_BITS = 12_000.0
 
-#: By percentile, a duration as a scenario has it.
+#: Durations (texts with units) by percentile.
 Lateness = Mapping[str, str]
 PERCENTILES = ("min", "p50", "p90", "p95", "p99", "p99_9")
 
@@ -55,7 +56,7 @@ _DIGITS: Mapping[Unit, int] = {"ms": 1, "s": 3, "packets": 1, "Mbit/s": 2}
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One thing that both measure. `least` is the difference that is always allowed, in `unit`."""
+    """A quantity that both runs measure. `least` is the difference that is always allowed, in `unit`."""
 
     name: str
     unit: Unit
@@ -65,7 +66,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A quantity of a case, simulated and live. `agrees` is None where the live run is invalid or one has no value."""
+    """A quantity of a case, simulated and live. `agrees` is None if the live run is invalid or a value is missing."""
 
     case: str
     name: str
@@ -90,22 +91,22 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """All cells, and why live runs are invalid, by case."""
+    """All cells, and the reasons why live runs are invalid, by case."""
 
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
     seeds: int
-    #: By case, what `late` took from the live run: durations by percentile. Empty for exact clocks.
+    #: The lateness taken from the live run, by case. Empty for exact clocks.
     lateness: Mapping[str, Lateness] = field(default_factory=dict[str, Lateness])
 
     @property
     def agrees(self) -> bool | None:
-        """Whether every judged cell agrees; None when none could be judged."""
+        """Whether every judged cell agrees; None if none could be judged."""
         of = share("", (c.agrees for c in self.cells))
         return of.within == of.cells if of.cells else None
 
     def as_data(self) -> dict[str, Any]:
-        """Everything as JSON."""
+        """The comparison as JSON."""
         of = share("", (c.agrees for c in self.cells))
         summary = {"cells": len(self.cells), "judged": of.cells, "agree": of.within, "seeds": self.seeds}
         return {
@@ -135,9 +136,9 @@ class Compared:
 
 
 def opened(folder: Path) -> Compared:
-    """The comparison that `bloatlab compare -o` left in `folder`.
+    """Opens the comparison that `bloatlab compare -o` wrote into `folder`.
 
-    Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` where it is none.
+    Raises `OSError`, `json.JSONDecodeError`, `KeyError` or `TypeError` if it is not one.
     """
     data = json.loads(files.read_text(folder / COMPARED))
     cells: list[Cell] = []
@@ -152,11 +153,11 @@ def _number(value: float | None) -> float:
 
 
 def compared_page(done: Compared, command: str) -> Page:
-    """A comparison as a page: how many quantities agree, each simulated value over its live one, every cell."""
+    """A comparison as a page: the number of quantities that agree, ratios of simulated to live values, every cell."""
     judged = [c for c in done.cells if c.agrees is not None]
     cases = list(dict.fromkeys(c.case for c in done.cells))
     points = [_point(case, [c for c in judged if c.case == case], done.invalid.get(case)) for case in cases]
-    question = "Does the simulation say what kernels do?"
+    question = "Do simulations agree with real kernels?"
     rule = f"Agrees: within {SHARE:.0%} of the live value or {LEAST_MS:g} ms, whichever is larger."
     answer = Answer(question, _agreement(judged), points[:_MOST_POINTS], figure_block(_drawn(done)), rule)
     sections = [Section("Every quantity", "cells", [TableBlock(done.table())])]
@@ -169,7 +170,7 @@ _MOST_POINTS = 8
 
 def _agreement(judged: Sequence[Cell]) -> str:
     if not judged:
-        return "No live run was valid, so nothing is judged."
+        return "No live run was valid, so nothing was judged."
     agree = sum(c.agrees is True for c in judged)
     words = f"In {agree} of {len(judged)} judged quantities"
     off = [c for c in judged if not c.agrees and c.live]
@@ -193,7 +194,7 @@ def _point(case: str, cells: Sequence[Cell], invalid: str | None) -> Point:
 
 
 def _drawn(done: Compared) -> Drawn:
-    """Simulated over live, cell by cell; 1 is the same."""
+    """The chart of simulated divided by live values; 1 is equal."""
     lines: list[Series] = []
     for name, wanted, colour in (("agrees", True, 2), ("differs", False, 1), ("not judged", None, 4)):
         at = [(n, c) for n, c in enumerate(done.cells) if c.agrees is wanted and c.live and math.isfinite(c.simulated)]
@@ -207,12 +208,12 @@ def _drawn(done: Compared) -> Drawn:
     lines = lines or [Series("nothing", [0.0], [1.0], "points")]
     across = (-0.5, max(len(done.cells), 1) - 0.5)
     panel = Panel("Simulated over live", "quantity, by case", "ratio", lines, across, x_ticks=ticks)
-    caption = "Each quantity's simulated value over its live one; 1 is the same."
+    caption = "Each quantity's simulated value divided by its live value; 1 means equal."
     return Drawn("", "compared", caption, [panel], 1, size=(7.0, 3.0))
 
 
 def quantities(result: Result) -> list[Quantity]:
-    """What a run has to compare, in a fixed order."""
+    """The quantities of a run to compare, in a fixed order."""
     scenario, apps = result.scenario, result.summary["apps"]
     found: list[Quantity] = []
     pings = result.table("pings").filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
@@ -239,7 +240,7 @@ def quantities(result: Result) -> list[Quantity]:
 
 
 def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Quantity], *, valid: bool) -> list[Cell]:
-    """One case's cells: `simulated` of each seed, `live` of the one live run."""
+    """The cells of a case: `simulated` has the quantities of each seed, `live` those of the live run."""
     cells: list[Cell] = []
     for real in live:
         values = [q.value for run in simulated for q in run if q.name == real.name and not math.isnan(q.value)]
@@ -252,7 +253,7 @@ def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Q
 
 
 def lateness(real: Result) -> Lateness:
-    """How late packets left the bench in a live run, as a link's `lateness` takes it. Empty if none did."""
+    """The lateness of packets in a live run, in the form of a link's `lateness`. Empty if no packet left the bench."""
     measured = real.summary["live"]["lateness_ms"]
     if measured["p50"] is None:
         return {}
@@ -260,10 +261,10 @@ def lateness(real: Result) -> Lateness:
 
 
 def late(scenario: Scenario, real: Result) -> Scenario:
-    """`scenario` with the lateness of the live run `real` on the links into its hosts.
+    """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
 
-    A link both ways gets it in both directions. One that has a lateness of its own keeps it; one that may reorder gets
-    none, since the bench keeps the order when it is late.
+    A link with `both_ways` gets it in both directions. A link with its own lateness keeps it; a link that may reorder
+    packets gets none, since the bench keeps their order when it is late.
     """
     measured = lateness(real)
     if not measured:
@@ -278,7 +279,7 @@ def late(scenario: Scenario, real: Result) -> Scenario:
 
 
 def invalid_because(result: Result) -> str | None:
-    """Why a live run is not to be used; None for one that is."""
+    """The reason why a live run is invalid; None if it is valid."""
     facts = result.summary["live"]
     return None if facts["valid"] else str(facts["invalid_because"])
 
@@ -288,13 +289,13 @@ def _median(values: pl.Series) -> float:
 
 
 def _endless(scenario: Scenario, app: str) -> bool:
-    """A file transfer without an end."""
+    """Whether an application is a file transfer without an end."""
     traffic = scenario.data["app"][app]["traffic"]
     return isinstance(traffic, dict) and "ftp" in traffic and traffic["ftp"].get("size") is None
 
 
 def _rate(scenario: Scenario, link: str) -> float | None:
-    """Bit/s of a directed link, as its scenario has it."""
+    """The rate in bit/s of a directed link in its scenario."""
     given = scenario.data["link"].get(link.removeprefix("~"), {}).get("rate")
     if given is None:
         return None

@@ -1,7 +1,7 @@
-"""Scenario in, result out. The only module that runs the core.
+"""Runs scenarios in the core and returns results. No other module runs the core.
 
-The core simulates without the GIL, so several runs share the cores of a machine as threads. Ctrl-C is honoured: the
-core asks now and then whether to go on.
+The core simulates without the GIL, so threads of one process can use all CPU cores. Ctrl-C works, because the core
+regularly calls back into Python.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from bloatlab.measures import digits as digits_of
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import Traces
 
-# Polars loads numpy at its first use, which must not be two threads at once: the second finds numpy's module `_globals`
-# where polars keeps a dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
+# Polars imports numpy at its first use, which must not happen in two threads at once: the second finds numpy's module
+# `_globals` where polars keeps a dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
 pl.Series(np.zeros(1))
 
-#: Called with the fraction of simulated time that is done, in [0, 1]; raising cancels the run.
+#: Called with the completed fraction of the simulated time, in [0, 1]; raising cancels the run.
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one run measured. Picklable; equal scenarios and seeds give equal results on any machine.
+    """The result of a run. Picklable; equal scenarios and seeds give equal results on any machine.
 
-    `scenario` carries the seed of the run. `summary` is the run in numbers (per link and per application); `tables` are
-    polars frames by name: series, histograms, page loads, flows. Columns end in their unit; kB = 1000 bytes.
+    `scenario` has the seed of the run. `summary` has its measures, per link and per application; `tables` has polars
+    frames by name: series, histograms, page loads, flows. Column names end in their unit; kB = 1000 bytes.
     """
 
     scenario: Scenario
@@ -44,30 +44,30 @@ class Result:
 
     @property
     def seed(self) -> int:
-        """The seed that this was run with."""
+        """The seed of the run."""
         return self.scenario.seed
 
     @property
     def measured_s(self) -> float:
-        """How long the time is, in s, that the sums of the summary are of: the duration without the warm-up."""
+        """The time that the summary covers in s: the duration without the warm-up."""
         return float(self.summary["duration_s"]) - float(self.summary.get("warm_up_s", 0.0))
 
     def table(self, name: str) -> pl.DataFrame:
-        """One table. Raises `KeyError` naming the tables there are."""
+        """Returns one table. Raises `KeyError` with the names of the tables."""
         if name not in self.tables:
-            raise KeyError(f"no table {name!r}; there are {', '.join(sorted(self.tables))}")
+            raise KeyError(f"no table {name!r}; expected {', '.join(sorted(self.tables))}")
         return self.tables[name]
 
     def trace(self, of: str) -> pl.DataFrame:
-        """What the scenario's `trace` kept of "links", "queues" or "flows". Raises `KeyError` saying how to keep it."""
+        """The trace of "links", "queues" or "flows". Raises `KeyError`, whose message says how to record it."""
         if f"trace_{of}" not in self.tables:
             kept = ", ".join(name.removeprefix("trace_") for name in self.tables if name.startswith("trace_"))
-            message = f"no trace of {of!r} was kept (kept: {kept or 'none'}); ask for it with trace = {{ {of} = true }}"
+            message = f"no trace of {of!r} (recorded: {kept or 'none'}); record it with trace = {{ {of} = true }}"
             raise KeyError(message)
         return self.tables[f"trace_{of}"]
 
     def to_pandas(self, name: str) -> Any:
-        """One table as a pandas frame. Raises `KeyError` as `table` does, `ImportError` without pandas and pyarrow."""
+        """One table as a pandas frame. Raises `KeyError` like `table`, and `ImportError` without pandas and pyarrow."""
         frame = self.table(name)
         for module in ("pandas", "pyarrow"):
             try:
@@ -77,15 +77,15 @@ class Result:
         return frame.to_pandas()
 
     def diff(self, other: Result | str | Path) -> Any:
-        """What differs between this result and another, opened or in a folder: `bloatlab.diff`."""
+        """Compares this result with another result or result folder: `bloatlab.diff`."""
         return public.find("diff")(self, other)
 
     def plot(self, kind: str | None = None, output: str | Path | None = None, **options: Any) -> Any:
-        """This result as a figure: `bloatlab.plot(result, kind=kind, output=output, ...)`."""
+        """Plots this result: `bloatlab.plot(result, kind=kind, output=output, ...)`."""
         return public.find("plot")(self, kind=kind, output=output, **options)
 
     def frame(self, per: Literal["run", "link", "app"] = "run") -> pl.DataFrame:
-        """The summary as a flat frame: one row for the run, or a row per link or application. See `bloatlab.frame`."""
+        """The summary as a flat frame: a row for the run, or a row per link or application. See `bloatlab.frame`."""
         return public.find("frame")([self], per)
 
     def _repr_html_(self) -> str:
@@ -93,7 +93,7 @@ class Result:
         return public.find("as_html")(self)
 
     def __repr__(self) -> str:
-        """The run in a few lines: a line per link and per application, and the names of the tables."""
+        """A short description: a line per link and per application, and the names of the tables."""
         summary = self.summary
         lines = [f"<Result {summary['name']}: seed {self.seed}, {summary['duration_s']:g} s"]
         lines += [_link_line(name, link) for name, link in summary["links"].items()]
@@ -120,7 +120,7 @@ def _app_line(name: str, app: Mapping[str, Any]) -> str:
     return f"  app {name}: {', '.join(words)}"
 
 
-#: What a line says of an application that has it.
+#: Texts for the line of an application, by measure.
 _APP_WORDS = {
     "voip.mos": "MOS {:.2f}",
     "ping.rtt_ms.p50": "round trip p50 {:.2f} ms",
@@ -142,20 +142,20 @@ def run(
     packets: Path | None = None,
     trace: bool = True,
 ) -> Result:
-    """Simulate `scenario` to its end: a `Scenario`, the path of a file, or plain values.
+    """Simulates a scenario: a `Scenario`, the path of a file, or plain values.
 
-    `sets` are laid over it: `{"link.up.rate": "5mbit", "link.up.queue": {"codel": {}}}`, or pairs of texts. `seed`
-    replaces the scenario's own. `progress` is told how far the run is; what it raises cancels the run. Ctrl-C raises
-    `KeyboardInterrupt` within about a tenth of a second.
+    `sets` overrides values: `{"link.up.rate": "5mbit", "link.up.queue": {"codel": {}}}`, or pairs of texts. `seed`
+    replaces the scenario's own. `progress` is called with the completed fraction; an exception it raises cancels the
+    run. Ctrl-C raises `KeyboardInterrupt` within about a tenth of a second.
 
-    `captures` is a folder for left.pcap and right.pcap: every packet at the two ends of `capture_link`, by default of
-    the slowest link, whose `from` is on the left. They change no result; equal runs give equal bytes.
+    `captures` is a folder for left.pcap and right.pcap: every packet at the two ends of `capture_link` (default: the
+    slowest link), whose `from` is left. Captures change no result; equal runs give equal bytes.
 
-    `laws` are classes by the names that `queue.python = { law = NAME }` has: laws of one's own, see `bloatlab.laws`.
-    What goes wrong in one raises `LawError`.
+    `laws` has the classes for `queue.python = { law = NAME }` by name: your own laws, see `bloatlab.laws`. An error in
+    one raises `LawError`.
 
-    What the scenario's `trace` asks for becomes tables (`result.trace("links")`); `packets` is the folder for the files
-    of its packets, which are left out without one. `trace=False` keeps nothing of it. Neither changes another result.
+    The scenario's `trace` adds tables (`result.trace("links")`); `packets` is the folder for its packet files, which
+    are not written without it. `trace=False` turns tracing off. Neither changes any other result.
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
@@ -175,19 +175,19 @@ def run(
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
 
 
-#: Numbers of a distribution that are not in its unit.
+#: Statistics of a distribution that are not in its unit.
 _UNITLESS = ("cv", "count")
 
 
 def summary_of(text: str) -> dict[str, Any]:
-    """The core's summary as plain values, every number as fine as its unit."""
+    """The core's summary as plain values, each rounded to the resolution of its unit."""
     summary: dict[str, Any] = json.loads(text)
     named = {part: {name: _resolved(of) for name, of in summary[part].items()} for part in ("links", "apps")}
     return _resolved(summary | dict.fromkeys(named)) | named
 
 
 def _resolved(value: Any, digits: int | None = None) -> Any:
-    """A value, and what is below it in its unit unless it names its own, rounded to what the unit resolves."""
+    """Rounds a value and its children to the resolution of their unit; children inherit it unless they name another."""
     match value:
         case float() if digits is not None:
             return round(value, digits)
@@ -203,11 +203,11 @@ def _resolved(value: Any, digits: int | None = None) -> Any:
 def frames(
     tables: Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame] | None = None
 ) -> Mapping[str, pl.DataFrame]:
-    """The core's tables as frames. A column has its type also without a row or a value: frames of two runs concatenate.
+    """The core's tables as frames. Columns are typed even without rows or values, so frames of two runs concatenate.
 
-    Lists are text, or what nobody counted: null in every row, of the type of counts. A frame is made when it is first
-    asked for: a sweep that wants the summary alone does not wait for tables. `made` are further frames. Numbers are as
-    fine as their unit.
+    Lists are texts, or nulls of the type of counts for a counter that the run did not have. A frame is made on first
+    access, so that a sweep which needs only the summary does not pay for tables. `made` has further frames. Numbers are
+    rounded to the resolution of their unit.
     """
     return _Frames(tables, {name: _fine(frame) for name, frame in (made or {}).items()})
 
@@ -218,7 +218,7 @@ def _fine(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Frames(Mapping[str, pl.DataFrame]):
-    """Frames by name, each made once."""
+    """Frames by name, each made on first access."""
 
     def __init__(self, tables: Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame]) -> None:
         self._tables = tables
@@ -250,9 +250,9 @@ def _series(name: str, values: Any) -> pl.Series:
 
 
 def core_file() -> Path:
-    """Where the compiled core is: what a result depends on besides its scenario."""
+    """The path of the compiled core, which a result depends on besides its scenario."""
     return Path(_core.__file__)
 
 
 def _go_on(_fraction: float) -> None:
-    """Nothing to tell; being called is what lets Python deliver Ctrl-C."""
+    """Does nothing; the call itself lets Python deliver Ctrl-C."""

@@ -1,7 +1,7 @@
-"""The summary of a run as tables for people: what the scenario has, and nothing that is empty.
+"""The summary of a run as tables for people, without empty parts.
 
-A table stands there when the run has something for it, a column when one of its rows has a value. What is printed is in
-`summary.json` under the same names; docs/results.md says what each means.
+A table is printed if the run has data for it, a column if one of its rows has a value. The same numbers are in
+`summary.json` under the same names; docs/results.md explains them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from bloatlab.simulation import Result
 from bloatlab.sweep import grid_file
 from bloatlab.tables import TextCell, TextTable, number
 
-#: A link or an application, as the summary has it.
+#: The summary of a link or an application.
 Of = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One column: the heading of its group, its head, digits after the point, and where its value is.
+    """A column: the heading of its group, its own heading, its decimals, and a function that finds its value.
 
-    `some` leaves it out where every row has nothing or zero.
+    With `some`, the column is left out if all of its values are missing or 0.
     """
 
     group: str
@@ -38,7 +38,7 @@ class _Field:
 
 
 def headline(result: Result) -> str:
-    """The scenario's name, the seed, the length; and where it is known the grade, and what it is given for."""
+    """The scenario's name, seed and duration; if there is a grade, the grade and its basis."""
     summary = result.summary
     words = [str(summary["name"]), f"seed {result.seed}", f"{summary['duration_s']:g} s"]
     latency = summary.get("latency") or {}
@@ -56,12 +56,12 @@ def headline(result: Result) -> str:
 
 
 def summary_tables(result: Result) -> list[TextTable]:
-    """Every table that the run has something for."""
+    """Every table that the run has data for."""
     return tables_of(result.summary, result.measured_s)
 
 
 def tables_of(summary: Of, seconds: float) -> list[TextTable]:
-    """The same of a summary that measured for `seconds`."""
+    """Every table of a summary that covers `seconds`."""
     return list(_tables(summary, seconds))
 
 
@@ -90,7 +90,7 @@ def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
 
 
 def _table(title: str, label: str, rows: Mapping[str, Of], fields: Sequence[_Field]) -> Iterator[TextTable]:
-    """The table, or none if there are no rows."""
+    """Yields the table, unless it has no rows."""
     if not rows:
         return
     values = [[field.value(of) for field in fields] for of in rows.values()]
@@ -107,7 +107,7 @@ def _text(value: float | str | None, digits: int) -> str:
 
 
 def _groups(fields: Sequence[_Field]) -> list[tuple[str, int]]:
-    """Headings over runs of fields; none at all if no field has one."""
+    """Headings above groups of columns; empty if no column has one."""
     if not any(field.group for field in fields):
         return []
     runs: list[tuple[str, int]] = [("", 1)]
@@ -120,7 +120,7 @@ def _groups(fields: Sequence[_Field]) -> list[tuple[str, int]]:
 
 
 def _at(path: str, scale: float = 1.0) -> Callable[[Of], float | None]:
-    """The number at a dotted path, scaled; None where there is none."""
+    """A function that finds the number at a dotted path, scaled; None if there is none."""
 
     def found(of: Of) -> float | None:
         value: Any = of
@@ -132,7 +132,7 @@ def _at(path: str, scale: float = 1.0) -> Callable[[Of], float | None]:
 
 
 def _word(path: str) -> Callable[[Of], str | None]:
-    """The word at a dotted path; None where there is none."""
+    """A function that finds the text at a dotted path; None if there is none."""
 
     def found(of: Of) -> str | None:
         value: Any = of
@@ -144,7 +144,7 @@ def _word(path: str) -> Callable[[Of], str | None]:
 
 
 def _of(group: str, path: str, digits: int, *keys: str) -> list[_Field]:
-    """The statistics `keys` of what is at `path`, under one heading."""
+    """Columns for the statistics `keys` of the distribution at `path`, under one heading."""
     return [_Field(group, key.replace("_", "."), digits, _at(f"{path}.{key}")) for key in keys]
 
 
@@ -199,7 +199,7 @@ _FAIR = [
 
 
 def _voice(stream: str) -> list[_Field]:
-    """One way of a call."""
+    """The columns for one direction of a call."""
     return [
         _Field("", "sent", 0, _at(f"{stream}.sent")),
         _Field("", "lost %", 2, _at(f"{stream}.lost_percent")),
@@ -311,7 +311,7 @@ _DATAGRAMS = [
     _Field("jitter ms", "back", 3, _at("jitter_ms_reverse")),
 ]
 
-#: Title, the part of an application's summary that must be there, and the columns.
+#: Title of each table, the part of an application's summary that it requires, and its columns.
 _KINDS = (
     ("Voice", "voip", _voice("voip")),
     ("Voice, the way back", "voip_reverse", _voice("voip_reverse")),
@@ -329,7 +329,7 @@ _KINDS = (
 
 
 def _drops(links: Mapping[str, Of]) -> Iterator[TextTable]:
-    """Why packets were dropped: a column per reason that there was, a row per link that dropped."""
+    """Packets dropped by reason: a column per reason that occurred, a row per link with drops."""
     dropping = {name: link for name, link in links.items() if any(link["drops"].values())}
     reasons = dict.fromkeys(r for link in dropping.values() for r, n in sorted(link["drops"].items()) if n)
     yield from _table("Drops", "link", dropping, [_Field("", r, 0, _at(f"drops.{r}")) for r in reasons])
@@ -358,7 +358,7 @@ def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
 
 
 def as_html(result: Result) -> str:
-    """The headline and the summary's tables, for a notebook."""
+    """The headline and the summary's tables, for notebooks."""
     return f"<p><b>{html.escape(headline(result))}</b></p>" + "".join(t.as_html() for t in summary_tables(result))
 
 
@@ -366,7 +366,7 @@ def _called(of: Result | str | Path) -> str:
     return of.scenario.name if isinstance(of, Result) else Path(of).resolve().name
 
 
-#: What a row of `frame` is of, and the part of the summary that has one entry each.
+#: The part of the summary with an entry for each row of `frame`.
 _PARTS = {"link": "links", "app": "apps"}
 
 
@@ -376,13 +376,13 @@ def frame(
 ) -> pl.DataFrame:
     """Summaries of results as one flat frame: a row per run, per link (`per="link"`) or per application (`"app"`).
 
-    `results` are opened, or the folders that hold them; a mapping gives each a name of its own. The columns are `run`
-    (that name, the folder's or the scenario's), `seed` and `scenario_hash`, then every number of the summary by its
-    dotted path (docs/results.md); per link or application, its name and the path below it. What a result lacks is null.
-    Raises `ResultError` for a folder that is none.
+    `results` are results or result folders; a mapping gives each a name. The columns are `run` (that name, else the
+    folder's or the scenario's), `seed` and `scenario_hash`, then every number of the summary by its dotted path
+    (docs/results.md); per link or application, its name and the path below it. Missing values are null. Raises
+    `ResultError` for a folder that is not a result.
     """
     if per not in {"run", *_PARTS}:
-        raise ValueError(f"per {per}: there is run, link, app")
+        raise ValueError(f"per {per}: expected run, link or app")
     named = results.items() if isinstance(results, Mapping) else [(_called(of), of) for of in results]
     rows: list[dict[str, Any]] = []
     for name, of in named:

@@ -1,4 +1,4 @@
-"""Results into the tables that people read and figures draw. Shapes only: nothing here simulates or draws."""
+"""Tables for people, and the data behind figures. This module neither simulates nor draws."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-#: What a value says about itself; a terminal and a page choose the colour.
+#: The meaning of a cell; terminals and pages choose a colour for it.
 Tone = Literal["plain", "good", "bad", "muted", "marked"]
 
 
 @dataclass(frozen=True, slots=True)
 class TextCell:
-    """One field of a table for people: text, tone, and on a page more on demand: `hint` says why.
+    """A cell of a table for people: its text, its tone, and a `hint` that a page shows on demand.
 
-    `word` is the tone in a word ("within", "best"), shown beside the colour where the text is only a number.
+    `word` is the tone as a word ("within", "best"), shown in addition to the colour if the text is only a number.
     """
 
     text: str
@@ -30,18 +30,18 @@ class TextCell:
 
 
 def row(*fields: str | TextCell) -> list[TextCell]:
-    """A row of a table: cells, and texts as plain ones."""
+    """A row of a table; texts become plain cells."""
     return [field if isinstance(field, TextCell) else TextCell(field) for field in fields]
 
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table for people. Rows are as long as `columns`; `numeric` columns are set flush right.
+    """A table for people. Rows are as long as `columns`; `numeric` columns are flush right.
 
-    The first `left` columns are words; with `words_last` the last one is, too. With `below` a page sets the last one
-    under its row, over the whole width. With `keep` all columns of words on the left stand in every block of a table
-    that is wider than its line.
-    `groups` are optional headings above runs of columns: (heading, how many columns), summing to all columns.
+    The first `left` columns are text; with `words_last` the last one is, too. With `below`, a page puts the last column
+    under its row, over the full width. With `keep`, the text columns on the left are repeated in every block of a table
+    that is too wide for one.
+    `groups` are optional headings above groups of columns: (heading, number of columns), in total all columns.
     """
 
     title: str
@@ -55,7 +55,7 @@ class TextTable:
     keep: bool = False
 
     def as_html(self) -> str:
-        """The table as plain HTML, which takes the look of the page around it: a notebook."""
+        """The table as plain HTML, styled by the page around it (a notebook)."""
         words = {*range(self.left), *([len(self.columns) - 1] if self.words_last else [])}
 
         def cell(tag: str, text: str, column: int, span: int = 1) -> str:
@@ -78,7 +78,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A quantity over seeds: median and central interval. Infinity stands for "never happened"."""
+    """A quantity over seeds: its median and central interval. Infinity means that it never happened."""
 
     median: float
     low: float
@@ -89,7 +89,7 @@ def spread(values: Iterable[float], share: float = 0.8) -> Spread:
     """Median and the central `share` of `values` (linear interpolation between order statistics).
 
     Infinite values are ordered like any other; a quantile between a finite and an infinite value is infinite.
-    Raises `ValueError` for no values.
+    Raises `ValueError` if there are no values.
     """
     ordered = sorted(values)
     if not ordered:
@@ -108,9 +108,9 @@ def _quantile(ordered: Sequence[float], q: float) -> float:
 
 
 def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> pl.DataFrame:
-    """`t_s` (where a bin begins) and `rate_mbit` from a series of bytes per bin, summed over all its flows.
+    """`t_s` (the start of each bin) and `rate_mbit` from a series of bytes per bin, summed over all flows.
 
-    Bins are equally wide; `smooth` is how many of them a running mean covers. Fewer than two bins are no series.
+    Bins are equally wide; `smooth` is the number of bins in the running mean. Empty for fewer than two bins.
     """
     total = frame.group_by("t_s").agg(pl.col(bytes_column).sum()).sort("t_s")
     if total.height < 2:
@@ -123,7 +123,7 @@ def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> p
 
 
 def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The rows of `pings` with a round trip, by application."""
+    """The rows of `pings` with a round-trip time, by application."""
     if not frame.height:
         return {}
     answered = frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
@@ -131,22 +131,22 @@ def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
-    """The mean over `bins` values around each one; at the ends, over as many as there are."""
+    """The mean over `bins` values around each value; over fewer at the ends."""
     window = np.ones(bins)
     return np.convolve(values, window, mode="same") / np.convolve(np.ones(len(values)), window, mode="same")
 
 
 def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFrame:
-    """`value` ascending and `share`, the part of all `weight` at or below it, in [0, 1]."""
+    """`value` in ascending order, with `share`, the fraction of the total `weight` at or below it."""
     ordered = frame.group_by(value).agg(pl.col(weight).sum()).sort(value)
     total = ordered[weight].sum() or 1.0
     return ordered.select(pl.col(value), (pl.col(weight).cum_sum() / total).alias("share"))
 
 
 def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
-    """The value at or below which a part `q` lies of a histogram with `lower_ms`, `upper_ms` and `count`; NaN if empty.
+    """The quantile `q` of a histogram with `lower_ms`, `upper_ms` and `count`; NaN if it is empty.
 
-    Bins with the same edges are added up; within a bin the middle is taken (a bin is at most 1/1024 wide).
+    Bins with the same edges are added up; the middle of the bin is used (its relative width is at most 1/1024).
     """
     bins = frame.group_by("lower_ms", "upper_ms").agg(pl.col("count").sum()).sort("lower_ms")
     total = int(bins["count"].sum())
@@ -158,17 +158,17 @@ def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
 
 
 def counted(count: int, what: str) -> str:
-    """A number of things: "1 seed", "3 seeds"."""
+    """A count with its noun: "1 seed", "3 seeds"."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words as a sentence lists them: "a", "a and b", "a, b and c"."""
+    """Joins words as in a sentence: "a", "a and b", "a, b and c"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A number for people: thin-spaced thousands, "-" for nothing, "never" for infinity."""
+    """Formats a number for people: thin-spaced thousands, "-" for None, "never" for infinity."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):

@@ -1,11 +1,11 @@
-"""Tables as lines of text, at any width, on a terminal, in a file or on a pipe.
+"""Formats tables as lines of text of any width, for terminals, files and pipes.
 
-No digit and no label is ever cut. A table that is wider than the line
+Numbers and labels are never truncated. A table that is wider than the line
 
-    1. wraps its words and its heads, as far as they stay readable;
-    2. if that is not enough, is laid out in blocks: some of its columns at a time, with the labels of the rows again.
+    1. wraps its texts and headings, as far as they stay readable;
+    2. if that is not enough, is split into blocks of columns, each with the row labels repeated.
 
-Numbers never wrap: a line narrower than one label and one number is overrun, and the terminal breaks it.
+Numbers never wrap: if the line is narrower than one label and one number, the terminal breaks it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from bloatlab.tables import TextCell, TextTable, Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "muted": "dim", "marked": "yellow"}
 
-#: Between columns.
+#: Spaces between columns.
 _GAP = 2
 
-#: Words are wrapped down to this width; broken is only a word that is longer than the second.
+#: Least width of a wrapped text column; words longer than the second number are broken.
 _LEAST_WORDS, _LONGEST_WORD = 14, 40
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One column. `natural` is the width at which nothing wraps, `least` the one below which it is not readable.
+    """A column. `natural` is the width at which nothing wraps, `least` the smallest readable width.
 
-    `group` is the place of its heading in the table's, -1 without any.
+    `group` is the index of its heading among the table's groups, -1 if it has none.
     """
 
     head: str
@@ -49,49 +49,49 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Columns that stand beside each other, and their widths."""
+    """Adjacent columns and their widths."""
 
     columns: Sequence[_Column]
     widths: Sequence[int]
 
 
 class Console(rich_console.Console):
-    """A console that shows names as they are: no `:x:` becomes a picture, and the terminal obeys none."""
+    """A console that prints names literally: no emoji codes, no terminal escapes."""
 
     def __init__(self, **options: Any) -> None:
-        """As rich's."""
+        """Takes the options of rich's console."""
         super().__init__(emoji=False, **options)
 
     def say(self, text: str, style: str | None = None) -> None:
-        """Print a text as it is, in lines as long as they are."""
+        """Prints a text without markup or wrapping."""
         self.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def say_wrapped(self, text: str, style: str | None = None) -> None:
-        """Print a text in lines of the console's width."""
+        """Prints a text wrapped to the console's width."""
         for line in wrapped(text, self.width):
             self.say(line, style)
 
     def render(
         self, renderable: rich_console.RenderableType, options: rich_console.ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """As rich's, but for control characters in texts."""
+        """Renders like rich's console, with control characters escaped."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(escaped(segment.text), segment.style)
 
 
 def emit(text: str) -> None:
-    """CSV or JSON for programs, which may stand on a terminal all the same."""
+    """Prints CSV or JSON, escaped if standard output is a terminal."""
     sys.stdout.write(escaped(text))
 
 
 def show(table: TextTable, console: Console) -> None:
-    """Print a table in the width of `console`, with its title above and its note below."""
+    """Prints a table in the width of `console`, with its title above and its note below."""
     for line in lines(table, console.width):
         console.print(line, soft_wrap=True, highlight=False)
 
 
 def lines(table: TextTable, width: int) -> Iterator[Text]:
-    """The lines of a table, none longer than `width` if that can be."""
+    """The lines of a table, none longer than `width` if possible."""
     if table.title:
         yield from (Text(part, style="bold") for part in wrapped(table.title, width))
     columns = _columns(table)
@@ -110,7 +110,7 @@ def lines(table: TextTable, width: int) -> Iterator[Text]:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Text in lines of at most `width` cells, broken at blanks; a longer word is broken where the line ends."""
+    """Wraps text at spaces to at most `width` cells per line; longer words are broken at the end of the line."""
     width = max(width, 1)
     found: list[str] = []
     for paragraph in text.split("\n"):
@@ -129,7 +129,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _broken(word: str, width: int) -> list[str]:
-    """A word in pieces of at most `width` cells, at least one character each, in one pass over it."""
+    """Splits a word into pieces of at most `width` cells, at least one character each, in one pass."""
     pieces: list[str] = []
     start = wide = 0
     for place, character in enumerate(word):
@@ -146,7 +146,7 @@ def _wide(text: str) -> int:
 
 
 def _columns(table: TextTable) -> list[_Column]:
-    """The columns of a table, but for one that is set below its row."""
+    """The columns of a table, except one that is set below its row."""
     groups = [(place, -(-(cell_len(name) + _GAP) // width) - _GAP) for place, (name, width) in enumerate(table.groups)
               for _ in range(width)]  # fmt: skip
     found: list[_Column] = []
@@ -167,19 +167,19 @@ def _columns(table: TextTable) -> list[_Column]:
 
 
 def _keys(columns: Sequence[_Column], left: int, width: int) -> int:
-    """How many columns name a row and stand in every block: all words, unless, wrapped, they leave no room for more."""
+    """The number of label columns repeated in every block: all text columns, unless they leave no room for others."""
     words, rest = columns[:left], columns[left:]
     room = width - max((c.least for c in rest), default=0) - _GAP
     return len(words) if _total([c.least for c in words]) <= room else min(1, len(words))
 
 
 def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Block]:
-    """The columns in as few blocks as they need."""
+    """Splits the columns into as few blocks as possible."""
     if _total([c.least for c in columns]) <= width or len(columns) <= keys + 1:
         yield _Block(columns, _widths(columns, width))
         return
     labels, rest = list(columns[:keys]), list(columns[keys:])
-    share = min(width // 2, width - max(c.least for c in rest) - _GAP)  # of the labels, unless they need more
+    share = min(width // 2, width - max(c.least for c in rest) - _GAP)  # for the labels, unless they need more
     room = width - _total(_widths(labels, share)) - _GAP
     chosen: list[_Column] = []
     for unit in _units(rest, room):
@@ -191,7 +191,7 @@ def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Bloc
 
 
 def _units(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:
-    """What should not be torn apart: the columns under one heading, where they fit; else each by itself."""
+    """Groups of columns to keep together: those under one heading if they fit, else single columns."""
     unit: list[_Column] = []
     for column in columns:
         if unit and (column.group < 0 or column.group != unit[0].group):
@@ -213,7 +213,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """Each column's natural width, or what is left of it: the widest give first, none goes below its least."""
+    """The width of each column: the widest shrink first, none below its least width."""
     widths = [c.natural for c in columns]
     while (excess := _total(widths) - width) > 0:
         able = [i for i, c in enumerate(columns) if widths[i] > c.least]
@@ -229,7 +229,7 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
 
 
 def _heads(block: _Block, table: TextTable) -> Iterator[Text]:
-    """The headings of groups, if any is in this block, and the heads of the columns, which end on one line."""
+    """The group headings, if this block has any, and the column headings, aligned at the bottom."""
     if any(table.groups[c.group][0] for c in block.columns if c.group >= 0):
         yield _group_line(block, table)
     heads = [wrapped(c.head, w) for c, w in zip(block.columns, block.widths, strict=True)]
@@ -242,7 +242,7 @@ def _heads(block: _Block, table: TextTable) -> Iterator[Text]:
 
 
 def _group_line(block: _Block, table: TextTable) -> Text:
-    """Each heading above the left edge of its columns. One that is longer than these runs into the gap."""
+    """The line of group headings, each at the left edge of its columns; a longer one runs into the gap."""
     line = Text()
     place, before = 0, -1
     for column, width in zip(block.columns, block.widths, strict=True):
@@ -265,7 +265,7 @@ def _row(block: _Block, row: int) -> Iterator[Text]:
 
 
 def _joined(block: _Block, parts: Sequence[Text]) -> Text:
-    """Parts in their columns: words flush left, numbers flush right; nothing after the last."""
+    """Joins the cells of a line: text flush left, numbers flush right, no trailing spaces."""
     line = Text()
     for index, (part, column, width) in enumerate(zip(parts, block.columns, block.widths, strict=True)):
         gap = _GAP if index else 0

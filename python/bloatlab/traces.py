@@ -1,7 +1,7 @@
-"""What a scenario's `trace` keeps of a run's inside: tables of states, and the fates of packets as Parquet.
+"""Traces of a run's internal state (`trace`): tables of states, and the fates of packets as Parquet.
 
-The core hands both over in chunks while it runs. States are gathered into the result's tables `trace_links`,
-`trace_queues` and `trace_flows`; packets are written at once, a chunk a file, so that memory does not grow.
+The core delivers both in chunks while it runs. States are collected into the result's tables `trace_links`,
+`trace_queues` and `trace_flows`; packets are written at once, a file per chunk, so that memory does not grow.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import polars as pl
 
 from bloatlab import files
 
-#: Where the packets of a result are, in its folder.
+#: Subfolder of a result for its packets.
 PACKETS = "packets"
 
-#: What `trace` can ask for; the first three are tables of the result.
+#: The kinds of trace; the first three are tables of the result.
 KINDS = ("links", "queues", "flows", PACKETS)
 
 _NOTHING = {np.dtype(np.uint64): 2**64 - 1, np.dtype(np.uint8): 2}
@@ -26,10 +26,10 @@ _NO_WORD = 2**16 - 1
 
 
 class Traces:
-    """Takes the chunks of one run."""
+    """Collects the chunks of one run."""
 
     def __init__(self, packets: Path | None) -> None:
-        """`packets` is the folder of the packets' files, made with the first; what an earlier run left there goes."""
+        """`packets` is the folder of packet files, made with the first file; files of an earlier run are removed."""
         if packets is not None and packets.is_dir():
             for stale in packets.glob("*.parquet"):
                 stale.unlink()
@@ -39,7 +39,7 @@ class Traces:
         self._frames: dict[str, list[pl.DataFrame]] = {}
 
     def __call__(self, table: str, columns: Mapping[str, Any]) -> None:
-        """A chunk. Raises `OSError` where it cannot be written."""
+        """Takes a chunk. Raises `OSError` if it cannot be written."""
         frame = pl.DataFrame([_series(name, values) for name, values in columns.items()])
         if table != PACKETS:
             self._frames.setdefault(f"trace_{table}", []).append(frame)
@@ -59,19 +59,19 @@ class Traces:
 
 
 def packets(folder: str | Path) -> pl.LazyFrame:
-    """The packets that a run kept in its result's folder, as a lazy frame: they may be more than memory holds.
+    """The packets in a result's folder as a lazy frame, since they may not fit into memory.
 
-    Raises `FileNotFoundError` where it kept none.
+    Raises `FileNotFoundError` if there are none.
     """
     place = Path(folder) / PACKETS
     if not any(place.glob("*.parquet")):
-        message = f"{folder}: holds no packets; keep them with bloatlab run FILE -o DIR --trace packets"
+        message = f"{folder}: has no packets; record them with bloatlab run FILE -o DIR --trace packets"
         raise FileNotFoundError(message)
     return pl.scan_parquet(place / "*.parquet")
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """A column: numbers (nothing is NaN, as in every table), whole numbers, flags and words (nothing is null)."""
+    """A column: floats (missing is NaN, as in every table), or integers, booleans and texts (missing is null)."""
     if isinstance(values, tuple):
         places, words = values
         of = pl.Series(name, [*words, None], dtype=pl.String)

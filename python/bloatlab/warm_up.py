@@ -1,8 +1,8 @@
-"""Where a run becomes steady: `record.warm_up = "auto"`, by MSER-5 over what its links carry and hold.
+"""Finds the warm-up of a run for `record.warm_up = "auto"`: MSER-5 over the rates and queues of its links.
 
-Statistics are made while a run goes, so that the warm-up must be known before: a first run without one gives the series
-(`queue_series` of every recorded link: queue length and bytes sent, bin by bin), the longest cut of any of them is the
-warm-up, and the run is done again with it. The scenario that is run says the number that was found.
+Statistics are computed during a run, so the warm-up must be known before it. A first run without a warm-up gives the
+series (`queue_series` of every recorded link: queue length and bytes sent per bin); the longest cut of any series is
+the warm-up, and the run is repeated with it. The scenario of the second run has the number.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from bloatlab.scenario import Override
 from bloatlab.simulation import Result
 from bloatlab.statistics import mser5
 
-#: The path of a scenario, and the word that asks for it to be found.
+#: The scenario key, and the value that requests the search.
 PATH, AUTO = "record.warm_up", "auto"
 
-#: Columns of `queue_series` that are looked at, with a word for each.
+#: The columns of `queue_series` that are used, with their labels.
 _SERIES = {"queue_packets_mean": "queue", "sent_bytes": "rate"}
 
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """What to leave out at the start, s; the series that takes so long; whether what comes after is steady.
+    """The warm-up in s, the series that needs it, and whether the rest of the run is steady.
 
-    Where it is not, half of the run is left out: it is too short for what it measures.
+    If it is not, the warm-up is half of the run, and the run is too short.
     """
 
     seconds: float
@@ -34,26 +34,26 @@ class WarmUp:
 
     @property
     def override(self) -> Override:
-        """What lays it over the scenario."""
+        """The override that applies it to a scenario."""
         return PATH, f"{round(self.seconds * 1e9)}ns"
 
     def __str__(self) -> str:
         if not self.steady:
             return f"{self.seconds:g} s, half of the run: {self.of} never became steady (MSER-5); run it longer"
         if not self.of:
-            return "none: all that was looked at is steady from the start (MSER-5)"
+            return "none: all series are steady from the start (MSER-5)"
         return f"{self.seconds:g} s, found by MSER-5: {self.of} takes longest to become steady"
 
 
 def asked(sets: Sequence[Override]) -> tuple[list[Override], bool]:
-    """The overrides without those that ask for a warm-up to be found, and whether the last word on it asks so."""
+    """The overrides without requests to find the warm-up, and whether the last override of it is such a request."""
     words = [value.strip("\"' ") for path, value in sets if path == PATH]
     rest = [(path, value) for path, value in sets if path != PATH or value.strip("\"' ") != AUTO]
     return rest, bool(words) and words[-1] == AUTO
 
 
 def find(result: Result) -> WarmUp:
-    """The warm-up that a run without one should have had."""
+    """Finds the warm-up from a run without one."""
     series = result.table("queue_series")
     half = result.summary["duration_s"] / 2.0
     longest = WarmUp(0.0, "", steady=True)

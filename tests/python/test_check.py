@@ -135,7 +135,7 @@ def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_pat
 @pytest.mark.parametrize(
     ("lines", "part"),
     [
-        ([], "expects nothing; for example"),
+        ([], "has no [expect] table; add one"),
         (['"links.up.utilisaton" = "> 0"'], 'did you mean "links.up.utilisation"?'),
         (['"links.up.utilisation" = "=> 0"'], '"=> 0" is not valid; expected a comparison'),
         (["links.up.utilisation = '> 0'"], "a path stands in quotes"),
@@ -152,7 +152,7 @@ def test_bad_expectations_are_one_line(say: Say, scenario_file: Path, lines: lis
 
 
 def test_files_that_cannot_be_are_one_line(say: Say, tmp_path: Path):
-    assert "no file to check" in say("check")[2]
+    assert "give a file" in say("check")[2]
     assert "no such file" in say("check", tmp_path / "none.toml")[2]
 
 

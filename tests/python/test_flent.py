@@ -235,11 +235,11 @@ def test_what_is_no_data_file_is_refused_in_a_line(tmp_path: Path, result: Any):
     text.write_bytes(gzip.compress(b"[1, 2"))
     empty.write_bytes(gzip.compress(b"{}"))
     cases = {
-        junk: "no data file of flent",
-        text: "no data file of flent",
-        empty: "not as flent writes them",
+        junk: "not a flent data file",
+        text: "not a flent data file",
+        empty: "not in flent's format",
         written(tmp_path / "new.flent.gz", version=9): "version 9",
-        written(tmp_path / "nothing.flent.gz", results={}, raw_values={}): "neither a ping nor a TCP flow",
+        written(tmp_path / "nothing.flent.gz", results={}, raw_values={}): "neither ping nor TCP measurements",
     }
     for path, words in cases.items():
         with pytest.raises(FlentError, match=words) as refused:

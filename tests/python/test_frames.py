@@ -107,7 +107,7 @@ def test_a_flat_frame_has_a_row_per_run_link_or_application(result: bloatlab.Res
     rows = apps.filter(kind="voip").select("run", "app", "voip.mos").rows()
     assert rows == [("now", "call_ms", mos), ("then", "call_ms", mos)]
     assert bloatlab.frame([tmp_path / "kept"])["run"].to_list() == ["kept"]
-    with pytest.raises(ValueError, match="per flow: there is run, link, app"):
+    with pytest.raises(ValueError, match="per flow: expected run, link or app"):
         result.frame("flow")  # pyright: ignore[reportArgumentType]
 
 

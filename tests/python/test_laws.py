@@ -244,7 +244,7 @@ HEAD = "    def head(self, packet, view): pass\n"
         (f"class Mine:\n    def __init__(self, a='5ms'): pass\n{HEAD}", "", ["law.py:2:", "5000000"]),
         (f"class Mine:\n    def __init__(self, a=[]): pass\n{HEAD}", "", ["law.py:2:", "the default of a"]),
         (f"class Mine:\n    def __init__(self, limit=3): pass\n{HEAD}", "", ["law.py:2:", "limit is the queue's"]),
-        (f"class Mine:\n    def __init__(self, a): pass\n{HEAD}", "", ["python.a: is missing", "law.py"]),
+        (f"class Mine:\n    def __init__(self, a): pass\n{HEAD}", "", ["python.a: missing", "law.py"]),
         (f"class Mine:\n{HEAD}", ", a = 1", ["python.a: Mine (law.py) has no such parameter (none)"]),
         (f"class Mine:\n    def __init__(self, most=1): pass\n{HEAD}", ", msot = 1", ['did you mean "most"']),
         (f"class Mine:\n{HEAD}", ", limt = '3p'", ["python.limt", 'did you mean "limit"']),
@@ -331,10 +331,10 @@ def test_classes_are_given_by_name(written: Write):
     sets = {"link.up.queue": {"python": {"law": "other", "most": 7}}}
     assert bloatlab.run(file, sets=sets, laws={"other": Other}).summary["links"]["up"]["queue_packets"]["max"] <= 8
     for laws, words in (
-        ({}, 'no class is given as "other"'),
-        ({"othre": Other}, 'no class is given as "other" (othre)'),
+        ({}, 'no class "other" was passed'),
+        ({"othre": Other}, 'no class "other" was passed (othre)'),
         ({"other": Other, "more": Other}, 'no queue of the scenario names "more"'),
-        ({"other": 3}, "is no class but int"),
+        ({"other": 3}, "is not a class but int"),
     ):
         with pytest.raises(LawError, match=re.escape(words)):
             bloatlab.run(file, sets=sets, laws=laws)  # pyright: ignore[reportArgumentType]

@@ -135,22 +135,22 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "both.flent.gz").write_bytes(gzip.compress(json.dumps(data).encode()))
     good = capture(tmp_path / "a.pcap", [(0.0, "10.0.0.2", 1000), (2.0, "10.0.0.2", 1000)])
     for arguments, said in (
-        ([tmp_path / "text.pcap"], "no capture; expected pcap or pcapng"),
-        ([tmp_path / "both.flent.gz"], "say which: --way upload or --way download"),
+        ([tmp_path / "text.pcap"], "not a capture; expected pcap or pcapng"),
+        ([tmp_path / "both.flent.gz"], "choose --way upload or --way download"),
         ([tmp_path / "gone.pcap"], "no such file"),
-        ([good, "--to", "nobody"], "--to nobody: no address"),
+        ([good, "--to", "nobody"], "--to nobody: not an address"),
         ([good, "--to", "10.0.0.9"], "no packet goes to 10.0.0.9"),
-        ([good, "--way", "upload"], "--way is for flent's data"),
+        ([good, "--way", "upload"], "--way is for flent data"),
         ([good, "--step", "soon"], "--step soon: expected a time"),
         ([good, "--step", "1us"], "--step: expected at least 1ms"),
-        ([good, "--step", "60s"], "from the first byte to the last 2 s, less than a step; expected a shorter --step"),
+        ([good, "--step", "60s"], "lasts 2 s from the first byte to the last; expected a shorter --step"),
     ):
         assert call(["links", "rates", *map(str, arguments)]) == 2
         error = capsys.readouterr().err
         assert said in error
         assert len(error.splitlines()) == 1, error
     (tmp_path / "line.toml").write_text(LINE)
-    with pytest.raises(RecordingError, match="it has changes already"):
+    with pytest.raises(RecordingError, match="has changes; expected a link"):
         of_file(good, step=1.0).laid_into(bloatlab.load(tmp_path / "line.toml"), "up")
     with pytest.raises(RecordingError, match=r"no such link \(down, up\)"):
         of_file(good, step=1.0).laid_into(bloatlab.load(tmp_path / "line.toml"), "upp")

@@ -319,9 +319,9 @@ def test_sql_sees_sweeps_by_name_with_their_axes_and_tables(scenario_file: Path,
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([""], "one SELECT is a query; here are no statements"),
-        ([";"], "one SELECT is a query; here are no statements"),
-        (["SELECT 1; SELECT 2"], "one SELECT is a query; here are 2 statements"),
+        ([""], "expected one SELECT; found no statements"),
+        ([";"], "expected one SELECT; found no statements"),
+        (["SELECT 1; SELECT 2"], "expected one SELECT; found 2 statements"),
         (["SELECT DATE 'infinity' AS d"], "d: a date outside the years 1 to 9999"),
         (["SELECT nothing FROM runs"], 'query: Binder Error: Referenced column "nothing" not found'),
         (["SELEKT 1"], "query: Parser Error"),

@@ -116,7 +116,7 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_a_trace_that_was_not_kept_says_how():
     result = bloatlab.run(traced(links=True))
-    with pytest.raises(KeyError, match=r"no trace of 'flows' was kept \(kept: links\); .*flows = true"):
+    with pytest.raises(KeyError, match=r"no trace of 'flows' \(recorded: links\); .*flows = true"):
         result.trace("flows")
 
 

@@ -76,7 +76,7 @@ def command(
     seeds
         Maximum number of seeds per setting. More seeds separate settings that are closer.
     runs
-        Maximum number of runs in total. Default: 70, or 1.5 times the number of settings times round-trip times.
+        Maximum number of runs in total. Default: 66, or 1.5 times settings times round-trip times if larger.
     quick
         A quick look with one seed, without a verdict.
     seconds
