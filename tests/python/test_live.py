@@ -191,8 +191,8 @@ def test_iperf3_sends_through(lab: Path, tmp_path: Path):
         (["--set", "app.talk.traffic.voip.size=3000B"], "cannot be live"),
         (["--set", 'app.back={ from = "h2", to = ["h1"], tcp = "ns2-reno", traffic = { ftp = {} } }'], "ns2-reno"),
         (["--pcap"], "-o"),
-        (["--serve", "sleep 1"], "no command"),
-        (["--shell", "left", "--", "true"], "exclude each other"),
+        (["--serve", "sleep 1"], "there is no program to serve"),
+        (["--shell", "left", "--", "true"], "cannot be combined"),
     ],
 )
 def test_refusals_in_one_line(capsys: pytest.CaptureFixture[str], lab: Path, arguments: list[str], message: str):

@@ -387,7 +387,7 @@ def test_the_report_is_readable(browser: Any, small: Path, tmp_path: Path, width
         (["--load", "hom"], 'no such load; did you mean "home"?'),
         (["--objective", "balance"], 'did you mean "balanced"?'),
         (["--weight", "calls=2"], 'no such measure in balanced; did you mean "call"?'),
-        (["--weight", "call"], "not measure=number"),
+        (["--weight", "call"], "expected measure=number"),
         (["--weight", "call=-1"], "is not a number from 0 on"),
         (
             [
