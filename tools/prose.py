@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds sentences that a reader must read twice, in comments, docstrings and pages.
 
-    tools/prose.py [PATH...]        every file that git tracks, or these
+    tools/prose.py [PATH...]        every file that git tracks or would track, or these files and folders
 
 The patterns of prose.toml are grammatical and slow to read: fronted genitives ("Of them, those of which"), clauses used
 as nouns ("Whether what is told differs"), verbs of people for code ("hear", "believe"), and idioms of other languages.
@@ -91,7 +91,8 @@ def findings(path: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    names = sys.argv[1:] or subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split()
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *sys.argv[1:]]
+    names = subprocess.check_output(listing, cwd=ROOT, text=True).split()
     paths = [ROOT / name for name in names if Path(name).suffix in READERS]
     found = [line for path in paths for line in findings(path)]
     print("\n".join([*found, f"{len(found)} findings in {len(paths)} files"]))
