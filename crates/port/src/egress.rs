@@ -1,6 +1,6 @@
-//! The queue, the link and what is on its way, driven in the order of time.
+//! The queue, the link and the packets in flight, driven in time order.
 //!
-//! Generic over the server: the code of a plain link has no branches for what only other servers do.
+//! Generic over the server, so that the code of a plain link has no branches for the other servers.
 
 use crate::env::{Env, Recorder};
 use crate::propagation::Propagation;
@@ -10,10 +10,10 @@ use qdisc::{Cx, Queue};
 use record::{LinkId, Mask, Record, Sink};
 use units::{BitRate, Rng, Time};
 
-/// What a port does next by itself.
+/// The next thing that a port does on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The link is free: ask the queue.
+    /// The link is free and requests a packet from the queue.
     Free,
     /// The server's own clock.
     Tick,
@@ -27,12 +27,12 @@ pub(crate) enum Step {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Egress {
     pub link: LinkId,
-    /// Up to here everything has been done.
+    /// Time up to which all work has been done.
     pub now: Time,
     pub queue: Queue,
     pub rate: Option<BitRate>,
     pub propagation: Propagation,
-    /// The link asked for a packet and got none; otherwise it asks at `free_at`.
+    /// Whether the queue had no packet when the link last requested one; otherwise the next request is at `free_at`.
     pub idle: bool,
     pub free_at: Time,
     pub transmit_dropped: Count,
@@ -41,7 +41,7 @@ pub(crate) struct Egress {
 }
 
 impl Egress {
-    /// A packet arrives at the queue.
+    /// Enqueues an arriving packet.
     #[inline]
     pub(crate) fn offer<V: Serializer, S: Sink>(
         &mut self,
@@ -75,17 +75,17 @@ impl Egress {
         }
     }
 
-    /// What comes next, and when. Of equal times the earlier variant of [`Step`] comes first.
+    /// Returns the next step and its time. At equal times the earlier variant of [`Step`] comes first.
     #[inline]
     pub(crate) fn next_step(&self, server: &impl Serializer) -> (Time, Step) {
         let free = if self.idle { Time::NEVER } else { self.free_at };
-        let other = self.next_but_free(server);
+        let other = self.next_timed_step(server);
         if free <= other.0 { (free, Step::Free) } else { other }
     }
 
-    /// The same, were the link not free.
+    /// Returns the next step other than [`Step::Free`].
     #[inline]
-    pub(crate) fn next_but_free(&self, server: &impl Serializer) -> (Time, Step) {
+    pub(crate) fn next_timed_step(&self, server: &impl Serializer) -> (Time, Step) {
         let wake = self.queue.next_wake().unwrap_or(Time::NEVER);
         let tick = server.other().map_or(Time::NEVER, Server::next);
         let next = if tick <= wake { (tick, Step::Tick) } else { (wake, Step::Wake) };
@@ -93,7 +93,7 @@ impl Egress {
         if self.idle && self.queue.backlog().packets > 0 && room_at < next.0 { (room_at, Step::Room) } else { next }
     }
 
-    /// Does what is due before `now`, or also at `now` if `inclusive`.
+    /// Does the work due before `now`, or also at `now` if `inclusive`.
     ///
     /// Bound: each step serves a packet, finds the queue empty, or advances a clock (MAP, timer).
     #[inline]
@@ -120,7 +120,7 @@ impl Egress {
         }
     }
 
-    /// The link has become free at `now`: what was held goes on, and the next packet is asked for.
+    /// Handles the link becoming free at `now`: a held packet moves on, and the next one is requested.
     #[inline]
     fn free<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         if let Some(Err(packet)) = server.other_mut().map(|server| server.free(now)) {
@@ -130,10 +130,10 @@ impl Egress {
         self.serve(server, now, env);
     }
 
-    /// A free link takes the next packet, if there is one and nothing holds it back.
+    /// Sends the next packet on a free link, if there is one and the server does not hold it back.
     #[inline]
     fn serve<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
-        // bound: a turn that does not return takes a packet out of the queue (an infinite rate empties it)
+        // bound: every turn that does not return removes a packet from the queue (at an infinite rate, all of them)
         loop {
             let held_back = server.holds_back(now, self.rate, self.queue.backlog());
             let packet = if held_back { None } else { self.dequeue(server, now, None, env) };
@@ -201,7 +201,7 @@ impl Egress {
         }
     }
 
-    /// The server's own clock: a MAP, or a grant.
+    /// Advances the server's own clock: a MAP, or a grant.
     fn tick<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         let Some(clocked) = server.other_mut() else { return };
         let (propagation, link) = (&mut self.propagation, self.link);

@@ -1,17 +1,17 @@
-//! What a port borrows from its host, and what it counts.
+//! The environment that a host lends to a port, and the port's counters.
 
 use packet::{Count, DropReason, FateSink, Flags, FlowTable, MarkReason, PacketMeta, Point};
 use qdisc::Counters;
 use record::{LinkId, Mask, Record, Sink};
 use units::Time;
 
-/// What a port borrows from its host on every call.
+/// The environment that a host lends to a port on every call.
 pub struct Env<'a, S> {
-    /// 5-tuples, for classifiers.
+    /// 5-tuples of the flows, for classifiers.
     pub flows: &'a FlowTable,
-    /// Frees what dropped packets owned.
+    /// Releases what dropped packets own.
     pub fate: &'a mut dyn FateSink,
-    /// Takes the records that its mask asks for.
+    /// Receives the records selected by its mask.
     pub sink: &'a mut S,
 }
 
@@ -61,28 +61,28 @@ impl<S: Sink> FateSink for Recorder<'_, '_, S> {
     }
 }
 
-/// What became of every packet offered to a port.
+/// Counts of the packets offered to a port, by their fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
     /// The queue's own counters.
     pub queue: Counters,
-    /// Dropped because the modem's transmit queue was full.
+    /// Packets dropped because the modem's transmit queue was full.
     pub transmit_dropped: Count,
-    /// Lost by the link.
+    /// Packets lost by the link.
     pub lost: Count,
-    /// Sent towards the far end (a modem counts a packet when it is granted).
+    /// Packets sent towards the far end (a modem counts a packet when it is granted).
     pub departed: Count,
-    /// Arrived at the far end.
+    /// Packets that arrived at the far end.
     pub delivered: Count,
 }
 
 impl PortCounters {
-    /// Drops, whatever the reason: by the queue, for want of room behind it, by the link.
+    /// All drops: by the queue, by a full transmit queue, by the link.
     pub fn dropped(&self) -> Count {
         self.queue.dropped_total().plus(self.transmit_dropped).plus(self.lost)
     }
 
-    /// Packets that have left the queue and neither reached the far end nor been dropped.
+    /// Packets that have left the queue but neither reached the far end nor been dropped.
     pub fn in_flight(&self) -> u64 {
         self.queue.delivered.packets - self.transmit_dropped.plus(self.lost).plus(self.delivered).packets
     }

@@ -6,14 +6,14 @@
 //! the head may go while tokens >= 0 and ctokens >= 0, whatever its size; then both -= size
 //! ```
 //!
-//! So an idle link lets a frame go at once, and a busy one waits until what was sent is paid for. A [`TokenBucket`] waits
-//! until the tokens for the next packet are there, and holds it: HTB leaves it in the queue, where it can still be dropped.
-//! It does not ask an empty queue for a packet, so a discipline is not told that the link is idle (RED's average stays).
-//! While the buckets are in debt, every departure is the size of the packet *before* it away from the last one.
+//! An idle link sends a frame at once, and a busy one waits until the debt is paid. A [`TokenBucket`] takes a packet
+//! from the queue and holds it until its tokens are there; HTB leaves it in the queue, where it can still be dropped.
+//! HTB does not poll an empty queue, so the discipline does not notice that the link is idle (RED's average stays).
+//! While the buckets are in debt, two departures are as far apart as the size of the *first* packet demands.
 //!
 //! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured one.
 //! Units: tokens are 1e-9 bit (see [`Bucket`]).
-//! Departs: one class without a parent, so nothing is borrowed; `overhead`, `mpu` and `linklayer` are not there.
+//! Departs: one class without a parent, so nothing is borrowed; `overhead`, `mpu` and `linklayer` are missing.
 //!
 //! [`TokenBucket`]: docsis::TokenBucket
 
@@ -22,18 +22,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Problem, Time};
 
-/// The class of a link that HTB shapes, with tc's names.
+/// The only class of a link shaped by HTB, with tc's names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// What the class is given; null: the link's own `rate`, and what HTB lets go leaves in no time. With a rate here, the
-    /// link's is that of the interface behind the shaper, which takes a packet when it has sent the one before.
+    /// Assured rate of the class; null: the link's own `rate`, and packets then take no time on the wire. With a rate
+    /// here, the link's `rate` is that of the interface behind the shaper, which sends packets one after another.
     pub rate: Option<BitRate>,
     /// Highest rate while `burst` lasts; null: the same as the rate.
     pub ceil: Option<BitRate>,
-    /// Bytes that may go at `ceil` in excess of the rate. tc's default for a rate below 8 Gbit/s and an MTU of 1500.
+    /// Bytes that may be sent at `ceil` in excess of the rate. tc's default for a rate below 8 Gbit/s and an MTU of
+    /// 1500.
     pub burst: Bytes,
-    /// Bytes that may go at the speed of the interface in excess of `ceil`.
+    /// Bytes that may be sent at the interface's speed in excess of `ceil`.
     pub cburst: Bytes,
 }
 
@@ -44,15 +45,15 @@ impl Default for HtbParams {
 }
 
 impl HtbParams {
-    /// The rate of the class on a link of rate `link`.
+    /// Rate of the class on a link of rate `link`.
     pub fn rate_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         self.rate.or(link)
     }
 
-    /// The first thing that is wrong, by field name, on a link of rate `link`.
+    /// Returns the first invalid field, by name, on a link of rate `link`.
     pub(crate) fn validate(&self, link: Option<BitRate>) -> Result<(), Problem> {
         let Some(rate) = self.rate_on(link) else {
-            return Err(Problem::new("rate", "there is none, and the link has none, either; expected a positive rate"));
+            return Err(Problem::new("rate", "neither the class nor the link has one; expected a positive rate"));
         };
         if self.rate == Some(BitRate(0)) {
             return Err(Problem::new("rate", "0bit is not valid; expected a positive rate"));
@@ -70,20 +71,20 @@ impl HtbParams {
     }
 }
 
-/// The buckets at work.
+/// State of the two buckets.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Htb {
     tokens: Bucket,
     ctokens: Bucket,
     at: Time,
-    /// Whether the class has the link's rate.
+    /// Whether the class follows the link's rate.
     rate_of_link: bool,
-    /// Whether `ceil` is the rate, whatever that is.
+    /// Whether `ceil` follows the rate.
     ceil_is_rate: bool,
 }
 
 impl Htb {
-    /// Both buckets full at time 0. The parameters are valid on a link of rate `link`.
+    /// Both buckets are full at time 0. The parameters must be valid on a link of rate `link`.
     pub(crate) fn new(p: &HtbParams, link: Option<BitRate>) -> Self {
         let rate = p.rate_on(link).unwrap_or(BitRate(u64::MAX));
         Self {
@@ -102,7 +103,7 @@ impl Htb {
         self.at = now;
     }
 
-    /// Charges a packet of `bytes` that goes at `now`, and returns how long the next one waits: zero while neither bucket is in
+    /// Charges a packet of `bytes` sent at `now`. Returns how long the next one waits: zero while neither bucket is in
     /// debt.
     #[inline]
     pub(crate) fn charge(&mut self, now: Time, bytes: u64) -> Duration {
@@ -112,20 +113,20 @@ impl Htb {
         self.wait()
     }
 
-    /// How long after the last call until neither bucket is in debt.
+    /// Time from the last call until neither bucket is in debt.
     fn wait(&self) -> Duration {
         let none = Duration::ZERO;
         self.tokens.wait(0).unwrap_or(none).max(self.ctokens.wait(0).unwrap_or(none))
     }
 
-    /// How long a packet of `bytes` takes on an interface of rate `link`.
+    /// Transmission time of `bytes` on an interface of rate `link`.
     #[inline]
     pub(crate) fn serialize(&self, link: Option<BitRate>, bytes: u64) -> Duration {
         link.filter(|_| !self.rate_of_link).map_or(Duration::ZERO, |r| r.time_for(bytes))
     }
 
-    /// From `now` on, other rates (positive); `None` keeps one. The buckets keep what they hold, debts included. Returns when
-    /// the next packet may go.
+    /// Sets new (positive) rates from `now` on; `None` keeps one. The buckets keep their contents, debts included.
+    /// Returns when the next packet may leave.
     pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, ceil: Option<BitRate>) -> Time {
         self.refill(now);
         rate.into_iter().for_each(|r| self.tokens.set_rate(r));
@@ -135,18 +136,18 @@ impl Htb {
         now + self.wait()
     }
 
-    /// Whether a change of the link's rate is one of the class.
+    /// Whether a change of the link's rate changes the rate of the class.
     pub(crate) fn follows_link(&self) -> bool {
         self.rate_of_link
     }
 
-    /// The class's rate.
+    /// Rate of the class.
     #[inline]
     pub(crate) fn rate(&self) -> BitRate {
         self.tokens.rate()
     }
 
-    /// The class's ceil.
+    /// Ceil of the class.
     #[inline]
     pub(crate) fn ceil(&self) -> BitRate {
         self.ctokens.rate()

@@ -3,27 +3,26 @@
 //! ```text
 //! offer -> [discipline] -> plain: size x 8 / rate                     -> loss, propagation, jitter -> poll
 //!                          shaper: token bucket + size x 8 / rate
-//!                          htb: size x 8 / rate, then what was sent is paid for
+//!                          htb: size x 8 / rate, charged afterwards
 //!                          modem 2012: token bucket -> transmit queue -> grants
 //!                          modem 2013: grants
 //!                          modem of DOCSIS 3.1: grants, of one service flow or of two
-//!                          delivery: opportunities of so many bytes, as a radio link has them
+//!                          delivery: opportunities of a number of bytes, as on a radio link
 //! ```
 //!
-//! The host calls [`Port::offer`] with an arrival, [`Port::poll`] when [`Port::deadline`] has come, and nothing else moves
-//! the port. The simulator and the live bench run this same code.
+//! The host calls [`Port::offer`] with an arrival, and [`Port::poll`] at [`Port::deadline`]; nothing else moves the
+//! port. The simulator and the live bench run this same code.
 //!
-//! **Equal times.** On a plain link a transmission that ends at t is over before an arrival at t is looked at: the arrival
-//! meets the queue that the departure has left. (So `sim` may compute a plain drop-tail link at enqueue.) The same holds of
-//! opportunities: an arrival has missed that of its own moment. Of a shaper or a
-//! modem, `offer(t)` does what is due before t, but not what is due at t: a host decides by the order of its calls which
-//! comes first. Thus 24 packets that arrive in one moment at an idle shaper meet one packet in service and 23 candidates for
-//! the queue, as in ns-2, even if tokens would let all of them pass in that moment. Within `poll(t)`, what is due at one
-//! moment happens in the order: the link becomes free (and a shaped packet enters the transmit queue), MAP, the discipline's
-//! timer, room in the transmit queue.
+//! **Equal times.** On a plain link a transmission that ends at t ends before an arrival at t: the arrival sees the
+//! queue after the departure. (So `sim` may compute the departures of a plain drop-tail link at enqueue.) The same
+//! holds for opportunities: an arrival misses an opportunity of the same moment. For a shaper or a modem, `offer(t)`
+//! does the work due before t, but not the work due at t: the order of the host's calls decides. So 24 packets that
+//! arrive at an idle shaper in one moment find one packet in service and 23 candidates for the queue, as in ns-2, even
+//! if there are tokens for all of them. Within `poll(t)`, equal times are handled in this order: the link becomes free
+//! (and a shaped packet enters the transmit queue), MAP, the discipline's timer, room in the transmit queue.
 //!
-//! A host that schedules arrivals apart from the port's own work calls [`Port::work`] when [`Port::work_at`] has come and
-//! [`Port::poll`] when [`Port::arrival_at`] has.
+//! A host that schedules arrivals and the port's own work separately calls [`Port::work`] at [`Port::work_at`] and
+//! [`Port::poll`] at [`Port::arrival_at`].
 
 mod delivery;
 mod egress;

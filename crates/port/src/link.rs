@@ -1,35 +1,35 @@
-//! A link: what carries its packets, and what is measured of it. The simulator and the live bench have the same.
+//! A link: a carrier of packets and its measures, shared by the simulator and the live bench.
 
 use crate::{Port, PortCounters};
 use measure::{ClassCounts, LinkAccount, LinkCounts, LinkMeter};
 use packet::{DropReason, NodeId};
 use units::Time;
 
-/// What carries the packets of a [`Link`]: a [`Port`], or a host's faster equivalent for simple links.
+/// Carries the packets of a [`Link`]: a [`Port`], or a host's faster equivalent for simple links.
 pub trait Carries {
-    /// The port, if it is one.
+    /// The port, if the carrier is one.
     fn port(&self) -> Option<&Port>;
-    /// What it has counted before `now`, and what it holds.
+    /// Counts before `now`, and the packets still inside.
     fn counts(&self, now: Time) -> LinkCounts;
 }
 
 /// A directed link.
 #[derive(Clone, Debug)]
 pub struct Link<C = Port> {
-    /// Its name.
+    /// Name in the scenario.
     pub name: String,
-    /// The node at its far end.
+    /// Node at the far end.
     pub to: NodeId,
     /// Queue, server and wire.
     pub carrier: C,
-    /// Series and distributions, if it is recorded.
+    /// Series and distributions, if the link is recorded.
     pub meter: Option<Box<LinkMeter>>,
     /// Counts at the end of the warm-up.
     pub before: Box<LinkCounts>,
 }
 
 impl<C: Carries> Link<C> {
-    /// Ends the warm-up at `now`; everything before has been done.
+    /// Ends the warm-up at `now`, after all earlier work.
     pub fn begin(&mut self, now: Time) {
         *self.before = self.carrier.counts(now);
         if let Some(meter) = &mut self.meter {
@@ -44,7 +44,7 @@ impl<C: Carries> Link<C> {
         }
     }
 
-    /// The account of this link at `now`; `capacity` as in [`LinkAccount`].
+    /// Returns the account of this link at `now`; `capacity` as in [`LinkAccount`].
     pub fn account(&self, now: Time, capacity: Option<f64>) -> LinkAccount<'_> {
         let port = self.carrier.port();
         LinkAccount {

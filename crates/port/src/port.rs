@@ -1,4 +1,4 @@
-//! What a host sees of a port.
+//! The interface of a port to its host.
 
 use crate::egress::{Egress, Step};
 use crate::env::{Env, PortCounters};
@@ -10,15 +10,15 @@ use qdisc::{ClassProbe, Queue, QueueDiscipline};
 use record::{LinkId, Probed, Sink};
 use units::{Problem, Rng, Time};
 
-/// One bottleneck. See the crate's documentation for the calls and their order.
+/// One bottleneck. The crate's documentation describes the calls and their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     server: Server,
     egress: Egress,
 }
 
-/// Does `$do` with the server at hand: a plain link, which nearly all are, has code of its own, without branches for what only
-/// other servers do.
+/// Evaluates `$do` with the port's server. A plain link, by far the most frequent one, gets code of its own without
+/// branches for the other servers.
 macro_rules! with_server {
     ($port:expr, $server:ident, $egress:ident => $do:expr) => {{
         let Port { server, egress: $egress } = $port;
@@ -30,12 +30,13 @@ macro_rules! with_server {
 }
 
 impl Port {
-    /// A port at rest.
+    /// Builds an idle port.
     ///
-    /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`,
-    /// `{name}.mac`, `{name}.map` and `{name}.delivery` under `seed`.
+    /// Its random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`, `{name}.mac`,
+    /// `{name}.map` and `{name}.delivery` under `seed`.
     ///
-    /// Errors: what [`PortSpec::validate`] finds; a queue whose law is from outside and has not been brought.
+    /// Errors: those of [`PortSpec::validate`]; a foreign law that has not been supplied; a trace that has not been
+    /// read.
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
         spec.validate()?;
         spec.queue.ready().map_err(|p| p.under("queue"))?;
@@ -65,14 +66,14 @@ impl Port {
         Ok(Self { server: Server::new(spec, stream), egress })
     }
 
-    /// A packet arrives at the queue. Afterwards [`Port::deadline`] is up to date.
+    /// Enqueues an arriving packet. Afterwards [`Port::deadline`] is up to date.
     #[inline]
     pub fn offer<S: Sink>(&mut self, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
         with_server!(self, server, egress => egress.offer(server, now, packet, env));
     }
 
-    /// Does everything that is due by `now`, in the order of time, and gives out the packets that have reached the far end,
-    /// `stamp` being the moment of their arrival.
+    /// Does all work due by `now`, in time order, and passes on the packets that have reached the far end; `stamp` is
+    /// their arrival time.
     #[inline]
     pub fn poll<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>, out: &mut impl FnMut(PacketMeta)) {
         self.work(now, env);
@@ -81,21 +82,21 @@ impl Port {
         }
     }
 
-    /// Does everything that is due by `now`, in the order of time, and gives nothing out.
+    /// Does all work due by `now`, in time order, without passing packets on.
     #[inline]
     pub fn work<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>) {
         with_server!(self, server, egress => egress.run(server, now, true, env));
     }
 
-    /// The next packet that has reached the far end by `now`, `stamp` being the moment of its arrival. Everything due by `now` has been
-    /// done.
+    /// Returns the next packet that has reached the far end by `now`; `stamp` is its arrival time. All work due by
+    /// `now` must be done.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
         debug_assert!(self.balances(), "the port's books do not balance: {:?}", self.counters());
         self.egress.propagation.arrive(now)
     }
 
-    /// The same as [`Port::work`], if the port is not beyond `last` already; an idle link counts what it could have sent.
+    /// As [`Port::work`], unless the port is already past `last`; an idle link also counts its missed opportunities.
     #[inline]
     pub fn catch_up<S: Sink>(&mut self, last: Time, env: &mut Env<'_, S>) {
         if last > self.egress.now {
@@ -104,39 +105,40 @@ impl Port {
         self.server.count_idle(last);
     }
 
-    /// When [`Port::poll`] next has something to do; [`Time::NEVER`] if idle.
+    /// Next time at which [`Port::poll`] has work to do; [`Time::NEVER`] if idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.work_at().min(self.arrival_at())
     }
 
-    /// When the next packet reaches the far end.
+    /// Time at which the next packet reaches the far end.
     #[inline]
     pub fn arrival_at(&self) -> Time {
         self.egress.propagation.arrival_at()
     }
 
-    /// When [`Port::work`] next has something to do.
+    /// Next time at which [`Port::work`] has work to do.
     #[inline]
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
         let (time, step) = egress.next_step(server);
-        // a free link with nothing to send needs no event: the question is put, at its own time, before the next arrival
-        let silent = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
-        if silent { egress.next_but_free(server).0 } else { time }
+        // a free link with an empty queue needs no event: its request to the queue is made up for before the next
+        // arrival
+        let no_event = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
+        if no_event { egress.next_timed_step(server).0 } else { time }
     }
 
-    /// Whether what [`Port::work`] has to do while a packet is on its way can wait for the next offer, arrival or change: nobody
-    /// would see it before.
+    /// Whether the work of [`Port::work`] may wait, while a packet is in flight, for the next offer, arrival or change,
+    /// without an observable difference.
     ///
-    /// On a plain link that keeps the order of packets whatever leaves later arrives later, too. So with a packet on its
-    /// way, everything due before its arrival can be done then, each thing at its own moment.
+    /// On a plain link that keeps packets in order, a later departure arrives later, too. So while a packet is in
+    /// flight, everything due before its arrival can be done at the arrival, with its own time stamps.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()
     }
 
-    /// Whether no packet ever overtakes another on the link.
+    /// Whether packets never overtake one another on the link.
     #[inline]
     pub fn is_ordered(&self) -> bool {
         self.egress.propagation.is_ordered()
@@ -155,13 +157,13 @@ impl Port {
             egress.free_at = free_at;
         }
         if egress.idle && egress.queue.backlog().packets > 0 {
-            // a stopped link may go again: it asks in the next poll
+            // a stopped link may start again: its next poll requests a packet
             egress.idle = false;
             egress.free_at = now;
         }
     }
 
-    /// What became of the packets so far.
+    /// Counts of all packets so far, by their fate.
     pub fn counters(&self) -> PortCounters {
         PortCounters {
             queue: *self.egress.queue.counters(),
@@ -177,12 +179,12 @@ impl Port {
         &self.egress.queue
     }
 
-    /// What became of each class's packets; empty for a discipline without classes.
+    /// Counts by class; empty for a discipline without classes.
     pub fn classes(&self) -> Vec<ClassProbe<'_>> {
         self.egress.queue.discipline().classes()
     }
 
-    /// What became of a modem's grants, by service flow; empty for all but a modem of DOCSIS 3.1.
+    /// Counts of grants by service flow; empty except for a DOCSIS 3.1 modem.
     pub fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         self.server.grants()
     }
@@ -198,7 +200,7 @@ impl Port {
         self.server.transmit_backlog(now)
     }
 
-    /// What became of the opportunities before `now` of a link that has such.
+    /// Counts of opportunities before `now`, for a link that has them.
     pub fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
         self.server.opportunities(now)
     }
@@ -209,7 +211,7 @@ impl Port {
         self.server.view(now, self.egress.rate)
     }
 
-    /// Every packet that left the queue is somewhere.
+    /// Checks that every packet that has left the queue is accounted for.
     fn balances(&self) -> bool {
         let inside = self.server.inside() as u64;
         let left = self.egress.queue.counters().delivered.packets;
@@ -220,7 +222,7 @@ impl Port {
 }
 
 impl Probed for Port {
-    /// What waits, what became of packets so far, and the link that the law sees.
+    /// Writes the backlog, the counts so far, and the link as the law sees it.
     fn around(&self, out: &mut Reading<'_>) {
         let (backlog, counters, view) = (self.backlog(), self.counters(), self.link_view(out.now()));
         out.packets("backlog", backlog.packets.into());

@@ -1,4 +1,4 @@
-//! The wire behind the server: a packet that leaves is lost, or arrives later.
+//! The wire behind the server: random loss and propagation.
 
 use crate::env::{Env, Recorder};
 use crate::{Change, Lateness, PortSpec};
@@ -7,8 +7,8 @@ use record::{LinkId, Sink};
 use std::collections::VecDeque;
 use units::{Duration, Rng, Time};
 
-/// Random loss, then propagation, which takes `delay` and, drawn anew for each packet, a time that is uniform over the whole
-/// nanoseconds of [0, `jitter`], and one of the distribution `lateness`.
+/// Random loss, then propagation: `delay`, plus a time drawn for each packet, uniform over the whole nanoseconds of [0,
+/// `jitter`], plus one drawn from the distribution `lateness`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Propagation {
     delay: Duration,
@@ -16,12 +16,12 @@ pub(crate) struct Propagation {
     lateness: Option<Lateness>,
     reorder: bool,
     loss: f64,
-    /// Numbers of packets still to be lost, the next one last.
+    /// Numbers of the packets to lose, in falling order.
     lose: Vec<u64>,
     loss_rng: Rng,
     jitter_rng: Rng,
     lateness_rng: Rng,
-    /// On their way to the far end in the order of arrival there, `stamp` being its moment.
+    /// Packets in flight in order of arrival; `stamp` is the arrival time.
     ring: VecDeque<PacketMeta>,
     last_arrival: Time,
     pub lost: Count,
@@ -30,7 +30,7 @@ pub(crate) struct Propagation {
 }
 
 impl Propagation {
-    /// Nothing is on its way. `stream` gives the random stream of a name.
+    /// A wire without packets. `stream` returns the random stream of a name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         Self {
             delay: spec.delay,
@@ -50,31 +50,31 @@ impl Propagation {
         }
     }
 
-    /// Other delays and chances from now on.
+    /// Sets new delays and loss from now on.
     pub(crate) fn change(&mut self, change: &Change) {
         self.delay = change.delay.unwrap_or(self.delay);
         self.jitter = change.jitter.unwrap_or(self.jitter);
         self.loss = change.loss.map_or(self.loss, units::Prob::get);
     }
 
-    /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
+    /// Time at which the next packet reaches the far end; [`Time::NEVER`] if none is in flight.
     #[inline]
     pub(crate) fn arrival_at(&self) -> Time {
         self.ring.front().map_or(Time::NEVER, |p| p.stamp)
     }
 
-    /// Packets on their way.
+    /// Number of packets in flight.
     pub(crate) fn len(&self) -> usize {
         self.ring.len()
     }
 
-    /// None that leaves later arrives sooner.
+    /// Whether a packet that leaves later never arrives sooner.
     #[inline]
     pub(crate) fn is_ordered(&self) -> bool {
         !self.reorder
     }
 
-    /// The last bit of `packet` leaves at `end` (known at `now`): it is lost, or on its way.
+    /// Sends a packet whose last bit leaves at `end` (known at `now`): it is lost, or in flight.
     #[inline]
     pub(crate) fn depart<S: Sink>(
         &mut self,
@@ -109,18 +109,18 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Whether the packet that leaves now is one of those to be lost; those before it have departed or been lost.
+    /// Whether the packet that leaves now is listed in `lose`; earlier packets have departed or been lost.
     #[cold]
     fn chosen(&mut self) -> bool {
         let number = self.departed.packets + self.lost.packets + 1;
-        // bounded: each turn takes one off the list
+        // bound: each turn removes one number from the list
         while self.lose.pop_if(|next| *next < number).is_some() {}
         self.lose.pop_if(|next| *next == number).is_some()
     }
 
-    /// `packet` arrives before some that were sent before it, and behind those of the same moment.
+    /// Inserts `packet` so that it arrives before packets sent earlier, and after those of the same moment.
     ///
-    /// Bound: as many turns as it overtakes packets.
+    /// Bound: one turn for each packet that it overtakes.
     #[cold]
     fn overtake(&mut self, mut packet: PacketMeta, arrival: Time) {
         packet.stamp = arrival;
@@ -128,7 +128,7 @@ impl Propagation {
         self.ring.insert(self.ring.len() - overtaken, packet);
     }
 
-    /// The next packet that has arrived by `now`.
+    /// Returns the next packet that has arrived by `now`.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
         let packet = self.ring.pop_front_if(|p| p.stamp <= now)?;

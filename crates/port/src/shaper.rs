@@ -1,4 +1,4 @@
-//! Which shaper a link has, as a scenario writes it.
+//! The shaper of a link, and its form in a scenario.
 
 use crate::HtbParams;
 use docsis::ShaperParams;
@@ -13,17 +13,18 @@ use units::{BitRate, Problem};
 const EXPECTED: &str =
     "a shaper: \"htb\", { htb = {..} }, or the table of a dual token bucket ({ max_sustained_rate = \"5mbit\" })";
 
-/// A shaper between the queue and the wire: the word `"htb"`, a table of that one key, or the table of a dual token bucket.
+/// A shaper between the queue and the wire: the word `"htb"`, a table with that key, or the table of a dual token
+/// bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shaper {
-    /// A dual token bucket, which waits for the tokens of the next packet and holds it (a DOCSIS service flow).
+    /// A dual token bucket, which holds the next packet until its tokens are there (a DOCSIS service flow).
     TokenBucket(ShaperParams),
-    /// Linux's hierarchical token bucket with one class, which charges afterwards.
+    /// Linux's hierarchical token bucket with one class, which charges a packet after sending it.
     Htb(HtbParams),
 }
 
 impl Shaper {
-    /// The first thing that is wrong, by field name, on a link of rate `link`.
+    /// Returns the first invalid field, by name, on a link of rate `link`.
     pub fn validate(&self, link: Option<BitRate>) -> Result<(), Problem> {
         match self {
             Self::TokenBucket(p) => p.validate(),
@@ -31,7 +32,7 @@ impl Shaper {
         }
     }
 
-    /// The rate in the long run; `None`: the link's.
+    /// Long-run rate; `None`: the link's.
     pub fn own_rate(&self) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => Some(p.max_sustained_rate),
@@ -39,7 +40,7 @@ impl Shaper {
         }
     }
 
-    /// The rate while a burst lasts, where it is limited.
+    /// Rate while a burst lasts, where it is limited.
     pub fn peak_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => p.peak_traffic_rate,
@@ -48,11 +49,11 @@ impl Shaper {
     }
 }
 
-/// What canonical texts hold: a token bucket is its table, HTB a table of one key.
+/// The canonical form: a token bucket is its table, HTB a table with one key.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Named<'a> {
-    /// Linux's hierarchical token bucket with one class, which sends first and charges afterwards.
+    /// Linux's hierarchical token bucket with one class, which charges a packet after sending it.
     Htb(&'a HtbParams),
 }
 
@@ -65,13 +66,13 @@ impl Serialize for Shaper {
     }
 }
 
-/// A map whose first key has been read.
-struct Rest<A> {
+/// A map whose first key has already been read.
+struct Peeked<A> {
     first: Option<String>,
     map: A,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Peeked<A> {
     type Error = A::Error;
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         match self.first.take() {
@@ -101,7 +102,7 @@ impl<'de> Deserialize<'de> for Shaper {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shaper, A::Error> {
                 let first: Option<String> = map.next_key()?;
                 if first.as_deref() != Some("htb") {
-                    let table = MapAccessDeserializer::new(Rest { first, map });
+                    let table = MapAccessDeserializer::new(Peeked { first, map });
                     return ShaperParams::deserialize(table).map(Shaper::TokenBucket);
                 }
                 let htb = map.next_value()?;
@@ -126,7 +127,7 @@ impl JsonSchema for Shaper {
         let mut schema = Named::json_schema(generator);
         schema.insert(
             "description".into(),
-            "A shaper between the queue and the wire: the word htb, a table of that key, or the table of a dual token bucket."
+            "A shaper between the queue and the wire: the word htb, a table with that key, or the table of a dual token bucket."
                 .into(),
         );
         if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {

@@ -1,4 +1,4 @@
-//! What to build a port from, and how it may change while it runs.
+//! The specification of a port, and changes to a running one.
 
 use crate::{Delivery, Shaper};
 use docsis::{Docsis31Params, DocsisParams, ShaperParams};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem};
 
-/// What takes packets from the queue.
+/// The server that takes packets from the queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
@@ -17,9 +17,9 @@ pub enum Service {
     Shaper(Shaper),
     /// A cable modem's upstream; the link's rate is that of the upstream channel.
     Docsis(DocsisParams),
-    /// A DOCSIS 3.1 modem's upstream, or the downstream to it, whose channel has a rate of its own: the link has none.
+    /// The upstream of a DOCSIS 3.1 modem, or the downstream to it. The channel has its own rate; the link has none.
     Docsis31(Box<Docsis31Params>),
-    /// Opportunities in place of a rate.
+    /// Opportunities instead of a rate.
     Delivery(Delivery),
 }
 
@@ -33,7 +33,7 @@ impl Service {
         }
     }
 
-    /// Its rate in the long run, where that is not the link's: the sustained rate of a shaper or service flow, the mean of
+    /// Long-run rate, where it is not the link's: the sustained rate of a shaper or service flow, the mean rate of
     /// opportunities.
     pub fn own_rate(&self) -> Option<BitRate> {
         match self {
@@ -43,34 +43,34 @@ impl Service {
         }
     }
 
-    /// The opportunities of a link that has them in place of a rate.
+    /// The opportunities of a link that has them instead of a rate.
     pub fn delivery(&self) -> Option<&Delivery> {
         if let Self::Delivery(p) = self { Some(p) } else { None }
     }
 }
 
-/// What is added to a packet's propagation delay, drawn for each packet from percentiles such as a live run has of its own
-/// lateness: linear between them, and nothing above the last. Packets keep their order, unless `reorder` is set.
+/// A random delay added to a packet's propagation delay, given by percentiles, such as a live run's lateness: linear
+/// between them, and constant above the last. Packets keep their order unless `reorder` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
-    /// Least.
+    /// Smallest delay.
     #[serde(default)]
     pub min: Duration,
-    /// Half of the packets are at most so late.
+    /// Median.
     pub p50: Duration,
-    /// Nine tenths are.
+    /// 90th percentile.
     pub p90: Duration,
-    /// 19 of 20 are.
+    /// 95th percentile.
     pub p95: Duration,
-    /// 99 of 100 are.
+    /// 99th percentile.
     pub p99: Duration,
-    /// 999 of 1000 are; the last is as late as this, too.
+    /// 99.9th percentile, and the largest delay.
     pub p99_9: Duration,
 }
 
 impl Lateness {
-    /// Percentiles that fall are refused, by field name.
+    /// Errors: percentiles that fall, by field name.
     fn validate(&self) -> Result<(), Problem> {
         let steps = [
             ("p50", self.min, self.p50),
@@ -82,12 +82,12 @@ impl Lateness {
         match steps.into_iter().find(|(_, below, this)| this < below) {
             None => Ok(()),
             Some((path, below, this)) => {
-                Err(Problem::new(path, format!("{this} is not valid; expected at least {below}, what is below it")))
+                Err(Problem::new(path, format!("{this} is not valid; expected at least {below}, the percentile below it")))
             }
         }
     }
 
-    /// The lateness that a share of `share` of the packets, in 0 to 1, does not exceed.
+    /// The quantile of `share`, from 0 to 1.
     pub(crate) fn at(&self, share: f64) -> Duration {
         let steps = [
             (0.0, self.min, 0.5, self.p50),
@@ -108,38 +108,38 @@ impl Lateness {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortSpec {
-    /// Rate at which the link serializes; null is infinite.
+    /// Rate at which the link serializes; null: infinite.
     #[serde(default)]
     pub rate: Option<BitRate>,
-    /// Propagation delay. Order is kept when it changes, unless `reorder` is set: a packet never overtakes.
+    /// Propagation delay. When it changes, packets keep their order unless `reorder` is set.
     #[serde(default)]
     pub delay: Duration,
-    /// Most that is added to a packet's propagation delay: uniform between nothing and this, drawn for each packet.
+    /// Upper bound on the jitter added to a packet's propagation delay, drawn for each packet, uniform from zero.
     #[serde(default)]
     pub jitter: Duration,
-    /// Unpunctuality of what moves the packets.
+    /// A random delay given by its percentiles.
     #[serde(default)]
     pub lateness: Option<Lateness>,
-    /// A packet with less of it overtakes those sent before it. Otherwise it waits behind them.
+    /// Lets jitter and lateness reorder packets. Off: order is kept.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that the link loses a packet after its transmission.
     #[serde(default)]
     pub loss: Prob,
-    /// Packets that the link loses after their transmission, whatever `loss` is: by number, from 1, in the order in which they
-    /// leave the queue for the wire.
+    /// Packets that the link loses after their transmission, independent of `loss`: by number, from 1, in the order in
+    /// which they leave the queue for the wire.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// The queue discipline.
     pub queue: qdisc::Spec,
-    /// What takes packets from the queue.
+    /// The server that takes packets from the queue.
     #[serde(default)]
     pub service: Service,
 }
 
 impl PortSpec {
-    /// The first thing that is wrong with what happens behind the server: `lateness` whose percentiles rise, and in `lose` numbers
-    /// from 1 on that rise.
+    /// Returns the first invalid field of the wire: percentiles of `lateness` that fall, or numbers in `lose` that do
+    /// not rise from 1.
     pub fn validate_wire(&self) -> Result<(), Problem> {
         if let Some(lateness) = &self.lateness {
             lateness.validate().map_err(|p| p.under("lateness"))?;
@@ -160,7 +160,7 @@ impl PortSpec {
         Ok(())
     }
 
-    /// The first thing that is wrong, with its path.
+    /// Returns the first invalid field, with its path.
     pub fn validate(&self) -> Result<(), Problem> {
         if self.rate == Some(BitRate(0)) {
             return Err(Problem::new(
@@ -173,7 +173,7 @@ impl PortSpec {
         self.validate_service()
     }
 
-    /// The first thing that is wrong with the service, or between it and the rest of the link, by the link's keys.
+    /// Returns the first invalid key of the service, or of the rest of the link because of the service.
     pub fn validate_service(&self) -> Result<(), Problem> {
         match &self.service {
             Service::Plain => Ok(()),
@@ -201,14 +201,15 @@ impl PortSpec {
         }
     }
 
-    /// Whether packets of several segments are cut before they come to the queue: by the discipline's wish, or because the link sends
-    /// frames of their own kind. A modem, a CMTS and a radio get frames; a plain link and HTB send what they are given.
-    pub fn cuts(&self) -> bool {
+    /// Whether packets of several segments are split before they reach the queue: because the discipline requires it,
+    /// or because the link sends frames. A modem, a CMTS and a radio send frames; a plain link and HTB send packets
+    /// whole.
+    pub fn splits_gso(&self) -> bool {
         let whole = matches!(self.service, Service::Plain | Service::Shaper(Shaper::Htb(_)));
         !whole || self.queue.split_gso()
     }
 
-    /// What a modem of DOCSIS 3.1 and the rest of the link are to each other.
+    /// Checks a DOCSIS 3.1 modem against the rest of the link.
     fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
         if let Some(rate) = self.rate {
             let key = if p.downstream.is_some() { "downstream.channel" } else { "minislots" };
@@ -235,7 +236,7 @@ impl PortSpec {
     }
 }
 
-/// New values for a running port; those left out stay. A packet in transmission ends at its old rate.
+/// New values for a running port; omitted ones stay. A packet in transmission ends at its old rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
@@ -243,7 +244,7 @@ pub struct Change {
     pub rate: Option<BitRate>,
     /// Propagation delay of the packets that leave from now on.
     pub delay: Option<Duration>,
-    /// Most that is added to it.
+    /// Upper bound on the jitter added to it.
     pub jitter: Option<Duration>,
     /// Loss probability.
     pub loss: Option<Prob>,
@@ -256,7 +257,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether a port built from `spec` can make this change.
+    /// Errors: a change that a port built from `spec` cannot make.
     pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
         let plain = spec.service == Service::Plain;
         let (limits_peak, follows_link) = match &spec.service {
@@ -270,7 +271,7 @@ impl Change {
         if self.rate.is_some() && matches!(spec.service, Service::Delivery(_)) {
             return refuse(
                 "rate",
-                "the link has opportunities (delivery) in place of a rate; expected a change of delay, jitter or loss",
+                "the link has opportunities (delivery) instead of a rate; expected a change of delay, jitter or loss",
             );
         }
         if self.rate == Some(BitRate(0)) && !plain {

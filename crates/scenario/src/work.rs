@@ -174,7 +174,7 @@ fn window(stack: &TcpParams) -> u64 {
 /// The highest rate that a link ever has; none if serialisation takes no time.
 fn top_rate(link: &Link, span: Duration) -> Option<BitRate> {
     match &link.service {
-        Service::Delivery(delivery) => return Some(delivery.most_in(span)),
+        Service::Delivery(delivery) => return Some(delivery.max_rate_over(span)),
         Service::Docsis31(modem) => return Some(modem.channel()),
         _ => {}
     }

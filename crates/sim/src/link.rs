@@ -38,7 +38,7 @@ pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, seen: bool)
         Some(fifo) => Carrier::Fifo(Box::new(fifo)),
         None => {
             let port = link.build_port(i, scenario.seed)?;
-            let (lazy, cuts) = (!seen && port.can_wait(), link.port.cuts());
+            let (lazy, cuts) = (!seen && port.can_wait(), link.port.splits_gso());
             Carrier::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts }
         }
     };

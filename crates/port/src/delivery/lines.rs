@@ -1,4 +1,4 @@
-//! A recorded trace as text: mahimahi's file, or the same in fewer letters.
+//! A recorded trace as text: mahimahi's file format, or a compact form of it.
 //!
 //! ```text
 //! file      one whole number of ms per line, never falling, the last above 0; each line is one opportunity
@@ -15,28 +15,28 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use units::Duration;
 
-/// Most lines of a trace.
+/// Upper bound on the number of lines in a trace.
 pub(crate) const MOST_LINES: u64 = 100_000_000;
-/// The last time of a trace is at most this, so that sums of times fit.   Unit: ms (more than 11 days).
+/// Upper bound on the last time of a trace, so that sums of times do not overflow.   Unit: ms (more than 11 days).
 const MOST_MS: u64 = 1_000_000_000;
 
-/// Opportunities of one millisecond.
+/// The opportunities of one millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub ms: u32,
     pub count: u32,
 }
 
-/// The lines of a trace; none: it has not been read.
+/// The lines of a trace; empty until the file has been read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines(Arc<[Step]>);
 
-/// What is wrong with a text, and in which line (from 1; of the compact form the number of the word).
+/// An error in a trace, with its line number (in the compact form, the number of the word).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// Line or word, from 1.
     pub line: usize,
-    /// What was read and what is valid.
+    /// The text that was read, and the text that would be valid.
     pub message: String,
 }
 
@@ -48,15 +48,16 @@ impl fmt::Display for BadLine {
 
 const VALID: &str = "expected a whole number of milliseconds, at most 1000000000";
 
-/// What a message repeats of a word: all of one that looks like a number, nothing else. The path may name any file, and a
-/// message must not show what is in it.
-fn given(word: &str) -> String {
+/// Quotes a word in a message if it looks like a number; otherwise returns nothing. The path may name any file, and a
+/// message must not leak its contents.
+fn quoted_number(word: &str) -> String {
     let like_a_number = word.len() <= 24 && word.bytes().all(|b| b.is_ascii_digit() || b"+-.,x".contains(&b));
     if like_a_number { format!("\"{word}\" is not valid; ") } else { String::new() }
 }
 
 impl Lines {
-    /// Reads a file: a number in every line.   Errors: the first line that is none, or falls; a file without lines.
+    /// Reads a file with a number in every line.   Errors: the first line that is not a number or is below the one
+    /// before; a file without lines.
     pub fn read(text: &str) -> Result<Self, BadLine> {
         let mut lines = Self::builder();
         for (i, line) in text.lines().enumerate() {
@@ -67,13 +68,13 @@ impl Lines {
             }
             let digits = word.bytes().all(|b| b.is_ascii_digit());
             let ms = word.parse().ok().filter(|ms| digits && *ms <= MOST_MS);
-            let ms: u64 = ms.ok_or_else(|| bad(format!("{}{VALID}", given(word))))?;
+            let ms: u64 = ms.ok_or_else(|| bad(format!("{}{VALID}", quoted_number(word))))?;
             lines.push(ms, 1).map_err(bad)?;
         }
         lines.done(text.lines().count())
     }
 
-    /// Reads the compact form.   Errors: the first word that is none; nothing at all.
+    /// Reads the compact form.   Errors: the first invalid word; an empty text.
     pub fn read_compact(text: &str) -> Result<Self, BadLine> {
         let (mut lines, mut now, mut words) = (Self::builder(), 0u64, 0);
         for (i, word) in text.split_whitespace().enumerate() {
@@ -84,7 +85,7 @@ impl Lines {
                 word.bytes().filter(|b| *b == b'+').count() == 1 && *ms <= MOST_MS && (1..=MOST_LINES).contains(count)
             });
             let (ms, count) =
-                fits.ok_or_else(|| bad(format!("{}expected +MS or +MSxCOUNT, as in \"+16 +1x3\"", given(word))))?;
+                fits.ok_or_else(|| bad(format!("{}expected +MS or +MSxCOUNT, as in \"+16 +1x3\"", quoted_number(word))))?;
             now += ms;
             lines.push(now, count).map_err(bad)?;
             words = i + 1;
@@ -100,38 +101,39 @@ impl Lines {
         &self.0
     }
 
-    /// Whether nothing has been read.
+    /// Whether the file is still unread.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Number of opportunities in the trace.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|s| u64::from(s.count)).sum()
     }
 
-    /// Most in one millisecond.
+    /// Largest number of opportunities in one millisecond.
     pub(crate) fn most_at_once(&self) -> u64 {
         self.0.iter().map(|s| u64::from(s.count)).max().unwrap_or(0)
     }
 
-    /// The time after which it repeats: its last one.
+    /// The last time of the trace, after which it repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.0.last().map_or(0, |s| u64::from(s.ms)))
     }
 
-    /// The times without an opportunity, in order, that from the last one to the first of the next round at the end.
+    /// The gaps between opportunities, in order; the last one runs from the end of the trace to the first opportunity
+    /// of the next round.
     pub fn gaps(&self) -> impl Iterator<Item = Duration> {
         let between = self.0.windows(2).map(|w| w[1].ms - w[0].ms);
         between.chain(self.0.first().map(|s| s.ms)).map(|ms| Duration::from_millis(ms.into()))
     }
 
-    /// The longest of them.
+    /// The longest gap.
     pub fn longest_gap(&self) -> Duration {
         self.gaps().max().unwrap_or_default()
     }
 
-    /// As mahimahi's file.
+    /// Writes the trace in mahimahi's format.
     #[cfg(test)]
     fn file(&self) -> String {
         let mut text = String::new();
@@ -143,7 +145,7 @@ impl Lines {
         text
     }
 
-    /// The compact form.
+    /// Writes the compact form.
     pub fn compact(&self) -> String {
         let (mut text, mut last) = (String::new(), 0);
         for step in self.0.iter() {
@@ -158,7 +160,7 @@ impl Lines {
     }
 }
 
-/// Lines that come one by one.
+/// Collects the lines of a trace one by one.
 struct Builder {
     steps: Vec<Step>,
     lines: u64,
@@ -174,7 +176,7 @@ impl Builder {
         if self.lines > MOST_LINES || ms > MOST_MS {
             return Err(format!("a trace has at most {MOST_LINES} lines and {MOST_MS} ms"));
         }
-        // both fit: they have just been compared with what does
+        // both fit: they are below MOST_MS and MOST_LINES
         let (ms, count) = (ms as u32, count as u32);
         match self.steps.last_mut().filter(|s| s.ms == ms) {
             Some(step) => step.count += count,
@@ -235,16 +237,16 @@ mod tests {
         assert_eq!((lines.compact(), lines.file()), ("+0 +16 +1x3 +4".to_owned(), text.to_owned()));
         assert_eq!(Lines::read_compact(&lines.compact()).unwrap(), lines);
         assert_eq!((lines.count(), lines.period(), lines.most_at_once()), (6, Duration::from_millis(21), 3));
-        // 0 to 16; from 21 to the next round's first, at 21 + 0, there is no time
+        // 0 to 16; the next round's first opportunity, at 21 + 0, falls on the last of this one: a gap of 0
         let gaps: Vec<u64> = lines.gaps().map(|d| d.0 / 1_000_000).collect();
         assert_eq!((gaps, lines.longest_gap()), (vec![16, 1, 4, 0], Duration::from_millis(16)));
-        // "1" alone is an opportunity every ms; a line may end as in Windows, and the last needs no end
+        // "1" alone is an opportunity every ms; lines may end in CR LF, and the last one needs no line end
         assert_eq!(Lines::read("1").unwrap(), Lines::read("1\r\n").unwrap());
         assert_eq!(Lines::read("1").unwrap().longest_gap(), Duration::from_millis(1));
     }
 
     #[test]
-    fn what_is_no_trace_says_its_line() {
+    fn an_invalid_trace_reports_its_line() {
         let problem = |text: &str| Lines::read(text).unwrap_err();
         assert_eq!(problem("").line, 1);
         assert_eq!(problem("1\n\n2\n"), BadLine { line: 2, message: format!("an empty line is not valid; {VALID}") });

@@ -1,19 +1,19 @@
-//! A link like LTE's: grants, blocks that are sent again, a rate that swings, and handovers.
+//! A link like LTE's: grants, retransmitted blocks, a rate that varies, and handovers.
 //!
 //! ```text
-//! each ms (TTI)      earned += rate / 8000, where the rate is drawn anew each `change_every`
-//! at a grant         a block of what was earned; it fails with probability `block_error` and is sent again `harq` later, at most
-//!                    three times; what is sent twice has to be earned twice
-//! in order           a block is delivered no earlier than those before it (RLC): behind one that failed they come in a burst
-//! handover           nothing for a while, drawn from `handover_min` to `handover_max`
+//! each ms (TTI)      earned += rate / 8000, where a new rate is drawn every `change_every`
+//! at a grant         one block of everything earned; it fails with probability `block_error` and is retransmitted
+//!                    `harq` later, at most three times; a block sent twice must be earned twice
+//! in order           RLC delivers a block no earlier than those before it: blocks behind a failed one arrive in a burst
+//! handover           no service for a time drawn from `handover_min` to `handover_max`
 //!
 //! mean carried = rate / (1 + p + p^2 + p^3) x every / (every + mean gap)
 //! ```
 //!
-//! Source: 3GPP TS 36.321 (TTI of 1 ms, 8 HARQ processes). That about a tenth of the blocks is sent again is what
-//! schedulers aim at (Sauter, From GSM to LTE, on HARQ). How often grants come and how fast and far a rate swings are round numbers,
-//! not measurements.
-//! Departs: no scheduling request, no other users, no bearer; the rate that a user gets is drawn, not computed.
+//! Source: 3GPP TS 36.321 (TTI of 1 ms, 8 HARQ processes). Schedulers aim at retransmitting about a tenth of the blocks
+//! (Sauter, From GSM to LTE, on HARQ). The interval between grants and how fast and how far a rate varies are round
+//! numbers, not measurements.
+//! Departs: no scheduling request, no other users, no bearer; a user's rate is drawn, not computed.
 
 use super::moment::Opportunity;
 use super::spread::{MS, Rates, Whole, between, rising, whole_ms, with_burst};
@@ -22,45 +22,47 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
 
-/// Times that a block is sent again before it is given to those above, which is taken for delivered.
+/// Most retransmissions of a block; after that it counts as delivered.
 const AGAIN: u32 = 3;
 
-/// Which way data go.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// To the phone: a grant each ms.
+    /// To the phone: a grant every ms.
     #[default]
     Down,
-    /// From the phone: a grant each 5 to 20 ms.
+    /// From the phone: a grant every 5 to 20 ms.
     Up,
 }
 
-/// A link like LTE's. Deterministic from the scenario's seed and the link's name.
+/// A link like LTE's, reproducible from the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {
-    /// Which way data go; it decides how often grants come.
+    /// Direction of the data, which sets how often grants come.
     pub way: Way,
-    /// Mean rate of what is granted, blocks that are sent again included.
+    /// Mean rate of the grants, including retransmitted blocks.
     pub rate: BitRate,
-    /// Largest rate over least: 10 is a factor of up to 10 from one draw to the next; 1 is a constant rate.
+    /// Highest rate over lowest: with 10 the rate may change by a factor of up to 10 from one draw to the next; 1 is a
+    /// constant rate.
     pub swing: f64,
-    /// How often the rate is drawn anew.
+    /// Time between two draws of the rate.
     pub change_every: Duration,
-    /// Least time from grant to grant; null: 1ms (down), 5ms (up).
+    /// Shortest time from grant to grant; null: 1ms (down), 5ms (up).
     pub grant_min: Option<Duration>,
-    /// Most time from grant to grant; null: 1ms (down), 20ms (up).
+    /// Longest time from grant to grant; null: 1ms (down), 20ms (up).
     pub grant_max: Option<Duration>,
-    /// Probability that a block fails and is sent again.
+    /// Probability that a block fails and is retransmitted.
     pub block_error: Prob,
-    /// How long after a block it is sent again.
+    /// Delay of a retransmission after its block.
     pub harq: Duration,
-    /// Mean time from the end of a handover to the next (half of it to one and a half); 0s: there is none.
+    /// Mean time from the end of a handover to the start of the next (drawn between half and one and a half times
+    /// this); 0s: no handovers.
     pub handover_every: Duration,
     /// Shortest time without service in a handover.
     pub handover_min: Duration,
-    /// Longest.
+    /// Longest time without service in a handover.
     pub handover_max: Duration,
 }
 
@@ -92,7 +94,7 @@ impl LteParams {
         (self.grant_min.unwrap_or(least), self.grant_max.unwrap_or(most))
     }
 
-    /// The first thing that is wrong, by field name.
+    /// Returns the first invalid field, by name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         Rates::validate(self.rate, self.swing)?;
         let (ms, s) = (Duration::from_millis(1), Duration::from_secs(10));
@@ -119,7 +121,7 @@ impl LteParams {
         Ok(())
     }
 
-    /// What it carries in the mean.
+    /// Mean rate that the link carries.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let p = self.block_error.get();
         let sent = 1.0 + p + p * p + p * p * p;
@@ -129,33 +131,33 @@ impl LteParams {
         BitRate((self.rate.0 as f64 * served / sent) as u64)
     }
 
-    /// No draw of the rate is above it.
+    /// Upper bound on every draw of the rate.
     pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// No run of so long carries more: at its start nothing is held.
-    pub(crate) fn most_in(&self, span: Duration) -> BitRate {
+    /// Upper bound on the mean rate over any `span`; nothing is stored when the span begins.
+    pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(1), span)
     }
 }
 
-/// Its opportunities, ms by ms.
+/// The opportunities of the link, ms by ms.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lte {
     p: LteParams,
     rates: Rates,
     rng: Rng,
-    /// The TTI at hand.   Unit of all times: ms.
+    /// The current TTI.   Unit of all times: ms.
     now: u64,
     /// Bytes per ms, until `drawn_until`.
     rate: f64,
     drawn_until: u64,
-    /// Bytes that may be granted; below zero after blocks that were sent again.
+    /// Bytes that may be granted; negative after retransmitted blocks.
     earned: f64,
     grant_at: u64,
     handover_at: u64,
-    /// Blocks, and when they are delivered: never falling.
+    /// Blocks with their delivery times, which never fall.
     blocks: VecDeque<(u64, f64)>,
     whole: Whole,
 }
@@ -179,7 +181,7 @@ impl Lte {
         }
     }
 
-    /// Bound: an opportunity is full after some thousands of ms at the least rate that is valid.
+    /// Bound: at the lowest valid rate an opportunity fills up within some thousands of ms.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.now += 1;
@@ -190,7 +192,7 @@ impl Lte {
             }
             let bytes = self.whole.take(bytes);
             if bytes > 0 {
-                return Opportunity { at: Time(self.now.saturating_mul(MS)), bytes, later: Duration::ZERO };
+                return Opportunity { at: Time(self.now.saturating_mul(MS)), bytes, extra_delay: Duration::ZERO };
             }
         }
     }
@@ -204,7 +206,7 @@ impl Lte {
             let gap = between(&mut self.rng, self.p.handover_min, self.p.handover_max);
             let every = self.p.handover_every;
             let half = Duration(every.0 / 2);
-            // this ms is the gap's first
+            // the current ms is the first of the gap
             self.now += gap;
             self.handover_at = self.now + between(&mut self.rng, half, every + half);
             self.grant_at = self.grant_at.max(self.now);
@@ -251,12 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_drawn_it_is_a_rate() {
+    fn without_random_effects_it_is_a_constant_rate() {
         // 20 Mbit/s are 2500 B per ms: after 1, 2, 3, 4 ms 1.66, 3.32, 4.99, 6.65 opportunities
         let all = opportunities(&steady(), 1000);
         assert_eq!(all[..4], [(1, 1504), (2, 3008), (3, 1504), (4, 3008)]);
         assert_eq!(all.iter().map(|o| o.1).sum::<u64>(), 2_500_000 / 1504 * 1504);
-        // upwards the same bytes come in grants of 5 to 20 ms
+        // upwards the same bytes come in grants 5 to 20 ms apart
         let up = LteParams { way: Way::Up, ..steady() };
         let all = opportunities(&up, 10_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
@@ -269,10 +271,11 @@ mod tests {
         let p = LteParams { block_error: Prob::new(0.1).unwrap(), ..steady() };
         let all = opportunities(&p, 100_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        // the block of one ms comes 8 ms late, 9 after the one before it, and those behind it at once; the third time 25 after
+        // a failed block comes 8 ms late, 9 after the one before it, and those behind it at once; after three failures,
+        // 25 ms
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
-        // 1 + p + p^2 + p^3 = 1.111: 18.0 Mbit/s are left
+        // 1 + p + p^2 + p^3 = 1.111: 18.0 Mbit/s remain
         assert!((mean(&p, 100_000) / (20e6 / 1.111) - 1.0).abs() < 0.01, "{}", mean(&p, 100_000));
     }
 
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused() {
+    fn values_out_of_range_are_refused() {
         let path = |p: LteParams| p.validate().unwrap_err().path;
         assert_eq!(path(LteParams { rate: BitRate(1), ..steady() }), "rate");
         assert_eq!(path(LteParams { swing: f64::NAN, ..steady() }), "swing");

@@ -1,11 +1,11 @@
-//! Links that deliver at moments of their own: what a radio link lets through, millisecond by millisecond.
+//! Links that send at opportunities, millisecond by millisecond, as a radio link does.
 //!
 //! ```text
 //! source (a recorded trace, or a model of one)  --next-->  Opportunity { at, bytes }  --server-->  packets
 //! ```
 //!
-//! An opportunity takes packets that arrived before its moment, as many bytes as it has; several packets share one, a packet
-//! may begin in one and end in a later one, and bytes that nobody uses are lost.
+//! An opportunity carries a number of bytes of packets that arrived before it. Several packets may share one, a packet
+//! may begin in one and end in a later one, and unused bytes are lost.
 
 mod lines;
 mod lte;
@@ -26,18 +26,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Problem, Rng, Time};
 
-/// When a link delivers, in place of a rate: a recording of it, or a model of one.
+/// The opportunities of a link that has no rate: a recorded trace, or a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = units::words::<Delivery>)]
 pub enum Delivery {
     /// A recorded trace in mahimahi's format.
     Trace(TraceParams),
-    /// A link like LTE's: grants, blocks sent again 8 ms later, a rate that swings, handovers.
+    /// A link like LTE's: grants, blocks retransmitted after 8 ms, a varying rate, handovers.
     Lte(LteParams),
-    /// A link like Wi-Fi's: aggregates of up to 64 packets in turns won against other stations.
+    /// A link like Wi-Fi's: aggregates of up to 64 packets, sent in turns won against other stations.
     Wifi(WifiParams),
-    /// A link like Starlink's: another rate and delay every 15 s, and outages.
+    /// A link like Starlink's: a new rate and delay every 15 s, and outages.
     Starlink(StarlinkParams),
 }
 
@@ -48,15 +48,15 @@ units::word_or_table!(Delivery);
 pub struct DeliveryInfo {
     /// Name in a scenario.
     pub name: &'static str,
-    /// What it is, one line.
+    /// One-line description.
     pub summary: &'static str,
-    /// Where it is from.
+    /// Source of the model.
     pub source: &'static str,
     /// Its parameters as a JSON Schema.
     pub params: fn() -> schemars::Schema,
 }
 
-/// What there is in place of a rate.
+/// Every kind of link with opportunities.
 pub const DELIVERIES: &[DeliveryInfo] = &[
     DeliveryInfo {
         name: "trace",
@@ -66,25 +66,25 @@ pub const DELIVERIES: &[DeliveryInfo] = &[
     },
     DeliveryInfo {
         name: "lte",
-        summary: "Like LTE: grants, blocks sent again after 8 ms, a swinging rate, handovers",
+        summary: "Like LTE: grants, blocks retransmitted after 8 ms, a varying rate, handovers",
         source: "3GPP TS 36.321; stated parameters",
         params: || schemars::schema_for!(LteParams),
     },
     DeliveryInfo {
         name: "wifi",
-        summary: "Like Wi-Fi: aggregates in turns that are won against other stations",
+        summary: "Like Wi-Fi: aggregates in turns won against other stations",
         source: "IEEE 802.11-2016 10.22; Bianchi 2000; stated parameters",
         params: || schemars::schema_for!(WifiParams),
     },
     DeliveryInfo {
         name: "starlink",
-        summary: "Like Starlink: another rate and delay every 15 s, outages",
+        summary: "Like Starlink: a new rate and delay every 15 s, outages",
         source: "Mohan et al., WWW 2024; stated parameters",
         params: || schemars::schema_for!(StarlinkParams),
     },
 ];
 
-/// The same of whichever it is.
+/// Evaluates `$do` with the parameters of any variant.
 macro_rules! each {
     ($of:expr, $p:ident => $do:expr) => {
         match $of {
@@ -107,12 +107,12 @@ impl Delivery {
         }
     }
 
-    /// The first thing that is wrong, with its path.
+    /// Returns the first invalid field, with its path.
     pub fn validate(&self) -> Result<(), Problem> {
         each!(self, p => p.validate()).map_err(|p| p.under(self.name()))
     }
 
-    /// Whether it can be built.   Errors: a file that nobody has read.
+    /// Checks that the link can be built.   Errors: a trace file that has not been read.
     pub fn ready(&self) -> Result<(), Problem> {
         match self {
             Self::Trace(p) => p.ready().map_err(|p| p.under("trace")),
@@ -120,22 +120,22 @@ impl Delivery {
         }
     }
 
-    /// What it carries in the long run.
+    /// Mean rate that the link carries.
     pub fn mean_rate(&self) -> BitRate {
         each!(self, p => p.mean_rate())
     }
 
-    /// The rate of its busiest moment.
+    /// Highest rate within a millisecond.
     pub fn peak_rate(&self) -> BitRate {
         each!(self, p => p.peak_rate())
     }
 
-    /// No run of so long carries more than this rate.
-    pub fn most_in(&self, span: Duration) -> BitRate {
-        each!(self, p => p.most_in(span))
+    /// Upper bound on the mean rate over any `span`.
+    pub fn max_rate_over(&self, span: Duration) -> BitRate {
+        each!(self, p => p.max_rate_over(span))
     }
 
-    /// The largest packet that it takes.
+    /// Largest packet that the link carries, where it has a limit.
     pub fn largest(&self) -> Option<Bytes> {
         match self {
             Self::Trace(p) => Some(p.opportunity),
@@ -143,9 +143,10 @@ impl Delivery {
         }
     }
 
-    /// What it lets through in `span` under a seed, on the link `name`, as mahimahi's file. A delay that changes is no part of it.
+    /// Writes the opportunities of `span` on the link `name` under a seed, in mahimahi's format. A varying delay is
+    /// left out.
     ///
-    /// Errors: what is wrong with the parameters; nothing in `span`, more lines than a trace may have.
+    /// Errors: invalid parameters; no opportunity in `span`, or more lines than a trace may have.
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {
         self.validate()?;
         self.ready()?;
@@ -173,12 +174,12 @@ impl Delivery {
     }
 }
 
-/// The random stream of a link's opportunities.
+/// Returns the random stream of a link's opportunities.
 fn stream(seed: u64, link: &str) -> Rng {
     Rng::named(seed, &format!("{link}.delivery"))
 }
 
-/// What makes the opportunities of one link.
+/// Generates the opportunities of one link.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
     Trace(recorded::Recorded),
@@ -188,7 +189,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Of a valid declaration that is ready.
+    /// Builds the source of a valid declaration that is ready.
     pub(crate) fn new(delivery: &Delivery, rng: Rng) -> Self {
         match delivery {
             Delivery::Trace(p) => Self::Trace(recorded::Recorded::new(p)),
@@ -198,7 +199,7 @@ impl Source {
         }
     }
 
-    /// The next one, not before the one before.
+    /// Returns the next opportunity, never earlier than the one before.
     pub(crate) fn next(&mut self) -> Opportunity {
         match self {
             Self::Trace(s) => s.next(),

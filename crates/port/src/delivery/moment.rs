@@ -1,14 +1,14 @@
-//! An opportunity.
+//! One opportunity to send.
 
 use units::{Duration, Time};
 
-/// A moment at which a link sends, and how much.
+/// A moment at which a link sends, and the bytes that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opportunity {
-    /// When.
+    /// Time of the opportunity.
     pub at: Time,
-    /// How many bytes of packets that arrived before.
+    /// Bytes that it carries of packets that arrived before it.
     pub bytes: u64,
-    /// What a packet that leaves with it takes besides the link's own delay.
-    pub later: Duration,
+    /// Delay added to the link's own for packets that leave with it.
+    pub extra_delay: Duration,
 }

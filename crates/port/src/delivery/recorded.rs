@@ -10,21 +10,24 @@ use units::{BitRate, Bytes, Duration, Problem, Time, shown};
 /// A millisecond.   Unit: ns.
 const MS: u64 = 1_000_000;
 
-/// Stands in for the rate of a file that has not been read, where a scenario is checked.
+/// Rate assumed while a scenario is checked whose trace file has not been read.
 const UNREAD: BitRate = BitRate(1_000_000_000);
 
-/// A recorded trace: a file of mahimahi (one whole number of ms per line, each one opportunity to send), read when the scenario is.
+/// A recorded trace: a mahimahi file (one whole number of ms per line, each one opportunity to send), read together
+/// with the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceParams {
-    /// The file, its path from the scenario's folder.
+    /// Path of the file, relative to the scenario's folder.
     pub file: String,
-    /// Bytes of one opportunity; a packet may not be larger. mahimahi's is 1504: a packet of 1500 and 4 of its tunnel device.
+    /// Bytes of one opportunity; no packet may be larger. mahimahi's is 1504: a packet of 1500 and 4 of its tunnel
+    /// device.
     pub opportunity: Bytes,
-    /// Where in the trace the run starts. Without it all runs share the trace's first gap. The trace repeats after its last line.
+    /// Offset into the trace at which the run starts. With the same offset all runs share the trace's first gap. The
+    /// trace repeats after its last line.
     pub start: Duration,
-    /// The file's lines. They are filled in when the scenario is read, in fewer letters ("+16 +1x3" is 16, 17, 17, 17), so that a
-    /// result says what it was made by.
+    /// Lines of the file in compact form ("+16 +1x3" is 16, 17, 17, 17), filled in when the scenario is read so that a
+    /// result is complete without the file.
     #[serde(skip_serializing_if = "Lines::is_empty")]
     pub source: Lines,
 }
@@ -36,7 +39,7 @@ impl Default for TraceParams {
 }
 
 impl TraceParams {
-    /// The first thing that is wrong, by field name.
+    /// Returns the first invalid field, by name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         if self.file.is_empty() && self.source.is_empty() {
             return Err(Problem::new("file", "is missing; expected the path of a trace, \"lte.down\""));
@@ -48,7 +51,7 @@ impl TraceParams {
         Ok(())
     }
 
-    /// Whether the file has been read.
+    /// Checks that the file has been read.
     pub(crate) fn ready(&self) -> Result<(), Problem> {
         if !self.source.is_empty() {
             return Ok(());
@@ -73,18 +76,18 @@ impl TraceParams {
         }
     }
 
-    /// No run of so long carries more: the rounds that it may touch, whole.
-    pub(crate) fn most_in(&self, span: Duration) -> BitRate {
+    /// Upper bound on the mean rate over any `span`: all rounds that the span may touch, counted whole.
+    pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         let period = self.source.period();
         if period.is_zero() || span.is_zero() {
             return UNREAD;
         }
-        // a round that has begun, and one that is cut off by the end
+        // one round that has already begun, and one cut off by the end
         let rounds = (span.0 / period.0).saturating_add(2);
         rate(self.bytes().saturating_mul(rounds), span)
     }
 
-    /// The rate of its busiest millisecond.
+    /// Rate of the busiest millisecond.
     pub(crate) fn peak_rate(&self) -> BitRate {
         if self.source.is_empty() {
             return UNREAD;
@@ -98,13 +101,13 @@ fn rate(bytes: u64, span: Duration) -> BitRate {
     BitRate(u64::try_from(bits).unwrap_or(u64::MAX).max(1))
 }
 
-/// Its opportunities, round by round.
+/// The opportunities of a trace, round by round.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recorded {
     lines: Lines,
     bytes: u64,
     period: u64,
-    /// The next step, the time at which its round began, and the part of the trace before the run's start.   Unit: ns.
+    /// The next step, the time at which its round began, and the length of the trace that the run skips.   Unit: ns.
     step: usize,
     round: u64,
     skipped: u64,
@@ -123,12 +126,12 @@ impl Recorded {
             (self.step, self.round) = (0, self.round.saturating_add(self.period));
         }
         let Some(step) = self.lines.steps().get(self.step) else {
-            return Opportunity { at: Time::NEVER, bytes: 0, later: Duration::ZERO };
+            return Opportunity { at: Time::NEVER, bytes: 0, extra_delay: Duration::ZERO };
         };
         self.step += 1;
-        // `skipped` lies before this step or in an earlier round
+        // `skipped` ends before this step or in an earlier round
         let at = self.round.saturating_add(u64::from(step.ms) * MS) - self.skipped;
-        Opportunity { at: Time(at), bytes: self.bytes * u64::from(step.count), later: Duration::ZERO }
+        Opportunity { at: Time(at), bytes: self.bytes * u64::from(step.count), extra_delay: Duration::ZERO }
     }
 }
 
@@ -146,17 +149,17 @@ mod tests {
     fn it_repeats_after_its_last_time() {
         // last time 10: the second round is shifted by 10, the third by 20
         assert_eq!(trace("3\n3\n10\n", Duration::ZERO), [(3, 2), (10, 1), (13, 2), (20, 1), (23, 2), (30, 1)]);
-        // a first line of 0 falls on the last of the round before
+        // a first line of 0 falls on the last line of the previous round
         assert_eq!(trace("0\n10\n", Duration::ZERO), [(0, 1), (10, 1), (10, 1), (20, 1), (20, 1), (30, 1)]);
     }
 
     #[test]
-    fn it_starts_where_it_is_told() {
+    fn it_starts_at_its_offset() {
         let at = |ms| trace("3\n3\n10\n", Duration::from_millis(ms));
         assert_eq!(at(3)[..3], [(0, 2), (7, 1), (10, 2)]);
         assert_eq!(at(4)[..3], [(6, 1), (9, 2), (16, 1)]);
         assert_eq!(at(10), trace("3\n3\n10\n", Duration::ZERO));
-        assert_eq!(at(24), at(4), "beyond the last time it has begun again");
+        assert_eq!(at(24), at(4), "the trace has repeated");
     }
 
     #[test]
@@ -165,7 +168,7 @@ mod tests {
         // 1504 B per ms
         assert_eq!(p.mean_rate(), BitRate(12_032_000));
         assert_eq!(TraceParams { opportunity: Bytes(1500), ..p.clone() }.mean_rate(), BitRate(12_000_000));
-        assert!(p.most_in(Duration::from_secs(1)) >= p.mean_rate());
-        assert_eq!(p.most_in(Duration(u64::MAX)).0 / 1_000_000, 12);
+        assert!(p.max_rate_over(Duration::from_secs(1)) >= p.mean_rate());
+        assert_eq!(p.max_rate_over(Duration(u64::MAX)).0 / 1_000_000, 12);
     }
 }

@@ -1,17 +1,17 @@
-//! What the synthetic links share: draws, and bytes in whole opportunities.
+//! Parts shared by the synthetic links: random draws, whole opportunities, and checks of ranges.
 
 use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
 
-/// Bytes of one opportunity of a synthetic link: mahimahi's, so that each can be written as its file.
+/// Bytes of one opportunity of a synthetic link: mahimahi's, so that every link can be written in its format.
 pub(super) const OPPORTUNITY: u64 = 1504;
 /// A millisecond.   Unit: ns.
 pub(super) const MS: u64 = 1_000_000;
 
-/// Rates of a link, and least and most of them.   Unit: bit/s.
+/// Lowest and highest mean rate of a link.   Unit: bit/s.
 const RATES: (u64, u64) = (100_000, 10_000_000_000);
 
-/// Draws rates whose logarithm is uniform: `mean` in the mean, the largest `swing` times the least.
+/// Draws rates with a uniform logarithm: their mean is `mean`, and the highest is `swing` times the lowest.
 ///
 /// ```text
 /// rate(u) = mean x k x swing^(u - 1/2), u in [0, 1);   k = ln swing / (swing^(1/2) - swing^(-1/2)) makes the mean 1
@@ -38,7 +38,7 @@ impl Rates {
         self.at(rng.unit())
     }
 
-    /// No draw is above it.
+    /// Upper bound on every draw.
     pub(crate) fn most(&self) -> BitRate {
         BitRate((self.at(1.0) as u64).saturating_add(1))
     }
@@ -57,7 +57,7 @@ impl Rates {
     }
 }
 
-/// A rate that carries a burst of `extra` besides, in `span`.
+/// The mean rate over `span` of a link that carries `rate` and a burst of `extra` at that rate.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;
@@ -65,12 +65,12 @@ pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitR
     BitRate((rate.0 as f64 * (1.0 + extra.0 as f64 / span.0 as f64)) as u64)
 }
 
-/// Bytes that become opportunities as soon as there are enough for one.
+/// Collects bytes until they fill whole opportunities.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Whole(f64);
 
 impl Whole {
-    /// Bytes of whole opportunities, now that `bytes` more have come.
+    /// Adds `bytes`; returns and removes the bytes that fill whole opportunities.
     pub(crate) fn take(&mut self, bytes: f64) -> u64 {
         self.0 += bytes;
         let count = (self.0 / OPPORTUNITY as f64) as u64;
@@ -79,13 +79,13 @@ impl Whole {
     }
 }
 
-/// A whole number of ms between two times, both included.
+/// Draws a whole number of ms between two times, both included.
 pub(super) fn between(rng: &mut Rng, least: Duration, most: Duration) -> u64 {
     let (least, most) = (least.0 / MS, most.0 / MS);
     least + rng.below(most.saturating_sub(least) + 1)
 }
 
-/// Errors: a time out of range, or not in whole ms.
+/// Errors: a time out of range, or not a whole number of ms.
 pub(super) fn whole_ms(name: &str, time: Duration, least: Duration, most: Duration) -> Result<(), Problem> {
     if (least..=most).contains(&time) && time.0.is_multiple_of(MS) {
         return Ok(());
@@ -93,7 +93,7 @@ pub(super) fn whole_ms(name: &str, time: Duration, least: Duration, most: Durati
     Err(Problem::new(name, format!("{time} is not valid; expected {least} to {most}, in whole ms")))
 }
 
-/// Errors: a least time above the most.
+/// Errors: a least time above the greatest.
 pub(super) fn rising(least: (&str, Duration), most: (&str, Duration)) -> Result<(), Problem> {
     if least.1 <= most.1 {
         return Ok(());

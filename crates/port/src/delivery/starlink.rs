@@ -1,17 +1,20 @@
-//! A link like Starlink's: every 15 s another satellite or beam, with another rate and another delay, and now and then nothing.
+//! A link like Starlink's: every 15 s another satellite or beam, with a new rate and a new delay, and occasional
+//! outages.
 //!
 //! ```text
 //! each frame (1/750 s)   rate / 8 / 750 bytes, delivered at the next whole ms
-//! each `interval`        rate and added delay are drawn anew; with probability `outage` nothing for a while first
+//! each `interval`        a new rate and added delay are drawn; with probability `outage` it begins without service
 //!
 //! mean carried = rate x (1 - outage x mean outage / interval)
 //! ```
 //!
-//! Source: links are set anew every 15 s, worldwide at the same moments, and latency and throughput step then (Mohan et al., A
-//! Multifaceted Look at Starlink Performance, WWW 2024, abstract). Frames of 1/750 s: Humphreys et al., Signal
-//! Structure of the Starlink Ku-Band Downlink, 2023.
-//! Unverified, round numbers of ours: how far rate and delay step, how often and how long there is nothing. Set them to what you measure.
-//! Departs: seeds draw where in an interval the run starts; nothing changes within one; a user has a part of every frame.
+//! Source: links are reassigned every 15 s, worldwide at the same moments, and latency and throughput change in steps
+//! at those moments (Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024, abstract). Frames of 1/750 s:
+//! Humphreys et al., Signal Structure of the Starlink Ku-Band Downlink, 2023.
+//! Not verified, our own round numbers: the size of the steps, the frequency and length of outages. Set them to your
+//! measurements.
+//! Departs: the seed draws where in an interval the run starts; nothing changes within an interval; a user has a share
+//! of every frame.
 
 use super::moment::Opportunity;
 use super::spread::{MS, Rates, Whole, between, rising, whole_ms, with_burst};
@@ -22,23 +25,23 @@ use units::{BitRate, Duration, Prob, Problem, Rng, Time};
 /// Frames per second.
 const FRAMES: u64 = 750;
 
-/// A link like Starlink's. Deterministic from the scenario's seed and the link's name.
+/// A link like Starlink's, reproducible from the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StarlinkParams {
-    /// Mean of the rates of the intervals.
+    /// Mean rate over all intervals.
     pub rate: BitRate,
-    /// Largest rate over least; 1 is a constant rate.
+    /// Highest rate over lowest; 1 is a constant rate.
     pub swing: f64,
-    /// How long rate and delay stay.
+    /// Time for which rate and delay stay the same.
     pub interval: Duration,
-    /// Most that is added to the link's delay: uniform between nothing and this, drawn for each interval.
+    /// Upper bound on the delay added to the link's own: drawn for each interval, uniform from zero.
     pub delay_swing: Duration,
     /// Probability that an interval begins without service.
     pub outage: Prob,
     /// Shortest time without service.
     pub outage_min: Duration,
-    /// Longest.
+    /// Longest time without service.
     pub outage_max: Duration,
 }
 
@@ -57,7 +60,7 @@ impl Default for StarlinkParams {
 }
 
 impl StarlinkParams {
-    /// The first thing that is wrong, by field name.
+    /// Returns the first invalid field, by name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         Rates::validate(self.rate, self.swing)?;
         let (ms, s) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -80,41 +83,41 @@ impl StarlinkParams {
         Ok(())
     }
 
-    /// What it carries in the mean.
+    /// Mean rate that the link carries.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let outage = (self.outage_min.secs() + self.outage_max.secs()) / 2.0;
         BitRate((self.rate.0 as f64 * (1.0 - self.outage.get() * outage / self.interval.secs())) as u64)
     }
 
-    /// No draw of the rate is above it.
+    /// Upper bound on every draw of the rate.
     pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// No run of so long carries more: a frame may fall on its start.
-    pub(crate) fn most_in(&self, span: Duration) -> BitRate {
+    /// Upper bound on the mean rate over any `span`; a frame may fall on its start.
+    pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(2), span)
     }
 }
 
-/// Its opportunities, frame by frame.
+/// The opportunities of the link, frame by frame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Starlink {
     p: StarlinkParams,
     rates: Rates,
     rng: Rng,
     frame: u64,
-    /// Of the interval at hand: its end, when service begins (both in ms), bytes per frame, added delay.
+    /// State of the current interval: its end and the start of service (both in ms), bytes per frame, added delay.
     ends: u64,
     serves: u64,
     bytes: f64,
-    later: Duration,
+    extra_delay: Duration,
     whole: Whole,
 }
 
 impl Starlink {
     pub(crate) fn new(p: &StarlinkParams, mut rng: Rng) -> Self {
-        // where in an interval the run starts; that interval has its service from its beginning on
+        // where in an interval the run starts; the first interval has no outage
         let ends = between(&mut rng, Duration(MS), p.interval);
         let rates = Rates::new(p.rate, p.swing);
         let mut link = Self {
@@ -125,7 +128,7 @@ impl Starlink {
             ends,
             serves: 0,
             bytes: 0.0,
-            later: Duration::ZERO,
+            extra_delay: Duration::ZERO,
             whole: Whole::default(),
         };
         link.draw();
@@ -134,18 +137,21 @@ impl Starlink {
 
     fn draw(&mut self) {
         self.bytes = self.rates.draw(&mut self.rng) / 8.0 / FRAMES as f64;
-        self.later = Duration(self.rng.below(self.p.delay_swing.0.saturating_add(1)));
+        self.extra_delay = Duration(self.rng.below(self.p.delay_swing.0.saturating_add(1)));
     }
 
-    /// Bound: an opportunity is full after some thousands of frames at the least rate that is valid.
+    /// Bound: at the lowest valid rate an opportunity fills up within some thousands of frames.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.frame += 1;
             // frame k ends after 4 k / 3 ms
             let now = (self.frame * 4).div_ceil(3);
             if now > self.ends {
-                let out = self.rng.chance(self.p.outage.get());
-                let outage = if out { between(&mut self.rng, self.p.outage_min, self.p.outage_max) } else { 0 };
+                let outage = if self.rng.chance(self.p.outage.get()) {
+                    between(&mut self.rng, self.p.outage_min, self.p.outage_max)
+                } else {
+                    0
+                };
                 self.serves = self.ends + outage;
                 self.ends += self.p.interval.0 / MS;
                 self.draw();
@@ -155,7 +161,7 @@ impl Starlink {
             }
             let bytes = self.whole.take(self.bytes);
             if bytes > 0 {
-                return Opportunity { at: Time(now.saturating_mul(MS)), bytes, later: self.later };
+                return Opportunity { at: Time(now.saturating_mul(MS)), bytes, extra_delay: self.extra_delay };
             }
         }
     }
@@ -176,13 +182,13 @@ mod tests {
     fn rate_and_delay_step_every_15_s() {
         let p = StarlinkParams { outage: Prob::default(), ..StarlinkParams::default() };
         let all = opportunities(&p, 600);
-        let steps: Vec<Time> = all.windows(2).filter(|w| w[0].later != w[1].later).map(|w| w[1].at).collect();
+        let steps: Vec<Time> = all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
         assert_eq!(steps.len(), 40);
-        // the first opportunity after a multiple of 15 s from the first step: a frame of 4/3 ms later at most
+        // the first opportunity after a multiple of 15 s from the first step: at most one frame of 4/3 ms later
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
         assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
-        assert!(all.iter().all(|o| o.later <= p.delay_swing));
-        // in each interval one rate: the bytes of its first second and of its tenth agree to an opportunity or two
+        assert!(all.iter().all(|o| o.extra_delay <= p.delay_swing));
+        // one rate in each interval: the bytes of its first second and of its tenth agree to an opportunity or two
         let sent = |from: u64| -> u64 {
             let (from, to) = (Time(from), Time(from + 1_000_000_000));
             all.iter().filter(|o| o.at > from && o.at <= to).map(|o| o.bytes).sum()

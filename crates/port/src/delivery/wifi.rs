@@ -1,19 +1,19 @@
 //! A link like Wi-Fi's: turns on the air, won against other stations, each one aggregate long.
 //!
 //! ```text
-//! contention   every station that has something to send waits AIFS, then counts down a random number of slots of 0 to CW; the first
-//!              at zero sends; of two at once both fail and double CW (EDCA, best effort: CWmin 15, CWmax 1023)
-//! a turn       RTS, CTS, an aggregate of up to `mpdus` packets that takes at most `txop`, block ACK
+//! contention   every station with data waits AIFS, then counts down a random number of slots from 0 to CW; the first at
+//!              zero sends; two at once collide and both double CW (EDCA, best effort: CWmin 15, CWmax 1023)
+//! a turn       RTS, CTS, an aggregate of at most `mpdus` packets and at most `txop` long, block ACK
 //! delivery     the whole aggregate at its end, at the next whole ms
 //! ```
 //!
-//! The other stations always have something to send, with aggregates as long in time as this link's: air time is shared alike.
+//! The other stations always have data, in aggregates of the same duration as this link's: air time is shared equally.
 //!
-//! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are a block ACK's window; 4 ms is the longest aggregate of
-//! Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
-//! Departs: no bit errors and no rate control; a turn is as long whether its packets are there or not, so a link that does not fill
-//! its aggregates carries less than one that would shorten them. A link is one station and has its queue: the queues of the stations of
-//! one access point are links of their own, and do not share its turns.
+//! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
+//! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
+//! Departs: no bit errors and no rate control; a turn has its full length even when packets are missing, so a link that
+//! does not fill its aggregates carries less than one that would shorten them. A link is one station with one queue:
+//! other stations of the same access point are separate links and do not share its turns.
 
 use super::moment::Opportunity;
 use super::spread::{MS, OPPORTUNITY, with_burst};
@@ -26,30 +26,30 @@ use units::{BitRate, Duration, Problem, Rng, Time};
 const SLOT: u64 = 9_000;
 const SIFS: u64 = 16_000;
 const AIFS: u64 = SIFS + 3 * SLOT;
-/// Contention windows of best effort.
+/// CWmin and CWmax of best effort.
 const CW: (u64, u64) = (15, 1023);
-/// Doublings from the one to the other.
+/// Doublings from CWmin to CWmax.
 const STAGES: i32 = 6;
-/// RTS (20 bytes) and CTS (14) at 24 Mbit/s take 28 us each: a head of 20 us, then symbols of 96 bits in 4 us; a block ACK (32) 32 us;
-/// the head of an aggregate 40 us.   Unit: ns.
+/// RTS (20 bytes) and CTS (14) at 24 Mbit/s take 28 us each: a preamble of 20 us, then symbols of 96 bits in 4 us; a
+/// block ACK (32) takes 32 us, the preamble of an aggregate 40 us.   Unit: ns.
 const RTS: u64 = 28_000;
 const TURN: u64 = RTS + SIFS + 28_000 + SIFS + 40_000 + SIFS + 32_000;
-/// Both send an RTS, and wait for a CTS that does not come: SIFS, a slot and 28 us.   Unit: ns.
+/// Both stations send an RTS and wait for a CTS that does not come: SIFS, a slot and 28 us.   Unit: ns.
 const COLLISION: u64 = RTS + SIFS + SLOT + 28_000;
-/// A packet in an aggregate: MAC head, checksum and delimiter besides.   Unit: bytes.
+/// A packet in an aggregate, with MAC header, checksum and delimiter.   Unit: bytes.
 const MPDU: u64 = OPPORTUNITY + 36;
 
-/// A link like Wi-Fi's. Deterministic from the scenario's seed and the link's name.
+/// A link like Wi-Fi's, reproducible from the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WifiParams {
     /// Rate on the air while an aggregate is sent.
     pub rate: BitRate,
-    /// Other stations that always have something to send.
+    /// Number of other stations, which always have data to send.
     pub stations: u32,
-    /// Longest aggregate.
+    /// Longest duration of an aggregate.
     pub txop: Duration,
-    /// Most packets of an aggregate.
+    /// Most packets in an aggregate.
     pub mpdus: u32,
 }
 
@@ -60,7 +60,7 @@ impl Default for WifiParams {
 }
 
 impl WifiParams {
-    /// The first thing that is wrong, by field name.
+    /// Returns the first invalid field, by name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         let (least, most) = (BitRate(1_000_000), BitRate(10_000_000_000));
         if !(least..=most).contains(&self.rate) {
@@ -81,15 +81,15 @@ impl WifiParams {
         Ok(())
     }
 
-    /// Packets of an aggregate, and how long a turn takes.   Unit: ns.
+    /// Packets of an aggregate, and the length of a turn.   Unit: ns.
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
-        // a rate that is refused elsewhere may take for ever
+        // with an invalid rate, refused elsewhere, the time would overflow
         (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 
-    /// What it carries in the mean: Bianchi's fixed point, p = 1 - (1 - tau)^n for the others.
+    /// Mean rate that the link carries: Bianchi's fixed point, with p = 1 - (1 - tau)^n for the other stations.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let n = f64::from(self.stations) + 1.0;
         let w = CW.0 as f64 + 1.0;
@@ -97,7 +97,7 @@ impl WifiParams {
             let doubled: f64 = (0..STAGES).map(|i| pow(2.0 * p, f64::from(i))).sum();
             2.0 / (1.0 + w + p * w * doubled)
         };
-        // tau falls with p, and p rises with tau: halving finds where they meet
+        // tau falls with p, and p rises with tau: bisection finds the intersection
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
             let p = (low + high) / 2.0;
@@ -113,31 +113,31 @@ impl WifiParams {
         BitRate((alone / n * (count * OPPORTUNITY) as f64 * 8e9 / slot) as u64)
     }
 
-    /// Its turns, one after the other.
+    /// The rate of back-to-back aggregates.
     pub(crate) fn peak_rate(&self) -> BitRate {
         self.rate
     }
 
-    /// No run of so long carries more.
-    pub(crate) fn most_in(&self, span: Duration) -> BitRate {
+    /// Upper bound on the mean rate over any `span`.
+    pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.rate, self.txop, span)
     }
 }
 
-/// A station's window and what is left of its count.
+/// The contention window of a station, and the slots left to count down.
 #[derive(Clone, Debug, PartialEq)]
 struct Station {
     window: u64,
     count: u64,
 }
 
-/// Its opportunities, turn by turn.
+/// The opportunities of the link, turn by turn.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wifi {
     packets: u64,
     turn: u64,
     rng: Rng,
-    /// This link is the first.
+    /// All stations; this link is the first.
     stations: Vec<Station>,
     now: u64,
 }
@@ -149,14 +149,14 @@ impl Wifi {
         Self { packets, turn, rng, stations, now: 0 }
     }
 
-    /// Bound: in the mean as many turns as there are stations, and the collisions between.
+    /// Bound: on average one turn per station, and the collisions between them.
     pub(crate) fn next(&mut self) -> Opportunity {
         while !self.contend() {}
         let at = self.now.div_ceil(MS).saturating_mul(MS);
-        Opportunity { at: Time(at), bytes: self.packets * OPPORTUNITY, later: Duration::ZERO }
+        Opportunity { at: Time(at), bytes: self.packets * OPPORTUNITY, extra_delay: Duration::ZERO }
     }
 
-    /// The next time that somebody sends: whether it was this link, alone.
+    /// Advances to the next transmission; returns true if it is this link's and does not collide.
     fn contend(&mut self) -> bool {
         let least = self.stations.iter().map(|s| s.count).min().unwrap_or_default();
         let alone = self.stations.iter().filter(|s| s.count == least).count() == 1;
@@ -166,7 +166,7 @@ impl Wifi {
                 s.window = if alone { CW.0 } else { (2 * s.window + 1).min(CW.1) };
                 s.count = self.rng.below(s.window + 1);
             } else {
-                // the slot in which somebody sends counts, too
+                // the slot in which a station begins to send counts as well
                 s.count -= least + 1;
             }
         }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn alone_it_waits_for_its_own_count_only() {
-        // a turn of 64 packets each AIFS + 7.5 slots in the mean + 2.804 ms
+        // on average a turn of 64 packets takes AIFS + 7.5 slots + 2.804 ms
         let p = WifiParams { rate: BitRate(300_000_000), stations: 0, ..WifiParams::default() };
         let all = opportunities(&p, 100);
         let cycle = 43e3 + 7.5 * 9e3 + 2_804_267.0;

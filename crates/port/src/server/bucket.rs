@@ -6,7 +6,7 @@ use docsis::{ShaperParams, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Duration, Time};
 
-/// The bucket; a packet is taken from the queue when its turn has come, and held while tokens come.
+/// The bucket; a packet leaves the queue when it is next in turn, and is held until its tokens are there.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bucket(TokenBucket);
 
@@ -16,7 +16,7 @@ impl Bucket {
     }
 }
 
-/// A link behind `bucket`, beyond which a packet still takes `downstream_delay`.
+/// The view of a link behind `bucket`, with a further delay of `downstream_delay`.
 pub(super) fn shaped(bucket: &TokenBucket, now: Time, rate: Option<BitRate>, downstream_delay: Duration) -> LinkView {
     LinkView {
         rate: bucket.rate(),

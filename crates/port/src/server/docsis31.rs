@@ -1,4 +1,5 @@
-//! The modem of DOCSIS 3.1: no queue but the managed one, or the two of an aggregate; a grant takes from its own what fits.
+//! The modem of DOCSIS 3.1: no queue but the managed one, or the two of an aggregate; a grant takes the packets of its
+//! own service flow that fit.
 
 use super::{Granted, INFINITE, Request, Serve};
 use crate::Change;
@@ -7,11 +8,11 @@ use packet::{GrantCounts, LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
-/// The modem, which asks for itself.
+/// The modem, with the random stream of its requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Docsis31 {
     modem: Modem31,
-    /// What the moments of requests are drawn from when something comes.
+    /// Random stream of the request times.
     rng: Rng,
 }
 
@@ -20,7 +21,7 @@ impl Docsis31 {
         Self { modem: Modem31::new(p), rng }
     }
 
-    /// Grants by service flow: L, if there is one, and C.
+    /// Counts of grants by service flow: L, if there is one, and C.
     pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         let [l, c] = self.modem.counts();
         let names = if self.modem.has_low_latency() { vec![("L", l)] } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! The CMTS's downstream to a modem of DOCSIS 3.1: it asks the service flow whose turn it is.
+//! The CMTS's downstream to a modem of DOCSIS 3.1, which serves the service flows in turn.
 
 use super::{Granted, INFINITE, Request, Serve};
 use crate::Change;
@@ -7,7 +7,7 @@ use packet::{LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
-/// The downstream, which asks for itself.
+/// The downstream channel of one modem.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Downstream(Downstream31);
 

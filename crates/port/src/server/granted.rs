@@ -1,4 +1,4 @@
-//! The modem of SCTE 2013: no queue but the managed one; a grant takes from it what fits.
+//! The modem of SCTE 2013: no queue but the managed one; a grant takes the packets that fit.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -7,7 +7,7 @@ use packet::{LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
-/// The link, which asks for itself.
+/// The upstream with its requests and grants.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Modem2013(GrantedLink);
 
@@ -17,7 +17,7 @@ impl Modem2013 {
     }
 }
 
-/// A packet that leaves, and when.
+/// Returns the departing packet, and when it leaves.
 fn leaving(next: Next) -> Option<(PacketMeta, Time)> {
     if let Next::Depart(packet, end) = next { Some((packet, end)) } else { None }
 }

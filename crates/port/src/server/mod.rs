@@ -1,11 +1,11 @@
-//! What takes packets from a queue: one file per kind of link, dispatched by a closed enum.
+//! Servers, which take packets from a queue: one file per kind of link, dispatched by a closed enum.
 //!
-//! | what it is | who |
+//! | trait | implemented by |
 //! |---|---|
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
-//! | [`Granted`]: takes packets at moments of its own | the modem of 2013, those of DOCSIS 3.1, opportunities |
+//! | [`Granted`]: takes packets at times of its own | the modem of 2013, those of DOCSIS 3.1, opportunities |
 //!
-//! The modem of 2012 has a transmit queue behind its token bucket, which no other server has: room in it, and MAPs, are its own.
+//! Only the modem of 2012 has a transmit queue behind its token bucket, with MAPs and room of its own.
 
 mod bucket;
 mod docsis31;
@@ -24,22 +24,22 @@ use packet::{
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
-/// A rate that no packet waits for.
+/// A rate at which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
 
-/// What a server does with a packet that the queue gave it.
+/// The result of serving a packet.
 pub(crate) enum Taken {
-    /// Its last bit leaves at `end`; the queue is asked again at `free_at`.
+    /// Its last bit leaves at `end`; the next packet is requested at `free_at`.
     Sent { end: Time, free_at: Time },
-    /// It leaves now and takes no time: the queue is asked again at once.
+    /// It leaves now and takes no time: the next packet is requested at once.
     Gone,
     /// It stays inside, until [`Server::free`] at `free_at`.
     Held { free_at: Time },
 }
 
-/// What a granted server requests of the queue when its own clock has come.
+/// A granted server's request to the queue when its own clock is due.
 pub(crate) enum Request {
-    /// Nothing.
+    /// No packet.
     Nothing,
     /// The next packet.
     Next,
@@ -47,9 +47,9 @@ pub(crate) enum Request {
     Of(ServiceFlow),
 }
 
-/// What every server does. `rate` is the link's own rate, if it has one.
+/// Operations of every server. `rate` is the link's own rate, if it has one.
 pub(crate) trait Serve {
-    /// Whether a packet leaves before another arrives in the same moment.
+    /// Whether a departure comes before an arrival of the same moment.
     #[inline]
     fn departs_first(&self) -> bool {
         false
@@ -58,53 +58,53 @@ pub(crate) trait Serve {
     /// The link as a discipline sees it.
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView;
 
-    /// Other rates from now on. If that moves the moment at which a busy link is free: when that is.
+    /// Sets new rates from now on. Returns the time at which a busy link becomes free, if that changes.
     fn change(&mut self, now: Time, change: &Change) -> Option<Time>;
 }
 
 /// A server that takes the next packet whenever it is free.
 pub(crate) trait Serializer: Serve {
-    /// Whether the queue, which has this backlog, must wait.
+    /// Whether the packets in the queue, which has this backlog, must wait.
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool;
 
-    /// Takes a packet from the queue.
+    /// Serves a packet from the queue.
     fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken;
 
-    /// The server, unless it is known when the program is compiled to have no clock and no room of its own.
+    /// The server, unless it is known at compile time to have no clock and no room of its own.
     #[inline]
     fn other(&self) -> Option<&Server> {
         None
     }
 
-    /// The same, to change it.
+    /// The same server, mutable.
     #[inline]
     fn other_mut(&mut self) -> Option<&mut Server> {
         None
     }
 }
 
-/// A server that takes packets at moments of its own: a modem's grants, the opportunities of a radio link.
+/// A server that takes packets at times of its own: a modem's grants, the opportunities of a radio link.
 pub(crate) trait Granted: Serve {
-    /// Packets wait in the queue.
+    /// Reports that packets wait in the queue.
     fn notify(&mut self, now: Time);
 
-    /// The next moment of its own clock.
+    /// Next time of the server's own clock.
     fn next(&self) -> Time;
 
-    /// Does what is due at [`Granted::next`]: packets that leave go to `depart` with the moment of their last bit.
-    /// Returns its request, which [`Granted::answer`] gets.
+    /// Does the work due at [`Granted::next`]: departing packets go to `depart` with the time of their last bit.
+    /// Returns a request; its result goes to [`Granted::answer`].
     fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
 
-    /// The queue's answer to the request of [`Granted::tick`]; returns what leaves, and when.
+    /// Receives the packet that [`Granted::tick`] requested; returns a departing packet and its time.
     fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)>;
 
-    /// Packets that have left the queue and not departed.
+    /// Number of packets that have left the queue but not departed.
     fn inside(&self) -> usize {
         0
     }
 }
 
-/// Reports drops to a server, on their way to the host.
+/// Reports drops to a server and passes them on to the host.
 pub(crate) struct Reported<'a, F> {
     pub server: Option<&'a mut Server>,
     pub now: Time,
@@ -126,7 +126,7 @@ impl<F: FateSink> FateSink for Reported<'_, F> {
     }
 }
 
-/// Any server.
+/// A server of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Server {
     Plain(plain::Plain),
@@ -140,8 +140,7 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// The server of a valid specification, at rest.
-    /// `stream` gives the random stream of a name.
+    /// Builds the idle server of a valid specification. `stream` returns the random stream of a name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         match &spec.service {
             Service::Plain => Self::Plain(plain::Plain),
@@ -161,30 +160,30 @@ impl Server {
         }
     }
 
-    /// What became of a modem's grants, by service flow; empty for all but a modem of DOCSIS 3.1.
+    /// Counts of grants by service flow; empty except for a DOCSIS 3.1 modem.
     pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         if let Self::Docsis31(modem) = self { modem.grants() } else { Vec::new() }
     }
 
-    /// Counts the opportunities that an idle link let pass before `now`, so that no later count has to.
+    /// Counts the opportunities that an idle link missed before `now`, so that later counts are cheap.
     pub(crate) fn count_idle(&mut self, now: Time) {
         if let Self::Opportunities(link) = self {
             link.count_idle(now);
         }
     }
 
-    /// A link with a rate and nothing else.
+    /// Whether the link has a rate and nothing else.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
 
-    /// What became of its opportunities before `now`, if it has such.
+    /// Counts of opportunities before `now`, if the link has them.
     pub(crate) fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
 
-    /// The server, if it takes packets at moments of its own.
+    /// The server, if it takes packets at times of its own.
     #[inline]
     fn granted(&self) -> Option<&dyn Granted> {
         Some(match self {
@@ -196,7 +195,7 @@ impl Server {
         })
     }
 
-    /// The same, to change it.
+    /// The same server, mutable.
     #[inline]
     fn granted_mut(&mut self) -> Option<&mut dyn Granted> {
         Some(match self {
@@ -208,19 +207,19 @@ impl Server {
         })
     }
 
-    /// The link is free: a held packet goes on, or is dropped because there is no room for it.
+    /// Handles the link becoming free: a held packet moves on, or is returned to be dropped if there is no room.
     #[inline]
     pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
         if let Self::TwoQueue(modem) = self { modem.free(now) } else { Ok(()) }
     }
 
-    /// Whether it keeps a packet until the link is free.
+    /// Whether the server holds a packet until the link is free.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
         matches!(self, Self::TwoQueue(modem) if modem.holds())
     }
 
-    /// When there is room again, if it holds the queue back.
+    /// Time at which there is room again, for a server that holds the queue back.
     #[inline]
     pub(crate) fn room_at(&self) -> Time {
         if let Self::TwoQueue(modem) = self { modem.room_at() } else { Time::NEVER }
@@ -231,7 +230,7 @@ impl Server {
         if let Self::TwoQueue(modem) = self { modem.transmit_backlog(now) } else { Backlog::default() }
     }
 
-    /// The next moment of its own clock.
+    /// Next time of the server's own clock.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         match self {
@@ -240,7 +239,7 @@ impl Server {
         }
     }
 
-    /// As [`Granted::tick`]; of a modem with a transmit queue its MAP.
+    /// As [`Granted::tick`]; for the modem of 2012, its MAP.
     pub(crate) fn tick(
         &mut self,
         now: Time,
@@ -259,7 +258,7 @@ impl Server {
         self.granted_mut()?.answer(now, packet)
     }
 
-    /// Packets that have left the queue and not departed.
+    /// Number of packets that have left the queue but not departed.
     pub(crate) fn inside(&self) -> usize {
         match self {
             Self::TwoQueue(modem) => modem.inside(),
@@ -268,7 +267,7 @@ impl Server {
     }
 }
 
-/// Does `$do` with the server at hand, whichever it is.
+/// Evaluates `$do` with the server of any kind.
 macro_rules! each {
     ($server:expr, $it:ident => $do:expr) => {
         match $server {
@@ -299,7 +298,7 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// A granted server takes nothing while it is free: it learns that there is something to request.
+    /// A granted server takes nothing when the link is free; the call reports the backlog for its next request.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

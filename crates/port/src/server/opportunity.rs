@@ -1,20 +1,20 @@
-//! A link that sends at opportunities: each takes so many bytes of what waits at its moment, and what it does not use is lost.
+//! A link that sends at opportunities, each of a number of bytes; bytes that are not used are lost.
 //!
 //! ```text
-//! at an opportunity of b bytes:   the packet under way goes on, then the queue is asked while bytes are left
+//! at an opportunity of b bytes:   the partly sent packet goes on, then packets are requested while bytes are left
 //!     packet of s <= left         leaves now; left = left - s
-//!     packet of s > left          is under way: s - left bytes wait for the next opportunities
+//!     packet of s > left          is partly sent: s - left bytes wait for the next opportunities
 //!     nothing waits               the rest of the opportunity is lost
 //! ```
 //!
 //! An idle link schedules no events; missed opportunities are counted at the next arrival or query.
 //!
-//! A packet that arrives at the very moment of an opportunity has missed it: there opportunities come before arrivals
+//! A packet that arrives exactly at an opportunity misses it: opportunities come before arrivals of the same moment
 //! ([`Serve::departs_first`]).
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
-//! Departs: times are those of the simulation, not of a clock in whole milliseconds; as the trace has whole ones, both agree.
-//! The queue is asked once when it has become empty, as any link that is free asks it: CoDel then knows.
+//! Departs: times are those of the simulation, not of a clock in whole milliseconds; traces have whole milliseconds, so
+//! both agree. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -27,22 +27,22 @@ use units::{BitRate, Duration, Rng, Time};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Opportunities {
     source: Source,
-    /// What disciplines are told as the link's rate: the mean.
+    /// Rate reported to disciplines: the mean.
     mean: BitRate,
-    /// The opportunity at hand, and what it has left once it has begun.
-    at_hand: Opportunity,
+    /// The current opportunity, and the bytes it has left once it has begun.
+    current: Opportunity,
     left: Option<u64>,
-    /// The packet under way, and how many of its bytes have not been sent.
+    /// The partly sent packet, and its bytes still to send.
     under_way: Option<(PacketMeta, u64)>,
-    /// The queue has been asked since it became empty.
+    /// Whether the queue has been polled since it became empty.
     empty: bool,
-    /// Nothing waits, here or in the queue: opportunities pass.
-    asleep: bool,
-    /// Bytes in the queue when it was looked at last.
+    /// Whether nothing waits, here or in the queue, so that opportunities pass unused.
+    idle: bool,
+    /// Bytes in the queue at the last opportunity.
     waiting: u64,
-    /// The last opportunity, where the gap began that lasts until the next.
+    /// Time of the last opportunity, at which the current gap began.
     last: Time,
-    /// When the last long gap that is over ended.
+    /// End of the last long gap that is over.
     long_until: Time,
     counts: OpportunityCounts,
 }
@@ -50,15 +50,15 @@ pub(crate) struct Opportunities {
 impl Opportunities {
     pub(crate) fn new(delivery: &Delivery, rng: Rng) -> Self {
         let mut source = Source::new(delivery, rng);
-        let at_hand = source.next();
+        let current = source.next();
         Self {
             source,
             mean: delivery.mean_rate(),
-            at_hand,
+            current,
             left: None,
             under_way: None,
             empty: true,
-            asleep: true,
+            idle: true,
             waiting: 0,
             last: Time::ZERO,
             long_until: Time::ZERO,
@@ -66,36 +66,36 @@ impl Opportunities {
         }
     }
 
-    /// Whether the time between the last opportunity and the one at hand is a long gap.
-    fn waits_long(&self) -> bool {
-        self.at_hand.at.since(self.last) > OpportunityCounts::LONG_GAP
+    /// Whether the gap before the current opportunity is a long one.
+    fn in_long_gap(&self) -> bool {
+        self.current.at.since(self.last) > OpportunityCounts::LONG_GAP
     }
 
-    /// The opportunity at hand begins.
+    /// Begins the current opportunity; returns its bytes.
     fn begin(&mut self) -> u64 {
-        if self.waits_long() {
-            self.long_until = self.at_hand.at;
+        if self.in_long_gap() {
+            self.long_until = self.current.at;
         }
-        self.counts.gap(self.at_hand.at.since(self.last));
-        self.last = self.at_hand.at;
+        self.counts.gap(self.current.at.since(self.last));
+        self.last = self.current.at;
         self.counts.count += 1;
-        self.counts.bytes += self.at_hand.bytes;
-        self.at_hand.bytes
+        self.counts.bytes += self.current.bytes;
+        self.current.bytes
     }
 
-    /// It is over; `left` bytes of it are lost.
+    /// Ends the current opportunity; its last `left` bytes are lost.
     fn end(&mut self, left: u64) {
-        let used = self.at_hand.bytes - left;
+        let used = self.current.bytes - left;
         self.counts.used_bytes += used;
         self.counts.used += u64::from(used > 0);
         self.left = None;
-        self.at_hand = self.source.next();
-        self.asleep = self.empty && self.waiting == 0 && self.under_way.is_none();
+        self.current = self.source.next();
+        self.idle = self.empty && self.waiting == 0 && self.under_way.is_none();
     }
 
     /// As [`Opportunities::pass`], while nothing waits; otherwise `tick` counts.
     pub(crate) fn count_idle(&mut self, now: Time) {
-        if self.asleep {
+        if self.idle {
             self.pass(now);
         }
     }
@@ -104,26 +104,27 @@ impl Opportunities {
     ///
     /// Bound: one turn for each.
     fn pass(&mut self, now: Time) {
-        while self.at_hand.at < now && self.at_hand.at != Time::NEVER {
+        while self.current.at < now && self.current.at != Time::NEVER {
             let left = self.begin();
             self.end(left);
         }
     }
 
-    /// The queue dropped a packet that had arrived at `arrived`.
+    /// Counts a packet that the queue dropped and that arrived at `arrived`.
     ///
-    /// Of several long gaps that have begun, the last one decides: an arrival before the end of another came before its end, too.
+    /// Of several long gaps that have begun, the last one decides: an arrival before the end of an earlier gap is also
+    /// before its end.
     pub(super) fn dropped(&mut self, now: Time, arrived: Time) {
-        if self.asleep {
+        if self.idle {
             self.pass(now + Duration(1));
         }
-        let in_gap = self.left.is_none() && self.waits_long();
+        let in_gap = self.left.is_none() && self.in_long_gap();
         self.counts.gap_drops += u64::from(in_gap || arrived < self.long_until);
     }
 
-    /// What became of the opportunities before `now`.
+    /// Counts of the opportunities before `now`.
     pub(super) fn opportunities(&self, now: Time) -> OpportunityCounts {
-        if !self.asleep {
+        if !self.idle {
             return self.counts;
         }
         let mut then = self.clone();
@@ -148,15 +149,15 @@ impl Serve for Opportunities {
 
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
-        if self.asleep {
-            // an arrival has missed the opportunity of its own moment, too
+        if self.idle {
+            // an arrival also misses an opportunity of its own moment
             self.pass(now + Duration(1));
-            self.asleep = false;
+            self.idle = false;
         }
     }
 
     fn next(&self) -> Time {
-        if self.asleep { Time::NEVER } else { self.at_hand.at }
+        if self.idle { Time::NEVER } else { self.current.at }
     }
 
     fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
@@ -167,7 +168,7 @@ impl Granted for Opportunities {
         if let Some((packet, rest)) = self.under_way.take() {
             if rest <= left {
                 left -= rest;
-                depart(packet, now + self.at_hand.later);
+                depart(packet, now + self.current.extra_delay);
             } else {
                 self.under_way = Some((packet, rest - left));
                 left = 0;
@@ -193,7 +194,7 @@ impl Granted for Opportunities {
         match left.checked_sub(packet.bytes()) {
             Some(rest) => {
                 self.left = Some(rest);
-                Some((packet, now + self.at_hand.later))
+                Some((packet, now + self.current.extra_delay))
             }
             None => {
                 self.under_way = Some((packet, packet.bytes() - left));

@@ -1,11 +1,11 @@
-//! A link with a rate and nothing else: a packet of n bytes takes 8 n / rate, or no time where there is no rate.
+//! A link with a rate and nothing else: a packet of n bytes takes 8 n / rate, or no time without a rate.
 
 use super::{INFINITE, Serializer, Serve, Taken};
 use crate::Change;
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Time};
 
-/// It has no state: the port knows the rate.
+/// A server without state: the port keeps the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plain;
 

@@ -1,4 +1,4 @@
-//! The modem of CableLabs 2012: a token bucket, and behind it a transmit queue that grants empty.
+//! The modem of CableLabs 2012: a token bucket, and behind it a transmit queue emptied by grants.
 
 use super::bucket::shaped;
 use super::{Serializer, Serve, Taken};
@@ -7,7 +7,7 @@ use docsis::{DocsisParams, Mac, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Rng, Time};
 
-/// The packet that the bucket lets pass next, and the transmit queue behind it.
+/// The bucket, the packet that waits for its tokens, and the transmit queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TwoQueue {
     bucket: TokenBucket,
@@ -20,7 +20,7 @@ impl TwoQueue {
         Self { bucket: TokenBucket::new(&p.flow), held: None, mac: Mac::new(p, rate) }
     }
 
-    /// The packet that the bucket lets pass enters the transmit queue; returned if that has no room.
+    /// Moves the held packet to the transmit queue; returns it if there is no room.
     #[inline]
     pub(super) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
         self.held.take().map_or(Ok(()), |packet| self.mac.push(now, packet))
@@ -32,13 +32,13 @@ impl TwoQueue {
         self.held.is_some()
     }
 
-    /// When the transmit queue has room again.
+    /// Time at which the transmit queue has room again.
     #[inline]
     pub(super) fn room_at(&self) -> Time {
         self.mac.room_at()
     }
 
-    /// The moment of the next MAP.
+    /// Time of the next MAP.
     #[inline]
     pub(super) fn next_map(&self) -> Time {
         self.mac.next_map()
@@ -49,7 +49,7 @@ impl TwoQueue {
         self.mac.map(now, rng, depart);
     }
 
-    /// Packets that have left the queue and not departed.
+    /// Number of packets that have left the queue but not departed.
     pub(super) fn inside(&self) -> usize {
         self.mac.queued() + usize::from(self.held.is_some())
     }

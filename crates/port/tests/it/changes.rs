@@ -1,4 +1,4 @@
-//! Schedules, loss and what the discipline sees of its link.
+//! Schedules, loss, and the discipline's view of its link.
 
 use crate::common::{Bench, FLOW, ms};
 use packet::DropReason;
@@ -11,7 +11,7 @@ fn stamps(b: &Bench) -> Vec<Time> {
 
 #[test]
 fn a_rate_changes_for_the_next_packet() {
-    // 1500 B: 2.4 ms at 5 Mbit/s, 1.2 ms at 10 Mbit/s; the one in transmission at 3 ms ends at 4.8 ms
+    // 1500 B: 2.4 ms at 5 Mbit/s, 1.2 ms at 10 Mbit/s; the packet in transmission at 3 ms ends at 4.8 ms
     let mut b = Bench::new("rate = '5mbit'\nqueue = { droptail = {} }");
     b.burst(ms(0.0), 4, 1500);
     b.run(ms(3.0));
@@ -43,7 +43,7 @@ fn a_shorter_delay_overtakes_nobody() {
     b.run(ms(30.0));
     b.burst(ms(30.0), 1, 1500);
     b.run(Time(1 << 40));
-    // the second had begun before the change; the third has the new delay
+    // the second began before the change; the third has the new delay
     assert_eq!(stamps(&b), [ms(22.4), ms(24.8), ms(33.4)]);
     let mut b = Bench::new("rate = '5mbit'\ndelay = '20ms'\nqueue = { droptail = {} }");
     b.burst(ms(0.0), 1, 1500);
@@ -95,7 +95,7 @@ fn the_link_loses_its_share_and_lost_packets_take_their_time() {
     let lost = b.dropped(DropReason::LinkLoss);
     assert!((3700..=4300).contains(&lost), "{lost}");
     assert_eq!(b.out.len() + lost, 40_000);
-    // the k-th packet ends at k x 12 us whatever was lost before it
+    // the k-th packet ends at k x 12 us whichever packets were lost before it
     assert!(b.out.iter().all(|p| p.stamp == Time((p.seq + 1) * 12_000)));
     b.port.change(Time(1 << 40), Change { loss: Some(Prob::default()), ..Change::default() });
     b.burst(Time(1 << 40), 100, 1500);
@@ -116,7 +116,7 @@ fn the_discipline_sees_tokens_and_what_waits_behind() {
     assert_eq!(view.downstream_delay, Duration::from_millis(4));
     b.burst(ms(0.5), 1, 1500);
     b.poll(ms(0.5));
-    // the bucket was full, so only the charge of 1500 B shows
+    // the bucket was full, so only the charge of 1500 B is visible
     assert_eq!(b.port.link_view(ms(0.5)).tokens, Bytes(9_998_500));
     assert_eq!(b.port.link_view(ms(0.5)).downstream_delay, Duration::from_micros(5500));
 }

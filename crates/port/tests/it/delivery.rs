@@ -1,4 +1,4 @@
-//! A recorded trace: the checks of its rule, by hand and by another method.
+//! A recorded trace, checked by worked arithmetic and by a second method.
 
 use crate::common::{Bench, ms};
 use packet::DropReason;
@@ -24,8 +24,8 @@ const LONG: &str = "droptail = { limit = '100000p' }";
 
 #[test]
 fn two_packets_of_1500_bytes_and_one_opportunity() {
-    // the first leaves in the opportunity at 10 ms and 4 B of the second, too; its other 1496 B go at 20 ms. A third of 8 B takes
-    // what is left of that one
+    // the first leaves with the opportunity at 10 ms, and 4 B of the second, too; its other 1496 B leave at 20 ms. A
+    // third packet of 8 B uses the rest of that opportunity
     let mut b = link(&[10], LONG, "");
     b.burst(ms(1.0), 2, 1500);
     b.run(ms(10.0));
@@ -35,7 +35,7 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
     assert_eq!(arrivals(&b)[1..], [(1, ms(20.0)), (2, ms(20.0))]);
     let c = b.port.opportunities(ms(40.5)).unwrap();
     assert_eq!((c.count, c.used, c.bytes, c.used_bytes), (4, 2, 4 * 1504, 3008));
-    // with opportunities of 1500 B nothing of the second goes with the first
+    // with opportunities of 1500 B no byte of the second leaves with the first
     let mut b = link(&[10], LONG, "opportunity = 1500");
     b.burst(ms(1.0), 2, 1500);
     b.run(ms(40.0));
@@ -46,11 +46,11 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
 fn an_arrival_in_the_same_millisecond_has_missed_it() {
     let mut b = link(&[10, 13], LONG, "");
     b.burst(ms(10.0), 1, 1500);
-    // by a clock of whole milliseconds 12.999 is 12: in time for 13
+    // on a clock of whole milliseconds 12.999 is 12: in time for 13
     b.burst(ms(12.999), 1, 4);
     b.run(ms(13.0));
     assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
-    // whatever the order in which the host asks: the opportunity of the moment comes first
+    // in either order of the host's calls, the opportunity of the moment comes first
     let mut b = link(&[10], LONG, "");
     b.poll(ms(10.0));
     b.burst(ms(10.0), 1, 1500);
@@ -102,9 +102,10 @@ fn gaps_are_counted() {
 
 #[test]
 fn codel_drops_after_a_gap_by_its_own_law() {
-    // a packet and an opportunity each ms; 300 ms without any. From 500 ms on every head has waited 300 ms less a ms for each
-    // drop: it is above the target at 500, so the first drop comes an interval later and drop k + 1 follows 100 ms / sqrt(k) after.
-    // By 1500 ms that leaves 600, 700, 770.7, 828.4, 878.4, 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
+    // a packet and an opportunity each ms; none for 300 ms. From 500 ms on every head has waited 300 ms less 1 ms for
+    // each drop: it is above the target at 500, so the first drop comes one interval later and drop k + 1 follows drop
+    // k after 100 ms / sqrt(k). By 1500 ms that gives 600, 700, 770.7, 828.4, 878.4, 923.1, 964.0, 1001.8, 1037.1,
+    // 1070.5, 1102.1, ...
     let lines: Vec<u64> = (1..=200).chain(500..=3000).collect();
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..1500 {
@@ -119,9 +120,10 @@ fn codel_drops_after_a_gap_by_its_own_law() {
     }
     assert_eq!(b.dropped(DropReason::EarlyHead), by_hand as usize);
     assert!((22..=28).contains(&by_hand), "{by_hand}");
-    // the head at 600 ms came at 300.5, at 700 at 401.5, at 771 at 473.5: in the gap. That of 829 ms came at 532.5
+    // the head at 600 ms arrived at 300.5, at 700 at 401.5, at 771 at 473.5: in the gap. The head at 829 ms arrived at
+    // 532.5
     assert_eq!(b.port.opportunities(ms(1499.0)).unwrap().gap_drops, 3);
-    // before the gap nothing waited, and one packet alone in a gap is no queue
+    // nothing waited before the gap, and one packet alone in a gap makes no queue
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..201 {
         b.run(ms(f64::from(k) + 0.5));
@@ -136,18 +138,18 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
     // room for two; opportunities at 10, 20, 50 and 250 ms, then 260, 270, 300 and 500: gaps of 200 ms
     let mut b = link(&[10, 20, 50, 250], "droptail = { limit = '2p' }", "opportunity = 1500");
     let gap_drops = |b: &Bench, at: f64| b.port.opportunities(ms(at)).unwrap().gap_drops;
-    // three at once find room for two before the gap; the third is no drop of a gap
+    // three at once find room for two before the gap; the drop of the third is not in a gap
     b.burst(ms(1.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 1.5)), (1, 0));
-    // an idle link, nobody has asked it for 50 ms: the third that comes in the gap is dropped in it
+    // an idle link that has not been polled for 50 ms: the third packet that arrives in the gap is dropped in it
     b.run(ms(100.0));
     b.burst(ms(100.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 100.5)), (2, 1));
-    // after the gap again none
+    // no drop after the gap
     b.run(ms(260.5));
     b.burst(ms(260.5), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 261.0)), (3, 1));
-    // in the moment of the last opportunity before a gap, one has missed it
+    // an arrival at the last opportunity before a gap misses it
     b.run(ms(550.0));
     b.burst(ms(550.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 551.0)), (4, 2));
@@ -183,8 +185,8 @@ fn what_cannot_be_built_is_refused() {
 }
 
 proptest! {
-    /// Work by work, in place of packets: with A bytes arrived before an opportunity of b and S sent, it makes S' = min(A, S + b).
-    /// A packet leaves with the first opportunity that covers its last byte.
+    /// Counts work instead of packets: with A bytes arrived before an opportunity of b bytes and S sent, S' = min(A, S
+    /// + b). A packet leaves with the first opportunity that covers its last byte.
     #[test]
     fn departures_are_those_of_the_bytes(
         gaps in prop::collection::vec(0u64..9, 2..40),
@@ -205,7 +207,7 @@ proptest! {
         let (mut sent, mut total, mut k) = (0u64, 0u64, 0usize);
         let mut covered: Vec<u64> = Vec::new();
         for (_, size) in &arrived { total += size; covered.push(total); }
-        // line by line, for as long as anything can be left
+        // opportunity by opportunity, for as long as bytes can be left
         'rounds: for round in 0u64.. {
             for line in &lines {
                 let Some(at) = (round * period + line).checked_sub(start % period) else { continue };

@@ -1,4 +1,5 @@
-//! What the disciplines do to a fixed overload, as a table that a reviewer can judge. A change needs a CHANGELOG line.
+//! The effect of the disciplines on a fixed overload, as a table that a reviewer can judge. A change needs a CHANGELOG
+//! line.
 
 use crate::common::{Bench, ms};
 use units::Time;
@@ -22,8 +23,9 @@ fn overload(queue: &str) -> String {
 #[test]
 fn overload_by_twenty_percent() {
     // 15 000 packets arrive; the link can send 5e6/12e3 = 416.7 per second: 8333 + 4166 in the two bursts, plus what is
-    // still queued at the end of each. Drop-tail at 417 stands at 417 x 2.4 = 1000.8 ms; from the head, the packets that are
-    // not dropped pass 417 places at the rate of arrivals, 417 x 2 = 834 ms. To hold the queue, one in six must be dropped: 2500.
+    // still queued at the end of each. A full drop-tail queue of 417 takes 417 x 2.4 = 1000.8 ms; with drops from the
+    // head, the packets that survive advance through 417 places at the arrival rate, 417 x 2 = 834 ms. To hold the
+    // queue, one in six must be dropped: 2500.
     let golden = "\
 queue                                              drops    p50_ms    p99_ms    max_ms
 droptail = { limit = '417p' }                       1667   999.600  1000.800  1000.800

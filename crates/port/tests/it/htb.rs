@@ -1,18 +1,18 @@
-//! HTB against its closed form: the n-th of packets that wait from an idle moment on leaves when what went before it is paid
-//! for, t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate); of a token bucket it is s_1 + .. + s_n.
+//! HTB against its closed form: the n-th packet of a burst that arrives at an idle link leaves when those before it are
+//! paid for, t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate); for a token bucket the sum is s_1 + .. + s_n.
 
 use crate::common::{Bench, ms};
 use port::{Change, PortSpec};
 use units::{BitRate, Time};
 
-/// From here on both buckets are full.
+/// Both buckets are full from here on.
 const START: Time = Time(1_000_000_000);
 
 fn bench(lines: &str) -> Bench {
     Bench::new(&format!("queue = {{ droptail = {{}} }}\n{lines}"))
 }
 
-/// When each packet reached the far end, in ns after `START`.
+/// Arrival time of each packet at the far end, in ns after `START`.
 fn arrivals(b: &mut Bench, end: Time) -> Vec<u64> {
     b.run(end);
     b.out.iter().map(|p| p.stamp.since(START).0).collect()
@@ -22,7 +22,8 @@ fn arrivals(b: &mut Bench, end: Time) -> Vec<u64> {
 fn an_idle_link_lets_frames_go_and_then_collects_the_debt() {
     let mut b = bench("rate = '10mbit'\nservice = { shaper = 'htb' }");
     b.burst(START, 5, 1514);
-    // 1600 - 1514 = 86 B are left, so the second goes, too; then 1428 B of debt at 0.8 us a byte, and 1514 B each
+    // 1600 - 1514 = 86 B are left, so the second leaves at once, too; then 1428 B of debt at 0.8 us a byte, and 1514 B
+    // each
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 0, 1_142_400, 2_353_600, 3_564_800]);
     let bucket = "rate = '1gbit'\nservice = { shaper = { max_sustained_rate = '10mbit', max_traffic_burst = 1600 } }";
     let mut b = bench(bucket);
@@ -60,7 +61,7 @@ fn what_waits_is_in_the_queue_and_a_debt_outlives_an_idle_time() {
     // one byte of tokens is enough for the first; the second waits for 999 B, 7.992 ms, in the queue
     assert_eq!((b.port.backlog().packets, b.port.deadline()), (1, START + units::Duration(7_992_000)));
     b.run(ms(1008.0));
-    // 1000 B of debt from 7.992 ms on are paid at 15.992 ms: an arrival at 10 ms waits for it, one at 30 ms does not
+    // 1000 B of debt from 7.992 ms on are paid at 15.992 ms: an arrival at 10 ms waits for that, one at 30 ms does not
     b.burst(ms(1010.0), 1, 100);
     b.run(ms(1030.0));
     b.burst(ms(1030.0), 1, 100);
@@ -69,7 +70,7 @@ fn what_waits_is_in_the_queue_and_a_debt_outlives_an_idle_time() {
 
 #[test]
 fn an_empty_queue_is_not_asked() {
-    // RED below HTB keeps its average while the link is idle; below a shaper that asks, it decays
+    // RED below HTB keeps its average while the link is idle; below a shaper that polls an empty queue, it decays
     let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
     let average = |service: &str| {
         let mut b = Bench::new(&format!("{red}\nrate = '8mbit'\nservice = {{ shaper = {service} }}"));
@@ -86,7 +87,7 @@ fn an_empty_queue_is_not_asked() {
 
 #[test]
 fn the_ceil_holds_while_the_burst_lasts() {
-    // 20 packets of 1000 B: at 8 Mbit/s (1 ms each) while 10 000 B in excess of 2 Mbit/s last, then 4 ms each
+    // 20 packets of 1000 B: at 8 Mbit/s (1 ms each) while the 10 000 B in excess of 2 Mbit/s last, then 4 ms each
     let htb = "service = { shaper = { htb = { ceil = '8mbit', burst = 10000, cburst = 1 } } }";
     let mut b = bench(&format!("rate = '2mbit'\n{htb}"));
     b.burst(START, 20, 1000);
@@ -99,11 +100,11 @@ fn the_ceil_holds_while_the_burst_lasts() {
 
 #[test]
 fn an_interface_behind_it_takes_one_packet_at_a_time() {
-    // 8 Mbit/s: 1 ms a packet of 1000 B; the burst would let five go at once
+    // 8 Mbit/s: 1 ms a packet of 1000 B; the burst would cover five at once
     let htb = "service = { shaper = { htb = { rate = '2mbit', burst = 4000, cburst = 4000 } } }";
     let mut b = bench(&format!("rate = '8mbit'\n{htb}"));
     b.burst(START, 8, 1000);
-    // begun when the interface is free and (n x 1000 - 4000) B are paid at 4 us a byte, ended 1 ms later
+    // sent when the interface is free and (n x 1000 - 4000) B are paid at 4 us a byte, ended 1 ms later
     let expected = (0..8u64).map(|n| (n * 1_000_000).max((n * 1000).saturating_sub(4000) * 4000) + 1_000_000);
     assert_eq!(arrivals(&mut b, ms(3000.0)), expected.collect::<Vec<_>>());
 }

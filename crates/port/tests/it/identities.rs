@@ -7,7 +7,7 @@ use units::{Duration, Time};
 #[test]
 fn a_plain_link_stores_and_forwards() {
     let mut b = Bench::new("rate = '5mbit'\ndelay = '10ms'\nqueue = { droptail = { limit = '2p' } }");
-    // the first is in transmission at once and does not count as backlog: two wait, one is refused
+    // the first is in transmission at once and is not in the backlog: two wait, one is refused
     b.burst(ms(1.0), 4, 1500);
     assert_eq!((b.port.backlog().packets, b.fates.0.clone()), (2, vec![(3, DropReason::TailFull)]));
     assert_eq!(b.port.deadline(), ms(3.4));
@@ -15,7 +15,7 @@ fn a_plain_link_stores_and_forwards() {
     // 2.4 ms each, then 10 ms
     assert_eq!(b.out.iter().map(|p| p.stamp).collect::<Vec<_>>(), [ms(13.4), ms(15.8), ms(18.2)]);
     assert_eq!(b.port.deadline(), Time::NEVER);
-    // an infinite rate forwards in the same moment
+    // an infinite rate forwards at once
     let mut b = Bench::new("queue = { droptail = { limit = '1p' } }");
     b.burst(ms(1.0), 3, 1500);
     assert_eq!(b.port.deadline(), ms(1.0));
@@ -81,7 +81,7 @@ fn modem_ceiling() {
     let mut b = modem("droptail = { limit = '417p' }", "");
     b.saturate(Time::ZERO, Time(60_000_000_000), 2);
     let c = b.port.counters();
-    // 10 MB + 5e6/8 x 60 s = 47.5 MB less what is in the loop: 4 to 6 ms of 5 Mbit/s, and 1 ms
+    // 10 MB + 5e6/8 x 60 s = 47.5 MB minus the bytes in the loop: 4 to 6 ms of 5 Mbit/s, and 1 ms
     assert!((47_500_000 - 6_000..=47_500_000).contains(&c.delivered.bytes), "{}", c.delivered.bytes);
     assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leave 12 packets of 1500 B in a 6 ms loop");
 }
@@ -107,7 +107,7 @@ fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
-    // at most 1 + 21 packets get into the small queue in one moment
+    // at most 1 + 21 packets enter the small queue at one moment
     let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
@@ -152,7 +152,7 @@ fn borderline_congestion_fills_the_transmit_queue() {
 
 #[test]
 fn codel_drops_cost_no_tokens() {
-    // a standing queue under CoDel loses packets, and the shaper still sends all that its tokens allow
+    // a standing queue under CoDel loses packets, and the shaper still uses all its tokens
     let mut b = Bench::new(&format!("queue = {{ codel = {{ limit = '417p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.saturate(Time::ZERO, Time(20_000_000_000), 300);
     assert!(b.dropped(DropReason::EarlyHead) > 100);
@@ -165,7 +165,7 @@ fn granted_link_of_2013() {
     let mut b = modem("droptail = { limit = '417p' }", "model = 'docsis_link_2013'");
     b.saturate(Time::ZERO, Time(60_000_000_000), 100);
     let delivered = b.port.counters().delivered.bytes as f64;
-    // 47.5 MB; the peak rate is met to within what requests lose to rounding and to the loop
+    // 47.5 MB; the peak rate is met, apart from the rounding of requests and the delay of the loop
     assert!((delivered / 47.5e6 - 1.0).abs() < 0.002, "{delivered}");
     assert_eq!(b.fates.0.len(), 0);
     let mut b = modem("droptail = {}", "model = 'docsis_link_2013'");

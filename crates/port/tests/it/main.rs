@@ -1,4 +1,4 @@
-//! The bottleneck from outside: one test binary, since each binary links the whole core again.
+//! The bottleneck from outside, in one test binary, because each binary links the whole core again.
 
 mod changes;
 mod common;

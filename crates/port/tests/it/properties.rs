@@ -1,4 +1,4 @@
-//! What every port keeps, whatever arrives and whenever it is polled.
+//! Invariants of every port, for any arrivals and any polling times.
 
 use crate::common::{Bench, FLOW};
 use packet::DropReason;
@@ -75,7 +75,7 @@ fn change(spec: &str, kind: u8) -> Change {
     }
 }
 
-/// Runs the script; `often`: poll at every deadline, else only when an operation comes.
+/// Runs the script; `often`: polls at every deadline, otherwise only at an operation.
 fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
     let mut b = Bench::new(spec);
     let mut now = Time::ZERO;
@@ -96,7 +96,7 @@ fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
             }
         }
     }
-    // a stopped link goes again
+    // a stopped link starts again
     b.poll(now);
     b.port.change(now, Change { rate: Some(BitRate(8_000_000)), ..Change::default() });
     if often {

@@ -1,4 +1,4 @@
-//! A host for one port: script in, arrivals and records out.
+//! A host for one port: a script goes in, arrivals and records come out.
 #![allow(dead_code)] // each test file uses its part
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, MarkReason, PacketMeta, Point};
@@ -6,7 +6,7 @@ use port::{Env, Port, PortSpec};
 use record::{LinkId, Record, Tape};
 use units::{Duration, Time};
 
-/// One nanosecond-exact moment in milliseconds.
+/// A time in milliseconds, exact to the nanosecond.
 pub(crate) fn ms(t: f64) -> Time {
     Time((t * 1e6).round() as u64)
 }
@@ -38,14 +38,14 @@ impl Bench {
         Self::named(spec, "up")
     }
 
-    /// The same with random streams of this name.
+    /// A rig with random streams of this name.
     pub(crate) fn named(spec: &str, name: &str) -> Self {
         let spec: PortSpec = toml::from_str(spec).unwrap();
         let port = Port::build(&spec, LinkId(0), 1, name).unwrap();
         Self { port, flows: FlowTable::default(), fates: Fates::default(), tape: Tape::default(), out: vec![], seq: 0 }
     }
 
-    /// Offers `n` packets of `size` bytes in one moment.
+    /// Offers `n` packets of `size` bytes at one moment.
     pub(crate) fn burst(&mut self, now: Time, n: usize, size: u16) {
         for _ in 0..n {
             let packet = PacketMeta { seq: self.seq, size, flow: FlowId(1), ..Default::default() };
