@@ -206,7 +206,7 @@ def test_without_rights_it_says_which_are_missing(lab: Path):
     bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
     done = subprocess.run([*bare, *COMMAND, str(lab)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert "it takes CAP_SYS_ADMIN" in done.stderr
+    assert "this needs CAP_SYS_ADMIN" in done.stderr
 
 
 def test_hosts_that_cannot_be_put_apart_are_refused():

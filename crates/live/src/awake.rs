@@ -1,13 +1,12 @@
-//! Processors that stay awake while a run lasts.
+//! A bound on the processors' wake-up latency during a run.
 //!
-//! A processor with nothing to do halts, and is woken by the next interrupt: on a machine of one's own within some
-//! microseconds, on a virtual one when the host gets round to it. There a thread that sleeps until 60 us before a
-//! deadline comes a millisecond late, whatever its priority, because the processor that should run it was not there
-//! (figures: docs/live.md). So a run holds the kernel's request that no processor take longer than 0 us to wake up:
-//! idle processors then poll instead of halting.
+//! An idle processor halts and is woken by the next interrupt: within some microseconds on a physical machine, but on a
+//! virtual one only when its host schedules it. There a thread that sleeps until 60 us before a deadline wakes a
+//! millisecond late, whatever its priority, because its processor is not running (figures: docs/live.md). So a run
+//! holds a PM QoS request for a wake-up latency of 0 us: idle processors then poll instead of halting.
 //!
-//! The request lives as long as the descriptor is open: after a normal end, an error, a panic and `kill -9` alike the
-//! kernel forgets it. The descriptor is closed on exec, so no command of the user prolongs it.
+//! The request lasts as long as the descriptor is open: the kernel drops it after a normal end, an error, a panic and
+//! `kill -9` alike. The descriptor is closed on exec, so that no command of the user prolongs it.
 //!
 //! Source: Linux Documentation/power/pm_qos_interface.rst, "PM QoS framework".
 
@@ -16,15 +15,15 @@ use std::io::Write;
 
 const PATH: &str = "/dev/cpu_dma_latency";
 
-/// The most that a processor may take to wake up, as the device wants it: us, 32 bits, in the machine's order.
+/// Longest wake-up latency, as the device expects it: us, 32 bits, in native byte order.
 const LATENCY_US: i32 = 0;
 
-/// The request; it ends when this is dropped.
+/// The request, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Awake(Option<File>);
 
 impl Awake {
-    /// Asks. Where the kernel has no such device or the caller no right to it, the run goes on without.
+    /// Makes the request. Without the device or the right to open it, the run goes on without the request.
     pub(crate) fn ask() -> Self {
         let asked = OpenOptions::new().write(true).open(PATH).and_then(|mut device| {
             device.write_all(&LATENCY_US.to_ne_bytes())?;
@@ -33,7 +32,7 @@ impl Awake {
         Self(asked.ok())
     }
 
-    /// Whether the request stands.
+    /// Whether the kernel accepted the request.
     pub(crate) fn granted(&self) -> bool {
         self.0.is_some()
     }

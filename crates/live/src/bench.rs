@@ -1,15 +1,15 @@
-//! The bench, sans-I/O: real packets in, real packets out, every queue of the scenario between them.
+//! The bench, sans-I/O: real packets go in and come out, with every queue of the scenario between them.
 //!
 //! ```text
 //! arrive(now, side, bytes) -> header, flow -> port -> port ... -> advance(now) -> (side, bytes, due)
 //! ```
 //!
-//! Packets move through the links' ports in the order of the ports' own deadlines: however late the caller calls, every
-//! transmission, drop and hand-over happens at its exact moment of virtual time, and only the last step, out of the bench,
-//! waits for the caller. Its lateness is the caller's to measure: `due` is when the packet should have come out.
+//! Packets move through the links' ports in the order of the ports' deadlines. However late the caller calls, every
+//! transmission, drop and hand-over happens at its exact virtual time; only the last step, out of the bench, waits for
+//! the caller. The caller measures that lateness: `due` is the time at which the packet should have left.
 //!
-//! The simulator and this module run the same [`port::Port`]; tests replay a simulation's arrivals through the bench on a
-//! fake clock and compare every fate.
+//! The simulator runs the same [`port::Port`]; tests replay a simulation's arrivals through the bench on a fake clock
+//! and compare the fate of every packet.
 
 use crate::flows::Flows;
 use crate::plan::{Plan, Side};
@@ -23,16 +23,16 @@ use scenario::{NO_LINK, Routes, Scenario, Task};
 use std::net::IpAddr;
 use units::{Duration, Problem, Time};
 
-/// What has left the queue of a link, and what was dropped, since the run began: for the terminal.
+/// Totals of one link since the run began, for the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Packets that left the queue.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Sum of their sojourns, ns.
     pub sojourn_ns: u64,
-    /// Greatest of their sojourns, ns.
+    /// Longest sojourn, ns.
     pub sojourn_max_ns: u64,
     /// Packets dropped.
     pub dropped: u64,
@@ -56,18 +56,18 @@ impl Sink for Totals {
     }
 }
 
-/// A packet that was dropped.
+/// A dropped packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DroppedPacket {
-    /// When.
+    /// Time of the drop.
     pub at: Time,
-    /// Its flow.
+    /// Slot of its flow.
     pub flow: usize,
     /// Whether it travelled from the flow's responder to its initiator.
     pub back: bool,
 }
 
-/// Frees what dropped packets own, and counts them.
+/// Releases the bytes of dropped packets, and counts the drops.
 struct Release<'a> {
     now: Time,
     store: &'a mut Store,
@@ -89,39 +89,39 @@ impl FateSink for Release<'_> {
 
 /// A packet that leaves the bench.
 pub struct Leaving<'a> {
-    /// Into which namespace.
+    /// Namespace that it enters.
     pub side: Side,
-    /// As it goes to the kernel, ECN mark included.
+    /// Bytes for the kernel, with any ECN mark.
     pub bytes: &'a [u8],
-    /// When it should have left.
+    /// Time at which it should have left.
     pub due: Time,
-    /// When it came in.
+    /// Time at which it entered the bench.
     pub entered: Time,
-    /// Its flow, and whether it is going back.
+    /// Slot of its flow.
     pub flow: usize,
     /// Whether it travels from the flow's responder to its initiator.
     pub back: bool,
-    /// Bytes behind its transport header.
+    /// Payload bytes behind its transport header.
     pub payload: usize,
 }
 
-/// What became of an arrival.
+/// The result of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It is in the bench (or dropped by its first queue).
+    /// The packet is in the bench, or its first queue has dropped it.
     Taken {
-        /// Its flow.
+        /// Slot of its flow.
         flow: usize,
-        /// The flow was not there before.
+        /// Whether this is the first packet of the flow.
         new: bool,
-        /// It is a client's SYN.
+        /// Whether it is a client's SYN.
         syn: bool,
     },
-    /// Not for a host of the other side: multicast, another address, no IP. It is gone.
+    /// Not addressed to a host of the other side (multicast, another address, not IP): discarded.
     Foreign,
 }
 
-/// Where a port's records go: to the terminal's totals, the link's meter and the run's own sink.
+/// The receivers of a port's records: the terminal's totals, the link's meter and the run's own sink.
 type Tap<'a, S> = (&'a mut Totals, (Option<&'a mut LinkMeter>, &'a mut S));
 
 /// The network of ports between the two namespaces.
@@ -129,29 +129,29 @@ type Tap<'a, S> = (&'a mut Totals, (Option<&'a mut LinkMeter>, &'a mut S));
 pub struct Bench<S: Sink = ()> {
     /// Every directed link.
     pub links: Vec<Link>,
-    /// What the terminal shows of each.
+    /// Totals of each link, for the terminal.
     pub totals: Vec<Totals>,
     routes: Routes,
     side: Vec<Option<Side>>,
-    /// Every 5-tuple seen.
+    /// Flows of all 5-tuples seen.
     pub flows: Flows,
     store: Store,
-    /// When each packet inside came in, and its payload, by body.
+    /// Arrival time and payload bytes of each packet inside, by body.
     entered: Vec<(Time, u16)>,
-    /// Tasks to come, last first.
+    /// Future tasks, last first.
     tasks: Vec<(Time, Task)>,
-    /// Packets that leave a port in one poll.
+    /// Buffer for the packets that leave a port in one poll.
     scratch: Vec<PacketMeta>,
-    /// Drops that the caller has not taken out yet.
+    /// Drops that the caller has not yet processed.
     pub drops: Vec<DroppedPacket>,
-    /// Packets that came for nobody.
+    /// Packets that are not addressed to any host.
     pub foreign: u64,
-    /// Takes every record.
+    /// Receives every record.
     pub sink: S,
 }
 
 impl<S: Sink> Bench<S> {
-    /// The scenario's links at rest; series over `duration`.   Errors: as [`Port::build`].
+    /// Builds the scenario's links, idle; series cover `duration`.   Errors: those of [`Port::build`].
     pub fn build(scenario: &Scenario, plan: &Plan, duration: Duration, sink: S) -> Result<Self, Problem> {
         let links: Vec<Link> = (0..)
             .zip(&plan.network.links)
@@ -173,9 +173,9 @@ impl<S: Sink> Bench<S> {
         })
     }
 
-    /// A packet comes from the kernel of `side`. `now` never goes back.
+    /// Handles a packet from the kernel of `side`. `now` never decreases.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
-        // what is due before now happens before; what is due at now, after, as a port's own order has it
+        // work due before now comes first; work due at now comes after, in the port's own order
         self.work(now, false, out);
         let Some(h) = header::parse(bytes).filter(|_| bytes.len() <= MTU) else {
             self.foreign += 1;
@@ -214,29 +214,29 @@ impl<S: Sink> Bench<S> {
         Arrival::Taken { flow: flow.slot(), new, syn: !back && h.flags.has(Flags::SYN) }
     }
 
-    /// Does everything that is due by `now`, in the order of time, and gives out what leaves.
+    /// Does all work due by `now`, in time order, and passes on the packets that leave.
     pub fn advance(&mut self, now: Time, out: &mut impl FnMut(Leaving<'_>)) {
         self.work(now, true, out);
     }
 
-    /// When [`Bench::advance`] next has something to do.
+    /// Next time at which [`Bench::advance`] has work to do.
     pub fn deadline(&self) -> Time {
         self.links.iter().map(|l| l.carrier.deadline()).fold(self.next_task(), Time::min)
     }
 
-    /// When the next task is due.
+    /// Time of the next task.
     fn next_task(&self) -> Time {
         self.tasks.last().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Packets inside: in queues, on links.
+    /// Number of packets inside: in queues and on links.
     pub fn inside(&self) -> usize {
         self.store.len()
     }
 
-    /// The run is over at `now`: measures are closed.
+    /// Ends the run at `now` and closes the measures.
     pub fn finish(&mut self, now: Time) {
-        // a run that ended in its warm-up has nothing to count
+        // a run that ended during its warm-up counts nothing
         let in_warm_up = self.tasks.iter().any(|(_, task)| *task == Task::Begin);
         for link in &mut self.links {
             if in_warm_up {
@@ -246,12 +246,13 @@ impl<S: Sink> Bench<S> {
         }
     }
 
-    /// Lets virtual time run until nothing moves any more; returns the packets that are left (behind a stopped link).
+    /// Runs virtual time until nothing moves any more; returns the number of packets left (behind a stopped link).
     ///
-    /// After it no packet's bytes are without an owner: every one left is in a queue.
+    /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet comes in, so that every deadline serves a packet, or is a timer, which may go on behind a stopped link
+        // no packet enters any more, so every deadline serves a packet or is a timer; timers may go on behind a stopped
+        // link
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {
@@ -264,7 +265,7 @@ impl<S: Sink> Bench<S> {
         self.inside()
     }
 
-    /// The node of an address, if it is a host of `side`.
+    /// Returns the node of an address, if it is a host of `side`.
     fn host(&self, address: IpAddr, side: Side) -> Option<NodeId> {
         let number = match address {
             IpAddr::V4(a) => match a.octets() {
@@ -280,14 +281,14 @@ impl<S: Sink> Bench<S> {
         (*self.side.get(usize::from(node))? == Some(side)).then_some(NodeId(node))
     }
 
-    /// Work in the order of time: before `now`, or also at `now`.   Bound: every turn takes a task or moves a port past its deadline.
+    /// Does the work before `now`, or also at `now`, in time order.   Bound: each turn takes a task or advances a port past its deadline.
     fn work(&mut self, now: Time, inclusive: bool, out: &mut impl FnMut(Leaving<'_>)) {
         loop {
             let task = self.next_task();
             let ports = (0..).zip(&self.links).map(|(i, l)| (l.carrier.deadline(), i));
             let (at, link) = ports.min().unwrap_or((Time::NEVER, 0));
             let next = at.min(task);
-            // the warm-up ends before all else of its moment
+            // the end of the warm-up comes before everything else at its moment
             let begins = next == task && matches!(self.tasks.last(), Some((_, Task::Begin)));
             if next == Time::NEVER || next > now || (next == now && !inclusive && !begins) {
                 return;
@@ -307,7 +308,7 @@ impl<S: Sink> Bench<S> {
         }
     }
 
-    /// Lets the port of a link act.
+    /// Calls `act` with the port of a link and its environment.
     fn act<T>(&mut self, now: Time, link: u16, act: impl FnOnce(&mut Port, &mut Env<'_, Tap<'_, S>>) -> T) -> T {
         let i = usize::from(link);
         let Self { links, totals, flows, store, drops, sink, .. } = self;
@@ -321,7 +322,7 @@ impl<S: Sink> Bench<S> {
         self.act(now, link, |port, env| port.offer(now, packet, env));
     }
 
-    /// Polls one port, and hands on what has reached its far end.
+    /// Polls one port, and forwards the packets that have reached its far end.
     fn poll(&mut self, at: Time, link: u16, out: &mut impl FnMut(Leaving<'_>)) {
         let mut scratch = std::mem::take(&mut self.scratch);
         self.act(at, link, |port, env| port.poll(at, env, &mut |p| scratch.push(p)));
@@ -347,7 +348,7 @@ impl<S: Sink> Bench<S> {
         let (entered, payload) = self.entered[packet.body as usize];
         let bytes = self.store.get_mut(packet.body);
         header::set_tos(bytes, packet.tos);
-        // a host has a side: that is what made the packet's destination one
+        // the destination is a host, and every host has a side
         if let Some(side) = self.side[usize::from(packet.dst.0)] {
             out(Leaving { side, bytes, due, entered, flow, back, payload: usize::from(payload) });
         }
@@ -355,5 +356,5 @@ impl<S: Sink> Bench<S> {
     }
 }
 
-/// Most deadlines that draining waits for.
+/// Most deadlines for which draining waits.
 const DRAIN: u32 = 1_000_000;

@@ -8,19 +8,19 @@ use units::{Duration, Time};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start_ns: u64,
-    /// Real time at the start, ns since 1970: for captures.
+    /// Real time at the start, in ns since 1970, for captures.
     pub epoch_ns: u64,
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place where a clock is read")]
 fn read(id: ClockId) -> u64 {
     let t = clock_gettime(id);
-    // both clocks count up from a moment in the past: seconds and nanoseconds are never negative
+    // both clocks count up from a time in the past, so seconds and nanoseconds are never negative
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
 impl Clock {
-    /// Starts now.
+    /// Starts the clock.
     pub(crate) fn start() -> Self {
         Self { start_ns: read(ClockId::Monotonic), epoch_ns: read(ClockId::Realtime) }
     }
@@ -32,13 +32,13 @@ impl Clock {
     }
 }
 
-/// Waits 20 ms.
+/// Sleeps for 20 ms.
 pub(crate) fn pause() {
     let span = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
     let _ = nanosleep(&span);
 }
 
-/// A span as poll takes it, at most a tenth of a second, so that a wish to stop is heard.
+/// Converts a timeout for poll: at most 100 ms, so that a thread notices a stop request in time.
 pub(crate) fn at_most_100ms(d: Duration) -> rustix::event::Timespec {
     rustix::event::Timespec { tv_sec: 0, tv_nsec: d.0.min(100_000_000) as _ }
 }

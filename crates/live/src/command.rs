@@ -1,10 +1,11 @@
-//! Commands of the user inside the namespaces, and the end of everything that they started.
+//! The user's commands inside the namespaces, and the termination of all their processes.
 //!
-//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment: the process that owns the run, the PID
-//! namespace in which it has that number, and when it started (so that a number used again is no owner). A command dies with
-//! the thread that started it (PR_SET_PDEATHSIG); what it has started itself is found by the tag, or by the network namespace
-//! that it is in, and ended with the run. After `kill -9` of the owner, [`clean`] ends what bears the tag of a dead owner in
-//! its own PID namespace, and nothing else: the owner of a run in a container has no number here.
+//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment: the PID namespace of the
+//! process that owns the run, its PID there, and its start time (so that a reused PID is not mistaken for the owner). A
+//! command dies with the thread that started it (PR_SET_PDEATHSIG); its own child processes are found by the tag or by
+//! their network namespace, and are terminated with the run. After `kill -9` of the owner, [`clean`] terminates the
+//! processes with the tag of a dead owner in its own PID namespace, and no others: the owner of a run in a container
+//! has no PID here.
 
 use crate::clock::pause;
 use crate::link::Shared;
@@ -18,16 +19,16 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::atomic::Ordering;
 
-/// The variable that marks what a run has started.
+/// The environment variable that holds the tag.
 const TAG: &str = "BLOATLAB_LIVE";
 
-/// How long processes have to end by themselves after SIGTERM, in looks of 20 ms.
+/// Grace period after SIGTERM, in polls of 20 ms.
 const GRACE: u32 = 50;
 
 /// A command line for one of the namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
-    /// Where.
+    /// Namespace in which it runs.
     pub side: Side,
     /// Program and arguments.
     pub words: Vec<String>,
@@ -45,22 +46,22 @@ fn pid_namespace() -> Option<u64> {
     std::fs::metadata("/proc/self/ns/pid").ok().map(|m| m.ino())
 }
 
-/// Whether /proc numbers processes as this process's own PID namespace does; a /proc of another one names the wrong processes.
+/// Whether /proc shows this process's own PID namespace; another one's PIDs mean other processes.
 fn proc_is_ours() -> bool {
     std::fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
 }
 
-/// When a process started, in clock ticks since the machine did; `None` if there is no such process (or it is a zombie).
+/// Start time of a process, in clock ticks since boot; `None` if it does not exist or is a zombie.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // the name in parentheses may hold anything, spaces included
+    // the name in parentheses may contain anything, spaces included
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     (state != "Z" && state != "X").then_some(())?;
     fields.nth(18)?.parse().ok()
 }
 
-/// The program that a name means, as a shell would find it.   Errors: there is none.
+/// Checks that a program exists, searched for as a shell does.   Errors: it does not.
 pub(crate) fn find(program: &str) -> Result<(), String> {
     let executable = |p: &Path| {
         use std::os::unix::fs::PermissionsExt;
@@ -74,8 +75,8 @@ pub(crate) fn find(program: &str) -> Result<(), String> {
     if found { Ok(()) } else { Err(format!("\"{program}\": there is no such command")) }
 }
 
-/// Runs `line` inside `space` until it ends or the run is told to stop; returns its exit code (128 + signal if killed), or
-/// none if it was the end of the run that ended it.
+/// Runs `line` inside `space` until it ends or the run is stopped. Returns its exit code (128 + signal if killed), or
+/// `None` if the end of the run terminated it.
 pub(crate) fn run(
     line: &CommandLine,
     space: &Space,
@@ -121,14 +122,14 @@ fn stop(child: &mut Child) -> io::Result<()> {
     Ok(())
 }
 
-/// A process that a run has started.
+/// A process that may belong to a run.
 struct Tagged {
     pid: u32,
     tag: Option<String>,
     space: Option<u64>,
 }
 
-/// Every process but this one that can be looked at; none if /proc belongs to another PID namespace.
+/// Lists all processes but this one; none if /proc belongs to another PID namespace.
 fn processes() -> Vec<Tagged> {
     use std::os::unix::fs::MetadataExt;
     if !proc_is_ours() {
@@ -151,22 +152,23 @@ fn processes() -> Vec<Tagged> {
         .collect()
 }
 
-/// Ends what is left of a run: what bears our tag or is inside one of our namespaces. SIGTERM first, SIGKILL a second later.
+/// Terminates the remaining processes of this run, found by its tag or its namespaces: SIGTERM first, SIGKILL a second
+/// later.
 pub(crate) fn end_all(spaces: &[u64]) {
     let tag = own_tag();
     end(|p| p.tag.as_ref() == Some(&tag) || p.space.is_some_and(|s| spaces.contains(&s)));
 }
 
-/// Ends what bears the tag of a dead owner of this PID namespace; returns how many processes there were.
+/// Terminates the processes with the tag of a dead owner in this PID namespace; returns their number.
 ///
-/// Namespaces and devices need no cleaning: the kernel takes them away with the last process inside.
+/// Namespaces and devices need no cleaning: the kernel removes them with the last process inside.
 pub fn clean() -> usize {
     let Some(here) = pid_namespace() else { return 0 };
     end(|p| p.tag.as_deref().is_some_and(|tag| owner_is_dead(tag, here)))
 }
 
-/// Whether a tag names a process of the PID namespace `here` that has ended. A tag that cannot be read, or is of another
-/// namespace, has no owner that could be known to be dead.
+/// Whether a tag names a process of the PID namespace `here` that has ended. False for an unreadable tag and for
+/// another namespace, whose processes are unknown here.
 fn owner_is_dead(tag: &str, here: u64) -> bool {
     let numbers: Option<Vec<u64>> = tag.split('-').map(|n| n.parse().ok()).collect();
     match numbers.as_deref() {
@@ -177,10 +179,10 @@ fn owner_is_dead(tag: &str, here: u64) -> bool {
     }
 }
 
-/// Ends the processes that `wanted` picks; returns how many there were.
+/// Terminates the processes that `wanted` selects; returns their number.
 fn end(wanted: impl Fn(&Tagged) -> bool) -> usize {
     let mut first = None;
-    // bound: a second, then SIGKILL and another look
+    // bound: one second, then SIGKILL and one more pass
     for turn in 0..=GRACE {
         let left: Vec<u32> = processes().into_iter().filter(&wanted).map(|p| p.pid).collect();
         let count = *first.get_or_insert(left.len());
@@ -207,18 +209,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_are_told_from_the_numbers_that_they_had() {
+    fn a_reused_pid_is_not_the_owner() {
         let own = own_tag();
         let here = pid_namespace().unwrap();
         assert!(proc_is_ours() && !owner_is_dead(&own, here));
         let numbers: Vec<u64> = own.split('-').map(|n| n.parse().unwrap()).collect();
         let [namespace, pid, start] = numbers[..] else { panic!("{own}") };
         assert_eq!(namespace, here);
-        assert!(owner_is_dead(&format!("{here}-{pid}-{}", start + 1), here), "the number was used again");
-        assert!(owner_is_dead(&format!("{here}-4194304-1"), here), "above the highest number");
-        // the same owner in another PID namespace may live there
+        assert!(owner_is_dead(&format!("{here}-{pid}-{}", start + 1), here), "the PID was reused");
+        assert!(owner_is_dead(&format!("{here}-4194304-1"), here), "above the highest PID");
+        // the owner may still live in another PID namespace
         assert!(!owner_is_dead(&format!("{}-{pid}-{}", here + 1, start + 1), here));
-        // what is no tag of ours has no owner that could be dead
+        // a string that is not a tag has no owner that could be dead
         assert!(!["", "x-1", "12", "1-x", "1-2", "1-2-x", "1-2-3-4"].iter().any(|t| owner_is_dead(t, here)));
     }
 

@@ -1,34 +1,31 @@
-//! Which congestion controls this kernel has, asked before anything is made; and what a namespace's sockets begin with.
+//! The congestion controls of this kernel, checked before a run begins, and the default of a namespace's sockets.
 //!
-//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists those that are loaded; a name that is not among them may be
-//! a module that the kernel loads for a socket that asks for it, so a socket asks. What a namespace's own root may use is
-//! decided in the namespace: there every one that is loaded is allowed.
+//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the loaded ones. Another name may be a module that the
+//! kernel loads when a socket requests it, so the check opens a socket and requests it. Every loaded congestion control
+//! is allowed inside our own namespaces.
 
 use crate::space::Space;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// What a new socket has, each namespace for itself.
+/// The default of new sockets, separate for each namespace.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Refuses a congestion control that the kernel does not have, with those that it has and the nearest name.
+/// Refuses an unknown congestion control; the message lists the available ones and the nearest name.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let listed = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
     let known: Vec<&str> = listed.split_whitespace().collect();
     if known.contains(&name) {
         return Ok(());
     }
-    let asked =
+    let accepted =
         socket(AddressFamily::INET, SocketType::STREAM, None).and_then(|s| sockopt::set_tcp_congestion(&s, name));
-    match asked {
-        Ok(()) => Ok(()),
-        Err(_) => Err(unknown(name, &known)),
-    }
+    accepted.map_err(|_| unknown(name, &known))
 }
 
-/// Gives every new socket in `space` this congestion control: programs of the user do not ask for one.
+/// Makes this congestion control the default of new sockets in `space`, for the user's programs.
 ///
-/// Errors: the kernel does not let this namespace choose (a read-only `/proc/sys`, in some containers).
+/// Errors: the namespace cannot set it (a read-only `/proc/sys`, in some containers).
 pub(crate) fn make_default(space: &Space, name: &str) -> Result<(), String> {
     let written = space.inside(|| std::fs::write(DEFAULT, name));
     written.map_err(|e| format!("cannot make {name} the congestion control of the command's sockets: {DEFAULT}: {e}"))
@@ -44,11 +41,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_is_asked() {
-        // every Linux has it: it is what others fall back to
+    fn unknown_names_are_refused() {
+        // every Linux kernel has reno, the fallback
         assert_eq!(check("reno"), Ok(()));
-        let said = check("no-such-control").unwrap_err();
-        assert!(said.contains("\"no-such-control\"") && said.contains("reno"), "{said}");
+        let message = check("no-such-control").unwrap_err();
+        assert!(message.contains("\"no-such-control\"") && message.contains("reno"), "{message}");
         assert_eq!(
             unknown("cubik", &["reno", "cubic"]),
             "this kernel has no TCP congestion control \"cubik\"; did you mean \"cubic\"? (it has reno, cubic)"

@@ -1,4 +1,4 @@
-//! Real packets between numbered hosts: what the fake-clock harness feeds to the bench.
+//! Builds real packets between numbered hosts, for tests of the bench on a fake clock.
 
 use crate::tun;
 #[cfg(test)]
@@ -13,14 +13,14 @@ fn ip(v6: bool, src: u16, dst: u16, tos: u8) -> Ip {
     }
 }
 
-/// A UDP datagram of `size` bytes in all from host `src` to host `dst`.
+/// Builds a UDP datagram of `size` bytes, headers included, from host `src` to host `dst`.
 pub fn udp(v6: bool, src: u16, dst: u16, ports: (u16, u16), size: usize, tos: u8) -> Vec<u8> {
     let mut out = Vec::new();
     craft::udp(&mut out, ip(v6, src, dst, tos), ports, size - if v6 { 48 } else { 28 });
     out
 }
 
-/// A TCP segment of host `src` for host `dst` with `payload` bytes of zeros.
+/// Builds a TCP segment from host `src` to host `dst` with `payload` bytes of zeros.
 #[cfg(test)]
 pub(crate) fn tcp(v6: bool, src: u16, dst: u16, header: &Tcp<'_>, payload: usize) -> Vec<u8> {
     let mut out = Vec::new();

@@ -1,8 +1,8 @@
-//! What the bench counts for the ends: packets, bytes and delays of each application's flows.
+//! The applications' counters on the bench: packets, bytes and delays of their flows.
 //!
-//! Programs say, before a packet leaves, which port is whose ([`Claim`]); the bench then knows a packet's application and
-//! row by its 5-tuple. Delay is one way, from kernel to kernel: from the moment at which a packet came out of one TUN device
-//! to the moment at which it went into the other.
+//! Before a packet leaves, a program reports which application owns its ports ([`Claim`]), so that the bench finds a
+//! packet's application and row by its 5-tuple. Delay is one way, from kernel to kernel: from the time at which a
+//! packet came out of one TUN device to the time at which it went into the other.
 
 use crate::flows::Key;
 use crate::plan::Plan;
@@ -12,7 +12,7 @@ use scenario::Scenario;
 use std::collections::BTreeMap;
 use units::{Duration, Problem, Time};
 
-/// A flow that is about to begin: protocol, client's port and server's port (ICMP: its identifier, twice).
+/// A flow that is about to begin: protocol, client's port and server's port (for ICMP the identifier, twice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ports {
     /// IP number of the protocol.
@@ -23,10 +23,10 @@ pub(crate) struct Ports {
     pub server: u16,
 }
 
-/// Whose flow it is.
+/// The application that owns a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Application, in the order of names.
+    /// Application, by number in the order of names.
     pub app: u16,
     /// Row of counters, over all applications.
     pub row: u32,
@@ -34,12 +34,12 @@ pub(crate) struct Owner {
     pub number: u32,
 }
 
-/// What programs tell the bench.
+/// A program's report that an application owns these ports.
 pub(crate) type Claim = (Ports, Owner);
 
-/// The counters of all applications, empty; series over `duration`.
+/// Empty counters of all applications; series cover `duration`.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
-    // the kernel tells of no entry into fast recovery, and of timeouts since 6.7
+    // the kernel does not report entries into fast recovery, and timeouts only since 6.7
     let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false, ce_packets: false };
     let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
     for app in &plan.network.apps {
@@ -50,28 +50,28 @@ pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Res
     Ok(tally)
 }
 
-/// What the bench knows of the applications.
+/// Counters of the applications, and the owners of their flows.
 #[derive(Debug)]
 pub(crate) struct Ends {
     claims: BTreeMap<Ports, Owner>,
     /// Owner of each flow, by slot.
     owners: Vec<Option<Owner>>,
-    /// Packets, bytes on the wire, delays, drops and SYNs; the rest is for the programs to count.
+    /// Packets, bytes on the wire, delays, drops and SYNs; the programs count the rest.
     pub tally: Tally,
 }
 
 impl Ends {
-    /// Empty counters.
+    /// Starts with empty counters.
     pub(crate) fn new(tally: Tally) -> Self {
         Self { claims: BTreeMap::new(), owners: Vec::new(), tally }
     }
 
-    /// A program is about to use these ports.
+    /// Registers the ports that a program is about to use.
     pub(crate) fn claim(&mut self, (ports, owner): Claim) {
         self.claims.insert(ports, owner);
     }
 
-    /// Flow `slot` has been seen for the first time.
+    /// Assigns flow `slot`, seen for the first time, to its owner.
     pub(crate) fn appeared(&mut self, slot: usize, key: &Key) {
         let ports = Ports { protocol: key.protocol, client: key.sport, server: key.dport };
         if self.owners.len() <= slot {
@@ -80,19 +80,19 @@ impl Ends {
         self.owners[slot] = self.claims.get(&ports).copied();
     }
 
-    /// Whose flow `slot` is.
+    /// Owner of flow `slot`.
     fn owner(&self, slot: usize) -> Option<Owner> {
         self.owners.get(slot).copied().flatten()
     }
 
-    /// A SYN of flow `slot` came from its client.
+    /// Counts a client's SYN of flow `slot`.
     pub(crate) fn syn(&mut self, slot: usize, now: Time) {
         if let Some(owner) = self.owner(slot) {
             self.tally.syn(owner.app, owner.number, now);
         }
     }
 
-    /// A packet of flow `slot` was dropped inside.
+    /// Counts a drop of a packet of flow `slot`.
     pub(crate) fn dropped(&mut self, slot: usize, back: bool, now: Time) {
         self.tally.begin_if_due(now);
         if let Some(owner) = self.owner(slot) {
@@ -100,7 +100,7 @@ impl Ends {
         }
     }
 
-    /// A packet of flow `slot` went to its host at `now`, `delay` after it came in.
+    /// Counts a packet of flow `slot` delivered to its host at `now`, `delay` after it entered.
     pub(crate) fn delivered(
         &mut self,
         slot: usize,
@@ -124,9 +124,9 @@ impl Ends {
     }
 }
 
-/// Puts what the bench counted beside what the programs counted.
+/// Adds the bench's counts to those of the programs.
 pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
-    // one that heard of nothing since the warm-up has counted nothing since
+    // a tally without any event since the warm-up has not been reset yet
     [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);
     programs.syns = bench.syns;
     for (app, other) in programs.apps.iter_mut().zip(bench.apps) {

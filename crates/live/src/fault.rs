@@ -1,14 +1,14 @@
-//! Errors on demand at the steps of setting up, for `make live-torture`.
+//! Injected faults at the steps of setting up, for `make live-torture`.
 //!
-//! `BLOATLAB_LIVE_FAULT=STEP` makes the step of that name fail with an error, `STEP!` with a panic. The steps are listed in
-//! [`STEPS`]; nothing happens without the variable.
+//! `BLOATLAB_LIVE_FAULT=STEP` makes the named step fail with an error, `STEP!` with a panic; without the variable
+//! nothing fails. [`STEPS`] lists the steps.
 
 use std::io;
 
-/// Every step at which a run may be made to fail, in the order in which a run passes them.
+/// Every step at which a run may be made to fail, in order.
 const STEPS: &[&str] = &["space", "tun", "sysctl", "address", "up", "programs", "command", "link", "end"];
 
-/// Fails if the environment asks for it.
+/// Fails if the environment selects this step.
 pub(crate) fn at(step: &str) -> io::Result<()> {
     debug_assert!(STEPS.contains(&step));
     match std::env::var("BLOATLAB_LIVE_FAULT") {

@@ -1,10 +1,10 @@
-//! From real 5-tuples to flows.
+//! Maps real 5-tuples to flows.
 //!
-//! The first packet of a 5-tuple names the flow and its forward direction. Sequence numbers are unwrapped to 64 bits, since
-//! disciplines that compare ACK numbers know no wrap.
+//! The first packet of a 5-tuple defines the flow and its forward direction. Sequence numbers are unwrapped to 64 bits,
+//! because disciplines that compare ACK numbers do not handle wrapping.
 //!
-//! Bound: [`MOST`] flows; those beyond share slots by a hash of their 5-tuple, so that memory is bounded whatever a program
-//! does (a port scan, say).
+//! Bound: [`MOST`] flows; further ones share slots by a hash of their 5-tuple, so that memory is bounded even during a
+//! port scan.
 
 use packet::header::Header;
 use packet::{FlowId, FlowTable, FlowTuple, Protocol};
@@ -29,16 +29,16 @@ pub struct Key {
     pub dport: u16,
 }
 
-/// One direction's counters.
+/// Counters of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Direction {
     /// Packets that left the bench.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Packets dropped inside.
     pub dropped: u64,
-    /// Highest sequence number seen, unwrapped; `None` before the first.
+    /// Highest sequence number and acknowledgement number seen, unwrapped; `None` before the first.
     last: [Option<u64>; 2],
 }
 
@@ -47,22 +47,22 @@ pub struct Direction {
 pub struct Flow {
     /// Its 5-tuple.
     pub key: Key,
-    /// Forward and back.
+    /// Counters forward and back.
     pub directions: [Direction; 2],
 }
 
-/// All flows seen.
+/// All flows seen so far.
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
     index: BTreeMap<Key, u32>,
-    /// By slot.
+    /// The flows, by slot.
     pub all: Vec<Flow>,
-    /// What classifiers read.
+    /// The 5-tuples, for classifiers.
     pub table: FlowTable,
 }
 
 impl Flows {
-    /// The flow of a packet, whether it goes back, and whether the flow is new.
+    /// Returns the flow of a packet, whether the packet travels back, and whether the flow is new.
     pub fn find(&mut self, h: &Header) -> (FlowId, bool, bool) {
         let key = Key { protocol: h.protocol as u8, src: h.src, dst: h.dst, sport: h.sport, dport: h.dport };
         if let Some(&slot) = self.index.get(&key) {
@@ -92,7 +92,7 @@ impl Flows {
         (id, false, true)
     }
 
-    /// The sequence (or, of a pure ACK, acknowledgement) number of a packet as one that does not wrap.
+    /// Unwraps the sequence number of a packet (for a pure ACK, its acknowledgement number).
     pub(crate) fn unwrap(&mut self, flow: FlowId, back: bool, pure_ack: bool, h: &Header) -> u64 {
         if h.protocol != Protocol::Tcp {
             return u64::from(h.seq);
@@ -100,7 +100,7 @@ impl Flows {
         let Some(f) = self.all.get_mut(flow.slot()) else { return u64::from(h.seq) };
         let last = &mut f.directions[usize::from(back)].last[usize::from(pure_ack)];
         let number = match *last {
-            // half of the number space above zero, so that an older segment than the first one seen stays positive
+            // half of the number space above zero, so that segments older than the first one seen stay positive
             None => u64::from(h.seq) + (1 << 32),
             Some(last) => last.wrapping_add_signed(i64::from(h.seq.wrapping_sub(last as u32) as i32)),
         };
@@ -109,7 +109,7 @@ impl Flows {
     }
 }
 
-/// An address in 32 bits: IPv4 as it is, IPv6 by FNV-1a.
+/// Folds an address into 32 bits: IPv4 unchanged, IPv6 by FNV-1a.
 fn fold(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(a) => u32::from(a),
@@ -139,7 +139,7 @@ mod tests {
         let later = flows.unwrap(a, false, false, &seg(1, 2, (9, 80), 4));
         let again = flows.unwrap(a, false, false, &h);
         assert_eq!((later - first, again), (10, first));
-        // another direction, and ACKs, count apart
+        // the other direction, and ACKs, are counted separately
         assert_eq!(flows.unwrap(a, true, false, &seg(2, 1, (80, 9), 1)), 1 + (1 << 32));
         assert_eq!(flows.table.get(a).dport, 80);
     }

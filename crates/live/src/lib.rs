@@ -7,16 +7,16 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`plan`] | which node is where; what is refused |
-//! | [`mod@bench`] | the network of ports, sans-I/O: the part that a fake clock can run |
-//! | [`flows`], [`store`] | real packets: whose they are, and their bytes |
-//! | `link` | the thread that moves packets by the clock |
+//! | [`plan`] | places the nodes; refuses what cannot run live |
+//! | [`mod@bench`] | the network of ports, sans-I/O, which also runs on a fake clock |
+//! | [`flows`], [`store`] | the flows and the bytes of real packets |
+//! | `link` | the thread that moves packets on the wall clock |
 //! | `programs` | the scenario's applications over kernel sockets |
-//! | `congestion` | which congestion controls the kernel has |
-//! | `command` | the user's commands, and the end of what they started |
-//! | `run`, `outcome` | a run from set-up to take-down, and its result |
+//! | `congestion` | the kernel's congestion controls |
+//! | `command` | the user's commands, and their termination |
+//! | `run`, `outcome` | a run from set-up to clean-up, and its result |
 //! | `space`, [`tun`], `sys` | namespaces and devices |
-//! | `awake` | processors that do not halt while a run lasts |
+//! | `awake` | keeps processors from halting during a run |
 //!
 //! This is the only crate that reads the clock or waits.
 

@@ -1,8 +1,9 @@
-//! The thread that moves packets: two TUN devices, the bench between them, and the wall clock.
+//! The thread that moves packets between two TUN devices, through the bench, on the wall clock.
 //!
-//! Each turn reads what the kernels have (every packet with its own time), lets the bench do what is due, writes what
-//! leaves, and waits for the next deadline or packet: in `ppoll` until [`SPIN`] before the deadline, awake for the rest, but
-//! never awake for more than [`AWAKE`]. The thread runs under SCHED_FIFO where it may. How late each packet left is measured against the bench's own due time.
+//! Each turn reads the packets that the kernels have (each with its own arrival time), advances the bench, writes the
+//! packets that leave, and waits for the next deadline or packet: in `ppoll` until [`SPIN`] before the deadline, then
+//! spinning, but never for more than [`AWAKE`] without sleeping. The thread runs under SCHED_FIFO if permitted.
+//! Lateness is measured against the bench's due times.
 
 use crate::bench::{Arrival, Bench, Leaving, Totals};
 use crate::clock::{Clock, at_most_100ms};
@@ -21,73 +22,73 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use units::{Duration, Time};
 
-/// How long before a deadline the thread stops sleeping: about what the kernel takes to wake it.
+/// Time before a deadline at which the thread stops sleeping: about the kernel's wake-up time.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// How long the thread may go on without sleeping, and how long it then sleeps at least. Linux takes a real-time thread off
-/// its processor for 50 ms in a second in which others got less than 5 % of it; 100 us in 1.6 ms is 6 %.
+/// Longest time without sleeping, and shortest sleep after it. Linux suspends a real-time thread for 50 ms in any
+/// second in which others got less than 5 % of its processor; 100 us in 1.6 ms is 6 %.
 const AWAKE: Duration = Duration::from_micros(1500);
 const SLEEP: Duration = Duration::from_micros(100);
 
-/// Most packets that are read from one side before the other side, and the bench, have their turn.
+/// Most packets read from one side before the other side and the bench have their turn.
 const BATCH: usize = 64;
 
 /// Time between two updates of the terminal.
 const UPDATE: Duration = Duration::from_millis(100);
 
-/// One link, for the terminal.
+/// The state of one link, for the terminal.
 #[derive(Clone, Debug, Default)]
 pub struct LinkProgress {
-    /// In its queue now.
+    /// Current backlog of its queue.
     pub backlog: Backlog,
-    /// Since the run began.
+    /// Totals since the run began.
     pub totals: Totals,
 }
 
-/// What the terminal sees of a run.
+/// The state of a run, for the terminal.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// When.
+    /// Time of the update.
     pub now: Time,
-    /// By link.
+    /// State of each link.
     pub links: Vec<LinkProgress>,
     /// 99th percentile of the lateness so far.
     pub late_p99: Option<Duration>,
 }
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Everybody ends soon.
+    /// Requests all threads to stop.
     pub stop: AtomicBool,
-    /// The latest look.
+    /// The latest update for the terminal.
     pub view: Mutex<View>,
 }
 
-/// Everything that the packet thread owns.
+/// State of the packet thread.
 #[derive(Debug)]
 pub(crate) struct LinkThread<S: Sink> {
-    /// The queues.
+    /// The network of ports.
     pub bench: Bench<S>,
     /// The devices, left and right.
     pub tuns: [Tun; 2],
-    /// Applications' counters.
+    /// The applications' counters.
     pub ends: Ends,
     /// Capture files, left and right.
     pub pcaps: [Option<Capture>; 2],
-    /// How late packets left.
+    /// Lateness of the packets that left.
     pub lateness: Histogram,
-    /// Packets that a kernel did not take.
+    /// Packets that a kernel did not accept.
     pub unwritten: u64,
-    /// Packets in and out.
+    /// Packets handled, in and out.
     pub handled: u64,
-    /// Whether it ran under SCHED_FIFO.
+    /// Whether the thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// When it ended.
+    /// Time at which it ended.
     pub ended: Time,
 }
 
-/// What happens to a packet that leaves.
+/// The way of a packet out of the bench: device, capture, counters.
 struct Exit<'a> {
     clock: Clock,
     tuns: &'a [Tun; 2],
@@ -109,7 +110,7 @@ impl Exit<'_> {
             return;
         }
         if let Some(pcap) = &mut self.pcaps[p.side.index()] {
-            // its writer takes everything
+            // writing to memory cannot fail
             let _ = pcap.put(self.clock.epoch_ns + now.0, p.bytes);
         }
         self.ends.delivered(p.flow, p.back, now, p.bytes.len(), p.payload, now.since(p.entered));
@@ -117,7 +118,7 @@ impl Exit<'_> {
 }
 
 impl<S: Sink> LinkThread<S> {
-    /// Ready to run.
+    /// A thread state that is ready to run.
     pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], ends: Ends, pcaps: [Option<Capture>; 2]) -> Self {
         Self {
             bench,
@@ -132,7 +133,7 @@ impl<S: Sink> LinkThread<S> {
         }
     }
 
-    /// Runs until `end` or until told to stop.   Errors: a device that cannot be read.
+    /// Runs until `end` or until stopped.   Errors: a device that cannot be read.
     pub(crate) fn run(&mut self, clock: Clock, end: Time, shared: &Shared, claims: &Receiver<Claim>) -> io::Result<()> {
         self.real_time = sys::real_time().is_ok();
         sys::sharp_timers();
@@ -157,7 +158,7 @@ impl<S: Sink> LinkThread<S> {
             }
             let next = self.bench.deadline().min(next_update).min(end);
             if now.since(slept) > AWAKE {
-                // a signal only cuts the sleep short
+                // a signal only shortens the sleep
                 let _ = poll(&mut [], Some(&at_most_100ms(SLEEP)));
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
@@ -169,7 +170,7 @@ impl<S: Sink> LinkThread<S> {
         Ok(())
     }
 
-    /// Takes what the kernel of one side has (at the latest at `end`); true if there may be more.
+    /// Reads the packets from the kernel of one side, with times up to `end`; returns true if there may be more.
     fn read(
         &mut self,
         clock: Clock,
@@ -188,7 +189,7 @@ impl<S: Sink> LinkThread<S> {
             let (bench, mut exit) = self.split(clock);
             let arrival = bench.arrive(now, side, &buffer[..n], &mut |p| exit.leave(&p));
             if let Arrival::Taken { flow, new, syn } = arrival {
-                // a port that is used again may be another application's by now
+                // a reused port may belong to another application now
                 if new || syn {
                     claims.try_iter().for_each(|c| self.ends.claim(c));
                     if let Some(f) = self.bench.flows.all.get(flow) {
@@ -204,7 +205,7 @@ impl<S: Sink> LinkThread<S> {
         Ok(true)
     }
 
-    /// Counts drops for their applications.
+    /// Counts the drops for their applications.
     fn count_drops(&mut self) {
         for drop in self.bench.drops.drain(..) {
             self.ends.dropped(drop.flow, drop.back, drop.at);
@@ -216,7 +217,7 @@ impl<S: Sink> LinkThread<S> {
         (bench, Exit { clock, tuns, ends, pcaps, lateness, unwritten, handled })
     }
 
-    /// Waits until shortly before `until`, or until a packet comes; false if that is too soon to sleep.
+    /// Waits until shortly before `until`, or until a packet arrives; returns false if that is too soon to sleep.
     fn wait(&self, clock: Clock, until: Time) -> io::Result<bool> {
         let left = until.since(clock.now()).saturating_sub(SPIN);
         if left.is_zero() {

@@ -1,8 +1,8 @@
-//! The result of a live run: the same account as a simulation's, and what only a live run has to say.
+//! The result of a live run: the account of a simulation, plus the part `live`.
 //!
-//! `summary.live` holds the verdict. A run is invalid when packets left the bench too late too often: p99 of the lateness
-//! above 1 ms, or above 5 % of the least round trip of propagation between two hosts that talk to each other. The table
-//! `conversations` lists every 5-tuple that crossed the bench, those of the user's own programs included.
+//! `summary.live` holds the verdict. A run is invalid if packets left the bench too late too often: 99th percentile of
+//! the lateness above 1 ms, or above 5 % of the shortest round-trip propagation delay between two communicating hosts.
+//! The table `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
 
 use crate::flows::Flow;
 use crate::link::LinkThread;
@@ -14,24 +14,24 @@ use scenario::Scenario;
 use serde_json::{Value, json};
 use units::{Duration, Time};
 
-/// The lateness that a run may have, whatever its round trip.
+/// Highest valid lateness, for any round trip.
 const LATE: Duration = Duration::from_millis(1);
 
-/// Share of the round trip that the lateness may have, in percent.
+/// Highest valid lateness, in percent of the round trip.
 const LATE_PERCENT: u64 = 5;
 
-/// What a run leaves.
+/// The parts of a finished run.
 pub(crate) struct Parts<'a, S: Sink> {
     pub scenario: &'a Scenario,
     pub plan: &'a Plan,
     pub link: LinkThread<S>,
     pub programs: Programs,
     pub code: Option<i32>,
-    /// Processors were kept from halting.
+    /// Whether processors were kept from halting.
     pub awake: bool,
 }
 
-/// Summary and tables.
+/// Builds the summary and the tables.
 pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
     let Parts { scenario, plan, mut link, programs, code, awake } = parts;
     let ended = link.ended;
@@ -60,12 +60,12 @@ pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
     outcome.summary["live"] = verdict(plan, &link, code, awake);
     outcome.tables.push(conversations(&link.bench.flows.all));
     outcome.tables.iter_mut().for_each(|t| cut(t, ended));
-    // what is still inside belongs to somebody; a packet without an owner is a bug
+    // every packet still inside must have an owner; one without is a bug
     link.bench.drain();
     outcome
 }
 
-/// Why a run with this lateness (99th percentile) and round trip is not to be used; `None` if it is.
+/// Explains why a run with this lateness (99th percentile) and round trip is invalid; `None` if it is valid.
 fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     let p99 = p99?;
     let share = Duration(rtt.0 / 100 * LATE_PERCENT);
@@ -101,7 +101,7 @@ fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake:
     verdict
 }
 
-/// Every 5-tuple that crossed the bench, in the order of first packets.
+/// Every 5-tuple that crossed the bench, in the order of their first packets.
 fn conversations(flows: &[Flow]) -> Table {
     let text = |of: fn(&Flow) -> String| Column::Text(flows.iter().map(of).collect());
     let number = |of: fn(&Flow) -> u64| Column::U64(flows.iter().map(of).collect());
@@ -126,7 +126,7 @@ fn conversations(flows: &[Flow]) -> Table {
     Table { name: "conversations", columns }
 }
 
-/// Takes bins that begin after the end out of a series: a command may end a run early.
+/// Removes the bins of a series that begin after the end: a command may end a run early.
 fn cut(table: &mut Table, ended: Time) {
     if !table.name.ends_with("_series") {
         return;
@@ -160,7 +160,7 @@ mod tests {
         // 5 % of 4 ms is 200 us
         assert_eq!(too_late(Some(us(200)), us(4000)), None);
         assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
-        // a long round trip allows 1 ms and no more; none allows 1 ms
+        // a long round trip allows 1 ms at most; no round trip allows 1 ms
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
         assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));
         assert_eq!(too_late(Some(us(1000)), Duration::ZERO), None);

@@ -1,7 +1,7 @@
-//! What each namespace saw, as a capture file.
+//! The packets of each namespace, as a capture file.
 //!
-//! A packet stands in the file of a side at the moment when that side's kernel handed it to the bench, or got it from the
-//! bench. Files are written by a thread of their own, so that a slow disk delays no packet.
+//! A packet's time stamp in the file of a side is the time at which that side's kernel passed it to the bench or
+//! received it from the bench. A separate thread writes the files, so that a slow disk delays no packet.
 
 use record::pcap::{Pcap, WHOLE};
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// Bytes that are handed to the writing thread at once.
+/// Bytes passed to the writing thread at once.
 const CHUNK: usize = 256 * 1024;
 
-/// One side's capture.
+/// The capture of one side.
 pub(crate) type Capture = Pcap<Behind>;
 
 /// Creates the capture file at `path`.
@@ -21,7 +21,7 @@ pub(crate) fn create(path: &Path) -> io::Result<Capture> {
     Pcap::new(Behind::create(path)?, WHOLE)
 }
 
-/// A file that a thread writes: taking bytes never waits and never fails.
+/// A file written by a background thread: writes never wait and never fail.
 #[derive(Debug)]
 pub(crate) struct Behind {
     chunk: Vec<u8>,
@@ -45,12 +45,12 @@ impl Behind {
     fn hand_over(&mut self) {
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
         if let Some(full) = &self.full {
-            // the writer is gone only after an error of its own, which `finish` reports
+            // the writer is gone only after an error, which `finish` reports
             let _ = full.send(chunk);
         }
     }
 
-    /// Waits until everything is written.   Errors: the first that the writing thread met.
+    /// Waits until everything is written.   Errors: the writing thread's first error.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.hand_over();
         self.full = None;

@@ -1,12 +1,13 @@
-//! What a scenario means on the bench: which node is in which namespace, under which address, and what is refused.
+//! The placement of a scenario on the bench: the namespace and the addresses of each node, and the checks that it can
+//! run live.
 //!
-//! The nodes at which applications live are *hosts*; every other node is a place inside the bench where links meet. Hosts
-//! are put into the two namespaces so that the two ends of every application are in different ones (a 2-colouring, the
-//! first application's `from` on the left). Packets travel from host to host along the scenario's own routes, through every
-//! link and queue on the way, exactly as in the simulator.
+//! Nodes with applications are *hosts*; every other node is a place inside the bench where links meet. Hosts are
+//! divided between the two namespaces so that the two ends of every application are in different ones (a 2-colouring
+//! with the first application's `from` on the left). Packets travel from host to host along the scenario's own routes,
+//! through every link and queue, as in the simulator.
 //!
-//! Refused, with what would be live instead: TCP stacks that are not the kernel's, applications whose ends cannot be put
-//! apart, packets larger than the MTU, paths faster than [`MEASURED`].
+//! Refused, with a message that names an alternative: TCP stacks other than the kernel's, applications whose ends
+//! cannot be separated, packets larger than the MTU, paths faster than [`MEASURED`].
 
 use crate::tun::MTU;
 use port::Service;
@@ -15,23 +16,23 @@ use std::collections::BTreeMap;
 use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// The highest rate at which the bench has been measured to keep its own lateness rule (docs/live.md).
+/// Highest rate at which the bench has been measured to meet its own limit on lateness (docs/live.md).
 pub(crate) const MEASURED: BitRate = BitRate(500_000_000);
 
-/// Smallest datagram, headers included: 20 of IPv4, 8 of UDP, 8 for its number and 8 for when it was sent.
+/// Smallest datagram with headers: 20 of IPv4, 8 of UDP, 8 for its number and 8 for its time stamp.
 const LEAST_DATAGRAM: u64 = 44;
 
 /// One of the two namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The first application's `from`.
+    /// The side of the first application's `from`.
     Left,
-    /// Its `to`.
+    /// The side of its `to`.
     Right,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub(crate) const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
     /// The opposite side.
@@ -41,11 +42,11 @@ impl Side {
             Self::Right => Self::Left,
         }
     }
-    /// 0 or 1.
+    /// Index of the side: 0 or 1.
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
-    /// `left` or `right`.
+    /// Name of the side: `left` or `right`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -57,15 +58,15 @@ impl Side {
 /// An application on the bench.
 #[derive(Clone, Debug)]
 pub struct AppPlan {
-    /// Port on which each server listens.
+    /// Listening port of each server.
     pub ports: Vec<u16>,
-    /// The kernel's congestion control of the client, and of the servers.
+    /// The kernel's congestion control for the client, and for the servers.
     pub congestion: [String; 2],
     /// Its place in the network.
     pub placed: NetworkApp,
 }
 
-/// A scenario made ready for the bench.
+/// A scenario prepared for the bench.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Nodes, links and routes; host number i + 1 has the address of node i.
@@ -74,19 +75,20 @@ pub struct Plan {
     pub side: Vec<Option<Side>>,
     /// Applications in the order of their names.
     pub apps: Vec<AppPlan>,
-    /// Least round trip of propagation between two hosts that talk to each other.
+    /// Shortest round-trip propagation delay between two communicating hosts.
     pub rtt: Duration,
-    /// Whether any stack wants ECN.
+    /// Whether any stack uses ECN.
     pub ecn: bool,
 }
 
-/// The port of the first server; each (application, server) has one of its own.
+/// Port of the first server; each (application, server) has its own.
 const FIRST_PORT: u16 = 5001;
 
 impl Plan {
-    /// `congestion` replaces the stacks of all applications by the kernel's with this congestion control.
+    /// Plans a scenario. `congestion` replaces the stacks of all applications by the kernel's, with this congestion
+    /// control.
     ///
-    /// Errors: what cannot be live, by path, with what would be.
+    /// Errors: anything that cannot run live, with its path and an alternative.
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
         let network = scenario.network()?;
         if scenario.trace.is_some() {
@@ -124,7 +126,7 @@ impl Plan {
         (0..self.network.nodes.len() as u16).filter(|n| self.side[usize::from(*n)] == Some(side)).collect()
     }
 
-    /// The 2-colouring. Bound: every turn of the outer loop puts at least one host on a side.
+    /// Assigns the hosts to sides, by 2-colouring.   Bound: every turn of the outer loop places at least one host.
     fn take_sides(&mut self) -> Result<(), Problem> {
         if self.apps.is_empty() {
             return self.take_leaves();
@@ -135,7 +137,7 @@ impl Plan {
             else {
                 return Ok(());
             };
-            // an application that shares a host with one that has its sides decides the next; else a new island begins
+            // an application that shares a host with a placed one comes next; otherwise a new component begins
             let near = self
                 .apps
                 .iter()
@@ -150,7 +152,7 @@ impl Plan {
         }
     }
 
-    /// Puts the other ends of applications whose one end has a side. Bound: each turn puts at least one host.
+    /// Places the other ends of applications with one placed end.   Bound: each turn places at least one host.
     fn spread(&mut self) -> Result<(), Problem> {
         loop {
             let mut moved = false;
@@ -179,8 +181,8 @@ impl Plan {
         }
     }
 
-    /// Without applications: the two nodes that have one neighbour; the first link's own end, or its side of the network,
-    /// is on the left.
+    /// Without applications, places the two nodes that have one neighbour; the one nearer to the first link's `from` is
+    /// on the left.
     fn take_leaves(&mut self) -> Result<(), Problem> {
         let neighbours = |n: u16| {
             let ends = self.network.links.iter().map(|l| (l.from, l.to));
@@ -206,7 +208,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The pairs of hosts that talk to each other: those of applications; without applications, the two leaves.
+    /// The pairs of communicating hosts: those of the applications; without applications, the two leaves.
     fn pairs(&self) -> Vec<(u16, u16)> {
         if self.apps.is_empty() {
             return vec![(self.hosts(Side::Left)[0], self.hosts(Side::Right)[0])];
@@ -240,7 +242,7 @@ impl Plan {
                     let given = slowest.map_or_else(|| "no rate at all".to_owned(), |r| r.to_string());
                     let message = format!(
                         "the path has {given}, and the bench has been measured up to {limit}; give the bottleneck a lower \
-                         rate, or raise the limit with --max-rate and heed the result's own verdict on its lateness"
+                         rate, or raise the limit with --max-rate and check the verdict on lateness in the result"
                     );
                     return Err(Problem::new(format!("link.{name}.rate"), message));
                 }
@@ -252,7 +254,7 @@ impl Plan {
     }
 }
 
-/// The highest rate that a link ever has.
+/// Highest rate that a link ever has.
 fn greatest_rate(link: &Link) -> Option<BitRate> {
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
     let peak = match &link.service {
@@ -263,7 +265,7 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
     wire.into_iter().chain(peak).min()
 }
 
-/// The kernel's congestion control that a stack asks for.   Errors: what of it only the simulator has.
+/// Returns the kernel's congestion control for a stack.   Errors: properties of the stack that only the simulator has.
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
@@ -292,7 +294,7 @@ fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<St
     ))
 }
 
-/// Datagrams must fit into the MTU: fragments would be other packets than the simulator's.
+/// Checks that datagrams fit into the MTU: fragments would differ from the simulator's packets.
 fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
     let tree = serde_json::to_value(traffic).unwrap_or_default();
     let size = &tree[traffic.name()]["size"];
@@ -307,12 +309,12 @@ fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
     Ok(())
 }
 
-/// True for applications that open no TCP connection.
+/// Whether an application opens no TCP connection.
 pub(crate) fn is_udp(traffic: &Traffic) -> bool {
     traffic::APPS.iter().any(|a| a.name == traffic.name() && a.transport == "udp")
 }
 
-/// Addresses by name of host, for messages and results.
+/// Addresses by host name, for messages and results.
 pub(crate) fn addresses(plan: &Plan, side: Side) -> BTreeMap<String, String> {
     let of = |n: u16| (plan.name(n).to_owned(), crate::tun::v4(n + 1).to_string());
     plan.hosts(side).into_iter().map(of).collect()

@@ -1,11 +1,11 @@
-//! A run: set up, move packets until the end, take everything down again.
+//! A run: sets up, moves packets until the end, and cleans up.
 //!
 //! ```text
-//! refuse - namespaces - devices - [ packet thread | programs | command ] - look, look ... - stop - join - end processes
+//! refuse - namespaces - devices - [ packet thread | programs | command ] - progress ... - stop - join - end processes
 //! ```
 //!
-//! Everything that a run makes is held by values of this process: dropping them, whether at the end, after an error, in a
-//! panic or because the process was killed, is what takes it away.
+//! This process owns every resource of a run through values; they are released when the values are dropped, after a
+//! normal end, an error or a panic, or when the process is killed.
 
 use crate::awake::Awake;
 use crate::bench::Bench;
@@ -30,18 +30,18 @@ use std::sync::mpsc::channel;
 use std::thread;
 use units::{BitRate, Duration, Problem, Time};
 
-/// What a run is asked for beside its scenario.
+/// Options of a run beside its scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The kernel's congestion control in place of every application's stack, and that of the commands' sockets.
+    /// The kernel's congestion control for all applications, instead of their stacks, and for the commands' sockets.
     pub congestion: Option<String>,
-    /// Refuse paths faster than this.
+    /// Highest rate of a path; faster ones are refused.
     pub max_rate: BitRate,
-    /// A command of the user; the run ends with it, or at its duration.
+    /// The user's command; the run ends with it, or after its duration.
     pub command: Option<CommandLine>,
-    /// Commands beside it that are ended with the run (a server on the other side, say); started first.
+    /// Background commands, started first and terminated with the run (a server on the other side, for example).
     pub background: Vec<CommandLine>,
-    /// The run ends with the command only.
+    /// Whether the run ends only with the command.
     pub until_command_ends: bool,
     /// Folder for `left.pcap` and `right.pcap`.
     pub captures: Option<PathBuf>,
@@ -60,16 +60,16 @@ impl Default for Options {
     }
 }
 
-/// Why there is no result.
+/// Reasons for a run without a result.
 #[derive(Debug)]
 pub enum Failure {
-    /// The scenario or an option cannot be live.
+    /// The scenario or an option cannot run live.
     Refused(Problem),
-    /// This machine cannot do it now.
+    /// This machine cannot run it now.
     Cannot(String),
-    /// The caller said so.
+    /// The caller cancelled the run.
     Cancelled,
-    /// A thread of the run panicked: which, and with what message.
+    /// A thread panicked: its name and message.
     Bug(String),
 }
 
@@ -85,16 +85,16 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Turns of 20 ms between two looks of the caller.
+/// Polls of 20 ms between two calls of the progress function.
 const LOOK: u64 = 5;
 
-/// Longest run with a shell: its series have as many bins as this has.
+/// Longest run with a shell, which also sets the number of bins in its series.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs `scenario` on the wall clock.
 ///
-/// `look` is called about ten times a second with what there is to see; when it says no, everything is taken down and the
-/// answer is [`Failure::Cancelled`].   Errors: [`Failure`]. Whatever the answer, the host is as it was before.
+/// Calls `progress` about ten times a second; if it returns false, cleans up and returns [`Failure::Cancelled`].
+/// Errors: [`Failure`]. In every case the host is left as it was before.
 pub fn run(
     scenario: &Scenario,
     options: &Options,
@@ -109,18 +109,18 @@ pub fn run(
     preflight()?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
-    // bins are those of the scenario, but for a shell, whose day would have too many
+    // the scenario's bins, made longer for a shell, whose day would have too many
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let spaces = make_spaces()?;
     let inodes = [spaces[0].inode()?, spaces[1].inode()?];
-    // bound to the scope: also when a thread of the run panics
+    // dropped also when a thread of the run panics
     let guard = Guard(inodes);
     let result = inside(&scenario, options, &plan, spaces, duration, &mut look);
     drop(guard);
     result
 }
 
-/// Ends what is left in the namespaces when a run is over, however it ends.
+/// Terminates the remaining processes in the namespaces when a run ends in any way.
 struct Guard([u64; 2]);
 
 impl Drop for Guard {
@@ -135,7 +135,7 @@ fn make_spaces() -> Result<[Space; 2], Failure> {
         Space::new().map_err(|e| {
             Failure::Cannot(match e.raw_os_error() {
                 Some(libc::EPERM) => {
-                    "no right to make a network namespace: it takes CAP_SYS_ADMIN (and CAP_NET_ADMIN for \
+                    "no permission to create a network namespace: this needs CAP_SYS_ADMIN (and CAP_NET_ADMIN for \
                                       the devices); run with sudo, or with --user where the kernel lets users have \
                                       namespaces of their own"
                         .to_owned()
@@ -160,12 +160,12 @@ fn check_congestion(plan: &Plan, asked: Option<&str>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What can be known before anything is made.
+/// Checks the machine before anything is created.
 fn preflight() -> Result<(), Failure> {
     tun::available().map_err(Failure::Cannot)
 }
 
-/// A device in each namespace, and the congestion control of sockets that no application of the scenario opens.
+/// Creates a device in each namespace, and sets the default congestion control for sockets outside the scenario.
 fn devices(options: &Options, plan: &Plan, spaces: &[Space; 2]) -> Result<[Tun; 2], Failure> {
     let device = |side: Side| {
         let hosts: Vec<u16> = plan.hosts(side).iter().map(|n| n + 1).collect();
@@ -182,7 +182,7 @@ fn devices(options: &Options, plan: &Plan, spaces: &[Space; 2]) -> Result<[Tun; 
     Ok(tuns)
 }
 
-/// Moves packets and runs programs until the end, or until `look` says no.
+/// Moves packets and runs programs until the end, or until `progress` returns false.
 fn inside(
     scenario: &Scenario,
     options: &Options,
@@ -201,7 +201,7 @@ fn inside(
     let ends = Ends::new(crate::ends::tally(scenario, plan, duration)?);
     let mut link = LinkThread::new(bench, tuns, ends, captures);
     let awake = Awake::ask();
-    // whatever happens below, the threads of the scope are told to end before they are waited for
+    // dropped before the scope waits for its threads, even after an error
     let told = Told(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
         let told = told;
@@ -224,7 +224,7 @@ fn inside(
         })?;
         for line in &options.background {
             let (space, environment, shared) = (&spaces[line.side.index()], &environment, &shared);
-            // how it ends is nobody's business: the run ends it
+            // its exit code is ignored; the end of the run terminates it
             builder("bloatlab-command").spawn_scoped(scope, move || command::run(line, space, environment, shared))?;
         }
         let command = match &options.command {
@@ -252,7 +252,7 @@ fn inside(
     Ok(crate::outcome::outcome(Parts { scenario, plan, link, programs, code, awake: awake.granted() }))
 }
 
-/// Shows the run to `look` now and then until it is `over`; false if `look` ended it.
+/// Calls `progress` regularly until the run is `over`; returns false if `progress` cancelled it.
 fn watch(shared: &Shared, mut look: impl FnMut(&View) -> bool, over: impl Fn() -> bool) -> bool {
     let (mut go_on, mut turn) = (true, 0u64);
     while go_on && !over() {
@@ -266,7 +266,7 @@ fn watch(shared: &Shared, mut look: impl FnMut(&View) -> bool, over: impl Fn() -
     go_on
 }
 
-/// Tells the threads of a run to stop when it goes out of scope.
+/// Requests the threads of a run to stop when dropped.
 struct Told<'a>(&'a Shared);
 
 impl Drop for Told<'_> {
@@ -279,7 +279,7 @@ fn builder(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 
-/// What a thread of the run answered.
+/// Returns the result of a thread of the run.
 fn joined<T>(answer: thread::Result<io::Result<T>>, what: &str) -> Result<T, Failure> {
     match answer {
         Ok(answer) => Ok(answer?),
@@ -299,7 +299,8 @@ fn captures(options: &Options) -> Result<[Option<Capture>; 2], Failure> {
     Ok([create(Side::Left)?, create(Side::Right)?])
 }
 
-/// What commands are told: the first host's addresses of each side, `BLOATLAB_LEFT`, `BLOATLAB_LEFT6` and so on.
+/// The environment of commands: the addresses of each side's first host, as `BLOATLAB_LEFT`, `BLOATLAB_LEFT6` and so
+/// on.
 fn environment(plan: &Plan) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for side in Side::BOTH {

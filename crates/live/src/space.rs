@@ -1,8 +1,8 @@
-//! Network namespaces of our own: anonymous, so that the kernel takes them away with their last user.
+//! Anonymous network namespaces, which the kernel removes with their last user.
 //!
-//! A namespace here has no name in the file system. It lives as long as this process holds its descriptor or a command
-//! runs in it, and then it is gone, with every interface, address and route in it: after a normal end as after `kill -9`.
-//! Nothing of the host's own namespace is touched at any time.
+//! The namespace has no name in the file system. It exists as long as this process holds its descriptor or a command
+//! runs in it; then the kernel removes it with all its interfaces, addresses and routes, after a normal end as after
+//! `kill -9`. The host's own namespace is never changed.
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::File;
@@ -16,28 +16,28 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// A new, empty namespace.   Errors: no CAP_SYS_ADMIN (EPERM), too many namespaces (ENOSPC).
+    /// Creates an empty namespace.   Errors: no CAP_SYS_ADMIN (EPERM), too many namespaces (ENOSPC).
     #[allow(unsafe_code, reason = "rustix marks unshare unsafe for the sake of CLONE_FILES, which is not used here")]
     pub(crate) fn new() -> io::Result<Self> {
         on_thread(|| {
-            // SAFETY: NEWNET gives this thread, which ends right after, another network namespace and unshares no memory
-            // or descriptors.
+            // SAFETY: NEWNET moves this thread, which ends right after, to another network namespace and unshares no
+            // memory or descriptors.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET)? };
             Ok(Self { file: File::open("/proc/thread-self/ns/net")? })
         })
     }
 
-    /// Another handle on the same namespace.
+    /// Duplicates the handle.
     pub(crate) fn again(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()? })
     }
 
-    /// Moves the calling thread into this namespace for good.
+    /// Moves the calling thread into this namespace permanently.
     pub(crate) fn enter(&self) -> io::Result<()> {
         Ok(move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
-    /// What `act` returns on a thread of its own inside this namespace.
+    /// Runs `act` on a new thread inside this namespace and returns its result.
     pub(crate) fn inside<T: Send>(&self, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_thread(|| {
             self.enter()?;
@@ -45,7 +45,7 @@ impl Space {
         })
     }
 
-    /// The namespace's inode: what `/proc/PID/ns/net` of a process in it shows.
+    /// Inode of the namespace, as in `/proc/PID/ns/net` of a process in it.
     pub(crate) fn inode(&self) -> io::Result<u64> {
         use std::os::unix::fs::MetadataExt;
         Ok(self.file.metadata()?.ino())
@@ -53,6 +53,6 @@ impl Space {
 }
 
 fn on_thread<T: Send>(act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    // a panic there is a panic here
+    // a panic in the thread is passed on
     std::thread::scope(|s| s.spawn(act).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }

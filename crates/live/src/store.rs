@@ -1,8 +1,8 @@
-//! The bytes of packets inside the bench, by index: freed where a packet is delivered or meets its fate.
+//! The bytes of the packets inside the bench, by index, freed when a packet is delivered or dropped.
 
 use crate::tun::MTU;
 
-/// One packet's bytes.
+/// The bytes of one packet.
 #[derive(Clone, Debug)]
 struct Body {
     bytes: Box<[u8; MTU]>,
@@ -10,7 +10,7 @@ struct Body {
     used: bool,
 }
 
-/// Slots for packets that are put once and taken once. Memory grows to the most packets that were inside at once.
+/// Slots for packets. Memory grows to the largest number of packets that were inside at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     bodies: Vec<Body>,
@@ -31,21 +31,21 @@ impl Store {
         index
     }
 
-    /// The bytes of a packet that is inside.
+    /// Returns the bytes of a packet that is inside.
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut [u8] {
         let body = &mut self.bodies[index as usize];
         assert!(body.used, "a packet's bytes are read while it is inside");
         &mut body.bytes[..usize::from(body.length)]
     }
 
-    /// Forgets a packet; panics if it is not there, which means that it had two fates.
+    /// Frees the slot of a packet; panics if it is already free, which means that the packet had two fates.
     pub(crate) fn free(&mut self, index: u32) {
         let body = &mut self.bodies[index as usize];
         assert!(std::mem::take(&mut body.used), "a packet has one fate");
         self.free.push(index);
     }
 
-    /// Packets inside.
+    /// Number of packets inside.
     pub(crate) fn len(&self) -> usize {
         self.bodies.len() - self.free.len()
     }

@@ -1,6 +1,6 @@
-//! The few system calls that no safe wrapper offers: interface and TUN ioctls, TCP_INFO, real-time scheduling.
+//! System calls without a safe wrapper: interface and TUN ioctls, TCP_INFO, real-time scheduling.
 //!
-//! Everything else goes through `rustix` and `std`. This is the only module of the workspace with `unsafe` in it.
+//! Everything else goes through `rustix` and `std`. This is the only module of the workspace with `unsafe` code.
 
 #![allow(unsafe_code, reason = "ioctl(2), getsockopt(TCP_INFO) and sched_setscheduler(2) have no safe wrapper")]
 
@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 /// `struct ifreq` of 64-bit Linux: 16 bytes of name, 24 bytes of union. `struct in6_ifreq` (24 bytes) fits, too.
 pub(crate) type IfReq = [u8; 40];
 
-/// Requests that take an `ifreq` or `in6_ifreq` and nothing larger.
+/// Requests whose argument is an `ifreq` or `in6_ifreq`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ioctl {
     /// Attach a TUN device to this descriptor.
@@ -27,7 +27,7 @@ pub(crate) enum Ioctl {
     SetMtu,
     /// Set the length of the transmit queue.
     SetTxQueueLen,
-    /// An interface's index.
+    /// Get the index of an interface.
     GetIndex,
 }
 
@@ -46,7 +46,7 @@ impl Ioctl {
     }
 }
 
-/// One ioctl; `request` is read and written.
+/// Performs one ioctl; `request` is read and written.
 pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Result<()> {
     // SAFETY: every request of `Ioctl` reads and writes at most 40 bytes at the pointer, which `IfReq` has; the pointer is
     // valid for the call and the kernel keeps no reference to it.
@@ -54,20 +54,20 @@ pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Resu
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What the kernel says of a TCP connection's sender.
+/// The kernel's report on a TCP connection's sender.
 ///
 /// Source: `struct tcp_info` of linux/tcp.h; fields beyond the running kernel's version are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
-    /// Bytes of payload in a segment.
+    /// Payload bytes of a segment.
     pub mss: u32,
-    /// Smoothed round trip, us; 0 before the first sample.
+    /// Smoothed round-trip time, us; 0 before the first sample.
     pub rtt_us: u32,
     /// Slow start threshold, segments; 0x7fffffff while infinite.
     pub ssthresh: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u32,
     /// Retransmission timeouts (kernel 6.7 and later).
     pub timeouts: u32,
@@ -79,7 +79,7 @@ pub(crate) fn counts_timeouts() -> bool {
     socket.is_ok_and(|s| raw_tcp_info(s).is_ok_and(|(_, len)| len >= TOTAL_RTO + 2))
 }
 
-/// Where `tcpi_total_rto` stands in `struct tcp_info`.
+/// Offset of `tcpi_total_rto` in `struct tcp_info`.
 const TOTAL_RTO: usize = 240;
 
 /// `getsockopt(TCP_INFO)`.
@@ -96,10 +96,10 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// `setsockopt(TCP_NOTSENT_LOWAT)`: a socket takes no more bytes while it holds as many unsent.
+/// `setsockopt(TCP_NOTSENT_LOWAT)`: a socket accepts no more bytes while it holds this many unsent.
 pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     let fd = fd.as_fd().as_raw_fd();
-    // SAFETY: the kernel reads one u32, for which `bytes` lives long enough.
+    // SAFETY: the kernel reads one u32; `bytes` is valid for the call.
     let answer = unsafe {
         libc::setsockopt(
             fd,
@@ -112,7 +112,7 @@ pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The structure as the kernel writes it, zero beyond what it knows, and how much that is.
+/// Returns the structure as the kernel writes it, zero beyond its version, and its length.
 fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     let mut raw = [0u8; 256];
     let mut len = raw.len() as libc::socklen_t;
@@ -126,9 +126,9 @@ fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     Ok((raw, len as usize))
 }
 
-/// Makes the calling thread a real-time one (SCHED_FIFO, lowest priority).   Errors: no CAP_SYS_NICE.
+/// Makes the calling thread real-time (SCHED_FIFO, lowest priority).   Errors: no CAP_SYS_NICE.
 pub(crate) fn real_time() -> io::Result<()> {
-    // SAFETY: `sched_param` is plain integers, for which zero is valid.
+    // SAFETY: `sched_param` consists of integers, for which zero is valid.
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
     param.sched_priority = 1;
     // SAFETY: pid 0 is the calling thread; `param` is valid for the call.
@@ -136,7 +136,7 @@ pub(crate) fn real_time() -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets timers of the calling thread fire on the nanosecond instead of within 50 us.
+/// Sets the timer slack of the calling thread to 1 ns instead of 50 us.
 pub(crate) fn sharp_timers() {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -146,11 +146,12 @@ pub(crate) fn sharp_timers() {
 pub(crate) fn spawn_bound(command: &mut std::process::Command) -> io::Result<std::process::Child> {
     use std::os::unix::process::CommandExt;
     let owner = rustix::process::getpid();
-    // SAFETY: between fork and exec the closure makes two system calls, which are async-signal-safe, and allocates nothing.
+    // SAFETY: between fork and exec the closure makes two system calls, which are async-signal-safe, and allocates
+    // nothing.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // the owner may have died between fork and the line above
+            // the owner may have died between the fork and the line above
             if rustix::process::getppid() == Some(owner) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
         });
     }

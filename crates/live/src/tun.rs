@@ -1,7 +1,7 @@
-//! A TUN device in a namespace: the cable between its kernel and the bench.
+//! A TUN device in a namespace, the connection between its kernel and the bench.
 //!
-//! IFF_TUN | IFF_NO_PI without a virtual header: the kernel segments before it hands packets over (no offload), so every
-//! packet is at most the MTU.
+//! IFF_TUN | IFF_NO_PI without a virtual header: the kernel segments packets before it passes them on (no offload), so
+//! that no packet exceeds the MTU.
 
 use crate::space::Space;
 use crate::sys::{self, IfReq, Ioctl};
@@ -11,23 +11,23 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Bytes of the largest packet.
+/// Largest packet in bytes.
 pub(crate) const MTU: usize = 1500;
 
 /// Name of the device in each namespace.
 const NAME: &str = "bl0";
 
-/// Packets that the kernel may hold until the bench reads them. The bench reads them at once; this is no part of the
-/// modelled queue, and large enough for a burst of a whole receive window (6 MB).
+/// Packets that the kernel may hold until the bench reads them, which it does at once. This is not part of the modelled
+/// queue, and is large enough for a burst of a whole receive window (6 MB).
 const TX_QUEUE_LEN: i32 = 10_000;
 
-/// How long an IPv6 address may be tentative, in looks of 20 ms.
+/// Longest time for which an IPv6 address may be tentative, in polls of 20 ms.
 const LOOKS: u32 = 250;
 
 const PATH: &str = "/dev/net/tun";
 
-/// What every namespace of the bench is set to, path under /proc/sys/net and value: measurements must not remember earlier
-/// connections, buffers must not limit before the queue does, and any process may ping.
+/// Settings of every namespace, path under /proc/sys/net and value: no metrics are kept from earlier connections,
+/// socket buffers are large enough not to limit a transfer, and any process may ping.
 const SYSCTLS: &[(&str, &str)] = &[
     ("ipv4/tcp_no_metrics_save", "1"),
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
@@ -37,30 +37,30 @@ const SYSCTLS: &[(&str, &str)] = &[
     ("ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// An open TUN device; it vanishes when this is dropped.
+/// An open TUN device, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: File,
 }
 
-/// The step of setting up a side that failed, for the message.
+/// Adds the failed step of the set-up to an error.
 fn step<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|e| io::Error::new(e.kind(), format!("{what}: {e}")))
 }
 
-/// A missing right by its name.
+/// Replaces a permission error by the missing capability.
 fn no_right(e: io::Error) -> io::Error {
     match e.kind() {
         io::ErrorKind::PermissionDenied => {
-            io::Error::new(e.kind(), "it takes CAP_NET_ADMIN; run with sudo, or with --user where the kernel allows it")
+            io::Error::new(e.kind(), "this needs CAP_NET_ADMIN; run with sudo, or with --user where the kernel allows it")
         }
         _ => e,
     }
 }
 
 impl Tun {
-    /// Makes the device in `space`, gives it the addresses of `hosts` (10.77.x.y/16, fd77::/64) and brings it up.
-    /// `ecn` lets the namespace's TCP ask for ECN.
+    /// Creates the device in `space`, assigns the addresses of `hosts` (10.77.x.y/16, fd77::/64) and brings it up.
+    /// `ecn` enables ECN in the namespace's TCP.
     pub(crate) fn create(space: &Space, hosts: &[u16], ecn: bool) -> io::Result<Self> {
         space.inside(|| Self::build(hosts, ecn))
     }
@@ -72,19 +72,19 @@ impl Tun {
         let file = File::from(file);
         let mut request = named(NAME);
         put(&mut request, &(libc::IFF_TUN as i16 | libc::IFF_NO_PI as i16).to_ne_bytes());
-        step("make the TUN device", sys::ioctl(&file, Ioctl::TunSetIff, &mut request).map_err(no_right))?;
+        step("create the TUN device", sys::ioctl(&file, Ioctl::TunSetIff, &mut request).map_err(no_right))?;
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
-            // a kernel built without one of them has nothing to set
+            // a kernel may be built without one of them
             let _ = std::fs::write(format!("/proc/sys/net/{path}"), value);
         }
-        // 1: ask and answer; 0: neither
+        // 1: request and accept ECN; 0: neither
         let _ = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", if ecn { "1" } else { "0" });
         crate::fault::at("address")?;
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
         step("set the MTU", set(control, NAME, Ioctl::SetMtu, &(MTU as i32).to_ne_bytes()))?;
-        // in a user namespace the kernel does not allow it, and its default of 500 packets stays
+        // not allowed in a user namespace, where the kernel's default of 500 packets stays
         let _ = set(control, NAME, Ioctl::SetTxQueueLen, &TX_QUEUE_LEN.to_ne_bytes());
         for (i, host) in hosts.iter().enumerate() {
             let label = if i == 0 { NAME.to_owned() } else { format!("{NAME}:{i}") };
@@ -101,7 +101,7 @@ impl Tun {
         Ok(Self { file })
     }
 
-    /// The next packet from the kernel, if there is one.
+    /// Reads the next packet from the kernel, if there is one.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match (&self.file).read(buffer) {
             Ok(n) => Ok(Some(n)),
@@ -110,7 +110,7 @@ impl Tun {
         }
     }
 
-    /// Gives a packet to the kernel; false if it does not want it.
+    /// Passes a packet to the kernel; returns false if it is not accepted.
     pub(crate) fn write(&self, packet: &[u8]) -> bool {
         (&self.file).write(packet).is_ok()
     }
@@ -122,7 +122,7 @@ impl AsFd for Tun {
     }
 }
 
-/// Whether a device could be opened.   Errors: what is missing, and what would help.
+/// Checks that a device can be opened.   Errors: the missing driver or permission, with a remedy.
 pub(crate) fn available() -> Result<(), String> {
     match std::fs::OpenOptions::new().read(true).write(true).open(PATH) {
         Ok(_) => Ok(()),
@@ -130,13 +130,13 @@ pub(crate) fn available() -> Result<(), String> {
             Err(format!("{PATH}: the kernel's TUN driver is missing (modprobe tun, CONFIG_TUN)"))
         }
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(format!(
-            "{PATH}: no right to open it; run with sudo, or let users have it (chmod 666, as most systems do)"
+            "{PATH}: no permission to open it; run with sudo, or make it accessible to users (chmod 666, as most systems do)"
         )),
         Err(e) => Err(format!("{PATH}: {e}")),
     }
 }
 
-/// A node in /dev whose driver is not in the kernel.
+/// Whether a node in /dev has no driver in the kernel.
 fn is_without_driver(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
 }
@@ -158,7 +158,7 @@ fn named(name: &str) -> IfReq {
     request
 }
 
-/// Writes into the union behind the name.
+/// Writes into the union after the name.
 fn put(request: &mut IfReq, value: &[u8]) {
     request[16..16 + value.len()].copy_from_slice(value);
 }
@@ -183,7 +183,8 @@ fn sockaddr(address: Ipv4Addr) -> [u8; 8] {
     [a, b, 0, 0, w, x, y, z]
 }
 
-/// TUN devices do not answer neighbour solicitations (IFF_NOARP), so duplicate address detection does not happen.
+/// Assigns IPv6 addresses. TUN devices do not answer neighbour solicitations (IFF_NOARP), so duplicates are not
+/// detected.
 fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     let mut request = named(NAME);
     sys::ioctl(control, Ioctl::GetIndex, &mut request)?;
@@ -200,10 +201,10 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     hosts.iter().try_for_each(|host| usable(v6(*host)))
 }
 
-/// Waits until an address may be used. It is tentative until the kernel's own thread, on a busy machine some milliseconds
-/// later, has found that there is nobody to ask for duplicates; until then nothing can listen on it.
+/// Waits until an address is usable. It is tentative until a kernel thread has finished duplicate address detection,
+/// some milliseconds later on a busy machine; until then no socket can listen on it.
 ///
-/// Bound: [`LOOKS`] looks of 20 ms.
+/// Bound: [`LOOKS`] polls of 20 ms.
 fn usable(address: Ipv6Addr) -> io::Result<()> {
     for _ in 0..LOOKS {
         match UdpSocket::bind((address, 0)) {

@@ -6,24 +6,24 @@ use std::os::fd::OwnedFd;
 use traffic::ConnId;
 use units::Duration;
 
-/// One end.
+/// One end of a connection.
 #[derive(Debug, Default)]
 pub(super) struct End {
     pub socket: Option<OwnedFd>,
     pub connected: bool,
-    /// Bytes to send; `u64::MAX` never ends.
+    /// Bytes to send; `u64::MAX`: endless.
     pub to_send: u64,
-    /// Bytes that the kernel has taken.
+    /// Bytes that the kernel has accepted.
     pub taken: u64,
-    /// No more will be written.
+    /// No more data will be written.
     pub closing: bool,
-    /// FIN sent (or to be sent by the kernel).
+    /// FIN sent, or queued in the kernel.
     pub shut: bool,
     /// FIN received.
     pub eof: bool,
-    /// epoll tells when it can be written.
+    /// Whether epoll reports when the socket is writable.
     pub wants_out: bool,
-    /// What the kernel counted up to the last look.
+    /// The kernel's counters when they were last read.
     pub counted: TcpInfo,
 }
 
@@ -39,10 +39,10 @@ pub(super) struct Conn {
     pub ends: [End; 2],
 }
 
-/// Linux' infinite slow start threshold (TCP_INFINITE_SSTHRESH).
+/// Linux's infinite slow start threshold (TCP_INFINITE_SSTHRESH).
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// The sender as the kernel shows it.
+/// The congestion window and related state of the kernel's sender.
 pub(super) fn window(info: &TcpInfo) -> Window {
     let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
     Window {

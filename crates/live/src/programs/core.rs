@@ -1,4 +1,4 @@
-//! What the applications' host keeps: sockets, connections, timers and counters.
+//! The state of the applications' host: sockets, connections, timers and counters.
 
 use super::conn::{Conn, End};
 use super::poll::{BACKLOG, Token, tcp_socket, watch};
@@ -19,7 +19,7 @@ use std::sync::mpsc::Sender;
 use traffic::{Application, ConnId, Timers};
 use units::{Duration, Rng, Time};
 
-/// What an application is to be told once the call that caused it is over.
+/// An event for an application, delivered after the call that caused it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AppEvent {
     Connected(ConnId, traffic::Side),
@@ -31,22 +31,22 @@ pub(super) enum AppEvent {
 /// One server of one application.
 pub(super) struct Service {
     pub(super) app: usize,
-    /// Where it listens.
+    /// Address at which it listens.
     pub(super) at: SocketAddrV4,
     pub(super) listener: Option<OwnedFd>,
-    /// Client's and server's datagram socket, made when first used.
+    /// Datagram sockets of client and server, created on first use.
     pub(super) datagram: [Option<OwnedFd>; 2],
     /// Row of its datagrams.
     pub(super) row: u32,
-    /// Pings instead of datagrams.
+    /// Whether it sends pings instead of datagrams.
     pub(super) echo: bool,
 }
 
-/// What the host keeps for an application.
+/// The host's state for one application.
 pub(super) struct AppState {
     pub(super) plan: AppPlan,
     pub(super) rng: Rng,
-    /// First of its services.
+    /// Index of its first service.
     pub(super) services: usize,
     pub(super) timers: Timers,
     pub(super) rows: Rows,
@@ -54,10 +54,10 @@ pub(super) struct AppState {
     pub(super) counts: bool,
 }
 
-/// Everything but the machines.
+/// The state of the host, without the applications' machines.
 pub(crate) struct Core {
     pub(super) clock: Clock,
-    /// The moment of the event that is being handled.
+    /// Time of the current event.
     pub(super) now: Time,
     pub(super) spaces: [Space; 2],
     pub(super) inside: Option<Side>,
@@ -68,11 +68,11 @@ pub(crate) struct Core {
     pub(super) conns: Vec<Option<Conn>>,
     pub(super) free: Vec<u32>,
     pub(super) generation: Vec<u32>,
-    /// Connections that wait to be accepted, by (service, client's port).
+    /// Connections not yet accepted, by (service, client's port).
     pub(super) awaited: BTreeMap<(usize, u16), u32>,
     pub(super) apps: Vec<AppState>,
     pub(super) app_events: VecDeque<(usize, AppEvent)>,
-    /// The round trip of the echo reply that is being handled.
+    /// Round-trip time of the current echo reply.
     pub(super) echo_rtt: Option<Duration>,
     pub(crate) tally: Tally,
     pub(super) buffer: Vec<u8>,
@@ -127,22 +127,22 @@ impl Core {
         Ok(fd)
     }
 
-    /// The row of a new flow, and its number in its application.
+    /// Returns the row of a new flow, and the flow's number in its application.
     pub(super) fn take_row(&mut self, app: usize) -> (u32, u32) {
         let state = &mut self.apps[app];
         state.opened += 1;
         (state.rows.take(), state.opened)
     }
 
-    /// The first timer of all applications: its moment, and whose it is.
+    /// Returns the time of the first timer of all applications, and its application.
     pub(super) fn next_timer(&self) -> (Time, usize) {
         self.apps.iter().enumerate().map(|(i, app)| (app.timers.next(), i)).min().unwrap_or((Time::NEVER, 0))
     }
 
-    /// Tells the bench whose packets these ports' are; before the first of them.
+    /// Reports to the bench, before their first packet, which application owns these ports.
     pub(super) fn claim(&self, protocol: u8, client: u16, server: u16, app: usize, row: u32, number: u32) {
         let owner = Owner { app: app as u16, row, number };
-        // the bench is gone only when the run is over
+        // the bench is gone only after the end of the run
         let _ = self.claims.send((Ports { protocol, client, server }, owner));
     }
 
@@ -194,12 +194,12 @@ impl Core {
     }
 
     pub(super) fn accept(&mut self, service: usize) {
-        // bound: the connections that wait
+        // bound: the pending connections
         loop {
             let Some(listener) = &self.services[service].listener else { return };
             let Ok(fd) = net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) else { return };
             let peer = net::getpeername(&fd).ok().flatten().and_then(|a| SocketAddrV4::try_from(a).ok());
-            // of a client that has given up meanwhile
+            // its client may have given up meanwhile
             let Some(slot) = peer.and_then(|p| self.awaited.remove(&(service, p.port()))) else { continue };
             let slot = slot as usize;
             let Some(conn) = &mut self.conns[slot] else { continue };
@@ -214,7 +214,7 @@ impl Core {
         }
     }
 
-    /// The socket of (service, end) for datagrams.
+    /// Creates the datagram sockets of a service, unless (service, end) already has one.
     pub(super) fn datagram_socket(&mut self, service: usize, end: usize) -> io::Result<()> {
         if self.services[service].datagram[end].is_some() {
             return Ok(());
@@ -227,7 +227,7 @@ impl Core {
         let client = SocketAddrV4::new(v4(from + 1), 0);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let protocol = if echo { Some(ipproto::ICMP) } else { None };
-        // the server's socket first: a datagram must not find its port closed
+        // the server's socket first, so that no datagram finds its port closed
         for side in [1, 0] {
             if side == 1 && echo {
                 continue;
@@ -255,7 +255,7 @@ impl Core {
     }
 }
 
-/// Sets the congestion control of a socket.   Errors: the kernel does not let this namespace have it.
+/// Sets the congestion control of a socket.   Errors: the kernel refuses it in this namespace.
 fn congestion(fd: &OwnedFd, name: &str) -> io::Result<()> {
     net::sockopt::set_tcp_congestion(fd, name).map_err(|e| {
         let e = io::Error::from(e);

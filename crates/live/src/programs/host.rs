@@ -1,11 +1,11 @@
-//! What an application asks of its host, done with sockets.
+//! The applications' host interface, implemented with sockets.
 
 use super::core::{AppEvent, Core, Service};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use traffic::{ConnId, Host, Side};
 use units::{Duration, Rng, Time};
 
-/// The host of one application, for one call.
+/// The host of one application, during one call.
 pub(super) struct LiveHost<'a> {
     pub core: &'a mut Core,
     pub app: usize,
@@ -53,17 +53,18 @@ impl Host for LiveHost<'_> {
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
-        // the machine counts from when the request should have left; between the two system calls is what ping prints
+        // the machine measures from the scheduled time of the request; ping prints the time between the two system
+        // calls
         let rtt = rtt.map(|rtt| self.core.echo_rtt.unwrap_or(rtt));
         let now = self.core.now;
         self.core.tally.probe(self.app, number, now, rtt);
     }
 }
 
-/// Bytes in front of a datagram's padding: its number and when it was sent.
+/// Bytes before a datagram's padding: its number and its time stamp.
 const STAMP: usize = 16;
 
-/// An ICMP echo request's header.
+/// Length of an ICMP echo request's header.
 const ECHO: usize = 8;
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -81,7 +82,7 @@ impl Core {
         let Some(socket) = &datagram[end] else { return };
         self.tally.apps[app].datagrams += 1;
         let header = if *echo { ECHO } else { 0 };
-        // IPv4 20 bytes; UDP 8, or the echo header, which is part of what is given to the socket
+        // IPv4 20 bytes; UDP 8, or the echo header, which is part of the data passed to the socket
         let length = usize::from(size).saturating_sub(28).max(STAMP) + header;
         let packet = &mut self.buffer[..length];
         packet.fill(0);
@@ -91,11 +92,11 @@ impl Core {
         }
         packet[header..header + 8].copy_from_slice(&number.to_be_bytes());
         packet[header + 8..header + 16].copy_from_slice(&self.clock.now().0.to_be_bytes());
-        // a full socket buffer loses it, as it would any program's
+        // a full socket buffer drops it, as it would for any program
         let _ = send(socket, packet, SendFlags::empty());
     }
 
-    /// The next datagram at a socket, and whom it concerns.
+    /// Receives the next datagram of a socket; returns its application and event.
     pub(super) fn datagram_in(&mut self, service: usize, end: usize) -> Option<(usize, AppEvent)> {
         let Service { app, echo, datagram, .. } = &self.services[service];
         let socket = datagram[end].as_ref()?;

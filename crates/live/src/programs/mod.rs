@@ -1,16 +1,15 @@
 //! The scenario's applications over kernel sockets.
 //!
-//! The machines are those of `traffic`, the same that the simulator runs; here their host is the kernel. `open` is a
-//! non-blocking connect from the client's address in its namespace to the server's in the other, `write` is a byte counter
-//! that is sent as the socket takes it, `received` is what a read returns, `close` is a FIN, `datagram` is a UDP packet that
-//! carries its number and the moment at which it was sent. `ping` is ICMP echo over the kernel's ping sockets, answered by
-//! the far kernel; its round trip is taken between the system calls, not by the machine.
+//! The machines are those of `traffic`, as in the simulator; here their host is the kernel. `open` is a non-blocking
+//! connect from the client's address in its namespace to the server's in the other, `write` adds to a byte counter that
+//! is sent as the socket accepts data, `received` reports a read, `close` sends a FIN, `datagram` is a UDP packet with
+//! its number and time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the other kernel; its
+//! round-trip time is taken between the system calls, not by the machine.
 //!
-//! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which its thread was when it was
-//! made, wherever it is used.
+//! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created,
+//! wherever it is used.
 //!
-//! Departs: what the kernel keeps to itself is not counted (`fast_recoveries`); the way back of a failed connection is a
-//! reset.
+//! Departs: events that the kernel does not report are not counted (`fast_recoveries`); a failed connection is reset.
 
 mod conn;
 mod core;
@@ -37,7 +36,7 @@ use std::sync::mpsc::Sender;
 use traffic::Application;
 use units::{Duration, Time};
 
-/// Most bytes that one read takes.
+/// Most bytes of one read.
 const READ: usize = 256 * 1024;
 
 /// Shortest time between two samples of TCP_INFO.
@@ -53,7 +52,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Opens every listener. Call it on the thread that will run it.   Errors: a socket that cannot be made.
+    /// Opens every listener. Must be called on the thread that will run it.   Errors: a socket that cannot be created.
     pub(crate) fn new(
         scenario: &Scenario,
         plan: &Plan,
@@ -97,7 +96,7 @@ impl Programs {
         Ok(Self { machines, core, pages, next_sample: Time(bin.max(SAMPLE).0), bin: bin.max(SAMPLE) })
     }
 
-    /// Serves until told to stop, or until `end`.
+    /// Serves until stopped, or until `end`.
     pub(crate) fn run(&mut self, end: Time, shared: &Shared) -> io::Result<()> {
         crate::sys::sharp_timers();
         let mut events = Vec::with_capacity(256);
@@ -109,7 +108,7 @@ impl Programs {
             self.fire(now);
             if now >= self.next_sample {
                 self.core.sample(now);
-                // bins that were missed stay empty
+                // missed bins stay empty
                 self.next_sample = Time((now.0 / self.bin.0 + 1) * self.bin.0);
             }
             let next = self.core.next_timer().0.min(self.next_sample).min(end);
@@ -129,14 +128,14 @@ impl Programs {
         Ok(())
     }
 
-    /// Timers that are due, by moment, then by application. Bound: those that were set before `now`, each once.
+    /// Fires the timers that are due, by time, then by application.   Bound: those set before `now`, each once.
     fn fire(&mut self, now: Time) {
         loop {
             let (at, app) = self.core.next_timer();
             if at > now {
                 return;
             }
-            // what a machine does at its start or timer happens at the moment for which it was set
+            // a machine's actions at its start or timer happen at the time that was set
             self.core.now = at;
             self.core.begin_if_due();
             if let Some((_, due)) = self.core.apps[app].timers.take(at) {
@@ -153,7 +152,8 @@ impl Programs {
             Token::Listener(service) => self.core.accept(service),
             Token::Conn(slot, end) => self.core.ready(slot, end, flags),
             Token::Datagram(service, end) => {
-                // each datagram is told before the next is read: an echo's round trip belongs to it alone
+                // each datagram is delivered before the next is read, because the round-trip time of an echo belongs to
+                // it alone
                 while let Some((app, event)) = self.core.datagram_in(service, end) {
                     self.core.app_events.push_back((app, event));
                     self.notify();
@@ -165,7 +165,7 @@ impl Programs {
         self.notify();
     }
 
-    /// Tells applications what has happened. Bound: an event comes of a system call's answer, or ends a connection.
+    /// Delivers events to the applications.   Bound: each event results from a system call, or ends a connection.
     fn notify(&mut self) {
         while let Some((app, event)) = self.core.app_events.pop_front() {
             let counts = self.core.apps[app].counts;

@@ -1,7 +1,7 @@
-//! A small web server on port 80 of every host: what `curl` and browsers in the other namespace fetch.
+//! A small web server on port 80 of every host, for `curl` and browsers in the other namespace.
 //!
-//! `GET /` (or any path that is no number) answers with 177 669 bytes, the page of the CSC458 kit; `GET /N`
-//! with N bytes. HTTP/1.1, one request a connection.   Source: RFC 9112.
+//! `GET /` (or any path that is not a number) returns 177 669 bytes, the page of the CSC458 kit; `GET /N` returns N
+//! bytes. HTTP/1.1, one request per connection.   Source: RFC 9112.
 
 use super::poll::{BACKLOG, Token, tcp_socket, watch};
 use crate::tun::{v4, v6};
@@ -12,13 +12,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-/// Bytes of the page.
+/// Length of the page in bytes.
 const PAGE: u64 = 177_669;
 
-/// Longest request that is read.
+/// Longest accepted request.
 const MOST: usize = 16 * 1024;
 
-/// What is sent.
+/// Content of every response.
 static BODY: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 /// One client.
@@ -39,11 +39,11 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Listens at each host of the namespace in which the thread is.
+    /// Listens at each host of the current namespace.
     pub(crate) fn listen(&mut self, poll: &OwnedFd, hosts: &[u16]) -> io::Result<()> {
         for host in hosts {
             self.bind(poll, tcp_socket()?, SocketAddr::from((v4(host + 1), 80)))?;
-            // a kernel without IPv6 has nobody who would ask
+            // without IPv6 in the kernel there are no clients for it
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             if let Ok(fd) = net::socket_with(AddressFamily::INET6, SocketType::STREAM, flags, None) {
                 self.bind(poll, fd, SocketAddr::from((v6(host + 1), 80)))?;
@@ -61,7 +61,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Clients have come. Bound: those that wait.
+    /// Accepts waiting clients.   Bound: their number.
     pub(crate) fn accept(&mut self, poll: &OwnedFd, listener: usize) {
         while let Ok(socket) = net::accept_with(&self.listeners[listener], SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
         {
@@ -78,7 +78,7 @@ impl Pages {
         }
     }
 
-    /// A client can be read or written.
+    /// Serves a client that is readable or writable.
     pub(crate) fn ready(&mut self, i: usize, buffer: &mut [u8]) {
         if let Some(slot) = self.clients.get_mut(i)
             && slot.as_mut().is_some_and(|client| client.step(buffer).is_none())
@@ -89,7 +89,7 @@ impl Pages {
 }
 
 impl Client {
-    /// Goes on as far as it can; `None` when the connection is over.
+    /// Proceeds until the socket blocks; returns `None` when the connection is over.
     fn step(&mut self, buffer: &mut [u8]) -> Option<()> {
         loop {
             match net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
@@ -125,7 +125,7 @@ impl Client {
             }
         }
         if self.answering {
-            // the client closes when it has everything
+            // the client closes when it has received everything
             net::shutdown(&self.socket, Shutdown::Write).ok()?;
             self.answering = false;
         }
@@ -133,7 +133,7 @@ impl Client {
     }
 }
 
-/// Head and length of the body for a request.
+/// Returns the head of a response and the length of its body.
 fn answer(request: &[u8]) -> (Vec<u8>, u64) {
     let text = String::from_utf8_lossy(request);
     let mut words = text.split_whitespace();

@@ -1,14 +1,14 @@
-//! Sockets as epoll serves them.
+//! Sockets and their epoll registration.
 
 use rustix::event::epoll;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Waiting connections of a listener.
+/// Backlog of a listener.
 pub(super) const BACKLOG: i32 = 4096;
 
-/// What an event of epoll is about: kind in the top byte, index below.
+/// The object of an epoll event; packed with the kind in the top byte and the index below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// Listener of (application, server).

@@ -1,4 +1,4 @@
-//! What happens to TCP connections: bytes are written and read, ends close, the kernel's counters are taken.
+//! TCP connections: writing, reading, closing, and reading the kernel's counters.
 
 use super::conn::window;
 use super::core::{AppEvent, Core};
@@ -10,16 +10,16 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt}
 use traffic::{ConnId, Side};
 use units::Time;
 
-/// What is sent: the content does not matter.
+/// Data for all connections; the content does not matter.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
-/// Most reads or writes of one event, so that one connection does not starve the others.
+/// Most reads or writes in one event, so that one connection does not starve the others.
 const TURNS: usize = 16;
 
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 impl Core {
-    /// The slot of a connection that still exists.
+    /// Returns the slot of a connection that still exists.
     pub(super) fn slot(&self, id: ConnId) -> Option<usize> {
         let slot = (id.0 & 0xf_ffff) as usize;
         self.conns.get(slot)?.as_ref().filter(|c| c.id == id).map(|_| slot)
@@ -34,13 +34,13 @@ impl Core {
         self.push(slot, end);
     }
 
-    /// Where the next byte that one end writes stands in its stream: the kernel has taken all before it. Limits what its
-    /// socket holds unsent.
+    /// Returns the stream offset of the next byte that one end writes: the kernel has accepted all bytes before it.
+    /// Also limits the unsent bytes of its socket.
     pub(super) fn writes_land_at(&mut self, id: ConnId, side: Side, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
         let end = &conn.ends[side as usize];
         if let Some(socket) = &end.socket {
-            // a kernel that refuses holds more, and the probes tell
+            // if the kernel refuses, more bytes stay unsent, and the probes measure that
             let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
         }
         end.taken
@@ -51,7 +51,7 @@ impl Core {
         let end = side as usize;
         if let Some(conn) = &mut self.conns[slot] {
             conn.ends[end].closing = true;
-            // what is endless ends with what the socket has taken
+            // endless data end with the bytes that the socket has accepted
             if conn.ends[end].to_send == u64::MAX {
                 conn.ends[end].to_send = 0;
             }
@@ -59,7 +59,7 @@ impl Core {
         self.push(slot, end);
     }
 
-    /// Sends what one end has, as far as its socket takes it; then its FIN.
+    /// Sends the data of one end until its socket blocks, then its FIN.
     pub(super) fn push(&mut self, slot: usize, end: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         let e = &mut conn.ends[end];
@@ -92,7 +92,7 @@ impl Core {
         blocked |= e.to_send > 0;
         if blocked != e.wants_out && !failed {
             let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            // an end that has received everything is not asked again for input
+            // an end that has received everything needs no more input events
             let flags = if e.eof { flags - EventFlags::IN } else { flags };
             failed = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_err();
             e.wants_out = blocked;
@@ -108,7 +108,7 @@ impl Core {
         }
     }
 
-    /// epoll says that an end can do something.
+    /// Handles an epoll event of one end.
     pub(super) fn ready(&mut self, slot: usize, end: usize, flags: EventFlags) {
         let Some(conn) = &mut self.conns[slot] else { return };
         let (app, id) = (conn.app, conn.id);
@@ -129,7 +129,7 @@ impl Core {
         self.push(slot, end);
     }
 
-    /// Reads what has come; false if the connection has failed.
+    /// Reads available data; returns false if the connection has failed.
     fn read(&mut self, slot: usize, end: usize) -> bool {
         let Some(conn) = &mut self.conns[slot] else { return true };
         let e = &mut conn.ends[end];
@@ -157,14 +157,14 @@ impl Core {
         }
         if got > 0 {
             let (app, id, row) = (conn.app, conn.id, conn.row);
-            // what arrives at the server went forward
+            // data that arrive at the server travelled forward
             self.arrived(row, 1 - end, self.now, got);
             self.app_events.push_back((app, AppEvent::Received(id, SIDES[end], got)));
         }
         good
     }
 
-    /// Both ends have sent and received everything.
+    /// Ends a connection when both ends have sent and received everything.
     fn end_if_done(&mut self, slot: usize) {
         let Some(conn) = &self.conns[slot] else { return };
         if conn.ends.iter().all(|e| e.shut && e.eof) {
@@ -172,7 +172,7 @@ impl Core {
         }
     }
 
-    /// The connection is over, well or not: counters are read, sockets closed, the application is told.
+    /// Ends a connection, completed or failed: reads its counters, closes its sockets and queues the event.
     fn over(&mut self, slot: usize) {
         self.count(slot);
         let Some(conn) = &mut self.conns[slot] else { return };
@@ -189,7 +189,7 @@ impl Core {
         }
     }
 
-    /// The application is about to hear that the connection is over: its slot may be used again.
+    /// Frees the slot of a closed connection, just before its application receives the event.
     pub(super) fn forget(&mut self, id: ConnId) {
         let Some(slot) = self.slot(id) else { return };
         if let Some(conn) = self.conns[slot].take() {
@@ -198,7 +198,7 @@ impl Core {
         }
     }
 
-    /// Adds what the kernel has counted since the last look.
+    /// Adds the kernel's counts since they were last read.
     pub(super) fn count(&mut self, slot: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         for (direction, end) in conn.ends.iter_mut().enumerate() {
@@ -210,7 +210,7 @@ impl Core {
         }
     }
 
-    /// What the kernels have counted when the warm-up ends is left out.
+    /// At the end of the warm-up, discards the kernel's counts so far.
     pub(super) fn begin_if_due(&mut self) {
         if !self.tally.begun && self.now >= self.tally.warm_up {
             (0..self.conns.len()).for_each(|slot| self.count(slot));
@@ -218,13 +218,13 @@ impl Core {
         }
     }
 
-    /// Payload of `direction` has been read.
+    /// Counts payload of `direction` that has been read.
     pub(super) fn arrived(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
         self.tally.rows[row as usize].directions[direction].total.goodput_bytes += bytes;
         self.tally.goodput_series(row, direction, now, bytes);
     }
 
-    /// End of a bin: windows go into the series.
+    /// Samples the congestion windows into the series at the end of a bin.
     pub(super) fn sample(&mut self, now: Time) {
         for slot in 0..self.conns.len() {
             let Some(conn) = &self.conns[slot] else { continue };
@@ -241,7 +241,7 @@ impl Core {
         }
     }
 
-    /// The run is over: what the kernel counted is added up.
+    /// Adds the kernel's counts at the end of the run.
     pub(super) fn finish(&mut self, now: Time) {
         self.sample(now);
         for slot in 0..self.conns.len() {

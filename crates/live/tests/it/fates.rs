@@ -1,4 +1,4 @@
-//! The live harness on a fake clock against the bare discipline: whatever the caller's delays, every fate is the same.
+//! The live bench on a fake clock against the bare discipline: the fates are the same for any delays of the caller.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
@@ -12,7 +12,7 @@ use units::{BitRate, Duration, Rng, Time};
 
 const RATE: BitRate = BitRate(10_000_000);
 
-/// Number of an arrival, why it was dropped (none: marked or delivered), and when.
+/// The fate of an arrival, with its time and the number of its flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Dropped(Time, u32, u16, DropReason, Point),
@@ -37,7 +37,7 @@ fn build(queue: &str, extra: &str) -> Scenario {
     scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"))
 }
 
-/// Every discipline whose parameters all have defaults, as a scenario writes it.
+/// Every discipline whose parameters all have defaults, in a scenario's syntax.
 fn disciplines() -> Vec<String> {
     let all: Vec<String> = qdisc::QDISCS
         .iter()
@@ -51,7 +51,7 @@ fn disciplines() -> Vec<String> {
     all
 }
 
-/// The bench, fed at the script's moments and otherwise called `late` apart.
+/// Feeds the script to the bench, which is otherwise called at intervals of `late`.
 fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     let plan = Plan::new(scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Tape::default()).unwrap();
@@ -62,7 +62,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     };
     let mut called = Time::ZERO;
     for step in script {
-        // a clock that is looked at only now and then
+        // a clock that is read only now and then
         while !late.is_zero() && called + late < step.at {
             called += late;
             bench.advance(called, &mut out);
@@ -76,7 +76,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     assert!(bench.deadline() == Time::NEVER || bench.inside() == 0);
     assert_eq!(bench.drain(), 0, "every packet's bytes are freed");
     let fates: Vec<Fate> = bench.sink.records.iter().filter_map(|(at, r)| fate(*at, r)).collect();
-    // what was sent comes out a propagation later, in order
+    // sent packets come out one propagation delay later, in order
     let sent: Vec<Time> = fates
         .iter()
         .filter_map(
@@ -97,13 +97,13 @@ fn fate(at: Time, r: &Record) -> Option<Fate> {
     }
 }
 
-/// Keeps what a discipline decides.
-struct Notes {
+/// Records the decisions of a discipline.
+struct Decisions {
     now: Time,
     fates: Vec<Fate>,
 }
 
-impl FateSink for Notes {
+impl FateSink for Decisions {
     fn dropped(&mut self, p: &PacketMeta, reason: DropReason, point: Point) {
         self.fates.push(Fate::Dropped(self.now, p.flow.0, p.size, reason, point));
     }
@@ -112,27 +112,27 @@ impl FateSink for Notes {
     }
 }
 
-/// A bare queue and a wire of one rate, written anew: no port, no bench.
+/// A reference of a bare queue and a wire of one rate, without port and bench.
 struct Bare {
     queue: Queue,
     rng: Rng,
     flows: FlowTable,
-    notes: Notes,
-    /// When the wire is free; `None` while it has nothing to do.
+    decisions: Decisions,
+    /// Time at which the wire is free; `None` while it is idle.
     busy_until: Option<Time>,
 }
 
 impl Bare {
     fn call<T>(&mut self, now: Time, act: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
-        self.notes.now = now;
+        self.decisions.now = now;
         let link = LinkView::plain(RATE);
-        let mut cx = Cx { now, rng: &mut self.rng, link: &link, flows: &self.flows, fate: &mut self.notes };
+        let mut cx = Cx { now, rng: &mut self.rng, link: &link, flows: &self.flows, fate: &mut self.decisions };
         act(&mut self.queue, &mut cx)
     }
 
     fn take(&mut self, now: Time) {
         self.busy_until = self.call(now, Queue::dequeue).map(|p| {
-            self.notes.fates.push(Fate::Sent(now, p.flow.0, p.size));
+            self.decisions.fates.push(Fate::Sent(now, p.flow.0, p.size));
             now + RATE.time_for(p.bytes())
         });
     }
@@ -171,7 +171,7 @@ fn bare(scenario: &Scenario, script: &[Step]) -> Vec<Fate> {
         queue: Queue::new(scenario.link["wire"].queue.build()),
         rng: Rng::named(scenario.seed, "link.wire.queue"),
         flows,
-        notes: Notes { now: Time::ZERO, fates: Vec::new() },
+        decisions: Decisions { now: Time::ZERO, fates: Vec::new() },
         busy_until: None,
     };
     for step in script {
@@ -185,11 +185,11 @@ fn bare(scenario: &Scenario, script: &[Step]) -> Vec<Fate> {
         }
     }
     b.until(Time(60_000_000_000));
-    b.notes.fates
+    b.decisions.fates
 }
 
 fn script() -> impl Strategy<Value = Vec<Step>> {
-    // on average 1.5 times what 10 Mbit/s carries: gaps of 0 to 1.2 ms, packets of 60 to 1500 bytes
+    // 1.5 times the load that 10 Mbit/s carries, on average: gaps of 0 to 1.2 ms, packets of 60 to 1500 bytes
     proptest::collection::vec((0u64..1_200_000, 0u16..5, 60u16..=1500, any::<bool>()), 1..400).prop_map(|steps| {
         let mut at = Time::ZERO;
         steps
@@ -251,13 +251,13 @@ fn a_mark_is_written_into_the_real_header() {
 }
 
 #[test]
-fn what_is_for_nobody_is_counted_and_gone() {
+fn packets_without_a_host_are_counted_and_discarded() {
     let scenario = build("{ droptail = {} }", "");
     let plan = Plan::new(&scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(&scenario, &plan, scenario.duration, ()).unwrap();
     let udp = |src, dst| craft::udp(false, src, dst, (1, 2), 100, 0);
     let mut give = |packet: &[u8]| bench.arrive(Time(1), Side::Left, packet, &mut |_| panic!("nothing leaves"));
-    // no such host; to oneself; from the other side; no IP; cut short; longer than the MTU
+    // unknown host; its own address; a source on the other side; not IP; truncated; longer than the MTU
     for packet in [udp(1, 9), udp(1, 1), udp(2, 1), vec![0; 40], udp(1, 2)[..60].to_vec(), udp(1, 2000)] {
         assert_eq!(give(&packet), Arrival::Foreign);
     }

@@ -1,4 +1,4 @@
-//! The live bench without a network: one test binary, since each binary links the whole core again.
+//! The live bench without a network, in one test binary, because each binary links the whole core again.
 
 mod fates;
 mod warm_up;

@@ -1,4 +1,4 @@
-//! A warm-up on the bench: what its links count begins at the warm-up's end, however late the caller looks.
+//! A warm-up on the bench: link counts begin at its end, however late the caller calls.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
@@ -40,7 +40,7 @@ fn overload(until: Time) -> Bench {
 
 #[test]
 fn the_bench_counts_from_the_end_of_the_warm_up() {
-    // as in the simulator's test of the same line: crates/sim/tests/it/measures.rs
+    // as in the simulator's test of the same link: crates/sim/tests/it/measures.rs
     let bench = overload(Time(20_000_000_000));
     let link = bench.links.iter().find(|l| l.name == "up").unwrap();
     let (all, before) = (link.carrier.counts(Time::ZERO), &link.before);
