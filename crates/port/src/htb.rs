@@ -9,7 +9,7 @@
 //! An idle link sends a frame at once, and a busy one waits until the debt is paid. A [`TokenBucket`] takes a packet
 //! from the queue and holds it until its tokens are there; HTB leaves it in the queue, where it can still be dropped.
 //! HTB does not poll an empty queue, so the discipline does not notice that the link is idle (RED's average stays).
-//! While the buckets are in debt, two departures are as far apart as the size of the *first* packet demands.
+//! While the buckets are in debt, the time between two departures is that of the *first* packet at the rate.
 //!
 //! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured one.
 //! Units: tokens are 1e-9 bit (see [`Bucket`]).

@@ -9,27 +9,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time};
 
-/// One line of the list of applications.
+/// An entry in the list of applications.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AppInfo {
     /// The key in a scenario.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// One-line description.
     pub summary: &'static str,
-    /// What it runs over: `tcp`, `udp` (datagrams of any kind), or `tcp or udp`.
+    /// Transport: `tcp`, `udp` (datagrams of any kind), or `tcp or udp`.
     pub transport: &'static str,
-    /// Where it comes from.
+    /// Source of the model.
     pub source: &'static str,
     /// A minimal example: the JSON of its parameters.
     pub example: &'static str,
-    /// What its machine measures, for the summary.
+    /// The measures of its machine, for the summary.
     pub measures: &'static [&'static [Measure]],
 }
 
-/// Declares every application once: the scenario's enum, the running enum and the list come from the same lines.
+/// Declares every application once: the scenario's enum, the enum of machines and the list are generated from the same
+/// lines.
 macro_rules! applications {
     ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
-        /// What an application does: one key, the application's name, with its parameters.
+        /// The traffic of an application: one key, the application's name, with its parameters.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(remote = "Self")]
         #[schemars(transform = units::words::<Traffic>)]
@@ -48,37 +49,37 @@ macro_rules! applications {
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ }
             }
-            /// Refuses what cannot run; the path starts with the application's name.
+            /// Returns the first invalid field; the path starts with the application's name.
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|e| e.under(self.name()))
             }
-            /// How many servers the application's `to` must name.
+            /// Number of servers that the application's `to` must name.
             pub fn servers(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.servers(),)+ }
             }
-            /// The most that it asks of the network in a run of `span`, if no request is answered sooner than after `round`.
+            /// Upper bound on its demand in a run of `span`, if every request takes at least `round` to be answered.
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ }
             }
-            /// How far seeds move its start, unless a scenario says otherwise; at most 1 s.
+            /// Range over which the seed moves its start, unless the scenario sets it; at most 1 s.
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ }.min(Duration::from_secs(1))
             }
-            /// Whether each of its flows always has more to send, so that the network alone decides its rate.
+            /// Whether each of its flows always has data to send, so that only the network limits its rate.
             pub fn greedy(&self) -> bool {
                 matches!(self, Self::Ftp(p) if p.greedy())
             }
-            /// Rows of counters that its flows need.
+            /// Number of rows of counters for its flows.
             pub fn rows(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.rows(),)+ }
             }
-            /// The machine in its first state. The parameters must be valid.
+            /// Builds the machine in its initial state. The parameters must be valid.
             pub fn build(&self) -> App {
                 match self { $(Self::$Variant(p) => App::$Variant(p.build()),)+ }
             }
         }
 
-        /// Any application's machine.
+        /// The machine of any application.
         #[derive(Clone, Debug, PartialEq)]
         pub enum App {
             $(
@@ -121,7 +122,7 @@ macro_rules! applications {
             }
         }
 
-        /// Every application, in the order in which they are listed.
+        /// Every application, in the order of the list.
         pub const APPS: &[AppInfo] = &[
             $(AppInfo {
                 name: $name,
@@ -140,7 +141,7 @@ applications! {
         "File transfers: endless, repeated, or bursty with pauses",
         r#"{ "flows": 5, "direction": "up", "size": "10MB", "pause": "300ms" }"#;
     "game" Game(game::GameParams), "udp", "IEEE 802.11-18/2009r6 §4.1.4",
-        "An on-line game: a player's updates and the server's snapshots",
+        "An online game: a player's updates and the server's snapshots",
         r#"{ "late_after": "50ms" }"#;
     "messages" Messages(messages::MessagesParams), "tcp", "ARRIS 2013",
         "One message every few seconds over one connection",
@@ -155,7 +156,7 @@ applications! {
         "Small transfers with Poisson arrivals, a connection each",
         r#"{ "interval": "100ms", "size": { "fixed": "14KB" } }"#;
     "burst" Burst(burst::BurstParams), "tcp or udp", "ARRIS 2013, single large bursts",
-        "One large burst (or one every so often), all at once",
+        "One large burst (or one per interval), sent at once",
         r#"{ "bytes": "1MB", "transport": "udp" }"#;
     "ping" Ping(ping::PingParams), "udp", "RFC 792, RFC 2681",
         "Echo requests and replies: the round-trip time and its losses",
@@ -190,17 +191,18 @@ mod tests {
             let traffic: Traffic = serde_json::from_str(&text).unwrap();
             traffic.validate().unwrap();
             assert_eq!(traffic.name(), info.name);
-            // what is written reads back
+            // serialized parameters can be read back
             let again = serde_json::to_string(&traffic).unwrap();
             assert_eq!(serde_json::from_str::<Traffic>(&again).unwrap(), traffic);
         }
-        // the schema knows as many tables as the list has applications
+        // the schema has one table for each application
         let schema = serde_json::to_value(schemars::schema_for!(Traffic)).unwrap();
         let tables = schema["oneOf"].as_array().unwrap().iter().filter(|choice| choice["type"] == "object");
         assert_eq!(tables.count(), APPS.len());
     }
 
-    /// Connections break at random moments; the fake host asserts that nothing is written or closed twice or after an end.
+    /// Connections break at random times; the fake host asserts that nothing is written or closed twice or after an
+    /// end.
     #[test]
     fn every_application_survives_breaking_connections() {
         let cases = [
@@ -232,7 +234,7 @@ mod tests {
                 (fake.piece, fake.gap) = (1460, 100_000);
                 let mut app = traffic.build();
                 fake.run(&mut app, Time(60_000_000_000));
-                // nobody hoards connections: those that are open are in use (or finish closing within a round trip)
+                // no connections leak: every open one is in use, or will have closed within a round trip
                 assert!(fake.open_now() <= 48, "{text}: {} open", fake.open_now());
                 match &app {
                     App::Web(w) => {
@@ -251,7 +253,7 @@ mod tests {
                     App::Proshare(_) => assert!(fake.datagrams.len() > 2900),
                     App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),
                 }
-                // the same run again is the same
+                // a second run gives the same results
                 let mut again = Fake::new(&[20_000_000, 30_000_000, 50_000_000, 100_000_000]).breaking(p, 400_000_000);
                 (again.piece, again.gap) = (1460, 100_000);
                 again.run(&mut traffic.build(), Time(60_000_000_000));

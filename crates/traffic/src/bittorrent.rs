@@ -1,4 +1,4 @@
-//! A BitTorrent-like swarm, seen from one of its members: many connections, few of them active at a time.
+//! A BitTorrent-like swarm from the view of one member: many connections, of which a few are active at a time.
 //!
 //! Source: ARRIS 2013 (up to about fifty peers, about ten active); BEP 3 (messages, choking, optimistic unchoking);
 //! Cohen, Incentives Build Robustness in BitTorrent, 2003 (rounds of 10 s, optimistic unchoke for 30 s).
@@ -7,18 +7,19 @@
 //!   peer i is at server  i mod (number of servers);  its connection opens at  start + i * stagger  and is kept
 //!   a peer that is unchoked keeps `pipeline` requests (17 B) outstanding; each is answered with a block of 16 KiB + 13 B
 //!   every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer,
-//!                   drawn anew every `optimistic_rounds` rounds among the others; choke the rest
+//!                   drawn every `optimistic_rounds` rounds among the others; choke the rest
 //! ```
 //!
-//! `from` is the member under study and uploads; with `download` an unchoked peer reciprocates, and blocks go both ways.
-//! Peers are ranked by what came down from them if `download`, else by what went up to them, as a seed ranks. A free
-//! place is filled as soon as a peer connects. A choke cuts a peer off for requests that have not arrived yet: blocks
-//! already written still go. An unchoke holds for one round only, so a swarm whose application is stopped ends with it.
+//! `from` is the member under study, which uploads; with `download` an unchoked peer reciprocates, and blocks go both
+//! ways. Peers are ranked by the blocks received from them if `download`, otherwise by the blocks sent to them, as a
+//! seed does. A free place is filled as soon as a peer connects. A choke refuses requests that have not yet arrived;
+//! blocks already written are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its
+//! round.
 //!
-//! Which TCP it runs over is the scenario's choice: `tcp = "ledbat"` as most clients (uTP), or any other.
+//! The scenario chooses its TCP: `tcp = "ledbat"`, like most clients (uTP), or any other.
 //!
-//! Departs: peers never run out of interest, come or go (a lost connection is opened again a second later); no pieces, no
-//! rarest-first, no endgame: what a block holds does not matter to the queue it waits in.
+//! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later); no pieces, no
+//! rarest-first, no endgame: the content of a block does not matter to the queue.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -29,34 +30,34 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 
-/// Most peers.
+/// Upper bound on the number of peers.
 const MAX_PEERS: u32 = 1000;
-/// Sizes of messages in bytes, their length prefix included.   Source: BEP 3.
+/// Message sizes in bytes, length prefix included.   Source: BEP 3.
 const CHOKE: u64 = 5;
 const REQUEST: u64 = 17;
 const PIECE_HEADER: u64 = 13;
 
-/// A member of a swarm at `from`; its peers are at the servers in turn.
+/// A member of a swarm at `from`; its peers are distributed over the servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BittorrentParams {
     /// Connected peers. Default 50.
     pub peers: u32,
-    /// Peers that are unchoked at a time, the optimistic one included. Default 10.
+    /// Peers unchoked at a time, including the optimistic one. Default 10.
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,
-    /// Requests that an unchoked peer keeps outstanding. Default 5.
+    /// Outstanding requests of an unchoked peer. Default 5.
     pub pipeline: u32,
-    /// Time between two choices of the unchoked. Default 10s.
+    /// Time between two selections of the unchoked peers. Default 10s.
     pub round: Duration,
-    /// Rounds that an optimistic unchoke lasts. Default 3.
+    /// Duration of an optimistic unchoke in rounds. Default 3.
     pub optimistic_rounds: u32,
-    /// Unchoked peers send blocks, too. Default false.
+    /// Whether unchoked peers send blocks, too. Default false.
     pub download: bool,
     /// Time between the openings of two connections. Default 100ms.
     pub stagger: Duration,
-    /// Number of servers that the peers are spread over. Default 1.
+    /// Number of servers over which the peers are distributed. Default 1.
     pub servers: u32,
 }
 
@@ -128,7 +129,7 @@ impl Params for BittorrentParams {
     }
 }
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
     Choke,
@@ -137,18 +138,18 @@ enum Message {
     Block,
 }
 
-/// One peer and its connection. Arrays are by sending side: the member's (client) first.
+/// A peer and its connection. Arrays are indexed by the sending side: the member (client) first.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Peer {
     conn: Option<ConnId>,
     connected: bool,
-    /// The member lets it ask.
+    /// Whether the member has unchoked it.
     unchoked: bool,
-    /// It knows that it may ask.
-    told: bool,
-    /// Messages written and not arrived, oldest first, with the bytes that are still to come.
+    /// Whether the unchoke has reached it.
+    unchoke_arrived: bool,
+    /// Messages written but not yet received, oldest first, with their missing bytes.
     wire: [VecDeque<(Message, u64)>; 2],
-    /// Blocks that arrived in this round.
+    /// Blocks received in this round.
     blocks: [u64; 2],
 }
 
@@ -159,15 +160,15 @@ pub struct Bittorrent {
     peers: Vec<Peer>,
     conns: Conns,
     round: u64,
-    /// End of the current round: requests after it are not answered.
+    /// End of the current round; requests after it are not answered.
     until: Time,
     optimistic: Option<usize>,
-    /// Blocks that arrived, by sending side.
+    /// Blocks received, by sending side.
     blocks: [u64; 2],
     unchokes: u64,
 }
 
-/// Token of the timer of rounds; the others are `peer + 1`.
+/// Token of the round timer; the others are `peer + 1`.
 const ROUND: u64 = 0;
 
 fn index(side: Side) -> usize {
@@ -202,11 +203,11 @@ impl Bittorrent {
         }
     }
 
-    /// Chooses who may ask in the round that begins now.
+    /// Selects the unchoked peers of the round that begins now.
     fn choose<H: Host>(&mut self, host: &mut H) {
         let by = index(if self.params.download { Side::Server } else { Side::Client });
         let mut order: Vec<usize> = (0..self.peers.len()).filter(|&i| self.peers[i].connected).collect();
-        // stable: equals stay in the order of their numbers
+        // a stable sort: ties stay in the order of their numbers
         order.sort_by_key(|&i| std::cmp::Reverse(self.peers[i].blocks[by]));
         let regular = order.len().min(self.params.active as usize - 1);
         let (mut chosen, others) = (order[..regular].to_vec(), &order[regular..]);
@@ -232,12 +233,12 @@ impl Bittorrent {
         self.round += 1;
     }
 
-    /// A message has arrived whole, sent by `from`.
+    /// Handles a complete message sent by `from`.
     fn arrived<H: Host>(&mut self, i: usize, from: Side, message: Message, host: &mut H) {
         match message {
-            Message::Choke => self.peers[i].told = false,
+            Message::Choke => self.peers[i].unchoke_arrived = false,
             Message::Unchoke => {
-                self.peers[i].told = true;
+                self.peers[i].unchoke_arrived = true;
                 for _ in 0..self.params.pipeline {
                     self.send(i, Side::Server, Message::Request, host);
                     if self.params.download {
@@ -246,8 +247,8 @@ impl Bittorrent {
                 }
             }
             Message::Request => {
-                // a peer gives as long as it is given
-                let may = if from == Side::Server { self.peers[i].unchoked } else { self.peers[i].told };
+                // a peer sends blocks for as long as it receives them
+                let may = if from == Side::Server { self.peers[i].unchoked } else { self.peers[i].unchoke_arrived };
                 if may && host.now() <= self.until {
                     self.send(i, from.other(), Message::Block, host);
                 }
@@ -255,7 +256,7 @@ impl Bittorrent {
             Message::Block => {
                 self.blocks[index(from)] += 1;
                 self.peers[i].blocks[index(from)] += 1;
-                if self.peers[i].told && host.now() <= self.until {
+                if self.peers[i].unchoke_arrived && host.now() <= self.until {
                     self.send(i, from.other(), Message::Request, host);
                 }
             }
@@ -302,7 +303,7 @@ impl Application for Bittorrent {
         let Some(i) = self.conns.get(conn) else { return };
         let from = side.other();
         let mut bytes = bytes;
-        // bounded: every turn takes a message off the list, or the last bytes
+        // bound: each turn removes a message from the list, or takes the last bytes
         while let Some((message, left)) = self.peers[i].wire[index(from)].front_mut() {
             if bytes < *left {
                 *left -= bytes;
@@ -333,13 +334,13 @@ impl Application for Bittorrent {
 }
 
 packet::measures! {
-    /// What was exchanged with the swarm.
+    /// The exchange with the swarm.
     const EXCHANGE = fn exchange(b: &Bittorrent) -> f64 {
         "connected": Kind::ONE, "connected", "Peers connected at the end."
             => b.peers.iter().filter(|p| p.connected).count() as f64;
         "unchokes": Kind::ONE, "unchokes", "Times that a peer was unchoked." => b.unchokes as f64;
         "blocks_sent": Kind::ONE, "blocks sent", "Blocks that arrived at peers." => b.blocks[0] as f64;
-        "blocks_received": Kind::ONE, "blocks received", "Blocks that arrived from them." => b.blocks[1] as f64;
+        "blocks_received": Kind::ONE, "blocks received", "Blocks that arrived from peers." => b.blocks[1] as f64;
     }
 }
 
@@ -357,18 +358,18 @@ mod tests {
 
     #[test]
     fn one_peer_exchanges_its_pipeline_every_round_trip() {
-        // handshake 20 ms, unchoke 10 ms, requests 10, blocks 10, then 5 blocks every 20 ms. From the block of 50 ms on:
-        // (10 000 - 50) / 20 + 1 = 498.5 times 5; the round of 10 s renews the unchoke
+        // handshake 20 ms, unchoke 10 ms, requests 10, blocks 10, then 5 blocks every 20 ms. From the block at 50 ms
+        // on: (10 000 - 50) / 20 + 1 = 498.5 times 5; the round of 10 s renews the unchoke
         let params = BittorrentParams { peers: 1, active: 1, ..Default::default() };
         params.validate().unwrap();
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = params.build();
         fake.run(&mut app, Time(10 * S));
         assert_eq!(app.blocks, [498 * 5, 0]);
-        // what the peer sends are requests: five at first, one for each block
-        let asked = fake.writes.iter().filter(|w| w.side == Side::Server).map(|w| w.bytes).sum::<u64>();
-        assert_eq!(asked, 17 * (5 + 498 * 5));
-        // with `download` as many come back
+        // the peer sends requests: five at first, one for each block
+        let requested = fake.writes.iter().filter(|w| w.side == Side::Server).map(|w| w.bytes).sum::<u64>();
+        assert_eq!(requested, 17 * (5 + 498 * 5));
+        // with `download` the same number comes back
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = BittorrentParams { download: true, ..params }.build();
         fake.run(&mut app, Time(10 * S));
@@ -393,7 +394,8 @@ mod tests {
             changes += u64::from(app.optimistic != last);
             last = app.optimistic;
         }
-        // thirty rounds: the first (there was none) and then rounds 3, 6 ... 30; a draw may hit the same again
+        // thirty rounds: one in the first (there was none), then in rounds 3, 6 ... 30; a draw may select the same peer
+        // again
         assert!((8..=11).contains(&changes), "{changes}");
         assert!(seen.len() >= 7, "{seen:?}");
     }
@@ -409,7 +411,7 @@ mod tests {
         app.round = 1;
         app.optimistic = Some(2);
         app.choose(&mut fake);
-        // 1 and 4 took most; 2 stays optimistic, since it is not yet time for another
+        // 1 and 4 received most; 2 stays optimistic, since its rounds are not over
         assert_eq!(unchoked(&app), [1, 2, 4]);
     }
 
@@ -426,7 +428,7 @@ mod tests {
         app.arrived(0, Side::Server, Message::Request, &mut fake);
         app.arrived(0, Side::Client, Message::Block, &mut fake);
         assert_eq!((fake.writes.len(), app.blocks[0]), (written, before + 1));
-        // no timer, no round: an answer after `until` is not given
+        // no timer and no round: a request after `until` is not answered
         app.peers[0].unchoked = true;
         app.until = Time::ZERO;
         app.arrived(0, Side::Server, Message::Request, &mut fake);

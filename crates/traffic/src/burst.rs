@@ -1,16 +1,16 @@
-//! One-off large bursts: many bytes at once, over TCP or as datagrams.
+//! Large bursts: many bytes at once, over TCP or as datagrams.
 //!
 //! Source: ARRIS 2013, Considerations for all schemes ("single large bursts").
 //!
 //! ```text
 //!   burst b (b = 0, 1, ...) begins at  start + b * interval
-//!   TCP: one new connection, `bytes` written at once, closed; its window decides how fast they leave
-//!   UDP: ceil(bytes / packet) datagrams in the same moment, back to back into the first queue
+//!   TCP: one new connection, `bytes` written at once, then closed; the congestion window sets the pace
+//!   UDP: ceil(bytes / packet) datagrams at the same time, back to back into the first queue
 //! ```
 //!
-//! A burst is *finished* when all of it has arrived at the receiver; [`Host::file_done`] is called then. A UDP burst that
-//! loses a datagram is never finished: the figures `datagrams_sent` and `datagrams_received` count what came through. The
-//! last [`TRACKED`] UDP bursts are followed.
+//! A burst is *finished* when all of it has arrived at the receiver; then [`Host::file_done`] is called. A UDP burst
+//! that loses a datagram is never finished: `datagrams_sent` and `datagrams_received` count its datagrams. The last
+//! [`TRACKED`] UDP bursts are tracked.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -23,17 +23,17 @@ use units::{Bytes, Duration, Problem, Time};
 
 /// Most datagrams in one burst: 98 MB of full packets.
 const MAX_DATAGRAMS: u64 = 1 << 16;
-/// UDP bursts whose arrivals are counted at once.
+/// Number of UDP bursts whose arrivals are tracked at once.
 const TRACKED: usize = 16;
 
-/// What a burst runs over.
+/// Transport of a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// A TCP connection for each burst.
     #[default]
     Tcp,
-    /// Datagrams, all in one moment.
+    /// Datagrams, all at the same time.
     Udp,
 }
 
@@ -43,15 +43,15 @@ pub enum Transport {
 pub struct BurstParams {
     /// Bytes of a burst: of payload over TCP, on the wire over UDP. Default 1MB.
     pub bytes: Bytes,
-    /// What it runs over. Default `tcp`.
+    /// Transport. Default `tcp`.
     pub transport: Transport,
-    /// Size of a datagram in bytes on the wire, every header included; the last may be smaller. UDP only. Default 1500.
+    /// Size of a datagram in bytes on the wire, headers included; the last one may be smaller. UDP only. Default 1500.
     pub packet: Bytes,
-    /// Which way it goes. Default `up`.
+    /// Direction of the bursts. Default `up`.
     pub direction: Direction,
-    /// Time from the start of a burst to the start of the next; without it there is one. Default none.
+    /// Time from the start of a burst to the start of the next; omitted: one burst only. Default none.
     pub interval: Option<Duration>,
-    /// Bursts in all; without it, until the end. Needs `interval`. Default none.
+    /// Number of bursts; omitted: until the end. Needs `interval`. Default none.
     pub count: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Params for BurstParams {
             start: Time::ZERO,
             next: 0,
             conns: Conns::default(),
-            under_way: VecDeque::new(),
+            unfinished: VecDeque::new(),
             sent: 0,
             received: 0,
             failed: 0,
@@ -120,12 +120,12 @@ impl Params for BurstParams {
     }
 }
 
-/// A burst of which something has yet to arrive.
+/// A burst that has not fully arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Open {
+struct Unfinished {
     number: u64,
-    /// Payload bytes (TCP) or datagrams (UDP) that arrived.
-    got: u64,
+    /// Payload bytes (TCP) or datagrams (UDP) received.
+    received: u64,
 }
 
 /// The machine of [`BurstParams`].
@@ -136,8 +136,8 @@ pub struct Burst {
     next: u64,
     /// Number of the burst (modulo 2^32) by connection.
     conns: Conns,
-    /// By number; UDP bursts beyond [`TRACKED`] leave from the front.
-    under_way: VecDeque<Open>,
+    /// Unfinished bursts, by number; beyond [`TRACKED`], UDP bursts are removed from the front.
+    unfinished: VecDeque<Unfinished>,
     sent: u64,
     received: u64,
     failed: u64,
@@ -155,7 +155,7 @@ impl Burst {
     fn burst<H: Host>(&mut self, host: &mut H) {
         let (number, side) = (self.next, self.params.direction.sender());
         self.next += 1;
-        self.under_way.push_back(Open { number, got: 0 });
+        self.unfinished.push_back(Unfinished { number, received: 0 });
         match self.params.transport {
             Transport::Tcp => {
                 let conn = host.open(0);
@@ -164,11 +164,11 @@ impl Burst {
                 host.close(conn, side);
             }
             Transport::Udp => {
-                if self.under_way.len() > TRACKED {
-                    self.under_way.pop_front();
+                if self.unfinished.len() > TRACKED {
+                    self.unfinished.pop_front();
                 }
                 let (n, packet) = (self.datagrams(), self.params.packet.0);
-                // bounded: MAX_DATAGRAMS
+                // bound: MAX_DATAGRAMS
                 for i in 0..n {
                     let size = packet.min(self.params.bytes.0 - i * packet);
                     host.datagram(0, side, size as u16, number * n + i);
@@ -183,22 +183,22 @@ impl Burst {
         }
     }
 
-    /// `amount` more of the burst in this place has arrived; true if that was all.
+    /// Counts `amount` more of the burst at this index; returns true if it is complete.
     fn arrived<H: Host>(&mut self, place: usize, amount: u64, whole: u64, host: &mut H) -> bool {
-        let open = &mut self.under_way[place];
-        open.got += amount;
-        if open.got < whole {
+        let open = &mut self.unfinished[place];
+        open.received += amount;
+        if open.received < whole {
             return false;
         }
         let number = open.number;
-        self.under_way.remove(place);
+        self.unfinished.remove(place);
         host.file_done(self.begins(number), self.params.bytes.0);
         true
     }
 
     fn place(&self, conn: ConnId) -> Option<usize> {
         let number = self.conns.get(conn)?;
-        self.under_way.iter().position(|o| o.number as u32 as usize == number)
+        self.unfinished.iter().position(|o| o.number as u32 as usize == number)
     }
 }
 
@@ -225,15 +225,15 @@ impl Application for Burst {
     fn datagram_received<H: Host>(&mut self, _: Side, number: u64, host: &mut H) {
         self.received += 1;
         let n = self.datagrams();
-        if let Some(place) = self.under_way.iter().position(|o| o.number == number / n) {
+        if let Some(place) = self.unfinished.iter().position(|o| o.number == number / n) {
             self.arrived(place, 1, n, host);
         }
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        // known only if it ended before its burst had arrived
+        // still present only if it ended before its burst had arrived
         if let Some(place) = self.place(conn) {
-            self.under_way.remove(place);
+            self.unfinished.remove(place);
             self.failed += 1;
         }
         self.conns.remove(conn);
@@ -252,15 +252,15 @@ impl Application for Burst {
 }
 
 packet::measures! {
-    /// Whatever they run over.
+    /// Measures of any transport.
     const BEGUN = fn begun(b: &Burst) -> f64 {
         "bursts": Kind::ONE, "bursts", "Bursts begun; `files` holds those that arrived whole." => b.next as f64;
     }
-    /// Over TCP.
+    /// Measures over TCP.
     const OVER_TCP = fn over_tcp(b: &Burst) -> f64 {
         "failed": Kind::ONE.less().rank(18), "failed", "Bursts over TCP whose connection failed." => b.failed as f64;
     }
-    /// Over UDP.
+    /// Measures over UDP.
     const OVER_UDP = fn over_udp(b: &Burst) -> f64 {
         "datagrams_sent": Kind::PACKETS, "datagrams sent", "Datagrams sent, over UDP." => b.sent as f64;
         "datagrams_received": Kind::PACKETS, "datagrams received", "Datagrams that arrived." => b.received as f64;
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn datagrams_leave_in_one_moment_and_the_last_is_what_is_left() {
-        // 10 000 B in 1500-B packets: six full ones and 1000 B
+        // 10 000 B in packets of 1500 B: six full ones and one of 1000 B
         let params =
             BurstParams { bytes: Bytes(10_000), transport: Transport::Udp, count: Some(1), ..Default::default() };
         params.validate().unwrap();
@@ -314,7 +314,7 @@ mod tests {
         let params = BurstParams { interval, count: Some(3), direction: Direction::Down, ..Default::default() };
         let mut fake = Fake::new(&[20 * MS]);
         fake.run(&mut params.build(), Time(1000 * MS));
-        // handshake 20 ms, half of it to the client: the second begins before the first has arrived
+        // handshake 20 ms, then 10 ms to the client: the second begins before the first has arrived
         let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS)).collect();
         assert_eq!(files, [(0, 30), (25, 55), (50, 80)]);
         assert_eq!((fake.opened.len(), fake.open_now()), (3, 0));

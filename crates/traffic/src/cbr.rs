@@ -6,10 +6,11 @@
 //!   datagram k leaves at  start + (k + randomize * u_k) * 8 * size / rate,   u_k uniform in [0, 1)
 //! ```
 //!
-//! Each moment is computed from k, not from the moment before, so the rate has no drift. The order is always that of k.
-//! With Poisson arrivals, gaps are exponential with the mean 8 * size / rate, the first one from the start on. In a random walk
-//! the first datagram leaves at the start, and each gap is (1 + randomize * v_k) of that mean, v_k uniform in [-1, 1): noise adds
-//! up, as that of ns-2's `random_` does, so no phase between this and another clock lasts.
+//! Each time is computed from k, not from the time before, so the rate does not drift. Datagrams always leave in the
+//! order of k. With Poisson arrivals, gaps are exponential with mean 8 * size / rate, beginning with the first after
+//! the start. In a random walk the first datagram leaves at the start, and each gap is (1 + randomize * v_k) times the
+//! mean, v_k uniform in [-1, 1): the noise accumulates, as with ns-2's `random_`, so that no phase relation to another
+//! clock lasts.
 
 use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Side};
@@ -17,23 +18,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Time, math};
 
-/// Largest datagram: what an IP packet's 16-bit length can say.
+/// Largest datagram: the limit of an IP packet's 16-bit length.
 pub(crate) const MAX_SIZE: u64 = 65_535;
 
 fn default_size() -> Bytes {
     Bytes(1000)
 }
 
-/// When datagrams leave.
+/// Departure times of datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// At equal distances.
+    /// At equal intervals.
     #[default]
     Constant,
     /// A Poisson process: exponential gaps with the same mean.
     Poisson,
-    /// Each gap is uniform within `randomize` of the spacing, counted from the datagram before: the rate wanders.
+    /// Each gap, counted from the datagram before, is uniform within `randomize` of the spacing: the rate drifts.
     RandomWalk,
 }
 
@@ -43,27 +44,27 @@ pub enum Arrivals {
 pub struct CbrParams {
     /// Rate on the wire in bit/s. Required.
     pub rate: BitRate,
-    /// Size of a datagram in bytes on the wire, every header included. Default 1000.
+    /// Size of a datagram in bytes on the wire, headers included. Default 1000.
     #[serde(default = "default_size")]
     pub size: Bytes,
-    /// When they leave: `constant`, at equal distances; `poisson`, at random with this mean rate; `random_walk`, by gaps that
-    /// `randomize` varies. Default `constant`.
+    /// Departure times: `constant`, at equal intervals; `poisson`, at random with this mean rate; `random_walk`, with
+    /// gaps varied by `randomize`. Default `constant`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// How far each datagram may be shaken from its place, as a share of the spacing: 0 exact, 1 anywhere up to the next
-    /// one's place. In a random walk: how much longer or shorter a gap may be. Default 0.
+    /// Random shift of each datagram, as a fraction of the spacing: 0 exact, 1 anywhere up to the time of the next one.
+    /// In a random walk, the largest relative change of a gap. Default 0.
     #[serde(default)]
     pub randomize: Prob,
-    /// Datagrams to send; without it, until the end. Default none.
+    /// Number of datagrams; omitted: until the end. Default none.
     #[serde(default)]
     pub count: Option<u64>,
-    /// Which way they go. Default `up`.
+    /// Direction of the datagrams. Default `up`.
     #[serde(default)]
     pub direction: Direction,
 }
 
 impl CbrParams {
-    /// A source of this rate with the defaults of everything else.
+    /// A source of this rate, with defaults for everything else.
     #[cfg(test)]
     fn new(rate: BitRate) -> Self {
         Self {
@@ -87,7 +88,8 @@ impl Params for CbrParams {
         if self.size.0 == 0 || self.size.0 > MAX_SIZE {
             return Err(Problem::new("size", format!("{} is not valid; expected 1B to {MAX_SIZE}B", self.size)));
         }
-        // exactly: a random gap is cut to whole nanoseconds, and of gaps that are all cut to none time would stand still
+        // exact: random gaps are rounded down to whole nanoseconds, and if every gap became zero, time would not
+        // advance
         if self.size.0 * 8_000_000_000 < self.rate.0 {
             return Err(Problem::new("rate", format!("{} leaves less than 1 ns between datagrams", self.rate)));
         }
@@ -111,7 +113,7 @@ impl Params for CbrParams {
     }
 
     fn start_spread(&self) -> Duration {
-        // random gaps and places need no phase
+        // random gaps and shifts need no random phase
         if self.arrivals == Arrivals::Constant && self.randomize.get() == 0.0 {
             self.rate.time_for(self.size.0)
         } else {
@@ -134,7 +136,7 @@ impl Params for CbrParams {
     }
 }
 
-/// The exact spacing `bits / rate` seconds, as a fraction.
+/// The exact spacing of `bits / rate` seconds, as a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spacing {
     pub(crate) bits: u64,
@@ -142,14 +144,14 @@ pub(crate) struct Spacing {
 }
 
 impl Spacing {
-    /// In nanoseconds.
+    /// Mean spacing in nanoseconds.
     fn mean_ns(self) -> f64 {
         self.bits as f64 * 1e9 / self.rate as f64
     }
 
-    /// `k` spacings and the fraction `shift` of one more, in nanoseconds, rounded down.
+    /// Duration of `k` spacings and the fraction `shift` of one more, in nanoseconds, rounded down.
     fn at(self, k: u64, shift: f64) -> u64 {
-        // the fraction with 32 bits: integer arithmetic from here on
+        // the fraction as 32 bits; integer arithmetic from here on
         let part = (shift * 4_294_967_296.0) as u128;
         let ns = (u128::from(k) * u128::from(self.bits) * 1_000_000_000) / u128::from(self.rate);
         let more = ((u128::from(self.bits) * 1_000_000_000 * part) >> 32) / u128::from(self.rate);
@@ -157,24 +159,24 @@ impl Spacing {
     }
 }
 
-/// The machine of [`CbrParams`]; a call (`voip.rs`) has one, too.
+/// The machine of [`CbrParams`], also used for calls (`voip.rs`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbr {
     pub(crate) side: Side,
-    /// Whether the other side sends the same at the same moments.
+    /// Whether the other side sends the same datagrams at the same times.
     pub(crate) both: bool,
     pub(crate) size: u16,
     pub(crate) spacing: Spacing,
     pub(crate) arrivals: Arrivals,
     pub(crate) randomize: f64,
     pub(crate) count: u64,
-    /// The start; of random gaps the moment of the last one.
+    /// Start time; with random gaps, the time of the last datagram.
     pub(crate) start: Time,
     pub(crate) next: u64,
 }
 
 impl Cbr {
-    /// Datagrams sent so far; the next one's number.
+    /// Number of datagrams sent so far, and the number of the next.
     #[cfg(test)]
     fn sent(&self) -> u64 {
         self.next
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn shaken_datagrams_keep_their_rate_and_order() {
+    fn shifted_datagrams_keep_their_rate_and_order() {
         let mut fake = Fake::new(&[0]);
         let params = CbrParams { randomize: Prob::new(1.0).unwrap(), ..CbrParams::new(BitRate(1_000_000)) };
         let mut app = params.build();

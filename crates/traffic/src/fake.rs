@@ -1,10 +1,11 @@
-//! A scripted host for tests: no network, only delays. Opening takes one round trip, bytes take half of one.
+//! A scripted host for tests: no network, only delays. Opening a connection takes one round trip, data take half of
+//! one.
 
 use crate::{Application, ConnId, Host, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Duration, Rng, Time};
 
-/// Something the fake network will tell the application.
+/// A future event for the application.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Connected(ConnId, Side),
@@ -12,18 +13,18 @@ enum Event {
     Closed(ConnId),
     Datagram(Side, u64),
     Timer(u64),
-    /// A piece of a write without end.
+    /// A piece of an endless write.
     Stream(ConnId, Side),
 }
 
-/// A connection that was opened.
+/// An opened connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opened {
     pub(crate) at: Time,
     pub(crate) peer: usize,
-    /// When both sides had asked to close it.
+    /// Time at which both sides had closed it.
     pub(crate) closed: Option<Time>,
-    /// When the application was told that it is over.
+    /// Time at which the application received its end.
     pub(crate) ended: Option<Time>,
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct Write {
     pub(crate) bytes: u64,
 }
 
-/// Per connection id (ids are reused as a real host may).
+/// State of a connection id (ids are reused, as by a real host).
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     ordinal: usize,
@@ -42,7 +43,7 @@ struct Slot {
     ready: Time,
     closed: [bool; 2],
     fails: bool,
-    /// Bytes of finite writes, and when one without end began.
+    /// Bytes of finite writes, and the start of an endless one.
     wrote: [u64; 2],
     streams: [Option<Time>; 2],
 }
@@ -52,25 +53,25 @@ pub(crate) struct Fake {
     now: Time,
     pub rng: Rng,
     rtt: Vec<u64>,
-    /// What will happen, and to which connection (by ordinal): a broken one hears no more.
+    /// Future events and their connections (by ordinal); a broken connection receives none.
     queue: BTreeMap<(Time, u64), (Event, usize)>,
     order: u64,
     slots: Vec<Slot>,
     free: BTreeSet<u32>,
     failing: BTreeSet<usize>,
     fails_after: u64,
-    /// Every connection breaks with this probability, within this time after its opening.
+    /// Probability that a connection breaks, and the longest time from its opening to the break.
     breaking: Option<(f64, u64)>,
-    /// Writes without end arrive, in pieces.
+    /// Whether endless writes arrive, in pieces.
     pub(crate) streaming: bool,
-    /// Bytes come in pieces of this many.
+    /// Largest piece in which bytes arrive.
     pub(crate) piece: u64,
     /// Time between two pieces in nanoseconds.
     pub(crate) gap: u64,
     pub(crate) opened: Vec<Opened>,
     pub(crate) writes: Vec<Write>,
     pub(crate) datagrams: Vec<(Time, Side, u16, u64)>,
-    /// Datagrams of these ordinals (of all that are sent) are lost.
+    /// Ordinals of the datagrams that are lost, of all that are sent.
     pub(crate) lost: BTreeSet<usize>,
     pub(crate) files: Vec<(Time, Time, u64)>,
     pub(crate) pages: Vec<(Time, Time, u32, u64)>,
@@ -78,7 +79,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// `rtt` in nanoseconds by server.
+    /// `rtt` in nanoseconds, by server.
     pub(crate) fn new(rtt: &[u64]) -> Self {
         Self {
             now: Time::ZERO,
@@ -104,14 +105,14 @@ impl Fake {
         }
     }
 
-    /// The connections with these ordinals never connect and end after `ns`.
+    /// Makes the connections with these ordinals never connect, and end after `ns`.
     pub(crate) fn failing(mut self, ordinals: &[usize], ns: u64) -> Self {
         self.failing = ordinals.iter().copied().collect();
         self.fails_after = ns;
         self
     }
 
-    /// Each connection breaks with probability `p`, at a moment uniform in the `ns` after its opening.
+    /// Makes each connection break with probability `p`, at a time uniform in the `ns` after its opening.
     pub(crate) fn breaking(mut self, p: f64, ns: u64) -> Self {
         self.breaking = Some((p, ns));
         self
@@ -146,7 +147,7 @@ impl Fake {
         }
     }
 
-    /// Connections that have not ended.
+    /// Number of connections that have not ended.
     pub(crate) fn open_now(&self) -> usize {
         self.opened.iter().filter(|o| o.ended.is_none()).count()
     }

@@ -1,22 +1,22 @@
 //! File transfers: endless, repeated, or bursty.
 //!
-//! Source: CableLabs 2012 §3.2.1 (one endless transfer; five sessions that repeat a moderately sized file; 18.75 MB then 16 s of
-//! silence), ARRIS 2013 (90 MB objects, 4 s apart, ten sessions).
+//! Source: CableLabs 2012 §3.2.1 (one endless transfer; five sessions that repeat a moderately sized file; 18.75 MB,
+//! then 16 s of silence), ARRIS 2013 (90 MB objects, 4 s apart, ten sessions).
 //!
-//! Each flow runs through its files alone:
+//! Each flow transfers its own files:
 //!
 //! ```text
 //!   start + i*stagger --open, write--> sending --last byte in order at the receiver--> pause --> next file
 //! ```
 //!
-//! A file *starts* when its connection is opened (when it is written, on a connection that is kept) and is *finished* when
-//! its last byte has arrived in order at the receiver; then [`Host::file_done`] is called, and the pause counts from there.
-//! With `interval` the files begin at fixed times instead, a late one as soon as the one before is finished.
-//! With a new connection for each file the sender closes right after writing (its FIN follows the last byte) and the
-//! receiver closes when it has everything.
+//! A file *starts* when its connection is opened (on a kept connection, when it is written) and is *finished* when its
+//! last byte has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins. With
+//! `interval` the files start at fixed times instead; a late one starts as soon as the one before is finished. With a
+//! new connection for each file, the sender closes right after writing (its FIN follows the last byte), and the
+//! receiver closes when it has received everything.
 //!
-//! With `length`, as netperf's -l, a transfer without a size ends at that time after its flow began: nothing more leaves but what
-//! has to be sent again, and both ends close.
+//! With `length`, like netperf's -l, a transfer without a size ends that long after its flow began: no new data are
+//! sent, only retransmissions, and both ends close.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
 
-/// Most flows in one application: as many as there are flow slots in a world.
+/// Upper bound on the flows of one application: the number of flow slots in a world.
 const MAX_FLOWS: u32 = 1 << 20;
 
 /// File transfers over TCP between the client and its first server.
@@ -34,28 +34,29 @@ const MAX_FLOWS: u32 = 1 << 20;
 pub struct FtpParams {
     /// Parallel flows, each with its own files. Default 1.
     pub flows: u32,
-    /// Which way the files go. Default `up`.
+    /// Direction of the files. Default `up`.
     pub direction: Direction,
-    /// Size of a file in bytes of payload; without it there is one transfer that does not end by itself. Default none.
+    /// Size of a file in bytes of payload; omitted: one endless transfer. Default none.
     pub size: Option<Bytes>,
-    /// How long a transfer without a size lasts; without it until the end of the run. Excludes `size`. Default none.
+    /// Duration of a transfer without a size; omitted: until the end of the run. Excludes `size`. Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
-    /// Files per flow; without it they repeat until the end. Needs `size`. Default none.
+    /// Files per flow; omitted: until the end. Needs `size`. Default none.
     pub count: Option<u64>,
-    /// Silence between the end of a file and the start of the next of the same flow. Needs `size`. Default 0s.
+    /// Pause between the end of a file and the start of the next in the same flow. Needs `size`. Default 0s.
     pub pause: Duration,
-    /// Extra silence, drawn uniformly from [0, `pause_spread`] before each file but the first. Needs `size`. Default 0s.
+    /// Additional pause, drawn uniformly from [0, `pause_spread`] before each file but the first. Needs `size`. Default
+    /// 0s.
     pub pause_spread: Duration,
-    /// Files at fixed times: file k of a flow starts this much times k after its first, or when the one before is finished if
+    /// Files at fixed times: file k of a flow starts k intervals after its first, or when the one before is finished if
     /// that is later. Needs `size`; excludes `pause` and `pause_spread`. Default none.
     pub interval: Option<Duration>,
-    /// A new connection for each file (true), or all files of a flow over one (false: the idle restart of TCP matters).
+    /// Whether each file has a new connection. If false, all files of a flow share one, and TCP's idle restart matters.
     /// Default true.
     pub new_connection: bool,
-    /// Flow number i (from 0) starts this much times i after the application. Default 0s.
+    /// Delay between the starts of successive flows. Default 0s.
     pub stagger: Duration,
-    /// What to do when a connection fails: `retry` (default) or `give_up` (this flow stays silent).
+    /// Action when a connection fails: `retry` (default) or `give_up` (the flow ends).
     pub on_failure: OnFailure,
 }
 
@@ -78,7 +79,7 @@ impl Default for FtpParams {
 }
 
 impl FtpParams {
-    /// Whether a flow always has more to send until it is over: no silence between its files.
+    /// Whether a flow always has data to send until it ends, without pauses between files.
     pub(crate) fn greedy(&self) -> bool {
         let silent = self.pause > Duration::ZERO || self.pause_spread > Duration::ZERO || self.interval.is_some();
         self.size.is_none() || !silent
@@ -147,7 +148,7 @@ impl Params for FtpParams {
     fn build(&self) -> Ftp {
         Ftp {
             params: self.clone(),
-            flows: vec![Flow { conn: None, busy: false, started: Time::ZERO, got: 0, done: 0 }; self.flows as usize],
+            flows: vec![Flow { conn: None, busy: false, started: Time::ZERO, received: 0, done: 0 }; self.flows as usize],
             conns: Conns::default(),
             start: Time::ZERO,
         }
@@ -158,19 +159,19 @@ impl Params for FtpParams {
     }
 }
 
-/// One flow. At most one timer that begins it is pending, and only while it is not `busy`; its token is the flow's index. That of
-/// the timer at the end of `length` is the index past all of them.
+/// One flow. At most one timer that begins its next file is pending, and only while it is not `busy`; the timer's token
+/// is the flow's index. The token of the timer at the end of `length` is that index plus the number of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
-    /// The open connection, if there is one.
+    /// The open connection, if any.
     conn: Option<ConnId>,
-    /// A file is under way.
+    /// Whether a file is being transferred.
     busy: bool,
     /// Start of the current file.
     started: Time,
-    /// Bytes of the current file that arrived.
-    got: u64,
-    /// Files finished.
+    /// Bytes of the current file received.
+    received: u64,
+    /// Number of finished files.
     done: u64,
 }
 
@@ -184,25 +185,25 @@ pub struct Ftp {
 }
 
 impl Ftp {
-    /// Files finished by all flows.
+    /// Number of files finished by all flows.
     #[cfg(test)]
     pub(crate) fn files_done(&self) -> u64 {
         self.flows.iter().map(|f| f.done).sum()
     }
 
-    /// When flow `i` ends.
+    /// End of flow `i`.
     fn end_of(&self, i: usize) -> Option<Time> {
         Some(self.begin_of(i) + self.params.length?)
     }
 
-    /// When flow `i` begins.
+    /// Start of flow `i`.
     fn begin_of(&self, i: usize) -> Time {
         self.start + self.params.stagger * i as u64
     }
 
     fn begin<H: Host>(&mut self, i: usize, host: &mut H) {
         if let Some(end) = self.end_of(i) {
-            // a connection that failed is not tried again after the end
+            // a failed connection is not retried after the end
             if host.now() >= end {
                 return;
             }
@@ -220,14 +221,14 @@ impl Ftp {
                 conn
             }
         };
-        *flow = Flow { conn: Some(conn), busy: true, started: host.now(), got: 0, done: flow.done };
+        *flow = Flow { conn: Some(conn), busy: true, started: host.now(), received: 0, done: flow.done };
         host.write(conn, sender, size.map_or(u64::MAX, |s| s.0));
         if self.params.new_connection && size.is_some() {
             host.close(conn, sender);
         }
     }
 
-    /// The time of flow `i` is over.
+    /// Ends flow `i` after its `length`.
     fn end<H: Host>(&mut self, i: usize, host: &mut H) {
         let flow = &mut self.flows[i];
         flow.busy = false;
@@ -257,12 +258,12 @@ impl Ftp {
         }
         if !last {
             let next = self.next_file(i, host);
-            // by a timer even without a pause: the host delivers none after the application's stop
+            // by a timer even without a pause, because the host fires none after the application's stop
             host.timer(next, i as u64);
         }
     }
 
-    /// When the file after the one that has just been finished begins.
+    /// Start of the file after the one just finished.
     fn next_file<H: Host>(&self, i: usize, host: &mut H) -> Time {
         match self.params.interval {
             Some(interval) => (self.begin_of(i) + interval * self.flows[i].done).max(host.now()),
@@ -302,15 +303,15 @@ impl Application for Ftp {
             return;
         }
         let flow = &mut self.flows[i];
-        flow.got += bytes;
-        debug_assert!(flow.got <= size.0, "more bytes arrived than were written");
-        if flow.busy && flow.got >= size.0 {
+        flow.received += bytes;
+        debug_assert!(flow.received <= size.0, "more bytes arrived than were written");
+        if flow.busy && flow.received >= size.0 {
             self.finished(i, conn, size.0, host);
         }
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-        // a connection whose last file is finished was forgotten then
+        // a connection whose last file is finished has already been removed
         let Some(i) = self.conns.remove(conn) else { return };
         let flow = &mut self.flows[i];
         flow.conn = None;

@@ -1,4 +1,4 @@
-//! An on-line game over UDP: a player's updates to the server, and the server's snapshots to the player.
+//! An online game over UDP: a player's updates to the server, and the server's snapshots to the player.
 //!
 //! ```text
 //!   gap between packets, payload of a packet = location - scale ln(-ln u),  u uniform in (0, 1)
@@ -9,14 +9,15 @@
 //!   down      13, 3.7         50, 11            15.1 ms, 102 bytes: 54 kbit/s
 //! ```
 //!
-//! On the wire a packet has 46 bytes more: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least 1 byte.
+//! On the wire a packet is 46 bytes longer: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least
+//! 1 byte.
 //!
-//! Late is a packet that takes longer than the fastest of its direction by more than [`GameParams::late_after`]. Players of a shooter
-//! are hurt by 100 ms of round trip (M. Claypool, K. Claypool, Latency and player actions in online games, CACM 2006): half of that
-//! is for each direction.
+//! A packet is late if its delay exceeds the shortest delay of its direction by more than [`GameParams::late_after`]. A
+//! round trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool, Latency and player actions in
+//! online games, CACM 2006); each direction gets half of that.
 //!
 //! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation).
-//! Departs: no packets of other sizes at the begin and the end.
+//! Departs: no packets of other sizes at the beginning and the end.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Host, Params, Side};
@@ -24,11 +25,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time, math};
 
-/// Headers of a packet on the wire.
+/// Length of a packet's headers on the wire.
 const HEADERS: f64 = 46.0;
-/// Least gap, ms: bounds the packets of a moment.
+/// Shortest gap, ms, which bounds the number of packets at one time.
 const LEAST_GAP: f64 = 1.0;
-/// Largest payload of a packet that is not cut.
+/// Largest payload of an unfragmented packet.
 const MOST_PAYLOAD: f64 = 1472.0;
 
 /// A largest extreme value distribution.
@@ -40,7 +41,7 @@ struct Extreme {
 
 impl Extreme {
     fn draw<H: Host>(self, host: &mut H) -> f64 {
-        // u above 0: the logarithm of 0 has no number
+        // u above 0, because ln 0 is not finite
         let u = host.rng().unit().max(1e-12);
         self.location - self.scale * math::ln(-math::ln(u))
     }
@@ -50,19 +51,19 @@ impl Extreme {
     }
 }
 
-/// Gaps, ms, and payloads, bytes, of the client and of the server.
+/// Gaps in ms and payloads in bytes, of the client and of the server.
 const GAPS: [Extreme; 2] = [Extreme { location: 15.0, scale: 5.7 }, Extreme { location: 13.0, scale: 3.7 }];
 const PAYLOADS: [Extreme; 2] = [Extreme { location: 38.0, scale: 3.7 }, Extreme { location: 50.0, scale: 11.0 }];
 
-/// A player and a server, who send UDP datagrams to each other.
+/// A player and a server that exchange UDP datagrams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GameParams {
-    /// Mean packets per second that the player sends; without it those of the source, 54.6. Default none.
+    /// Mean packet rate of the player, per second; omitted: that of the source, 54.6. Default none.
     pub updates_per_s: Option<f64>,
-    /// Mean packets per second that the server sends; without it those of the source, 66.1. Default none.
+    /// Mean packet rate of the server, per second; omitted: that of the source, 66.1. Default none.
     pub snapshots_per_s: Option<f64>,
-    /// A packet is late when its delay exceeds the least of its direction by more than this. Default 50ms.
+    /// A packet is late if its delay exceeds the shortest delay of its direction by more than this. Default 50ms.
     pub late_after: Duration,
 }
 
@@ -73,10 +74,10 @@ impl Default for GameParams {
 }
 
 impl GameParams {
-    /// How many times the gaps of the source a side waits.
+    /// Factors on the gaps of the source, for each side.
     fn stretch(&self) -> [f64; 2] {
-        let asked = [self.updates_per_s, self.snapshots_per_s];
-        [0, 1].map(|i: usize| asked[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))
+        let rates = [self.updates_per_s, self.snapshots_per_s];
+        [0, 1].map(|i: usize| rates[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))
     }
 }
 
@@ -106,14 +107,14 @@ impl Params for GameParams {
     }
 }
 
-/// Who sends, by the tokens of their timers.
+/// The sending side, by timer token.
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 /// The machine of [`GameParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Game {
     stretch: [f64; 2],
-    /// Packets that the client and the server have sent.
+    /// Number of packets sent by the client and by the server.
     sent: [u64; 2],
 }
 
@@ -152,7 +153,7 @@ mod tests {
 
     /// 1000 s: gaps of 18.29 and 15.14 ms, packets of 38 + 2.14 + 46 = 86.1 and 50 + 6.35 + 46 = 102.3 bytes.
     #[test]
-    fn both_sides_send_what_the_source_has_measured() {
+    fn both_sides_match_the_source() {
         let mut fake = Fake::new(&[0]);
         fake.run(&mut GameParams::default().build(), Time(Duration::from_secs(1000).0));
         for (side, rate, size, deviation) in [(Side::Client, 54.7, 86.1, 4.75), (Side::Server, 66.1, 102.3, 14.1)] {
@@ -161,7 +162,7 @@ mod tests {
             assert!((n / 1000.0 / rate - 1.0).abs() < 0.01, "{side:?}: {n} in 1000 s");
             let mean = mine.iter().sum::<f64>() / n;
             assert!((mean / size - 1.0).abs() < 0.01, "{side:?}: {mean} bytes");
-            // of that distribution: pi / sqrt(6) times the scale
+            // the standard deviation of that distribution: pi / sqrt(6) times the scale
             let sd = (mine.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / n).sqrt();
             assert!((sd / deviation - 1.0).abs() < 0.03, "{side:?}: {sd}");
             let numbers = fake.datagrams.iter().filter(|d| d.1 == side).map(|d| d.3);
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_may_be_asked_for() {
+    fn rates_can_be_set() {
         let p = GameParams { updates_per_s: Some(128.0), snapshots_per_s: Some(20.0), ..Default::default() };
         let mut fake = Fake::new(&[0]);
         fake.run(&mut p.build(), Time(Duration::from_secs(100).0));

@@ -1,11 +1,11 @@
-//! What an application may ask of its host, and what it is told.
+//! The interface between an application and its host.
 
 use packet::Measure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rng, Time};
 
-/// Which way a transfer goes, seen from the application's `from`.
+/// Direction of a transfer, seen from the application's `from`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -30,31 +30,30 @@ impl Direction {
     }
 }
 
-/// What to do when a connection ends before its transfer is complete (the host gave up, or was told to).
+/// Action when a connection ends before its transfer is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// The same transfer starts again from its first byte over a new connection, one second later.
     #[default]
     Retry,
-    /// The transfer is given up and nothing takes its place.
+    /// The transfer is abandoned without replacement.
     GiveUp,
 }
 
-/// How long a failed transfer waits before it is tried again; above zero, so that a host that refuses every connection at
-/// once cannot hold time still.
+/// Delay before a failed transfer is retried; above zero, so that time advances even if every connection fails at once.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A connection, as the host numbers it.
+/// A connection, as numbered by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u32);
 
-/// Which end of a connection.
+/// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The end that opened it (the application's `from`).
     Client,
-    /// The end that answered (one of the application's `to`).
+    /// The end that accepted it (one of the application's `to`).
     Server,
 }
 
@@ -68,67 +67,68 @@ impl Side {
     }
 }
 
-/// What an application may ask of its host. All effects of an application pass through here.
+/// The services of a host. All effects of an application go through them.
 pub trait Host {
-    /// The moment of the event that is being handled.
+    /// Time of the current event.
     fn now(&self) -> Time;
     /// The application's own random stream.
     fn rng(&mut self) -> &mut Rng;
     /// Opens a TCP connection to server number `peer` (index into the application's `to`). Connecting starts at once;
-    /// what is written before it is established waits.
+    /// data written before it is established wait.
     fn open(&mut self, peer: usize) -> ConnId;
-    /// Appends `bytes` to the stream that `side` sends; `u64::MAX` never ends.
+    /// Appends `bytes` to the stream that `side` sends; `u64::MAX`: endless.
     fn write(&mut self, conn: ConnId, side: Side, bytes: u64);
-    /// Where a byte that `side` wrote now between those of a write without end would stand in its stream: behind all that
-    /// has left, and behind `notsent_lowat` bytes (TCP_NOTSENT_LOWAT) that its socket holds unsent. From the first call on a
-    /// socket of a kernel holds no more.
+    /// Returns the stream offset of the next byte that `side` writes into an endless write: behind everything sent so
+    /// far and the `notsent_lowat` unsent bytes (TCP_NOTSENT_LOWAT) in its socket. From the first call on, a kernel's
+    /// socket holds no more unsent bytes than that.
     fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64;
-    /// `side` has no more to send: FIN after what was written; after a write without end, FIN after what has left.
+    /// Closes `side`: a FIN follows the written data, or for an endless write the data sent so far.
     fn close(&mut self, conn: ConnId, side: Side);
-    /// `side` sends a datagram of `size` bytes on the wire, between the client and server `peer`. `number` comes back in
-    /// `datagram_received` at the other side, if it arrives.
+    /// Sends a datagram of `size` bytes on the wire from `side`, between the client and server `peer`. If it arrives,
+    /// the other side receives `number` in `datagram_received`.
     fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64);
-    /// Calls `timer(token)` at `at` (now or later). There is no cancelling: remember what a token meant.
+    /// Calls `timer(token)` at `at` (now or later). Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
-    /// Nothing of a web page that was asked for at `started` is under way any more. With fewer `objects` than the page
-    /// has, it was abandoned, not loaded.
+    /// Reports the end of a web page that was requested at `started`: no transfer of it is in progress any more. With
+    /// fewer `objects` than the page has, it was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
-    /// A file transfer finished: all `bytes` acknowledged by delivery to the other side.
+    /// Reports a finished file transfer: all `bytes` have arrived at the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
-    /// Probe `number` (0, 1, 2, ...) leaves now; or, with `rtt`, it has been answered, once at most, so long after it left.
+    /// Reports that probe `number` (0, 1, 2, ...) leaves now, or, with `rtt`, that it has been answered after that
+    /// time, at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
 }
 
-/// An application: a machine fed with events.
+/// An application: a machine driven by events.
 pub trait Application {
-    /// The application's start time has come.
+    /// Starts the application.
     fn start<H: Host>(&mut self, host: &mut H);
-    /// A timer asked for by `Host::timer`.
+    /// Handles a timer set by `Host::timer`.
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
-    /// The handshake of `conn` is complete, seen at `side`.
+    /// Handles the completed handshake of `conn` at `side`.
     fn connected<H: Host>(&mut self, _conn: ConnId, _side: Side, _host: &mut H) {}
-    /// `bytes` more of the stream arrived in order at `side`. Called only if the application `counts`.
+    /// Handles `bytes` more received in order at `side`. Called only if the application `counts`.
     fn received<H: Host>(&mut self, _conn: ConnId, _side: Side, _bytes: u64, _host: &mut H) {}
-    /// A datagram arrived at `side`. Called only if the application `counts`.
+    /// Handles a datagram received at `side`. Called only if the application `counts`.
     fn datagram_received<H: Host>(&mut self, _side: Side, _number: u64, _host: &mut H) {}
-    /// Both directions of `conn` are finished, or it failed; the id may be reused after this call.
+    /// Handles the end of `conn`, completed or failed; the id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
-    /// Whether `received` and `datagram_received` must be called; endless transfers say no, which keeps them off the packet
-    /// path.
+    /// Whether `received` and `datagram_received` must be called. Endless transfers return false, which keeps them off
+    /// the packet path.
     fn counts(&self) -> bool {
         true
     }
-    /// The declarations of what `figures` and `words` give, each list as a whole or not at all.
+    /// Declarations of the values of `figures` and `words`; each list appears as a whole or not at all.
     const MEASURES: &'static [&'static [Measure]] = &[];
-    /// What only the machine knows, for the summary: names that end in their unit, and numbers (NaN for none).
+    /// The machine's own numbers for the summary, under names that end in their unit; NaN: no value.
     fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
-    /// The same in words.
+    /// The machine's own words for the summary.
     fn words(&self) -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
-    /// The same over time: columns of equal length.
+    /// The machine's own series: columns of equal length.
     fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
         Vec::new()
     }

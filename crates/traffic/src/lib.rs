@@ -1,17 +1,17 @@
-//! Applications as sans-I/O machines: what they open, write and count, told by events, without knowing a network.
+//! Applications as sans-I/O machines, driven by events and independent of any network.
 //!
-//! An application has one client side (`from` in a scenario) and one or several servers (`to`). It plays both: a web page
-//! is requested by the client and answered by the server within one machine, because all that either may know comes in as
-//! events ([`Application`]) and all that either may do goes out as wishes ([`Host`]).
+//! An application has one client side (`from` in a scenario) and one or several servers (`to`), and plays both: the
+//! client's request and the server's response of a web page are in the same machine. All inputs are events
+//! ([`Application`]), and all effects are calls of the host ([`Host`]).
 //!
-//! | name | what | source |
+//! | name | traffic | source |
 //! |---|---|---|
 //! | [`ftp`] | endless, repeated or bursty file transfers | CableLabs 2012 §3.2.1, ARRIS 2013 |
 //! | [`messages`] | one TCP message every few seconds over one connection | ARRIS 2013 |
 //! | [`game`] | a player and a server, UDP both ways | IEEE 802.11-18/2009 |
 //! | [`bittorrent`] | a member of a swarm | ARRIS 2013, BEP 3 |
 //! | [`video`] | adaptive-bitrate video | FESTIVE, CoNEXT 2012 |
-//! | [`short`] | small transfers that come and go | ARRIS 2013 |
+//! | [`short`] | small transfers with random arrivals | ARRIS 2013 |
 //! | [`burst`] | many bytes at once | ARRIS 2013 |
 //! | [`ping`] | echo requests | RFC 792 |
 //! | [`cbr`] | UDP datagrams with exact spacing | CableLabs 2012 §3.2.1, MMCN 1999 |
@@ -21,8 +21,8 @@
 //! | [`web`] | a user who loads pages | CableLabs 2012 §3.2.3, Appendix A |
 //!
 //! Conventions. kB = 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. A
-//! machine starts on [`Application::start`] and goes on for as long as its host delivers events: stopping is the host's
-//! business (it delivers no timer at or after the application's stop time).
+//! machine starts on [`Application::start`] and continues for as long as its host delivers events: the host stops it by
+//! delivering no timer at or after the application's stop time.
 
 mod app;
 mod conns;

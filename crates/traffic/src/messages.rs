@@ -1,10 +1,10 @@
-//! Messages over TCP: one every few seconds over one connection, as a chat, a sensor or a slow game sends them.
+//! Messages over TCP: one every few seconds over one connection, as from a chat, a sensor or a slow game.
 //!
-//! Source: ARRIS 2013, Simulation Baseline (its game: 10 KB every 2 s; the latency of its packets is what the document plots).
+//! Source: ARRIS 2013, Simulation Baseline (its game: 10 KB every 2 s; the document plots the latency of its packets).
 //!
-//! Message k is written at start + k * interval, whether or not the one before has arrived. A message *starts* when it is
-//! written and is *finished* when its last byte has arrived in order at the server: [`Host::file_done`] then gives the
-//! latency of the message. The connection is opened at the start and kept; message 0 waits for the handshake.
+//! Message k is written at start + k * interval, even if the one before has not arrived. A message *starts* when it is
+//! written and is *finished* when its last byte has arrived in order at the server: [`Host::file_done`] then reports
+//! its latency. The connection is opened at the start and kept; message 0 waits for the handshake.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 
-/// Most messages that may be under way at once; later ones are not written (updates are given up, not memory).
-const MAX_UNDER_WAY: usize = 4096;
+/// Most unfinished messages; beyond it, messages are skipped, so that memory is bounded.
+const MAX_UNFINISHED: usize = 4096;
 
 /// TCP messages at a fixed interval from the client to its first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,9 +24,10 @@ pub struct MessagesParams {
     pub message: Bytes,
     /// Time between messages. Default 2s.
     pub interval: Duration,
-    /// Messages to send; without it, until the end. Default none.
+    /// Number of messages; omitted: until the end. Default none.
     pub count: Option<u64>,
-    /// What to do when the connection fails: `retry` (default: a new one, messages under way are forgotten) or `give_up`.
+    /// Action when the connection fails: `retry` (default: a new connection, without the unfinished messages) or
+    /// `give_up`.
     pub on_failure: OnFailure,
 }
 
@@ -70,7 +71,7 @@ impl Params for MessagesParams {
     }
 
     fn build(&self) -> Messages {
-        Messages { params: self.clone(), conn: None, start: Time::ZERO, next: 0, got: 0, under_way: VecDeque::new() }
+        Messages { params: self.clone(), conn: None, start: Time::ZERO, next: 0, received: 0, unfinished: VecDeque::new() }
     }
 }
 
@@ -85,19 +86,19 @@ pub struct Messages {
     start: Time,
     /// Number of the next message.
     next: u64,
-    /// Bytes of the oldest message under way that arrived.
-    got: u64,
-    /// Moments at which the messages under way were written, oldest first.
-    under_way: VecDeque<Time>,
+    /// Bytes received of the oldest unfinished message.
+    received: u64,
+    /// Write times of the unfinished messages, oldest first.
+    unfinished: VecDeque<Time>,
 }
 
 impl Messages {
     fn send<H: Host>(&mut self, host: &mut H) {
         if let Some(conn) = self.conn
-            && self.under_way.len() < MAX_UNDER_WAY
+            && self.unfinished.len() < MAX_UNFINISHED
         {
             host.write(conn, Side::Client, self.params.message.0);
-            self.under_way.push_back(host.now());
+            self.unfinished.push_back(host.now());
         }
         self.next += 1;
         if self.params.count.is_none_or(|n| self.next < n) {
@@ -125,11 +126,11 @@ impl Application for Messages {
         if self.conn != Some(conn) || side != Side::Server {
             return;
         }
-        self.got += bytes;
-        // bounded: every turn takes one message off the list
-        while self.got >= self.params.message.0 {
-            let Some(started) = self.under_way.pop_front() else { break };
-            self.got -= self.params.message.0;
+        self.received += bytes;
+        // bound: each turn removes one message from the list
+        while self.received >= self.params.message.0 {
+            let Some(started) = self.unfinished.pop_front() else { break };
+            self.received -= self.params.message.0;
             host.file_done(started, self.params.message.0);
         }
     }
@@ -137,8 +138,8 @@ impl Application for Messages {
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
         if self.conn == Some(conn) {
             self.conn = None;
-            self.got = 0;
-            self.under_way.clear();
+            self.received = 0;
+            self.unfinished.clear();
             if self.params.on_failure == OnFailure::Retry {
                 host.timer(host.now() + RETRY_AFTER, REOPEN);
             }
@@ -172,8 +173,8 @@ mod tests {
     }
 
     #[test]
-    fn messages_overlap_and_a_failure_forgets_them() {
-        // interval 10 ms, one way 25 ms: three under way
+    fn messages_overlap_and_a_failure_discards_them() {
+        // interval 10 ms, one way 25 ms: three unfinished at a time
         let mut fake = Fake::new(&[50 * MS]);
         let params = MessagesParams {
             interval: Duration::from_millis(10),
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(fake.files.len(), 5);
         let mut fake = Fake::new(&[50 * MS]).failing(&[0], 3 * S);
         fake.run(&mut MessagesParams::default().build(), Time(10 * S));
-        // the messages of 0 s and 2 s are forgotten; those of 4, 6 and 8 s arrive over the connection of 4 s. The timer of
+        // the messages of 0 s and 2 s are lost; those of 4, 6 and 8 s would use the connection of 4 s. The timer of
         // message 2 was set before the one that reopens, so at 4 s there is no connection yet
         let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / S).collect();
         assert_eq!(starts, [6, 8]);

@@ -1,29 +1,29 @@
-//! What the parameters of an application are good for.
+//! The parameters of an application and the values derived from them.
 
 use crate::{Application, Demand};
 use units::{Duration, Problem};
 
 /// The parameters of one application.
 pub trait Params {
-    /// The machine that they build.
+    /// The machine that they configure.
     type App: Application;
-    /// Refuses what cannot run: the first thing that is wrong, by field name.
+    /// Returns the first invalid field, by name.
     fn validate(&self) -> Result<(), Problem>;
-    /// The machine in its first state. Only valid parameters are built.
+    /// Builds the machine in its initial state. The parameters must be valid.
     fn build(&self) -> Self::App;
-    /// How many servers the application's `to` must name.
+    /// Number of servers that the application's `to` must name.
     fn servers(&self) -> usize {
         1
     }
-    /// The most that it asks of the network in a run of `span`, if no request is answered sooner than after `round`.
+    /// Upper bound on its demand in a run of `span`, if every request takes at least `round` to be answered.
     fn demand(&self, span: Duration, round: Duration) -> Demand;
-    /// How far seeds move its start, unless a scenario says otherwise.
+    /// Range over which the seed moves its start, unless the scenario sets it.
     ///
-    /// A tenth of a second is a few round trips: enough that slow starts, and the losses that end them, fall elsewhere.
+    /// A tenth of a second is a few round trips, enough to shift slow starts and the losses that end them.
     fn start_spread(&self) -> Duration {
         Duration::from_millis(100)
     }
-    /// Rows of counters: one for each parallel transfer of an application that has a fixed number of them.
+    /// Number of rows of counters: one for each parallel transfer, if their number is fixed.
     fn rows(&self) -> usize {
         1
     }

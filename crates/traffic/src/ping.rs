@@ -1,25 +1,26 @@
 //! Echo requests, as `ping` sends them.
 //!
-//! Source: RFC 792 (echo and echo reply), RFC 2681 (round-trip delay); default: ten a second.
+//! Source: RFC 792 (echo and echo reply), RFC 2681 (round-trip delay).
 //!
 //! ```text
-//!   request k leaves `from` at  start + k * interval;  the server answers at once with as many bytes
+//!   request k leaves `from` at  start + k * interval;  the server answers at once with the same number of bytes
 //!   RTT k = arrival of reply k - departure of request k
 //! ```
 //!
-//! With `after_answer` the next request leaves when the answer comes, as those of netperf's UDP_RR do, on which flent's RRUL
-//! tests stand; one that is not answered within `timeout` is followed by the next. The rate of such probes falls when the
-//! round trip grows: of each second they say as much as they can, and a percentile of them is one of samples, not of time.
+//! With `after_answer` the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL
+//! tests are based; if there is no answer within `timeout`, the next request follows. The rate of such probes falls
+//! when the round trip grows: the samples are as dense as possible, and a percentile weights samples, not time.
 //!
 //! ```text
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
 //! ```
 //!
-//! A probe that is never answered was dropped on one of the two ways, or its reply is still under way at the end: the
-//! summary tells them apart by the drops that were counted. Probes wait in the same queues as everything else and see
-//! what a packet of their size sees: a byte-limited buffer has room for one more often than for a full segment.
+//! A probe without an answer was dropped in one of the two directions, or its reply is still in flight at the end; the
+//! summary distinguishes the two by the number of drops. Probes wait in the same queues as all other packets and see
+//! what a packet of their size sees: a byte-limited buffer has room for a small probe more often than for a full
+//! segment.
 //!
-//! A 98-byte packet is what Linux' `ping` puts on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, 14 of Ethernet.
+//! Linux's `ping` puts a packet of 98 bytes on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, 14 of Ethernet.
 
 use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Side, cbr};
@@ -33,13 +34,14 @@ use units::{Bytes, Duration, Problem, Time};
 pub struct PingParams {
     /// Time between requests. Default 1s.
     pub interval: Duration,
-    /// Size of a request, and of its reply, in bytes on the wire, every header included. Default 98.
+    /// Size of a request, and of its reply, in bytes on the wire, headers included. Default 98.
     pub size: Bytes,
-    /// Requests to send; without it, until the end. Default none.
+    /// Number of requests; omitted: until the end. Default none.
     pub count: Option<u64>,
-    /// The next request leaves when the answer to the last one comes, not at an interval. Default false.
+    /// Whether the next request leaves when the answer to the last one arrives, instead of at an interval. Default
+    /// false.
     pub after_answer: bool,
-    /// With `after_answer`, how long an answer is waited for. Default 1s.
+    /// With `after_answer`, longest wait for an answer. Default 1s.
     pub timeout: Duration,
 }
 
@@ -78,7 +80,7 @@ impl Params for PingParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // each is answered
+        // a request and a reply
         let cycle = if self.after_answer { round.min(self.timeout) } else { self.interval };
         Demand::datagrams(2.0 * times(span, cycle, self.count))
     }
@@ -92,13 +94,14 @@ impl Params for PingParams {
     }
 }
 
-/// The machine of [`PingParams`]. It keeps nothing per probe: when number k left follows from k, or there is one at a time.
+/// The machine of [`PingParams`]. It stores nothing per probe: the departure of number k follows from k, or only one is
+/// outstanding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     params: PingParams,
     start: Time,
     next: u64,
-    /// When the last one left.
+    /// Departure time of the last request.
     sent: Time,
 }
 
@@ -109,7 +112,8 @@ impl Ping {
         self.next += 1;
         self.sent = host.now();
         if self.params.after_answer {
-            // of this number: a timer whose request was answered finds a later one
+            // the token identifies this request: if it is answered in time, the timer finds a later number and does
+            // nothing
             host.timer(host.now() + self.params.timeout, self.next);
         } else if self.params.count.is_none_or(|n| self.next < n) {
             host.timer(self.start + self.params.interval * self.next, 0);
@@ -133,10 +137,10 @@ impl Application for Ping {
         match side {
             Side::Server => host.datagram(0, Side::Server, self.params.size.0 as u16, number),
             Side::Client if self.params.after_answer => {
-                // one that comes after its timeout is no answer any more
+                // an answer after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
-                    // by a timer: the host delivers none after the application's stop
+                    // by a timer, because the host fires none after the application's stop
                     if self.params.count.is_none_or(|n| self.next < n) {
                         host.timer(host.now(), 0);
                     }
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_longer_than_the_interval_is_still_told_apart() {
+    fn replies_match_their_requests_in_a_round_trip_longer_than_the_interval() {
         let mut fake = Fake::new(&[1000 * MS]);
         let params = PingParams { interval: Duration::from_millis(300), count: Some(5), ..Default::default() };
         fake.run(&mut params.build(), Time(10_000 * MS));
@@ -186,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_next_request_waits_for_the_answer_or_its_timeout() {
-        // 50 ms there and back. Requests 0, 50, 100 ms; the third is lost (datagram 4): the next leaves at 100 + 300 ms
+        // round trip 50 ms. Requests at 0, 50, 100 ms; the third is lost (datagram 4): the next leaves at 100 + 300 ms
         let mut fake = Fake::new(&[50 * MS]);
         fake.lost = [4].into();
         let params = PingParams {
@@ -200,7 +204,7 @@ mod tests {
         assert_eq!(requests, [0, 50, 100, 400, 450]);
         let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
         assert_eq!(rtts, [(0, 50), (1, 50), (3, 50), (4, 50)]);
-        // an answer after its timeout is none
+        // an answer after its timeout does not count
         let mut fake = Fake::new(&[50 * MS]);
         let params = PingParams { timeout: Duration::from_millis(40), count: Some(3), ..params };
         fake.run(&mut params.build(), Time(10_000 * MS));

@@ -1,19 +1,19 @@
-//! A ProShare session: desktop video conferencing of the 1990s, one way.
+//! A ProShare session: desktop video conferencing of the 1990s, in one direction.
 //!
 //! ```text
 //!   audio   one datagram of `audio_size` every `audio_interval`
-//!   video   one frame of `frame_size` every `frame_interval`, cut into datagrams of at most `packet`, back to back
+//!   video   one frame of `frame_size` every `frame_interval`, split into datagrams of at most `packet`, back to back
 //!   rate  = 8 (audio_size / audio_interval + frame_size / frame_interval) = 16 + 194 = 210 kbit/s by default
 //! ```
 //!
-//! A frame is whole when its last datagram has arrived; it cannot be shown without one of them. The picture freezes while no whole
-//! frame comes for more than max(3 T, T + 150 ms), T = `frame_interval`: the rule of W3C webrtc-stats, freezeCount, with the interval
-//! of the sender in the place of a running mean.
+//! A frame is whole when its last datagram has arrived; without one of them it cannot be shown. The picture freezes if
+//! no whole frame arrives for more than max(3 T, T + 150 ms), T = `frame_interval`: the rule of W3C webrtc-stats,
+//! freezeCount, with the sender's interval instead of a running mean.
 //!
-//! Audio and video start at random moments of their first interval, so that sessions do not tick together.
+//! Audio and video start at random times of their first interval, so that sessions are not synchronized.
 //!
-//! Source: MMCN 1999 (six sessions of 210 kbit/s each). The sizes of the packets are ours: vary `packet`, or
-//! compare with a smooth `cbr` of the same rate.
+//! Source: MMCN 1999 (six sessions of 210 kbit/s each). The packet sizes are ours: vary `packet`, or compare with a
+//! smooth `cbr` of the same rate.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, Side};
@@ -23,27 +23,27 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 
-/// Most datagrams of a frame: a bound on what leaves at one moment.
+/// Most datagrams of a frame, which bounds the number sent at one time.
 const MAX_PACKETS: u64 = 1000;
 
-/// Most frames that are under way at once; of older ones those that come are not counted.
+/// Most frames tracked at once; arrivals of older ones are not counted.
 const TRACKED: usize = 1024;
 
 /// A video conference's audio and video in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProshareParams {
-    /// Size of an audio datagram in bytes on the wire, every header included. Default 200.
+    /// Size of an audio datagram in bytes on the wire, headers included. Default 200.
     pub audio_size: Bytes,
     /// Time between audio datagrams. Default 100ms.
     pub audio_interval: Duration,
-    /// Bytes of a video frame on the wire, all headers included. Default 2425.
+    /// Size of a video frame in bytes on the wire, headers included. Default 2425.
     pub frame_size: Bytes,
     /// Time between video frames. Default 100ms.
     pub frame_interval: Duration,
-    /// Size of the largest video datagram in bytes on the wire, every header included. Default 700.
+    /// Size of the largest video datagram in bytes on the wire, headers included. Default 700.
     pub packet: Bytes,
-    /// Which way it goes. Default `up`.
+    /// Direction of the session. Default `up`.
     pub direction: Direction,
 }
 
@@ -89,7 +89,7 @@ impl Params for ProshareParams {
     }
 
     fn start_spread(&self) -> Duration {
-        Duration::ZERO // it draws its phases itself
+        Duration::ZERO // the machine draws its own phases
     }
 
     fn build(&self) -> Proshare {
@@ -105,32 +105,32 @@ const VIDEO: usize = 1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proshare {
     params: ProshareParams,
-    /// When audio and video are due.
+    /// Next send times of audio and video.
     next: [Time; 2],
     number: u64,
     picture: Picture,
 }
 
-/// A frame under way.
+/// A frame in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Frame {
-    /// The numbers of its datagrams: from, and behind the last.
+    /// The numbers of its datagrams: the first, and the one after the last.
     numbers: [u64; 2],
-    /// How many of them have not arrived.
+    /// Number of datagrams that have not arrived.
     missing: u64,
 }
 
-/// What the other side sees.
+/// The picture at the receiver.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Picture {
-    /// Frames under way, oldest first.
+    /// Frames in flight, oldest first.
     frames: VecDeque<Frame>,
     sent: u64,
     whole: u64,
-    /// When the last whole frame came.
+    /// Arrival of the last whole frame.
     last: Option<Time>,
     freezes: u64,
-    /// How long the picture stood still in them.
+    /// Total duration of the freezes.
     frozen: Duration,
 }
 
@@ -149,14 +149,14 @@ impl Picture {
         if self.frames[i].missing > 0 {
             return;
         }
-        // a frame that comes after a later one is not shown any more
+        // a frame that arrives after a later one is not shown
         self.frames.drain(..=i);
         self.whole += 1;
         self.gap(now, interval);
         self.last = Some(now);
     }
 
-    /// Counts the time since the last whole frame if the picture froze in it.
+    /// Counts the time since the last whole frame as a freeze, if it is long enough.
     fn gap(&mut self, now: Time, interval: Duration) {
         let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
         if gap > (interval * 3).max(interval + Duration::from_millis(150)) {
@@ -210,7 +210,7 @@ impl Application for Proshare {
 
     const MEASURES: &'static [&'static [Measure]] = &[PICTURE];
 
-    /// Frames that are on their way, or lost, at the end are in `frames_sent` alone.
+    /// Frames in flight or lost at the end count in `frames_sent` only.
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut p = self.picture.clone();
         p.gap(now, self.params.frame_interval);
@@ -219,16 +219,16 @@ impl Application for Proshare {
 }
 
 packet::measures! {
-    /// What its viewer saw.
+    /// The picture at the receiver.
     const PICTURE = fn picture(p: &Picture) -> f64 {
         "frames_sent": Kind::ONE, "frames sent",
-            "Video frames that left. All keys of `proshare` are of the whole run." => p.sent as f64;
+            "Video frames sent. All keys of `proshare` cover the whole run." => p.sent as f64;
         "frames_whole": Kind::ONE, "frames whole",
             "Frames that arrived with every datagram and before a later frame." => p.whole as f64;
         "freezes": Kind::ONE.less(), "freezes",
             "Times without a whole frame for more than max(3 T, T + 150 ms), T the time between frames (W3C webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
-        "frozen_s": Kind::S.less(), "frozen", "Time in them." => p.frozen.secs();
+        "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(sizes.iter().sum::<u64>() * 8, 210_000 * 100);
         let count = |size| sizes.iter().filter(|&&s| s == size).count();
         assert_eq!((count(200), count(700), count(325), sizes.len()), (1000, 3000, 1000, 5000));
-        // a frame leaves at once, frames and audio every 100 ms from a moment of their first interval
+        // a frame leaves at once, frames and audio every 100 ms from a random time in their first interval
         for size in [200, 325] {
             let at: Vec<u64> = fake.datagrams.iter().filter(|d| d.2 == size).map(|d| d.0.0).collect();
             assert!(at[0] < 100_000_000 && at.windows(2).all(|w| w[1] - w[0] == 100_000_000), "{size}");
@@ -254,7 +254,7 @@ mod tests {
         assert!(fake.datagrams.iter().enumerate().all(|(i, d)| d.3 == i as u64));
     }
 
-    /// Frames each 100 ms: the picture freezes when the next comes after more than 300 ms.
+    /// A frame every 100 ms: the picture freezes if the next arrives after more than 300 ms.
     #[test]
     fn a_picture_freezes_when_frames_are_missing() {
         let ms = |n| Time(n * 1_000_000);
@@ -264,14 +264,14 @@ mod tests {
             (4 * frame..4 * frame + 4).for_each(|n| p.arrived(n, ms(at), Duration::from_millis(100)));
         };
         whole(&mut p, 0, 50);
-        // frame 1 lacks a datagram: 200 ms between whole frames are no freeze
+        // frame 1 lacks a datagram: 200 ms between whole frames are not a freeze
         (4..7).for_each(|n| p.arrived(n, ms(150), Duration::from_millis(100)));
         whole(&mut p, 2, 250);
         assert_eq!((p.whole, p.freezes, p.frozen), (2, 0, Duration::ZERO));
-        // what is left of frame 1 comes too late to be shown
+        // the rest of frame 1 arrives too late to be shown
         p.arrived(7, ms(260), Duration::from_millis(100));
         assert_eq!(p.whole, 2);
-        // 300 ms are not more than 300 ms; 301 ms are
+        // 300 ms are not more than 300 ms, but 301 ms are
         whole(&mut p, 5, 550);
         whole(&mut p, 8, 851);
         assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));

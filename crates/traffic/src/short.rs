@@ -1,20 +1,20 @@
-//! Short flows: small transfers that come and go, as those of a busy web.
+//! Short flows: small transfers with random arrivals, as on a busy web.
 //!
-//! Source: ARRIS 2013, Considerations for all schemes ("short-lived flows"); the arrival model is the usual one of the
-//! flow-level literature (Poisson arrivals, sizes drawn independently).
+//! Source: ARRIS 2013, Considerations for all schemes ("short-lived flows"); the arrival model is the usual one in
+//! flow-level studies (Poisson arrivals, independent sizes).
 //!
 //! ```text
 //!   time between arrivals:  exponential with mean `interval`
 //!   size:  fixed | exponential, mean m | Pareto, F(x) = 1 - (min/x)^shape, cut at max
 //!   up:    open, write, FIN                              finished at the server
-//!   down:  open, GET of `request` bytes, answer, FIN     finished at the client
+//!   down:  open, GET of `request` bytes, response, FIN   finished at the client
 //!   offered load = mean size / interval
 //! ```
 //!
-//! Each transfer has a connection of its own. A transfer *starts* when it arrives (its SYN leaves) and is *finished* when
-//! its last byte has arrived in order: [`Host::file_done`] gives the flow completion time, handshake included. When
-//! `max_open` transfers are under way an arrival is refused and counted: without that bound an overloaded line would
-//! collect flows for ever. A connection that fails takes its transfer with it.
+//! Each transfer has its own connection. A transfer *starts* when it arrives (its SYN leaves) and is *finished* when
+//! its last byte has arrived in order: [`Host::file_done`] reports the flow completion time, handshake included. When
+//! `max_open` transfers are in progress, an arrival is refused and counted; without that bound an overloaded link would
+//! accumulate flows without limit. A failed connection ends its transfer.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -24,39 +24,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Rng, Time, math};
 
-/// Largest `max_open`.
+/// Upper bound on `max_open`.
 const MAX_OPEN: u32 = 65_536;
 
-/// How large a transfer is, in bytes of payload.
+/// Size of a transfer, in bytes of payload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
 #[schemars(transform = units::words::<Size>)]
 pub enum Size {
-    /// Always this.
+    /// A fixed size.
     Fixed(Bytes),
     /// Exponential with this mean, at least 1 byte.
     Exponential(Bytes),
-    /// Pareto: most are small, a few are large.
+    /// Pareto: most transfers are small, a few are large.
     Pareto(Pareto),
 }
 
 units::word_or_table!(Size);
 
-/// A Pareto distribution cut at a largest size.
+/// A Pareto distribution, truncated at a largest size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pareto {
     /// Smallest size. Default 4KB.
     pub min: Bytes,
-    /// Largest size: what is drawn above it becomes this. Default 1MB.
+    /// Largest size, to which larger draws are reduced. Default 1MB.
     pub max: Bytes,
-    /// Exponent; 1 to 2 has a mean but (uncut) no variance. Default 1.2.
+    /// Exponent; from 1 to 2 the distribution has a mean but (untruncated) no variance. Default 1.2.
     pub shape: f64,
 }
 
 impl Pareto {
-    /// Mean of what is drawn: the integral of P(X > x) up to `max`, where it is cut.
+    /// Mean of the truncated distribution: the integral of P(X > x) up to `max`.
     fn mean(&self) -> f64 {
         let (min, max, a) = (self.min.0 as f64, self.max.0 as f64, self.shape);
         if a == 1.0 {
@@ -112,15 +112,15 @@ impl Size {
 pub struct ShortParams {
     /// Mean time between arrivals. Default 100ms.
     pub interval: Duration,
-    /// Sizes. Default `{ fixed = "14KB" }`, ten segments.
+    /// Distribution of sizes. Default `{ fixed = "14KB" }`, ten segments.
     pub size: Size,
-    /// Which way the transfers go. Default `down`.
+    /// Direction of the transfers. Default `down`.
     pub direction: Direction,
-    /// Payload of the request that a transfer down answers; 0 for none. Default 300B.
+    /// Payload of the request for a transfer down; 0: no request. Default 300B.
     pub request: Bytes,
-    /// Transfers in all; without it, until the end. Default none.
+    /// Number of transfers; omitted: until the end. Default none.
     pub count: Option<u64>,
-    /// Most transfers under way at once; arrivals beyond are refused. Default 1000.
+    /// Most transfers in progress at once; further arrivals are refused. Default 1000.
     pub max_open: u32,
 }
 
@@ -185,14 +185,14 @@ impl Params for ShortParams {
     }
 }
 
-/// A transfer under way.
+/// A transfer in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Transfer {
     started: Time,
     size: u64,
-    /// Bytes of the request that have yet to arrive at the server.
-    asking: u64,
-    /// Bytes that have yet to arrive at the receiver.
+    /// Bytes of the request that have not arrived at the server.
+    request_left: u64,
+    /// Bytes that have not arrived at the receiver.
     left: u64,
 }
 
@@ -212,22 +212,22 @@ impl Short {
     fn next_arrival<H: Host>(&self, host: &mut H) {
         if self.params.count.is_none_or(|n| self.arrivals < n) {
             let wait = math::exponential(host.rng(), self.params.interval.secs());
-            // above zero, so that time moves on
+            // above zero, so that time advances
             host.timer(host.now() + Duration::from_secs_f64(wait).max(Duration(1)), 0);
         }
     }
 
     fn arrival<H: Host>(&mut self, host: &mut H) {
         self.arrivals += 1;
-        // drawn for refused arrivals, too: who gets through changes nobody's size
+        // also drawn for refused arrivals, so that a refusal changes no other size
         let size = self.params.size.draw(host.rng());
         if self.slots.len() - self.free.len() >= self.params.max_open as usize {
             self.refused += 1;
             return;
         }
         let down = self.params.direction == Direction::Down;
-        let asking = if down { self.params.request.0 } else { 0 };
-        let transfer = Transfer { started: host.now(), size, asking, left: size };
+        let request_left = if down { self.params.request.0 } else { 0 };
+        let transfer = Transfer { started: host.now(), size, request_left, left: size };
         let slot = self.free.pop().unwrap_or(self.slots.len());
         if slot == self.slots.len() {
             self.slots.push(transfer);
@@ -236,8 +236,8 @@ impl Short {
         }
         let conn = host.open(0);
         self.conns.insert(conn, slot);
-        if asking > 0 {
-            host.write(conn, Side::Client, asking);
+        if request_left > 0 {
+            host.write(conn, Side::Client, request_left);
         } else {
             self.send(conn, size, host);
         }
@@ -272,9 +272,9 @@ impl Application for Short {
                 host.file_done(started, size);
                 host.close(conn, side);
             }
-        } else if t.asking > 0 {
-            t.asking = t.asking.saturating_sub(bytes);
-            if t.asking == 0 {
+        } else if t.request_left > 0 {
+            t.request_left = t.request_left.saturating_sub(bytes);
+            if t.request_left == 0 {
                 let size = t.size;
                 self.send(conn, size, host);
             }
@@ -282,7 +282,7 @@ impl Application for Short {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        // known only if it ended before its transfer had arrived
+        // still present only if it ended before its transfer had arrived
         if let Some(slot) = self.conns.remove(conn) {
             self.free.push(slot);
             self.failed += 1;
@@ -297,13 +297,13 @@ impl Application for Short {
 }
 
 packet::measures! {
-    /// What became of the transfers.
+    /// Counts of the transfers.
     const TRANSFERS = fn transfers(s: &Short) -> f64 {
-        "arrivals": Kind::ONE, "arrivals", "Transfers that arrived; `files` holds those that were finished." => s.arrivals as f64;
-        "refused": Kind::ONE.less().rank(19), "refused", "Of these, refused because `max_open` were under way."
+        "arrivals": Kind::ONE, "arrivals", "Transfers that arrived; `files` holds the finished ones." => s.arrivals as f64;
+        "refused": Kind::ONE.less().rank(19), "refused", "Arrivals refused because `max_open` transfers were in progress."
             => s.refused as f64;
         "failed": Kind::ONE.less().rank(18), "failed", "Flows whose connection failed." => s.failed as f64;
-        "under_way": Kind::ONE, "under way", "Of these, those under way at the end."
+        "under_way": Kind::ONE, "under way", "Transfers in progress at the end."
             => (s.slots.len() - s.free.len()) as f64;
     }
 }
@@ -325,7 +325,7 @@ mod tests {
             fake.run(&mut app, Time(1_000_000 * MS));
             assert_eq!((fake.files.len(), fake.open_now()), (500, 0));
             assert!(fake.files.iter().all(|f| f.1.since(f.0).0 == took * MS && f.2 == 14_000), "{direction:?}");
-            // 500 gaps of mean 100 ms: 50 s, standard error 100 sqrt(500) ms = 2.2 s; five of them
+            // 500 gaps of mean 100 ms: 50 s, standard error 100 sqrt(500) ms = 2.2 s; five standard errors
             let last = fake.files[499].0.secs();
             assert!((last - 50.0).abs() < 11.0, "{last}");
         }
@@ -336,7 +336,7 @@ mod tests {
         let mut rng = Rng::named(3, "short");
         let mut mean = |size: &Size| (0..100_000).map(|_| size.draw(&mut rng)).sum::<u64>() as f64 / 1e5;
         assert_eq!(mean(&Size::Fixed(Bytes(5))), 5.0);
-        // 20 000, standard error 63; whole bytes take half a byte off
+        // 20 000, standard error 63; rounding down to whole bytes lowers the mean by half a byte
         assert!((mean(&Size::Exponential(Bytes(20_000))) - 20_000.0).abs() < 320.0);
         // Pareto cut at max: a m / (a-1) - m^a M^(1-a) / (a-1) with a = 2, m = 1000, M = 100 000:
         // 2000 - 1000^2/100 000 = 1990; second moment m^2 (1 + 2 ln(M/m)) = 10.2e6, so the standard error is
@@ -348,8 +348,8 @@ mod tests {
 
     #[test]
     fn beyond_max_open_arrivals_are_refused() {
-        // a transfer lasts 40 ms and the next comes after 1 ms on average: two at a time is what M/M/2/2's cousin
-        // M/D/2/2 lets through; Erlang B (insensitive to the service time's shape) with a = 40: B = 0.9512
+        // a transfer lasts 40 ms and the next arrives after 1 ms on average: an M/D/2/2 queue admits two at a time;
+        // Erlang B (insensitive to the distribution of service times) with a = 40: B = 0.9512
         let mut fake = Fake::new(&[20 * MS]);
         let params =
             ShortParams { interval: Duration::from_millis(1), max_open: 2, count: Some(20_000), ..Default::default() };

@@ -1,19 +1,19 @@
-//! The timers of one application, as its host keeps them.
+//! The timers of one application, kept by its host.
 //!
-//! A host that runs on events and one that waits on the clock keep the same list: what falls due, in which order, and that
-//! nothing does once the application has stopped.
+//! A simulated host and one that waits on the clock share this list, so that the order of timers, and their end when
+//! the application stops, are the same.
 
 use crate::{Application, Host};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Time;
 
-/// What has fallen due.
+/// A due event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Due {
     /// The application's start.
     Start,
-    /// A timer that it asked for, by its token.
+    /// A timer of the application, by its token.
     Timer(u64),
 }
 
@@ -27,35 +27,35 @@ impl Due {
     }
 }
 
-/// Timers by moment; those of one moment in the order in which they were set, the start before all.
+/// Timers by time; at equal times in the order in which they were set, with the start first.
 #[derive(Clone, Debug)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, Due)>>,
-    /// Timers set so far.
+    /// Number of timers set so far.
     set: u64,
     stop: Time,
 }
 
 impl Timers {
-    /// Only the start, at `start`. What falls due at `stop` or later is left out; [`Time::NEVER`]: nothing is.
+    /// Holds only the start, at `start`. Timers due at `stop` or later are dropped; [`Time::NEVER`]: none is.
     pub fn new(start: Time, stop: Time) -> Self {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Sets a timer. There is no cancelling.
+    /// Sets a timer, which cannot be cancelled.
     pub fn set(&mut self, at: Time, token: u64) {
         self.set += 1;
         self.heap.push(Reverse((at, self.set, Due::Timer(token))));
     }
 
-    /// The moment of the first timer, [`Time::NEVER`] if there is none. It may lie behind the stop.
+    /// Time of the first timer, [`Time::NEVER`] if there is none. It may be after the stop.
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// Takes the first timer that is due at `now`, and its moment; those that fall due after the stop are dropped.
+    /// Removes the first timer due at `now`; returns its time and event. Timers due after the stop are dropped.
     pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
-        // bounded: each turn takes one timer
+        // bound: each turn removes one timer
         while self.next() <= now {
             let Reverse((at, _, due)) = self.heap.pop()?;
             if at < self.stop {

@@ -1,4 +1,4 @@
-//! Adaptive-bitrate video: segments fetched one after the other, at a rate chosen for each.
+//! Adaptive-bitrate video: segments are fetched one after another, each at a rate chosen for it.
 //!
 //! Parameters: segments of 2 to 10 s, 30 s of buffer, 0.8 x the harmonic mean of the last five throughputs, a ladder
 //! from 0.35 to 8 Mbit/s; the harmonic mean is that of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
@@ -7,13 +7,13 @@
 //!   segment k:   GET of `request` bytes over one kept connection; the server answers with  rate_k * segment / 8  bytes
 //!   throughput   x_k = bytes * 8 / (last byte in order - GET written)
 //!   rate_{k+1} = the highest of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
-//!                the lowest for the first segment, and if none is low enough
-//!   next GET     at once if another segment fits into `buffer`, else when it will
+//!                the lowest for the first segment, and if no rate is low enough
+//!   next GET     at once if another segment fits into `buffer`, otherwise when it does
 //!   playback     begins when `startup` is buffered; stalls when the buffer is empty; resumes at `startup`
 //! ```
 //!
-//! The buffer is counted in seconds of video that have arrived whole. A viewer whom the scenario's `stop` ends plays what is
-//! buffered and then counts as stalled; end the run there, or give a number of `segments`.
+//! The buffer holds seconds of video, in whole segments. A viewer stopped by the scenario's `stop` plays the buffered
+//! video and then counts as stalled; end the run at that time, or set `segments`.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Side};
@@ -23,28 +23,28 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Problem, Time};
 
-/// Throughputs whose harmonic mean predicts the next.
+/// Number of throughputs in the harmonic mean that predicts the next.
 const SAMPLES: usize = 5;
-/// Most rungs of a ladder.
+/// Most rates of a ladder.
 const MAX_LADDER: usize = 64;
 
-/// A viewer of adaptive-bitrate video; the video comes from the first server.
+/// A viewer of adaptive-bitrate video, served by the first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VideoParams {
     /// Length of a segment. Default 4s.
     pub segment: Duration,
-    /// Rates to choose from, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit, 4mbit, 6mbit, 8mbit.
+    /// Available rates, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit, 4mbit, 6mbit, 8mbit.
     pub ladder: Vec<BitRate>,
-    /// Most video that is buffered; at least a segment. Default 30s.
+    /// Most video in the buffer; at least one segment. Default 30s.
     pub buffer: Duration,
-    /// Video that must be buffered before playback begins, and before it resumes after a stall. Default 4s.
+    /// Buffered video needed before playback begins, and before it resumes after a stall. Default 4s.
     pub startup: Duration,
-    /// Share of the predicted throughput that a rate may take. Default 0.8.
+    /// Largest share of the predicted throughput for a rate. Default 0.8.
     pub safety: f64,
     /// Payload of a GET. Default 300B.
     pub request: Bytes,
-    /// Segments of the video; without it, it does not end. Default none.
+    /// Number of segments; omitted: endless. Default none.
     pub segments: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ impl Params for VideoParams {
                 format!("{} is not valid; expected at least a segment, {}", self.buffer, self.segment),
             );
         }
-        // a segment is asked for only if it fits, so the buffer never falls short of this by a whole one
+        // a segment is requested only if it fits, so the buffer always reaches this level
         let most = Duration(self.buffer.0 / self.segment.0 * self.segment.0);
         if self.startup.is_zero() || self.startup > most {
             let message =
@@ -105,7 +105,7 @@ impl Params for VideoParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // what is played, and what waits in the buffer
+        // the played segments, and the buffered ones
         let segments = times(span + self.buffer, self.segment.max(round), self.segments);
         let best = self.ladder.last().map_or(0, |rate| rate.bytes_in(self.segment));
         Demand {
@@ -120,9 +120,9 @@ impl Params for VideoParams {
         Video {
             params: self.clone(),
             conn: None,
-            asking: 0,
+            request_left: 0,
             left: 0,
-            asked: Time::ZERO,
+            requested_at: Time::ZERO,
             busy: false,
             rung: 0,
             throughputs: VecDeque::new(),
@@ -134,24 +134,24 @@ impl Params for VideoParams {
     }
 }
 
-/// The buffer and who drains it. All lazily brought up to a moment.
+/// The buffer and its playback, advanced lazily to the current time.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Player {
     /// Video buffered at `since`.
     level: Duration,
     since: Time,
     playing: bool,
-    /// When the application started, and how long until the first picture.
+    /// Start of the application, and time from there to the first picture.
     start: Time,
     startup: Option<Duration>,
     stalls: u64,
     stalled: Duration,
-    /// All of the video has arrived: an empty buffer is the end of it.
+    /// Whether all of the video has arrived, so that an empty buffer is its end.
     complete: bool,
 }
 
 impl Player {
-    /// Brings the account up to `now`. A segment that arrives in the very moment in which the buffer runs out is in time.
+    /// Advances the state to `now`. A segment that arrives exactly when the buffer runs empty is in time.
     fn advance(&mut self, now: Time) {
         let passed = now.since(self.since);
         if self.playing {
@@ -167,7 +167,7 @@ impl Player {
         self.since = now;
     }
 
-    /// A segment has arrived; playback goes on at `threshold`, or with the last segment.
+    /// Adds a received segment; playback resumes at `threshold`, or with the last segment.
     fn arrived(&mut self, segment: Duration, threshold: Duration, now: Time) {
         self.advance(now);
         self.level += segment;
@@ -184,20 +184,20 @@ impl Player {
 pub struct Video {
     params: VideoParams,
     conn: Option<ConnId>,
-    /// Bytes of the GET that have yet to arrive at the server.
-    asking: u64,
-    /// Bytes of the segment that have yet to arrive at the client.
+    /// Bytes of the GET that have not arrived at the server.
+    request_left: u64,
+    /// Bytes of the segment that have not arrived at the client.
     left: u64,
-    /// When the GET was written.
-    asked: Time,
-    /// A segment has been asked for.
+    /// Time at which the GET was written.
+    requested_at: Time,
+    /// Whether a segment has been requested and not received.
     busy: bool,
-    /// Place of its rate in the ladder.
+    /// Index of its rate in the ladder.
     rung: usize,
     /// The last throughputs, bit/s, newest last.
     throughputs: VecDeque<f64>,
     player: Player,
-    /// Segments that arrived, and their rates' sum.
+    /// Number of segments received, and the sum of their rates.
     done: u64,
     sum_of_rates: u128,
     switches: u64,
@@ -208,7 +208,7 @@ impl Video {
         self.params.ladder[self.rung].bytes_in(self.params.segment)
     }
 
-    /// The rung for what the last throughputs promise.
+    /// The index of the rate for the last throughputs.
     fn choose(&self) -> usize {
         if self.throughputs.is_empty() {
             return 0;
@@ -218,23 +218,23 @@ impl Video {
         self.params.ladder.iter().rposition(|r| r.0 as f64 <= limit).unwrap_or(0)
     }
 
-    /// Asks for the next segment, or again for one that a broken connection swallowed.
-    fn ask<H: Host>(&mut self, host: &mut H) {
+    /// Requests the next segment, or again one that was lost with its connection.
+    fn request<H: Host>(&mut self, host: &mut H) {
         if !self.busy {
             let rung = self.choose();
             self.switches += u64::from(self.done > 0 && rung != self.rung);
             self.rung = rung;
         }
         self.busy = true;
-        self.asked = host.now();
-        self.asking = self.params.request.0;
+        self.requested_at = host.now();
+        self.request_left = self.params.request.0;
         self.left = self.bytes();
         let conn = match self.conn {
             Some(conn) => conn,
             None => host.open(0),
         };
         self.conn = Some(conn);
-        host.write(conn, Side::Client, self.asking);
+        host.write(conn, Side::Client, self.request_left);
     }
 
     fn finished<H: Host>(&mut self, conn: ConnId, host: &mut H) {
@@ -242,23 +242,23 @@ impl Video {
         self.busy = false;
         self.done += 1;
         self.sum_of_rates += u128::from(self.params.ladder[self.rung].0);
-        let took = now.since(self.asked).max(Duration(1));
+        let took = now.since(self.requested_at).max(Duration(1));
         if self.throughputs.len() == SAMPLES {
             self.throughputs.pop_front();
         }
         self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
         let last = self.params.segments.is_some_and(|n| self.done >= n);
-        // what has passed since the last segment counts before this one may be the last
+        // the time since the last segment counts before this one may end the video
         self.player.advance(now);
         self.player.complete = last;
         self.player.arrived(self.params.segment, self.params.startup, now);
-        host.file_done(self.asked, self.bytes());
+        host.file_done(self.requested_at, self.bytes());
         if last {
             self.conn = None;
             host.close(conn, Side::Client);
             host.close(conn, Side::Server);
         } else {
-            // time until the buffer has room for one more; it drains in real time
+            // time until the buffer has room for one more segment; it drains in real time
             let room = self.params.buffer - self.params.segment;
             host.timer(now + self.player.level.saturating_sub(room), 0);
         }
@@ -268,11 +268,11 @@ impl Video {
 impl Application for Video {
     fn start<H: Host>(&mut self, host: &mut H) {
         (self.player.start, self.player.since) = (host.now(), host.now());
-        self.ask(host);
+        self.request(host);
     }
 
     fn timer<H: Host>(&mut self, _: u64, host: &mut H) {
-        self.ask(host);
+        self.request(host);
     }
 
     fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
@@ -280,8 +280,8 @@ impl Application for Video {
             return;
         }
         if side == Side::Server {
-            self.asking = self.asking.saturating_sub(bytes);
-            if self.asking == 0 {
+            self.request_left = self.request_left.saturating_sub(bytes);
+            if self.request_left == 0 {
                 host.write(conn, Side::Server, self.left);
             }
         } else {
@@ -312,12 +312,12 @@ impl Application for Video {
 }
 
 packet::measures! {
-    /// What was fetched, and what its viewer saw.
+    /// The fetched segments and the playback.
     const PLAYBACK = fn playback(video: &Video, player: &Player) -> f64 {
         "segments": Kind::ONE, "segments",
-            "Segments that arrived; each is in `files`. All keys of `video`, `bittorrent`, `short` and `burst` are of the whole run."
+            "Segments that arrived; each is in `files`. All keys of `video`, `bittorrent`, `short` and `burst` cover the whole run."
             => video.done as f64;
-        "mean_bitrate_mbit": Kind::MBIT.more().rank(7), "mean bitrate", "Mean of their rates."
+        "mean_bitrate_mbit": Kind::MBIT.more().rank(7), "mean bitrate", "Mean rate of the segments."
             => video.sum_of_rates as f64 / video.done as f64 * 1e-6;
         "switches": Kind::ONE, "switches", "Times that the rate changed from one segment to the next."
             => video.switches as f64;
@@ -358,13 +358,14 @@ mod tests {
 
     #[test]
     fn a_fast_line_fills_the_buffer_and_then_fetches_a_segment_every_segment() {
-        // 20 ms handshake, then 20 ms for each segment: by far fast enough for 8 Mbit/s
+        // 20 ms handshake, then 20 ms for each segment: easily fast enough for 8 Mbit/s
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = VideoParams::default().build();
         fake.run(&mut app, Time(100 * S));
-        // segment 0 (350 kbit/s x 4 s / 8 = 175 kB) arrives at 40 ms: playback begins; segments 1, 2 ... 20 ms apart until
-        // 26 s + 4 s no longer fit: 7 segments are there at 160 ms, 27.88 s buffered, so the eighth is asked for 1.88 s
-        // later at 2.04 s, when 26 s are left, and from then on one every 4 s, each as it is there after 20 ms
+        // segment 0 (350 kbit/s x 4 s / 8 = 175 kB) arrives at 40 ms: playback begins; segments 1, 2 ... follow 20 ms
+        // apart until 26 s + 4 s no longer fit: 7 segments have arrived at 160 ms, 27.88 s are buffered, so the eighth
+        // is requested 1.88 s later at 2.04 s, when 26 s are left, and from then on one every 4 s, each of which
+        // arrives after 20 ms
         assert_eq!((fake.files[0].1.0 / MS, fake.files[0].2), (40, 175_000));
         assert!(fake.files[1..].iter().all(|f| f.2 == 4_000_000));
         let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_connection_is_asked_again() {
+    fn a_segment_is_requested_again_after_a_broken_connection() {
         let mut fake = Fake::new(&[20 * MS]).failing(&[0], 5 * S);
         let mut app = VideoParams { segments: Some(2), ..Default::default() }.build();
         fake.run(&mut app, Time(100 * S));

@@ -1,11 +1,11 @@
-//! A telephone call: G.711 with 20 ms of speech in a packet.
+//! A telephone call: G.711 with 20 ms of speech per packet.
 //!
-//! Source: CableLabs 2012 §3.2.2. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire,
-//! 50 of them a second = 87.2 kbit/s; 30 000 in the 600 s of CableLabs 2012. The call sends without silence
-//! suppression, one way or both.
+//! Source: CableLabs 2012 §3.2.2. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the
+//! wire, 50 frames per second = 87.2 kbit/s; 30 000 frames in the 600 s of CableLabs 2012. The call sends without
+//! silence suppression, in one direction or both.
 //!
-//! The judgement (lost, late, E-model) is made by `measure::VoipMeter`, which takes [`VoipParams::late_after`] and
-//! [`VoipParams::network_delay`] from here.
+//! `measure::VoipMeter` computes loss, lateness and the E-model from [`VoipParams::late_after`] and
+//! [`VoipParams::network_delay`].
 
 use crate::cbr::Spacing;
 use crate::demand::times;
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
 
-/// Which way speech goes, seen from the application's `from`.
+/// Direction of the speech, seen from the application's `from`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Speech {
@@ -23,12 +23,12 @@ pub enum Speech {
     Up,
     /// From the server (`to`) to the client (`from`).
     Down,
-    /// Both: a stream each way, and a judgement of each.
+    /// Both: a stream in each direction, each with its own measures.
     Both,
 }
 
 impl Speech {
-    /// Which ends speak: the client, the server.
+    /// Whether the client speaks, and whether the server speaks.
     pub const fn speakers(self) -> [bool; 2] {
         [!matches!(self, Self::Down), !matches!(self, Self::Up)]
     }
@@ -38,23 +38,23 @@ impl Speech {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VoipParams {
-    /// Size of a frame in bytes on the wire, every header included. Default 218.
+    /// Size of a frame in bytes on the wire, headers included. Default 218.
     pub size: Bytes,
     /// Time between frames. Default 20ms.
     pub interval: Duration,
-    /// Frames to send; without it, until the end. Default none.
+    /// Number of frames; omitted: until the end. Default none.
     pub count: Option<u64>,
-    /// A frame is late when its delay exceeds the least delay of the call by more than this. Default 60ms.
+    /// A frame is late if its delay exceeds the shortest delay of the call by more than this. Default 60ms.
     pub late_after: Duration,
-    /// Delay of the network beyond the simulated one, added to the measured delay in the E-model only. Default 20ms.
+    /// Delay of the rest of the network, added to the measured delay in the E-model only. Default 20ms.
     pub network_delay: Duration,
-    /// Which way the speech goes: `up`, `down` or `both`. Default `up`.
+    /// Direction of the speech: `up`, `down` or `both`. Default `up`.
     pub direction: Speech,
-    /// Equipment impairment factor Ie of the codec, for G.107's E-model only; by G.113 Appendix I 0 for G.711, 11 for G.729A, 15
-    /// for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
+    /// Equipment impairment factor Ie of the codec, for G.107's E-model only. G.113 Appendix I gives 0 for G.711, 11
+    /// for G.729A, 15 for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
     pub ie: f64,
-    /// Packet-loss robustness factor Bpl of the codec, for G.107's E-model only; by G.113 Appendix I 4.3 for G.711 and 25.1 if it
-    /// conceals losses, 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default 4.3.
+    /// Packet-loss robustness factor Bpl of the codec, for G.107's E-model only. G.113 Appendix I gives 4.3 for G.711,
+    /// 25.1 with concealment of losses, 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default 4.3.
     pub bpl: f64,
 }
 
@@ -108,7 +108,7 @@ impl Params for VoipParams {
     }
 
     fn build(&self) -> Voip {
-        // "bits" per "rate" is just the interval in seconds: interval ns / 1e9
+        // "bits" per "rate" is the interval in seconds: interval ns / 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         Cbr {
             side: if self.direction == Speech::Down { Side::Server } else { Side::Client },
@@ -151,7 +151,7 @@ mod tests {
             [Side::Client, Side::Server].map(|side| fake.datagrams.iter().filter(|d| d.1 == side).count())
         };
         assert_eq!([Speech::Up, Speech::Down, Speech::Both].map(frames), [[500, 0], [0, 500], [500, 500]]);
-        // each numbers its own
+        // each direction numbers its own frames
         let mut fake = Fake::new(&[0]);
         fake.run(
             &mut VoipParams { direction: Speech::Both, ..Default::default() }.build(),

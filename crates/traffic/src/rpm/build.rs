@@ -1,4 +1,4 @@
-//! What the parameters are good for: refusals, the most that is asked of a network, the machine.
+//! Validation, demand and construction of the test from its parameters.
 
 use super::Rpm;
 use super::params::RpmParams;

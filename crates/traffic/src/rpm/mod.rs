@@ -1,23 +1,23 @@
-//! Responsiveness under working conditions: how many round trips a minute has while the line is full.
+//! Responsiveness under working conditions: the number of round trips per minute while the link is saturated.
 //!
-//! Source: draft-ietf-ippm-responsiveness-09. Names of its parameters stand in the doc comments of
-//! [`RpmParams`].
+//! Source: draft-ietf-ippm-responsiveness-09. The doc comments of [`RpmParams`] give the draft's names of the
+//! parameters.
 //!
 //! ```text
-//!   load       INP connections at the start, INC more after each interval (ID), at most MNP, of each loaded direction
-//!   probes     every 1/MPS s, or more slowly by PTC: a foreign one (a new connection: TCP, TLS, GET) and
+//!   load       INP connections at the start, INC more after each interval (ID), at most MNP, in each loaded direction
+//!   probes     every 1/MPS s, or at a lower rate by PTC: a foreign one (a new connection: TCP, TLS, GET) and
 //!              a self one (a GET on a load-generating connection, drawn uniformly)
 //!   goodput    moving average of interval i = bytes of the last MAD intervals / (MAD x ID); saturated when stable
-//!   then RPM   of the probes that were answered in the last MAD intervals; the result when stable
+//!   then RPM   of the probes answered in the last MAD intervals; the result when stable
 //! ```
 //!
 //! The arithmetic is in `score.rs`, the life of a connection in `connection.rs`. A stage that is not stable after
-//! `stage_intervals` ends nevertheless: the draft's time limit. Confidence of a stage, by the draft: low (fewer than MAD
-//! intervals of it), medium (not stable), high (stable).
+//! `stage_intervals` ends nevertheless: the draft's time limit. Confidence of a stage, as in the draft: low (fewer than
+//! MAD intervals of it), medium (not stable), high (stable).
 //!
-//! Departs: the first interval's probes go by the goodput so far, and at least one pair a second goes whatever PTC says.
-//! When the result stands, probes end and the load goes on to the end of the run. A load-generating connection that fails is
-//! replaced with the next interval instead of ending the test.
+//! Departs: in the first interval the probe rate follows the goodput so far, and at least one pair per second is sent
+//! regardless of PTC. After the result, probes end and the load continues to the end of the run. A failed
+//! load-generating connection is replaced in the next interval instead of ending the test.
 
 mod build;
 mod connection;
@@ -32,21 +32,21 @@ pub(crate) use params::{FOREIGN_BYTES, RpmParams, SELF_BYTES};
 
 use crate::conns::Conns;
 use crate::{Application, ConnId, Direction, Host, Side};
-use connection::{Connection, Heard, Use};
+use connection::{Connection, Purpose, Step};
 use packet::{Kind, Measure};
-use score::{Score, Step, Window, is_stable};
+use score::{RecentSamples, Score, Sample, is_stable};
 use units::{Duration, Time};
 
-/// Most foreign probes that are under way at once: with more, one is left out.
+/// Most outstanding foreign probes; beyond it, one is skipped.
 const MOST_PROBES: u32 = 1000;
-/// Seconds between pairs of probes, at most.
+/// Longest time between pairs of probes, in seconds.
 const SLOWEST: f64 = 1.0;
 
-/// Tokens of timers.
+/// Tokens of the timers.
 const INTERVAL: u64 = 0;
 const PROBE: u64 = 1;
 
-/// Where the test is.
+/// Stage of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Goodput,
@@ -54,7 +54,7 @@ enum Stage {
     Over,
 }
 
-/// A stage's values, one an interval, and whether they have settled.
+/// The values of a stage, one per interval, and whether they are stable.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Progress {
     values: Vec<f64>,
@@ -71,18 +71,18 @@ impl Progress {
     }
 }
 
-/// What one interval came to.
+/// The results of one interval.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     ends: Time,
-    /// Load-generating connections in it.
+    /// Load-generating connections during the interval.
     connections: usize,
     /// Goodput of the load, bit/s: down, up.
     goodput: [f64; 2],
-    /// Of the probes of the last MAD intervals.
+    /// Score of the probes of the last MAD intervals.
     score: Score,
-    foreign: usize,
-    own: usize,
+    foreign_probes: usize,
+    self_probes: usize,
 }
 
 /// The machine of [`RpmParams`].
@@ -95,30 +95,30 @@ pub struct Rpm {
     conns: Conns,
     /// Slots of load-generating connections, in the order in which their load began.
     loads: Vec<usize>,
-    /// Foreign probes under way.
+    /// Outstanding foreign probes.
     probes: u32,
-    /// Those that were left out because too many were under way, and those whose connection failed.
-    left_out: u64,
+    /// Probes skipped because too many were outstanding, and connections that failed.
+    skipped: u64,
     failed: u64,
-    /// Bytes of load that came, by interval, the present one last: down, up.
-    came: Vec<[u64; 2]>,
+    /// Bytes of load received, by interval, the current one last: down, up.
+    received: Vec<[u64; 2]>,
     goodput: [Progress; 2],
     rpm: Progress,
     stage: Stage,
-    window: Window,
-    /// TCP handshake of the first connection: the path is idle then.
+    samples: RecentSamples,
+    /// TCP handshake of the first connection, on an idle path.
     idle: Option<Duration>,
     rows: Vec<Row>,
 }
 
-/// The place of a direction in an array.
-fn at(way: Direction) -> usize {
+/// Index of a direction in an array.
+fn index(way: Direction) -> usize {
     usize::from(way == Direction::Up)
 }
 
 impl Rpm {
     fn new(p: RpmParams) -> Self {
-        let window = Window::new(p.moving_average);
+        let samples = RecentSamples::new(p.moving_average);
         Self {
             p,
             start: Time::ZERO,
@@ -127,22 +127,22 @@ impl Rpm {
             conns: Conns::default(),
             loads: Vec::new(),
             probes: 0,
-            left_out: 0,
+            skipped: 0,
             failed: 0,
-            came: vec![[0; 2]],
+            received: vec![[0; 2]],
             goodput: [Progress::default(), Progress::default()],
             rpm: Progress::default(),
             stage: Stage::Goodput,
-            window,
+            samples,
             idle: None,
             rows: Vec::new(),
         }
     }
 
-    fn open<H: Host>(&mut self, usage: Use, host: &mut H) {
+    fn open<H: Host>(&mut self, purpose: Purpose, host: &mut H) {
         let id = host.open(0);
         let slot = self.free.pop().unwrap_or(self.slots.len());
-        let connection = Some(Connection::new(id, usage, host.now()));
+        let connection = Some(Connection::new(id, purpose, host.now()));
         match self.slots.get_mut(slot) {
             Some(place) => *place = connection,
             None => self.slots.push(connection),
@@ -150,30 +150,30 @@ impl Rpm {
         self.conns.insert(id, slot);
     }
 
-    /// Connections of load in this direction, those that are connecting included.
+    /// Number of load-generating connections in this direction, including those that are connecting.
     fn count(&self, way: Direction) -> u32 {
-        self.slots.iter().flatten().filter(|c| c.usage == Use::Load(way)).count() as u32
+        self.slots.iter().flatten().filter(|c| c.purpose == Purpose::Load(way)).count() as u32
     }
 
     fn add_load<H: Host>(&mut self, more: u32, host: &mut H) {
         for way in self.p.direction.ways() {
             for _ in 0..more.min(self.p.most.saturating_sub(self.count(*way))) {
-                self.open(Use::Load(*way), host);
+                self.open(Purpose::Load(*way), host);
             }
         }
     }
 
-    /// Launches a pair of probes.
+    /// Sends a pair of probes.
     fn probe<H: Host>(&mut self, host: &mut H) {
-        // while the load has yet to begin there is nothing to probe
+        // before the load begins there is nothing to probe
         if self.loads.is_empty() {
             return;
         }
         if self.probes < MOST_PROBES {
             self.probes += 1;
-            self.open(Use::Probe, host);
+            self.open(Purpose::Probe, host);
         } else {
-            self.left_out += 1;
+            self.skipped += 1;
         }
         let slot = self.loads[host.rng().below(self.loads.len() as u64) as usize];
         if let Some(connection) = &mut self.slots[slot] {
@@ -181,44 +181,44 @@ impl Rpm {
         }
     }
 
-    /// Until the next pair: by MPS, and by PTC of the goodput of the slowest loaded direction.
+    /// Time until the next pair: by MPS, and by PTC of the goodput of the slowest loaded direction.
     fn gap(&self, now: Time) -> Duration {
-        let finished = self.came.len() - 1;
-        let (came, time) = match finished {
-            0 => (self.came[0], now.since(self.start)),
-            n => (self.came[n - 1], self.p.interval),
+        let finished = self.received.len() - 1;
+        let (received, time) = match finished {
+            0 => (self.received[0], now.since(self.start)),
+            n => (self.received[n - 1], self.p.interval),
         };
-        let slowest = self.p.direction.ways().iter().map(|way| came[at(*way)]).min().unwrap_or(0);
+        let slowest = self.p.direction.ways().iter().map(|way| received[index(*way)]).min().unwrap_or(0);
         let share = self.p.probe_share * slowest as f64 / time.secs().max(1e-3);
         let by_share = (FOREIGN_BYTES + SELF_BYTES) as f64 / share;
         Duration::from_secs_f64(by_share.min(SLOWEST).max(1.0 / f64::from(self.p.probes_per_second)))
     }
 
-    /// An interval is over.
+    /// Ends an interval.
     fn interval<H: Host>(&mut self, host: &mut H) {
         let (mad, id) = (self.p.moving_average as usize, self.p.interval.secs());
-        let score = self.window.score(self.p.trim, self.p.tls);
-        let newest = self.came[self.came.len() - 1];
+        let score = self.samples.score(self.p.trim, self.p.tls);
+        let newest = self.received[self.received.len() - 1];
         self.rows.push(Row {
             ends: host.now(),
             connections: self.loads.len(),
             goodput: newest.map(|bytes| bytes as f64 * 8.0 / id),
             score,
-            foreign: self.window.count(Step::HttpForeign),
-            own: self.window.count(Step::HttpLoaded),
+            foreign_probes: self.samples.count(Sample::HttpForeign),
+            self_probes: self.samples.count(Sample::HttpLoaded),
         });
-        let recent = &self.came[self.came.len().saturating_sub(mad)..];
+        let recent = &self.received[self.received.len().saturating_sub(mad)..];
         match self.stage {
             Stage::Goodput => {
                 for way in self.p.direction.ways() {
-                    let bytes: u64 = recent.iter().map(|came| came[at(*way)]).sum();
-                    let progress = &mut self.goodput[at(*way)];
+                    let bytes: u64 = recent.iter().map(|received| received[index(*way)]).sum();
+                    let progress = &mut self.goodput[index(*way)];
                     progress.values.push(bytes as f64 / (mad as f64 * id));
                     progress.stable = is_stable(&progress.values, self.p.moving_average, self.p.tolerance);
                 }
                 let ways = self.p.direction.ways();
-                let stable = ways.iter().all(|way| self.goodput[at(*way)].stable);
-                if stable || self.came.len() as u64 >= u64::from(self.p.stage_intervals) {
+                let stable = ways.iter().all(|way| self.goodput[index(*way)].stable);
+                if stable || self.received.len() as u64 >= u64::from(self.p.stage_intervals) {
                     self.stage = Stage::Responsiveness;
                 }
             }
@@ -232,22 +232,22 @@ impl Rpm {
             Stage::Over => {}
         }
         if self.stage != Stage::Over {
-            self.came.push([0; 2]);
-            self.window.next();
+            self.received.push([0; 2]);
+            self.samples.next();
             self.add_load(self.p.add, host);
-            host.timer(self.start + self.p.interval * self.came.len() as u64, INTERVAL);
+            host.timer(self.start + self.p.interval * self.received.len() as u64, INTERVAL);
         }
     }
 
-    /// The score that stands: of the last whole interval, or before its end of what there is.
+    /// The current score: that of the last whole interval, or of the samples so far if there is none.
     fn score(&self) -> Score {
-        self.rows.last().map_or_else(|| self.window.score(self.p.trim, self.p.tls), |row| row.score)
+        self.rows.last().map_or_else(|| self.samples.score(self.p.trim, self.p.tls), |row| row.score)
     }
 
-    /// Confidence in goodput, and in responsiveness.
+    /// Confidence in the goodput, and in the responsiveness.
     fn confidence(&self) -> [&'static str; 2] {
         let mad = self.p.moving_average;
-        let of = |way: &Direction| self.goodput[at(*way)].confidence(mad);
+        let of = |way: &Direction| self.goodput[index(*way)].confidence(mad);
         let ways = self.p.direction.ways().iter();
         let least = ways.map(of).min_by_key(|word| ["low", "medium", "high"].iter().position(|w| w == word));
         [least.unwrap_or("low"), self.rpm.confidence(mad)]
@@ -275,11 +275,11 @@ impl Application for Rpm {
     fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H) {
         let Some(connection) = self.conns.get(conn).and_then(|slot| self.slots[slot].as_mut()) else { return };
         if side == Side::Client
-            && let Heard::Tcp(took) = connection.connected(&self.p, host)
+            && let Step::Tcp(took) = connection.connected(&self.p, host)
         {
             self.idle.get_or_insert(took);
-            if connection.usage == Use::Probe {
-                self.window.record(Step::Tcp, took);
+            if connection.purpose == Purpose::Probe {
+                self.samples.record(Sample::Tcp, took);
             }
         }
     }
@@ -288,20 +288,20 @@ impl Application for Rpm {
         let Some(slot) = self.conns.get(conn) else { return };
         let Some(connection) = self.slots[slot].as_mut() else { return };
         let mut done = Vec::new();
-        let heard = connection.received(side, bytes, &self.p, host, &mut done);
-        match (heard, connection.usage) {
-            (Heard::Tls(took), Use::Probe) => self.window.record(Step::Tls, took),
-            (Heard::Http(took), _) => self.window.record(Step::HttpForeign, took),
-            (Heard::Begins, _) => self.loads.push(slot),
-            (Heard::Load(bytes), Use::Load(way)) => {
-                if let Some(newest) = self.came.last_mut() {
-                    newest[at(way)] += bytes;
+        let step = connection.received(side, bytes, &self.p, host, &mut done);
+        match (step, connection.purpose) {
+            (Step::Tls(took), Purpose::Probe) => self.samples.record(Sample::Tls, took),
+            (Step::Http(took), _) => self.samples.record(Sample::HttpForeign, took),
+            (Step::LoadBegan, _) => self.loads.push(slot),
+            (Step::LoadReceived(bytes), Purpose::Load(way)) => {
+                if let Some(newest) = self.received.last_mut() {
+                    newest[index(way)] += bytes;
                 }
             }
             _ => {}
         }
         if self.stage != Stage::Over {
-            done.into_iter().for_each(|took| self.window.record(Step::HttpLoaded, took));
+            done.into_iter().for_each(|took| self.samples.record(Sample::HttpLoaded, took));
         }
     }
 
@@ -310,7 +310,7 @@ impl Application for Rpm {
         let Some(connection) = self.slots[slot].take() else { return };
         self.free.push(slot);
         self.loads.retain(|load| *load != slot);
-        if connection.usage == Use::Probe {
+        if connection.purpose == Purpose::Probe {
             self.probes -= 1;
         }
         self.failed += u64::from(!connection.is_over());
@@ -334,8 +334,8 @@ impl Application for Rpm {
             ("load_connections", of(|r| r.connections as f64)),
             ("goodput_down_mbit", of(|r| r.goodput[0] * 1e-6)),
             ("goodput_up_mbit", of(|r| r.goodput[1] * 1e-6)),
-            ("foreign_probes", of(|r| r.foreign as f64)),
-            ("self_probes", of(|r| r.own as f64)),
+            ("foreign_probes", of(|r| r.foreign_probes as f64)),
+            ("self_probes", of(|r| r.self_probes as f64)),
             ("tcp_ms", of(|r| r.score.tm[0])),
             ("tls_ms", of(|r| r.score.tm[1])),
             ("http_foreign_ms", of(|r| r.score.tm[2])),
@@ -348,7 +348,7 @@ impl Application for Rpm {
 }
 
 packet::measures! {
-    /// The result, and what it is made of.
+    /// The result and its parts.
     const RESPONSIVENESS = fn responsiveness(r: &Rpm, score: &Score, last: Option<&Row>) -> f64 {
         "rpm": Kind::ONE.more().rank(3), "round trips per minute",
             "Responsiveness under load: the mean of `foreign_rpm` and `loaded_rpm` (docs/responsiveness.md). All keys of `rpm` cover the \
@@ -357,30 +357,30 @@ packet::measures! {
         "foreign_rpm": Kind::ONE.more(), "foreign RPM", "Round trips per minute on new connections." => score.foreign;
         "loaded_rpm": Kind::ONE.more(), "loaded RPM", "Round trips per minute on load-generating connections." => score.loaded;
         "tcp_ms": Kind::MS.less(), "TCP",
-            "Trimmed mean of the TCP handshakes of foreign probes, in the last intervals." => score.tm[Step::Tcp as usize];
+            "Trimmed mean of the TCP handshakes of foreign probes, in the last intervals." => score.tm[Sample::Tcp as usize];
         "tls_ms": Kind::MS.less(), "TLS",
-            "Trimmed mean of the TLS handshakes of foreign probes; null without TLS." => score.tm[Step::Tls as usize];
+            "Trimmed mean of the TLS handshakes of foreign probes; null without TLS." => score.tm[Sample::Tls as usize];
         "http_foreign_ms": Kind::MS.less(), "HTTP foreign", "Trimmed mean of the GETs of foreign probes."
-            => score.tm[Step::HttpForeign as usize];
+            => score.tm[Sample::HttpForeign as usize];
         "http_loaded_ms": Kind::MS.less(), "HTTP loaded", "Trimmed mean of the GETs of self probes."
-            => score.tm[Step::HttpLoaded as usize];
+            => score.tm[Sample::HttpLoaded as usize];
         "idle_ms": Kind::MS.less(), "idle", "TCP handshake of the first connection, before any load."
             => r.idle.map_or(f64::NAN, Duration::millis);
         "goodput_down_mbit": Kind::MBIT.more(), "goodput down",
-            "Payload of the load in the last intervals, to the client; null without load that way." => r.goodput_mbit(Direction::Down);
+            "Payload of the load in the last intervals, to the client; null without load in that direction." => r.goodput_mbit(Direction::Down);
         "goodput_up_mbit": Kind::MBIT.more(), "goodput up",
-            "Payload of the load in the last intervals, to the server; null without load that way." => r.goodput_mbit(Direction::Up);
+            "Payload of the load in the last intervals, to the server; null without load in that direction." => r.goodput_mbit(Direction::Up);
         "intervals": Kind::ONE, "intervals", "Intervals until the result was stable, or the run ended." => r.rows.len() as f64;
         "connections": Kind::ONE, "connections", "Load-generating connections at the end." => r.loads.len() as f64;
         "foreign_probes": Kind::ONE, "foreign probes", "Foreign probes answered in the last intervals."
-            => last.map_or(0.0, |row| row.foreign as f64);
+            => last.map_or(0.0, |row| row.foreign_probes as f64);
         "self_probes": Kind::ONE, "self probes", "Self probes answered in the last intervals."
-            => last.map_or(0.0, |row| row.own as f64);
+            => last.map_or(0.0, |row| row.self_probes as f64);
         "failed_connections": Kind::ONE, "failed connections", "Connections that failed." => r.failed as f64;
         "probes_left_out": Kind::ONE, "probes left out",
-            "Foreign probes that were not sent because a thousand were under way." => r.left_out as f64;
+            "Foreign probes that were not sent because a thousand were outstanding." => r.skipped as f64;
     }
-    /// How sure it is.
+    /// The confidence in the result.
     const CONFIDENCE = fn confidence(rpm: &'static str, goodput: &'static str) -> &'static str {
         "confidence": Kind::ONE, "confidence",
             "Confidence in `rpm`: high (it settled), medium (it did not), low (fewer intervals than a moving average has)." => rpm;
@@ -389,10 +389,11 @@ packet::measures! {
 }
 
 impl Rpm {
-    /// Mean goodput of the load of one way in the last intervals; NaN without load that way.   Unit: Mbit/s.
+    /// Mean goodput of the load in one direction in the last intervals; NaN without load in that direction.   Unit:
+    /// Mbit/s.
     fn goodput_mbit(&self, way: Direction) -> f64 {
         let recent = &self.rows[self.rows.len().saturating_sub(self.p.moving_average as usize)..];
-        let sum: f64 = recent.iter().map(|row| row.goodput[at(way)]).sum();
+        let sum: f64 = recent.iter().map(|row| row.goodput[index(way)]).sum();
         if self.p.direction.ways().contains(&way) { sum / recent.len() as f64 * 1e-6 } else { f64::NAN }
     }
 }

@@ -1,16 +1,16 @@
-//! The parameters of the test, by the draft's names in their doc comments.
+//! The parameters of the test, with the draft's names in their doc comments.
 
 use crate::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration};
 
-/// Bytes that a foreign probe exchanges, all steps and headers.   Source: draft-ietf-ippm-responsiveness §5.3.
+/// Bytes that a foreign probe exchanges, with all steps and headers.   Source: draft-ietf-ippm-responsiveness §5.3.
 pub(crate) const FOREIGN_BYTES: u64 = 5000;
-/// The same of a self probe.
+/// Bytes that a self probe exchanges.   Source: draft-ietf-ippm-responsiveness §5.3.
 pub(crate) const SELF_BYTES: u64 = 1000;
 
-/// Which way the load goes.
+/// Direction of the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
@@ -18,13 +18,13 @@ pub enum Load {
     Up,
     /// From the server to the client.
     Down,
-    /// Both at once.
+    /// Both directions at once.
     #[default]
     Both,
 }
 
 impl Load {
-    /// The ways that are loaded.
+    /// The loaded directions.
     pub(super) fn ways(self) -> &'static [Direction] {
         match self {
             Self::Up => &[Direction::Up],
@@ -38,39 +38,40 @@ impl Load {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RpmParams {
-    /// Which way the load goes: `up`, `down` or `both` at once. Default `both`.
+    /// Direction of the load: `up`, `down` or `both` at once. Default `both`.
     pub direction: Load,
-    /// Load-generating connections at the start, of each direction (INP). Default 1.
+    /// Load-generating connections at the start, per direction (INP). Default 1.
     pub initial: u32,
-    /// Load-generating connections that each interval adds (INC). Default 1.
+    /// Load-generating connections added in each interval (INC). Default 1.
     pub add: u32,
-    /// Most load-generating connections, of each direction (MNP). Default 16.
+    /// Most load-generating connections, per direction (MNP). Default 16.
     pub most: u32,
-    /// Length of an interval (ID). Tools that follow older drafts have 1s. Default 5s.
+    /// Length of an interval (ID). Tools that follow older drafts use 1s. Default 5s.
     pub interval: Duration,
-    /// Intervals of a moving average, and values that must agree (MAD). Default 4.
+    /// Number of intervals in a moving average, and of values that must agree (MAD). Default 4.
     pub moving_average: u32,
-    /// Percentile above which samples are cut off before their mean (TMP). Default 95.
+    /// Percentile above which samples are discarded before the mean (TMP). Default 95.
     pub trim: f64,
-    /// Standard deviation of stable values, as a fraction of the newest (SDT). Default 0.05.
+    /// Largest standard deviation of stable values, as a fraction of the newest (SDT). Default 0.05.
     pub tolerance: f64,
-    /// Most pairs of a foreign and a self probe in a second (MPS). Default 100.
+    /// Most pairs of a foreign and a self probe per second (MPS). Default 100.
     pub probes_per_second: u32,
-    /// Share of the goodput that probes may take, by 5000 bytes for a foreign and 1000 for a self probe (PTC). Default 0.05.
+    /// Largest share of the goodput for probes, with 5000 bytes for a foreign and 1000 for a self probe (PTC). Default
+    /// 0.05.
     pub probe_share: f64,
-    /// Intervals after which a stage (goodput, then responsiveness) ends although it is not stable. Default 10.
+    /// Intervals after which a stage (goodput, then responsiveness) ends even if it is not stable. Default 10.
     pub stage_intervals: u32,
-    /// Bytes that a load-generating connection's socket holds unsent; a self probe waits behind them. Default 16KB.
+    /// Unsent bytes in the socket of a load-generating connection, behind which a self probe waits. Default 16KB.
     pub notsent_lowat: Bytes,
-    /// TLS 1.3 after each TCP handshake, one round trip. Default true.
+    /// Whether each TCP handshake is followed by one of TLS 1.3, of one round trip. Default true.
     pub tls: bool,
-    /// Payload of TLS' first flight, from the client. Default 517.
+    /// Payload of TLS's first flight, from the client. Default 517.
     pub client_hello: Bytes,
-    /// Payload of its answer: keys and certificates. Default 3000.
+    /// Payload of the server's answer: keys and certificates. Default 3000.
     pub server_hello: Bytes,
     /// Payload of a GET. Default 300.
     pub request: Bytes,
-    /// Payload of its answer: a head, and one byte. Default 200.
+    /// Payload of the response: headers and one byte. Default 200.
     pub response: Bytes,
 }
 

@@ -1,69 +1,70 @@
-//! From the times of probes to a number of round trips per minute, and whether it has settled.
+//! Round trips per minute from the times of probes, and the test for stability.
 //!
 //! ```text
-//!   TM(x)    mean of the samples up to their 95th percentile (nearest rank): the largest are cut off
+//!   TM(x)    mean of the samples up to their 95th percentile (nearest rank): the largest are discarded
 //!   foreign  60000 / ((TM(tcp) + TM(tls) + TM(http_f)) / 3)      without TLS  60000 / ((TM(tcp) + TM(http_f)) / 2)
 //!   loaded   60000 / TM(http_l)
 //!   RPM      (foreign + loaded) / 2                              times in ms
 //!   stable   the standard deviation of the last MAD values is below SDT of the newest
 //! ```
 //!
-//! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The deviation is that of all values (over n); the draft does not say.
+//! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The deviation is that of the population (divided by n), on
+//! which the draft is silent.
 
 use std::collections::VecDeque;
 use units::Duration;
 
-/// The four times of probes, in the order of [`Window`]: TCP handshake, TLS handshake by round trip, HTTP on the new
-/// connection, HTTP on a load-generating one.
+/// The four kinds of samples, in the order of [`RecentSamples`]: TCP handshake, TLS handshake per round trip, HTTP on
+/// the new connection, HTTP on a load-generating one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// SYN to SYN-ACK, seen by the client.
+pub(super) enum Sample {
+    /// SYN to SYN-ACK, at the client.
     Tcp,
-    /// The handshake of TLS, divided by its round trips.
+    /// The TLS handshake, divided by its round trips.
     Tls,
-    /// GET to the last byte of its answer, on the probe's own connection.
+    /// GET to the last byte of its response, on the probe's own connection.
     HttpForeign,
-    /// The same on a load-generating connection.
+    /// GET to the last byte of its response, on a load-generating connection.
     HttpLoaded,
 }
 
-/// Samples of one interval, by [`Step`].
+/// Samples of one interval, by [`Sample`].
 type Interval = [Vec<Duration>; 4];
 
-/// The samples of the last intervals, the newest last. Bound: MAD intervals of at most MPS x ID samples of each kind.
+/// The samples of the last intervals, the newest last.   Bound: MAD intervals of at most MPS x ID samples of each kind.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Window {
+pub(super) struct RecentSamples {
     intervals: VecDeque<Interval>,
     most: usize,
 }
 
-/// What a window comes to. NaN for what has no sample.
+/// The score of recent samples; NaN where there are none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Score {
-    /// Trimmed means, ms, by [`Step`].
+    /// Trimmed means, ms, by [`Sample`].
     pub tm: [f64; 4],
-    /// Round trips per minute on connections of their own.
+    /// Round trips per minute on new connections.
     pub foreign: f64,
-    /// Round trips per minute on loaded connections.
+    /// Round trips per minute on load-generating connections.
     pub loaded: f64,
-    /// Their mean.
+    /// Mean of the two.
     pub rpm: f64,
 }
 
-impl Window {
-    /// Of `most` intervals.
+impl RecentSamples {
+    /// Keeps the samples of `most` intervals.
     pub(super) fn new(most: u32) -> Self {
         Self { intervals: VecDeque::from([Interval::default()]), most: most as usize }
     }
 
-    /// A probe's step took `time`.
-    pub(super) fn record(&mut self, step: Step, time: Duration) {
+    /// Records the duration of a probe's step.
+    pub(super) fn record(&mut self, kind: Sample, time: Duration) {
         if let Some(newest) = self.intervals.back_mut() {
-            newest[step as usize].push(time);
+            newest[kind as usize].push(time);
         }
     }
 
-    /// An interval is over.
+    /// Begins the next interval.
     pub(super) fn next(&mut self) {
         self.intervals.push_back(Interval::default());
         if self.intervals.len() > self.most {
@@ -71,16 +72,16 @@ impl Window {
         }
     }
 
-    /// Samples of a step.
-    pub(super) fn count(&self, step: Step) -> usize {
-        self.intervals.iter().map(|i| i[step as usize].len()).sum()
+    /// Number of samples of one kind.
+    pub(super) fn count(&self, kind: Sample) -> usize {
+        self.intervals.iter().map(|i| i[kind as usize].len()).sum()
     }
 
-    /// The score of what the window holds.
+    /// Score of all samples held.
     pub(super) fn score(&self, trim: f64, tls: bool) -> Score {
-        let tm = [Step::Tcp, Step::Tls, Step::HttpForeign, Step::HttpLoaded].map(|step| {
+        let tm = [Sample::Tcp, Sample::Tls, Sample::HttpForeign, Sample::HttpLoaded].map(|kind| {
             let mut samples: Vec<Duration> =
-                self.intervals.iter().flat_map(|i| i[step as usize].iter().copied()).collect();
+                self.intervals.iter().flat_map(|i| i[kind as usize].iter().copied()).collect();
             trimmed_mean(&mut samples, trim)
         });
         Score::of(tm, tls)
@@ -88,7 +89,7 @@ impl Window {
 }
 
 impl Score {
-    /// Of trimmed means in ms.
+    /// Score of trimmed means in ms.
     pub(super) fn of(tm: [f64; 4], tls: bool) -> Self {
         let [tcp, handshake, http, own] = tm;
         let foreign = if tls { 60_000.0 / ((tcp + handshake + http) / 3.0) } else { 60_000.0 / ((tcp + http) / 2.0) };
@@ -97,17 +98,18 @@ impl Score {
     }
 }
 
-/// The mean, in ms, of the samples up to percentile `trim` (nearest rank); NaN for none.
+/// Mean, in ms, of the samples up to percentile `trim` (nearest rank); NaN without samples.
 pub(super) fn trimmed_mean(samples: &mut [Duration], trim: f64) -> f64 {
     samples.sort_unstable();
     let exact = trim * samples.len() as f64 / 100.0;
-    // a rank that is whole up to rounding is whole
+    // a rank that is whole apart from rounding counts as whole
     let kept = ((exact - exact * 1e-12).ceil() as usize).clamp(1.min(samples.len()), samples.len());
     let sum: f64 = samples[..kept].iter().map(|d| d.millis()).sum();
     sum / kept as f64
 }
 
-/// The last `mad` of `values` are there and lie within `tolerance` (a fraction) of the newest.
+/// Whether there are `mad` values and the last `mad` of them deviate by less than `tolerance`, as a fraction of the
+/// newest.
 pub(super) fn is_stable(values: &[f64], mad: u32, tolerance: f64) -> bool {
     let Some(last) = values.len().checked_sub(mad as usize).map(|from| &values[from..]) else { return false };
     let n = last.len() as f64;
@@ -126,24 +128,24 @@ mod tests {
 
     #[test]
     fn the_mean_is_of_rates_not_of_delays() {
-        // 100, 100, 100 and 200 ms: 60000/100 = 600, 60000/200 = 300; their mean 450, not 60000/150 = 400
+        // 100, 100, 100 and 200 ms: 60000/100 = 600, 60000/200 = 300; their mean is 450, not 60000/150 = 400
         let s = Score::of([100.0, 100.0, 100.0, 200.0], true);
         assert_eq!((s.foreign, s.loaded, s.rpm), (600.0, 300.0, 450.0));
         // unequal steps: (50 + 70 + 120)/3 = 80 -> 750; without TLS (50 + 120)/2 = 85 -> 705.88
         assert_eq!(Score::of([50.0, 70.0, 120.0, 80.0], true).rpm, 750.0);
         let plain = Score::of([50.0, f64::NAN, 120.0, 80.0], false);
         assert!((plain.foreign - 60_000.0 / 85.0).abs() < 1e-9);
-        // base round trip 20 ms and 80 ms of queue for all
+        // base round trip 20 ms, and 80 ms of queueing delay for all
         assert_eq!(Score::of([100.0; 4], true).rpm, 600.0);
     }
 
     #[test]
     fn the_largest_samples_are_cut_off() {
-        // 20 samples: the 95th percentile is the 19th, so one falls
+        // 20 samples: the 95th percentile is the 19th, so one is discarded
         let mut twenty = ms(&[10; 19]);
         twenty.push(Duration::from_secs(9));
         assert_eq!(trimmed_mean(&mut twenty, 95.0), 10.0);
-        // of ten the 95th percentile is the tenth: all stay
+        // with ten samples the 95th percentile is the tenth: all are kept
         assert_eq!(trimmed_mean(&mut ms(&[10, 10, 10, 10, 10, 10, 10, 10, 10, 110]), 95.0), 20.0);
         assert_eq!(trimmed_mean(&mut ms(&[30, 10, 20]), 100.0), 20.0);
         assert_eq!(trimmed_mean(&mut ms(&[30, 10, 20]), 34.0), 15.0);
@@ -152,13 +154,13 @@ mod tests {
 
     #[test]
     fn only_the_last_intervals_count() {
-        let mut w = Window::new(2);
+        let mut w = RecentSamples::new(2);
         for time in [900, 100, 100] {
-            w.record(Step::HttpLoaded, Duration::from_millis(time));
+            w.record(Sample::HttpLoaded, Duration::from_millis(time));
             w.next();
         }
-        // the third interval is over and the fourth begun: the window holds these two
-        assert_eq!((w.count(Step::HttpLoaded), w.score(95.0, true).tm[3]), (1, 100.0));
+        // the third interval has ended and the fourth has begun: these two are held
+        assert_eq!((w.count(Sample::HttpLoaded), w.score(95.0, true).tm[3]), (1, 100.0));
         assert!(w.score(95.0, true).rpm.is_nan(), "no foreign probe has answered");
     }
 

@@ -1,4 +1,4 @@
-//! From parameters to the machine.
+//! Validation, demand and construction of a web user from its parameters.
 
 use super::params::{LISTED, LISTED_HTML, MAX_OBJECTS, MAX_SERVERS, Page, WebParams};
 use super::{Phase, Slot, Web};
@@ -51,7 +51,7 @@ impl Params for WebParams {
                 some("page.lognormal.html", l.html)?;
                 some("page.lognormal.total", l.total)?;
                 range("page.lognormal.objects", l.objects, MAX_OBJECTS)?;
-                // 10^x must stay a finite number of bytes whatever is drawn: 40 sigma in either direction
+                // 10^x must be a finite number of bytes for every draw: 40 sigma in either direction
                 if !(l.log10_mean.is_finite() && l.log10_mean.abs() <= 100.0) {
                     let message = format!("{} is not valid; expected -100 to 100", l.log10_mean);
                     return Err(Problem::new("page.lognormal.log10_mean", message));
@@ -70,7 +70,7 @@ impl Params for WebParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // a page takes a handshake at least
+        // a page takes at least a handshake
         let least = self.think.saturating_sub(self.spread());
         let pages = times(span, least + round, self.pages);
         let servers = f64::from(self.servers);
@@ -105,12 +105,12 @@ impl Params for WebParams {
             objects: match &self.page {
                 Page::Uniform(u) => vec![vec![u.size.0; u.per_server as usize]; self.servers as usize],
                 Page::Listed => LISTED.iter().map(|s| s.iter().map(|&b| u64::from(b)).collect()).collect(),
-                // drawn when the first page starts: only then is there a random stream
+                // drawn when the first page starts, because there is no random stream before
                 Page::Lognormal(_) => Vec::new(),
             },
             next: vec![0; self.servers as usize],
             done: vec![0; self.servers as usize],
-            strays: BTreeMap::new(),
+            detached: BTreeMap::new(),
             slots: vec![Slot::default(); slots],
             conns: Conns::default(),
             phase: Phase::Think,

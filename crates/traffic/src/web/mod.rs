@@ -7,22 +7,23 @@
 //!                    page load time = |--------------- html requested ... last object's last byte ---------------|
 //! ```
 //!
-//! A connection *slot* fetches the next object of its server as soon as its object is complete, in the same event, until
-//! the server's objects are used up; so a server never has more than `connections_per_server` transfers at once. One object
-//! is one GET of `request` bytes from the client, answered with the object's bytes as soon as the GET has arrived whole.
+//! A connection *slot* fetches the next object of its server as soon as its object is complete, in the same event,
+//! until all objects of the server are requested; so a server never has more than `connections_per_server` transfers at
+//! once. One object is one GET of `request` bytes from the client, answered with the object as soon as the whole GET
+//! has arrived.
 //!
-//! *Closing*. With a connection for each object, the server closes right after writing its answer (its FIN follows the last
-//! byte) and the client closes when it has everything, right after it has asked for what comes next. With `persistent`, each
-//! slot keeps its connection for the page (the html's is the first slot of its server) and both sides close all of them when
-//! the page is done.
+//! *Closing*. With a connection for each object, the server closes right after writing the object (its FIN follows the
+//! last byte), and the client closes when it has received everything, right after its next request. With `persistent`,
+//! each slot keeps its connection for the page (the html's is the first slot of its server), and both sides close all
+//! of them at the end of the page.
 //!
 //! *Failing*. A connection that ends before its object is complete is retried a second later with the same object
-//! (`on_failure = "retry"`), or given up: the object is missing, its slot is dead for this page and the server's other slots
-//! take what is left. A page is reported when nothing of it is under way any more; with fewer objects than it should have,
-//! it was not loaded. (ns-2 retries SYNs for ever, so there nothing fails.)
+//! (`on_failure = "retry"`), or given up: the object is missing, its slot is unused for the rest of the page, and the
+//! server's other slots take over. A page is reported when none of its transfers is in progress any more; with fewer
+//! objects than it should have, it was not loaded. (ns-2 retries SYNs for ever, so nothing fails there.)
 //!
-//! Not stated in CableLabs 2012, hence parameters: the size of a GET, whether connections are kept, the order in which the 24
-//! connections open, and whether a page load begins with the SYN or with the GET (20 ms apart for server 1).
+//! Not stated in CableLabs 2012, hence parameters: the size of a GET, whether connections are kept, the order in which
+//! the 24 connections open, and whether a page load begins with the SYN or with the GET (20 ms apart for server 1).
 
 mod build;
 mod params;
@@ -36,29 +37,29 @@ use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Side};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
-/// Where the page is.
+/// Phase of the current page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// No page is being loaded.
     Think,
-    /// The html file is under way, in slot 0. `measured` once the start of the page load is known.
+    /// The html is in progress, in slot 0; `measured` when the start of the page load has been set.
     Html { measured: bool },
-    /// The objects are.
+    /// The objects are in progress.
     Objects,
 }
 
-/// One of a server's connections.
+/// One of the connections to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     conn: Option<ConnId>,
-    /// An object is under way, or waits for its retry.
+    /// Whether an object is in progress, or waits for its retry.
     busy: bool,
     /// Size of the object.
     size: u64,
-    /// Bytes of the GET that have arrived at the server.
-    asked: u64,
-    /// Bytes of the object that have arrived at the client.
-    got: u64,
+    /// Bytes of the GET received by the server.
+    request_received: u64,
+    /// Bytes of the object received by the client.
+    received: u64,
 }
 
 /// Token of the timer that starts a page; slot i's retry is `RETRY + i`.
@@ -72,29 +73,29 @@ pub struct Web {
     html: u64,
     /// Object sizes by server.
     objects: Vec<Vec<u64>>,
-    /// The next object of each server.
+    /// Index of the next object of each server.
     next: Vec<usize>,
-    /// Objects of each server that are complete.
+    /// Number of completed objects of each server.
     done: Vec<usize>,
-    /// Connections that outlived their page.
-    strays: BTreeMap<ConnId, Slot>,
-    /// Slot c of server s is number s * connections_per_server + c.
+    /// Connections that outlast their page.
+    detached: BTreeMap<ConnId, Slot>,
+    /// The slots; slot c of server s is number s * connections_per_server + c.
     slots: Vec<Slot>,
     conns: Conns,
     phase: Phase,
     started: Time,
-    /// Slots that are busy.
+    /// Number of busy slots.
     active: usize,
-    /// Objects of the page that are complete.
+    /// Number of completed objects of the page.
     loaded: u32,
-    /// Bytes of the page that are complete, html included.
+    /// Bytes of the completed objects and html.
     bytes: u64,
-    /// Pages done.
+    /// Number of finished pages.
     pages: u64,
 }
 
 impl Web {
-    /// Objects of a whole page: [`WebParams::objects_per_page`].
+    /// Number of objects of a whole page: [`WebParams::objects_per_page`].
     #[cfg(test)]
     pub(crate) fn objects_per_page(&self) -> u32 {
         self.params.objects_per_page()
@@ -104,7 +105,7 @@ impl Web {
         slot / self.params.connections_per_server as usize
     }
 
-    /// The slot that fetches the html: its server's first.
+    /// The slot that fetches the html: the first of its server.
     fn html_slot(&self) -> usize {
         (self.params.html_server - 1) as usize * self.params.connections_per_server as usize
     }
@@ -123,7 +124,7 @@ impl Web {
         self.fetch(self.html_slot(), self.html, host);
     }
 
-    /// Gives `slot` an object to fetch.
+    /// Starts to fetch an object in `slot`.
     fn fetch<H: Host>(&mut self, slot: usize, size: u64, host: &mut H) {
         debug_assert!(!self.slots[slot].busy);
         self.active += 1;
@@ -132,11 +133,11 @@ impl Web {
         self.get(slot, host);
     }
 
-    /// Sends the GET of the slot's object.
+    /// Sends the GET for the slot's object.
     fn get<H: Host>(&mut self, slot: usize, host: &mut H) {
         let peer = self.server(slot);
         let s = &mut self.slots[slot];
-        (s.asked, s.got) = (0, 0);
+        (s.request_received, s.received) = (0, 0);
         let conn = match s.conn {
             Some(conn) => conn,
             None => {
@@ -149,7 +150,7 @@ impl Web {
         host.write(conn, Side::Client, self.params.request.0);
     }
 
-    /// The next object of the slot's server, if there is one.
+    /// Fetches the next object of the slot's server, if there is one.
     fn fetch_next<H: Host>(&mut self, slot: usize, host: &mut H) {
         let server = self.server(slot);
         let objects = &self.objects[server];
@@ -164,7 +165,7 @@ impl Web {
         }
     }
 
-    /// True when nothing more is needed for the page.
+    /// Whether the page needs nothing more.
     fn page_complete(&self) -> bool {
         match self.params.quota {
             Quota::Asked => self.active == 0,
@@ -175,13 +176,13 @@ impl Web {
         }
     }
 
-    /// What is still under way goes on without the page.
-    fn let_stray(&mut self) {
+    /// Detaches the transfers still in progress from the page.
+    fn detach_transfers(&mut self) {
         for slot in &mut self.slots {
             if slot.busy {
                 if let Some(conn) = slot.conn.take() {
                     self.conns.remove(conn);
-                    self.strays.insert(conn, *slot);
+                    self.detached.insert(conn, *slot);
                 }
                 *slot = Slot::default();
             }
@@ -189,24 +190,24 @@ impl Web {
         self.active = 0;
     }
 
-    /// A connection without a page is answered, and closed when it has its object.
-    fn stray_received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+    /// Serves a detached connection, which closes when its object is complete.
+    fn detached_received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
         let request = self.params.request.0;
-        let Some(slot) = self.strays.get_mut(&conn) else { return };
+        let Some(slot) = self.detached.get_mut(&conn) else { return };
         match side {
             Side::Server => {
-                let before = slot.asked < request;
-                slot.asked += bytes;
-                if before && slot.asked >= request {
+                let before = slot.request_received < request;
+                slot.request_received += bytes;
+                if before && slot.request_received >= request {
                     let size = slot.size;
                     host.write(conn, Side::Server, size);
                     host.close(conn, Side::Server);
                 }
             }
             Side::Client => {
-                slot.got += bytes;
-                if slot.got >= slot.size {
-                    self.strays.remove(&conn);
+                slot.received += bytes;
+                if slot.received >= slot.size {
+                    self.detached.remove(&conn);
                     host.close(conn, Side::Client);
                     if self.params.persistent {
                         host.close(conn, Side::Server);
@@ -243,7 +244,7 @@ impl Web {
                 OpenOrder::ByServer => (0..servers * each).for_each(|i| self.fetch_next(i, host)),
             }
         }
-        // what the page needs next leaves before the farewell to what it has
+        // the next requests of the page are sent before the finished connection is closed
         if let Some(conn) = finished {
             self.conns.remove(conn);
             host.close(conn, Side::Client);
@@ -255,7 +256,7 @@ impl Web {
         if !self.page_complete() {
             return;
         }
-        self.let_stray();
+        self.detach_transfers();
         self.phase = Phase::Think;
         self.pages += 1;
         host.page_loaded(self.started, self.loaded, self.bytes);
@@ -286,8 +287,8 @@ impl Application for Web {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
         match token {
             PAGE => self.begin_page(host),
-            // a page does not end while a retry is pending, so the slot still waits for it
-            // (under the other quota it may have ended without the slot)
+            // with the quota `asked` a page does not end while a retry is pending, so the slot still needs it; with
+            // `retrieved` it may have ended without the slot
             retry => {
                 let slot = (retry - RETRY) as usize;
                 if self.slots[slot].busy && self.slots[slot].conn.is_none() {
@@ -305,23 +306,23 @@ impl Application for Web {
     }
 
     fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
-        let Some(slot) = self.conns.get(conn) else { return self.stray_received(conn, side, bytes, host) };
+        let Some(slot) = self.conns.get(conn) else { return self.detached_received(conn, side, bytes, host) };
         let s = &mut self.slots[slot];
         if !s.busy {
             return;
         }
         match side {
             Side::Client => {
-                s.got += bytes;
-                debug_assert!(s.got <= s.size, "more bytes arrived than were written");
-                if s.got >= s.size {
+                s.received += bytes;
+                debug_assert!(s.received <= s.size, "more bytes arrived than were written");
+                if s.received >= s.size {
                     self.complete(slot, host);
                 }
             }
             Side::Server => {
-                let before = s.asked < self.params.request.0;
-                s.asked += bytes;
-                if before && s.asked >= self.params.request.0 {
+                let before = s.request_received < self.params.request.0;
+                s.request_received += bytes;
+                if before && s.request_received >= self.params.request.0 {
                     host.write(conn, Side::Server, s.size);
                     if !self.params.persistent {
                         host.close(conn, Side::Server);
@@ -332,8 +333,8 @@ impl Application for Web {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-        self.strays.remove(&conn);
-        // a connection whose object is complete was forgotten then
+        self.detached.remove(&conn);
+        // a connection with a completed object has already been removed
         let Some(slot) = self.conns.remove(conn) else { return };
         let s = &mut self.slots[slot];
         s.conn = None;

@@ -1,13 +1,13 @@
-//! What a page is, and how it is fetched: the parameters of [`Web`](super::Web).
+//! The parameters of [`Web`](super::Web): the contents of a page, and how it is fetched.
 
 use crate::OnFailure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Rng, math};
 
-/// Most servers, most connections per server.
+/// Upper bound on the number of servers.
 pub(super) const MAX_SERVERS: u32 = 64;
-/// Most objects of one page.
+/// Upper bound on the objects of one page.
 pub(super) const MAX_OBJECTS: u32 = 100_000;
 
 /// Size of the html file of Appendix A in bytes.
@@ -15,7 +15,7 @@ pub(crate) const LISTED_HTML: u64 = 102_400;
 
 /// The 25 object sizes in bytes of each of the four servers.   Source: CableLabs 2012 Appendix A.
 ///
-/// They sum to 121 151 + 60 683 + 276 266 + 156 302 = 614 402 (not the 614 400 that the text aims at).
+/// They sum to 121 151 + 60 683 + 276 266 + 156 302 = 614 402 (not the intended 614 400).
 #[rustfmt::skip]
 pub(crate) const LISTED: [[u32; 25]; 4] = [
     [
@@ -36,7 +36,7 @@ pub(crate) const LISTED: [[u32; 25]; 4] = [
     ],
 ];
 
-/// What a page consists of.
+/// Contents of a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
@@ -44,9 +44,9 @@ pub(crate) const LISTED: [[u32; 25]; 4] = [
 pub enum Page {
     /// Objects of one size, the same number on each server (CableLabs 2012 §3.2.3).
     Uniform(Uniform),
-    /// The sizes of Appendix A: html 102 400 B and 100 objects, 614 402 B in all, on four servers.
+    /// The sizes of Appendix A: html of 102 400 B and 100 objects, 614 402 B in total, on four servers.
     Listed,
-    /// Sizes drawn as Appendix A draws them.
+    /// Random sizes with the distribution of Appendix A.
     Lognormal(Lognormal),
 }
 
@@ -58,13 +58,13 @@ impl Default for Page {
     }
 }
 
-/// A page of equal objects.
+/// A page of objects of equal size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Uniform {
     /// Size of the html file in bytes. Default 100KB.
     pub html: Bytes,
-    /// Objects on each server. Default 25.
+    /// Number of objects on each server. Default 25.
     pub per_server: u32,
     /// Size of an object in bytes. Default 25KB.
     pub size: Bytes,
@@ -78,23 +78,23 @@ impl Default for Uniform {
 
 /// A page of log-normal objects, scaled to a total.
 ///
-/// x_i normal(`log10_mean`, `log10_sd`), k = `total` / sum 10^x_i, size_i = round(k 10^x_i), at least 1 byte (the document
-/// does not say what to do with 0; an empty object could not be seen to arrive). Object i lives on server i modulo servers.
-/// The draws come from the application's own random stream.   Source: CableLabs 2012 Appendix A.
+/// x_i normal(`log10_mean`, `log10_sd`), k = `total` / sum 10^x_i, size_i = round(k 10^x_i), at least 1 byte (Appendix
+/// A does not define a size of 0, and the arrival of an empty object could not be detected). Object i is on server i
+/// modulo servers. The draws use the application's own random stream.   Source: CableLabs 2012 Appendix A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lognormal {
     /// Size of the html file in bytes. Default 102400.
     pub html: Bytes,
-    /// Objects on all servers together. Default 100.
+    /// Number of objects on all servers together. Default 100.
     pub objects: u32,
     /// Mean of the decimal logarithm of the size in bytes, before scaling. Default 3.34.
     pub log10_mean: f64,
     /// Standard deviation of the decimal logarithm of the size. Default 0.84.
     pub log10_sd: f64,
-    /// Bytes of all objects together; each page is scaled to it. Default 614400.
+    /// Total bytes of all objects, to which each page is scaled. Default 614400.
     pub total: Bytes,
-    /// Draw new sizes for each page, or keep the first page's. Default `once` (the document lists one set).
+    /// Whether sizes are drawn for each page, or only for the first. Default `once` (Appendix A lists one set).
     pub draw: Draw,
 }
 
@@ -111,7 +111,7 @@ impl Default for Lognormal {
     }
 }
 
-/// When the sizes of a log-normal page are drawn.
+/// Time at which the sizes of a log-normal page are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Draw {
@@ -122,14 +122,15 @@ pub enum Draw {
     EachPage,
 }
 
-/// In which order a page's connections open once the html is complete; all in the same moment.
+/// Order in which the connections of a page open when the html is complete; all open at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenOrder {
-    /// One to each server, then the second to each, and so on. A full queue that drops the last SYNs hurts all servers.
+    /// One to each server, then the second to each, and so on. A full queue that drops the last SYNs affects all
+    /// servers.
     #[default]
     Interleaved,
-    /// All of server 1, then all of server 2, and so on. A full queue that drops the last SYNs hurts the last server.
+    /// All of server 1, then all of server 2, and so on. A full queue that drops the last SYNs affects the last server.
     ByServer,
 }
 
@@ -137,22 +138,23 @@ pub enum OpenOrder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureFrom {
-    /// The user's click: the html's connection is opened.
+    /// The user's click, which opens the html's connection.
     #[default]
     Open,
     /// The html's connection is established at the client, and the GET leaves.
     Connected,
 }
 
-/// What "until 25 objects have been retrieved from each server" counts.
+/// Interpretation of "until 25 objects have been retrieved from each server".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quota {
-    /// Objects asked for: each is asked for once, and the page waits for the slowest connection.
+    /// Counts requests: each object is requested once, and the page waits for the slowest connection.
     #[default]
     Asked,
-    /// Objects retrieved: a connection that is done asks again while its server's objects are not all there, so the others
-    /// make up for one that is stuck in its handshake. What is under way when the page is complete finishes unwatched.
+    /// Counts retrieved objects: an idle connection requests again while objects of its server are missing, so that the
+    /// others make up for one that is stuck in its handshake. Transfers in progress when the page is complete are not
+    /// measured.
     Retrieved,
 }
 
@@ -160,33 +162,33 @@ pub enum Quota {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebParams {
-    /// What a page consists of: `{ uniform = {...} }` (default), `"listed"` or `{ lognormal = {...} }`.
+    /// Contents of a page: `{ uniform = {...} }` (default), `"listed"` or `{ lognormal = {...} }`.
     pub page: Page,
-    /// Servers. The application's `to` names as many. Default 4.
+    /// Number of servers, as in the application's `to`. Default 4.
     pub servers: u32,
-    /// The server that has the html, counted from 1. Default 1.
+    /// The server of the html, counted from 1. Default 1.
     pub html_server: u32,
     /// Connections to each server that fetch objects at the same time. Default 6.
     pub connections_per_server: u32,
-    /// Size of a GET in bytes of payload. Not stated in CableLabs 2012; 200 to 250 fits its tables. Default 250.
+    /// Size of a GET in bytes of payload. Not stated in CableLabs 2012, whose tables fit 200 to 250. Default 250.
     pub request: Bytes,
-    /// Time from a loaded page to the next GET. Default 5s.
+    /// Mean time from a loaded page to the next GET. Default 5s.
     pub think: Duration,
-    /// How much longer or shorter a pause may be: each is drawn, uniformly. Default a fifth of `think`.
+    /// Largest deviation of a pause from `think`; each pause is drawn uniformly. Default a fifth of `think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think_spread: Option<Duration>,
-    /// Pages to load; without it, until the end. Default none.
+    /// Number of pages; omitted: until the end. Default none.
     pub pages: Option<u64>,
-    /// Keep each connection for all objects of its slot in one page (true), or open one for each object (false, which fits
-    /// CableLabs 2012, as its study shows). Default false.
+    /// Whether each slot keeps its connection for all objects of a page. If false, each object has its own connection,
+    /// which fits CableLabs 2012 better (see its study). Default false.
     pub persistent: bool,
-    /// What ends the fetching from a server: `asked` (default) or `retrieved`.
+    /// The condition that ends the requests to a server: `asked` (default) or `retrieved`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` (default) or `by_server`.
     pub open_order: OpenOrder,
     /// Start of a page load: `open` (default) or `connected`.
     pub measure_from: MeasureFrom,
-    /// What to do when a connection fails: `retry` (default) or `give_up`.
+    /// Action when a connection fails: `retry` (default) or `give_up`.
     pub on_failure: OnFailure,
 }
 
@@ -211,8 +213,8 @@ impl Default for WebParams {
 }
 
 impl WebParams {
-    /// Objects of a whole page, html not counted: what [`Host::page_loaded`](crate::Host::page_loaded) reports for a page that
-    /// was loaded.
+    /// Number of objects of a whole page, without the html: the number that
+    /// [`Host::page_loaded`](crate::Host::page_loaded) reports for a loaded page.
     pub fn objects_per_page(&self) -> u32 {
         match &self.page {
             Page::Uniform(u) => u.per_server * self.servers,
@@ -221,14 +223,14 @@ impl WebParams {
         }
     }
 
-    /// How much longer or shorter than `think` a pause may be.
+    /// Largest deviation of a pause from `think`.
     pub(super) fn spread(&self) -> Duration {
         self.think_spread.unwrap_or(Duration(self.think.0 / 5))
     }
 }
 
 impl Lognormal {
-    /// One page's sizes by server.
+    /// Draws the sizes of one page, by server.
     pub(super) fn draw(&self, servers: usize, rng: &mut Rng) -> Vec<Vec<u64>> {
         let raw: Vec<f64> =
             (0..self.objects).map(|_| math::pow(10.0, math::normal(rng, self.log10_mean, self.log10_sd))).collect();

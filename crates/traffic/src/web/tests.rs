@@ -11,7 +11,7 @@ const S: u64 = 1000 * MS;
 /// Round trips of CableLabs 2012 §3.2.3.
 const RTT: [u64; 4] = [20 * MS, 30 * MS, 50 * MS, 100 * MS];
 
-/// Nothing is drawn of pauses unless `params` say so.
+/// Runs with constant pauses unless `params` say otherwise.
 fn run(mut params: WebParams, fake: &mut Fake, until: u64) -> Web {
     params.validate().unwrap();
     params.think_spread.get_or_insert(Duration::ZERO);
@@ -20,7 +20,7 @@ fn run(mut params: WebParams, fake: &mut Fake, until: u64) -> Web {
     app
 }
 
-/// The greatest number of connections to `peer` that were not yet closed by both sides.
+/// Largest number of connections to `peer` that were not yet closed by both sides.
 fn most_at_once(fake: &Fake, peer: usize) -> i32 {
     let mut steps: Vec<(Time, i32)> = Vec::new();
     for o in fake.opened.iter().filter(|o| o.peer == peer) {
@@ -29,7 +29,7 @@ fn most_at_once(fake: &Fake, peer: usize) -> i32 {
             steps.push((end, -1));
         }
     }
-    // a slot closes and opens in one event: closings first
+    // a slot closes and opens in one event: closings come first
     steps.sort_unstable();
     steps
         .iter()
@@ -44,7 +44,7 @@ fn most_at_once(fake: &Fake, peer: usize) -> i32 {
 }
 
 #[test]
-fn the_page_of_document_001() {
+fn the_page_of_cablelabs_2012() {
     let mut fake = Fake::new(&RTT);
     fake.piece = 1460;
     run(WebParams::default(), &mut fake, 600 * S);
@@ -74,7 +74,7 @@ fn the_order_of_opening() {
         run(WebParams { open_order: order, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
         let peers: Vec<usize> = fake.opened[1..7].iter().map(|o| o.peer).collect();
         assert_eq!(peers, first);
-        // html, then 24 at the moment it is complete
+        // html, then 24 when it is complete
         assert!(fake.opened[1..25].iter().all(|o| o.at == Time(40 * MS)));
         assert!(fake.opened[25].at > Time(40 * MS));
     }
@@ -131,7 +131,7 @@ fn log_normal_pages_have_their_total_and_shape() {
         let mean = logs.iter().sum::<f64>() / n as f64;
         let sd = (logs.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n as f64).sqrt();
         assert!((sd - 0.84).abs() < 4.0 * 0.84 / (2.0 * n as f64).sqrt() + 0.02, "{sd}");
-        // one set for all pages, or many
+        // one set of sizes for all pages, or many
         let mut all = sizes;
         all.sort_unstable();
         all.dedup();
@@ -153,11 +153,11 @@ fn given_up_objects_are_missing() {
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(params.clone(), &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(3040 * MS), 99, 2_575_000)]);
-    // without its html a page has nothing; the next one follows
+    // without its html a page has no objects; the next one follows
     let mut fake = Fake::new(&RTT).failing(&[0], 3 * S);
     run(WebParams { pages: Some(2), ..params.clone() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(3 * S), 0, 0), (Time(8 * S), Time(9040 * MS), 100, 2_600_000)]);
-    // all six connections to server 1 fail: 19 of its objects are never asked for
+    // all six connections to server 1 fail: 19 of its objects are never requested
     let first: Vec<usize> = (0..6).map(|c| 1 + 4 * c).collect();
     let mut fake = Fake::new(&RTT).failing(&first, 3 * S);
     run(params, &mut fake, 100 * S);
@@ -196,7 +196,7 @@ fn text_forms_and_refusals() {
 }
 
 #[test]
-fn five_connections_make_up_for_a_stuck_sixth_if_what_is_retrieved_counts() {
+fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
     let load = |quota: Quota, stuck: &[usize]| {
         let params = WebParams { quota, open_order: OpenOrder::ByServer, pages: Some(1), ..Default::default() };
         let mut fake = Fake::new(&RTT).failing(stuck, 50 * S);
@@ -206,7 +206,7 @@ fn five_connections_make_up_for_a_stuck_sixth_if_what_is_retrieved_counts() {
         end.since(start)
     };
     let whole = load(Quota::Asked, &[]);
-    // number 0 is the html's, 24 the last of the 100 ms server; it ends after 50 s and is tried again
+    // number 0 is the html's, 24 the last of the 100 ms server; it ends after 50 s and is retried
     assert!(load(Quota::Asked, &[24]) > Duration::from_secs(50));
     // 25 objects over five connections take five rounds, as over six
     assert_eq!(load(Quota::Retrieved, &[24]), whole);
@@ -217,7 +217,7 @@ fn five_connections_make_up_for_a_stuck_sixth_if_what_is_retrieved_counts() {
 
 #[test]
 fn the_html_may_lie_on_any_server() {
-    // two round trips of 100 ms for the html, then the page of 1000 ms as ever; the other servers do not delay it
+    // two round trips of 100 ms for the html, then the page of 1000 ms; the other servers do not delay it
     let mut fake = Fake::new(&RTT);
     run(WebParams { html_server: 4, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(1200 * MS), 100, 2_600_000)]);
