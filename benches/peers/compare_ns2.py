@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Our ns-2 presets beside the real ns-2: the same bottleneck, the same transfers, figure by figure.
+"""Our ns-2 presets compared with ns-2: the same bottleneck and transfers, quantity by quantity.
 
 Needs `ns` (Debian: ns2) and the installed bloatlab:  .venv/bin/python benches/peers/compare_ns2.py [NAME ...] [-v]
 
-One row per quantity: first drop, goodput, mean and greatest queue, drops, timeouts, retransmissions, and from the
+One row per quantity: first drop, goodput, mean and longest queue, drops, timeouts, retransmissions, and from the
 windows' traces the number of sawtooth cuts and the mean window. -v prints both traces of the first seconds.
 """
 
@@ -70,7 +70,7 @@ CASES = [
 
 
 def ns2(case: Case, trace: Path) -> dict:
-    """The real one."""
+    """The transfers in ns-2."""
     words = {k: getattr(case, k) for k in ("agent", "n", "rate", "delay", "qpkts", "t", "stagger", "iw", "window", "ts", "bytes", "pause")}
     command = ["ns", str(NS2), *(f"{k}={v}" for k, v in words.items()), f"step={STEP}", f"trace={trace}"]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -92,7 +92,7 @@ def ns2(case: Case, trace: Path) -> dict:
 
 
 def ours(case: Case) -> dict:
-    """The same with our preset."""
+    """The transfers with our preset."""
     # one agent sends all files, as in ns-2
     files = {"size": f"{case.bytes}B", "pause": f"{case.pause}s", "new_connection": False}
     ftp = files if case.bytes > 0 else {}
@@ -144,7 +144,7 @@ def ours(case: Case) -> dict:
 
 
 def cuts(window: list) -> int:
-    """Times that the window fell by more than a tenth from one sample to the next."""
+    """Number of times that the window fell by more than a tenth from one sample to the next."""
     w = [c for _, c, _ in window if c == c]
     return sum(1 for a, b in zip(w, w[1:]) if b < 0.9 * a and a > 2)
 

@@ -1,11 +1,11 @@
-"""The attack on what Python reads: data files of flent, captures, delivery traces, SQL, and names.
+"""Fuzz tests of the inputs that Python reads: flent data files, captures, delivery traces, SQL, and names.
 
     .venv/bin/python tests/fuzz/inputs.py [--count 20000] [--seed 1] [--only flent] [--first 0]
 
-A case is made from the seed, the target's name and its number alone, so each can be made again: `--only TARGET
---first N --count 1`. Allowed are an answer and the one refusal that a door promises. Findings, printed with their
-number, are any other error, exit code 70, and a control character on the terminal; the exit code is 1 then. A case that
-takes longer than two minutes ends the attack: it hangs.
+A case follows from the seed, the target's name and its number alone, so each can be repeated: `--only TARGET
+--first N --count 1`. A target may return a result or raise its documented error. Findings, printed with their number,
+are any other error, exit code 70, and a control character on the terminal; the exit code is then 1. A case that takes
+longer than two minutes counts as hanging and ends the run.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from bloatlab.sweep.kept_runs import Measured
 Chance = random.Random
 HANG_SECONDS = 120
 
-#: What no output may hold: it moves the cursor, sets the title, or turns the text around.
-OBEYED = ("\x1b", "\x07", "\x08", "\r", "\x9b", "\u202e", "\u2066")
+#: Characters that no output may contain, because they move the cursor, set the title, or reverse the text.
+TERMINAL_CONTROLS = ("\x1b", "\x07", "\x08", "\r", "\x9b", "\u202e", "\u2066")
 
 
 class FindingError(Exception):
-    """What a door must not do."""
+    """Wrong behaviour of a target."""
 
 
-# ------------------------------------------------------------------------------------------------ making inputs
+# ------------------------------------------------------------------------------------------------ generating inputs
 
 
-def bent(data: bytes, chance: Chance) -> bytes:
-    """Bytes with some of them changed, taken away or put in."""
+def corrupted(data: bytes, chance: Chance) -> bytes:
+    """Bytes, some of them changed, removed or inserted."""
     out = bytearray(data)
     for _ in range(chance.randrange(1, 6)):
         place = chance.randrange(len(out) + 1)
@@ -76,7 +76,7 @@ ODD: tuple[Any, ...] = (
 
 
 def changed(tree: Any, chance: Chance) -> Any:
-    """A tree of JSON with something odd in the place of a part of it."""
+    """A JSON tree with an unusual value instead of one of its parts."""
     if not isinstance(tree, (dict, list)) or not tree or chance.random() < 0.2:
         return chance.choice(ODD)
     place = chance.choice(list(tree)) if isinstance(tree, dict) else chance.randrange(len(tree))
@@ -114,22 +114,22 @@ FLENT: dict[str, Any] = {
 
 
 def a_flent(chance: Chance, folder: Path) -> Path:
-    """A data file of flent, odd or bent."""
+    """A flent data file, changed or corrupted."""
     tree: Any = FLENT
     for _ in range(chance.randrange(4)):
         tree = changed(tree, chance)
     data = json.dumps(tree).encode()
     if chance.random() < 0.2:
-        data = bent(data, chance)
+        data = corrupted(data, chance)
     suffix, packed = chance.choice([(".flent", bytes), (".flent.gz", gzip.compress), (".flent.bz2", bz2.compress)])
     whole = packed(data)
     path = folder / f"x{suffix}"
-    path.write_bytes(bent(whole, chance) if chance.random() < 0.2 else whole)
+    path.write_bytes(corrupted(whole, chance) if chance.random() < 0.2 else whole)
     return path
 
 
 def a_frame(chance: Chance) -> bytes:
-    """An IP packet, in some frame."""
+    """An IP packet in a random frame."""
     tcp = struct.pack(">HHIIBBHHH", 1, 2, chance.randrange(2**32), 3, 0x50, 0x10, 100, 0, 0)
     four = struct.pack(">BBHHHBBHII", 0x45, chance.randrange(256), 40 + 9, 1, 0, 64, 6, 0, 1, 2)
     six = struct.pack(">IHBB16s16s", 0x60000000, 29, chance.choice([6, 0, 44, 43, 60, 58]), 64, b"a" * 16, b"b" * 16)
@@ -139,7 +139,7 @@ def a_frame(chance: Chance) -> bytes:
 
 
 def a_capture(chance: Chance, folder: Path) -> Path:
-    """A pcap or pcapng file, bent or not."""
+    """A pcap or pcapng file, corrupted or not."""
     frames = [a_frame(chance) for _ in range(chance.randrange(6))]
     kind = chance.choice([1, 101, 113, 276, 12, 0, 65535])
     if chance.random() < 0.6:
@@ -154,12 +154,12 @@ def a_capture(chance: Chance, folder: Path) -> Path:
             data += struct.pack("<IIIIIII", 6, 32 + len(padded), 0, 0, 1, len(frame), len(frame)) + padded
             data += struct.pack("<I", 32 + len(padded))
     path = folder / "x.pcap"
-    path.write_bytes(bent(data, chance) if chance.random() < 0.8 else data)
+    path.write_bytes(corrupted(data, chance) if chance.random() < 0.8 else data)
     return path
 
 
 def a_trace(chance: Chance, folder: Path) -> Path:
-    """A delivery trace, or something like one."""
+    """A delivery trace, valid or nearly so."""
     ends = (
         "0",
         "-1",
@@ -177,7 +177,7 @@ def a_trace(chance: Chance, folder: Path) -> Path:
     lines = [str(n * chance.randrange(3)) if chance.random() < 0.9 else chance.choice(ends) for n in range(9)]
     data = chance.choice(["\n", "\r\n", "\n\n"]).join(lines).encode()
     path = folder / "x.down"
-    path.write_bytes(bent(data, chance) if chance.random() < 0.5 else data)
+    path.write_bytes(corrupted(data, chance) if chance.random() < 0.5 else data)
     return path
 
 
@@ -200,7 +200,7 @@ QUERIES = (
 
 
 def a_query(chance: Chance) -> str:
-    """SQL, or words of it."""
+    """An SQL query with random words replaced."""
     words = chance.choice(QUERIES).split(" ")
     for _ in range(chance.randrange(4)):
         place = chance.randrange(len(words) + 1)
@@ -218,7 +218,7 @@ NAMES = (
 
 
 def a_name(chance: Chance) -> str:
-    """A name of something."""
+    """A name of any object of a scenario."""
     if chance.random() < 0.01:
         return "x" * chance.choice([1000, 70_000, 1_000_000])
     return "".join(chance.choice(NAMES) for _ in range(chance.choice([1, 1, 2, 3])))
@@ -235,25 +235,25 @@ def a_scenario(names: Sequence[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------------- the doors
+# ---------------------------------------------------------------------------------------------------- the targets
 
 
 def called(*words: str) -> int:
-    """The exit code of a command. Raises `FindingError` for a bug, and for what a terminal would obey."""
+    """Returns the exit code of a command. Raises `FindingError` for a bug, or for output with terminal controls."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = call(words)
-    said = out.getvalue() + err.getvalue()
+    output = out.getvalue() + err.getvalue()
     if code not in {0, 1, 2}:
         raise FindingError(f"exit code {code}: {words}: {err.getvalue()[-500:]}")
-    found = [sign for sign in OBEYED if sign in said]
-    if found or "Traceback" in said:
+    found = [sign for sign in TERMINAL_CONTROLS if sign in output]
+    if found or "Traceback" in output:
         raise FindingError(f"{words}: prints {found or 'a traceback'}")
     return code
 
 
-class Doors:
-    """Every target, with a folder of its own and a small store."""
+class Targets:
+    """All targets, with a folder of their own and a small store."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -267,7 +267,7 @@ class Doors:
         self.views = Views(store, "c" * 64)
 
     def flent(self, chance: Chance) -> None:
-        """A data file is read or refused; some are drawn."""
+        """Reads a data file; plots some of them."""
         path = a_flent(chance, self.folder)
         try:
             flent.read(path).measures()
@@ -280,7 +280,7 @@ class Doors:
             path.unlink()
 
     def capture(self, chance: Chance) -> None:
-        """A capture is read or refused."""
+        """Reads a capture."""
         path = a_capture(chance, self.folder)
         with contextlib.suppress(captures.CaptureError):
             for segment in captures.segments(path):
@@ -289,12 +289,12 @@ class Doors:
             called("links", "rates", str(path))
 
     def trace(self, chance: Chance) -> None:
-        """A trace is read or refused."""
+        """Reads a trace."""
         with contextlib.suppress(deliveries.TraceError):
             deliveries.read(a_trace(chance, self.folder))
 
     def sql(self, chance: Chance) -> None:
-        """A query is answered or refused, and its answer can be written."""
+        """Runs a query and formats its result."""
         sql = a_query(chance)
         with contextlib.suppress(QueryError):
             frame = self.views.query(sql)
@@ -305,7 +305,7 @@ class Doors:
             called("query", sql, "--store", str(self.folder / "store"), "-f", chance.choice(["text", "csv", "json"]))
 
     def name(self, chance: Chance) -> None:
-        """Names go through a run and everything that shows it; names of files of others through what shows those."""
+        """Runs a scenario with unusual names, or puts them into an existing result, and shows the result."""
         file, out = self.folder / "x.json", self.folder / "out"
         plain = ["here", "there", "up", "one", "other", "named"]
         places = chance.sample(range(6), chance.randrange(1, 3))
@@ -331,47 +331,47 @@ class Doors:
             called("diff", str(out), str(out), "-f", chance.choice(["text", "csv", "json"]))
 
 
-#: Of a hundred cases, how many each target has.
+#: Share of each target in percent of the cases.
 SHARES = {"flent": 40, "capture": 30, "trace": 13, "sql": 15, "name": 2}
 
 
-def attack(target: str, door: Callable[[Chance], None], numbers: range, seed: int) -> int:
-    """Every case of a target; returns how many were findings."""
+def attack(target: str, function: Callable[[Chance], None], numbers: range, seed: int) -> int:
+    """Runs the cases of a target; returns the number of findings."""
     found = 0
     for number in numbers:
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
         try:
-            door(Chance(f"{seed} {target} {number}"))
+            function(Chance(f"{seed} {target} {number}"))
         except (Exception, SystemExit, BaseException) as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
             found += 1
-            told = f"{type(error).__name__}: {error}"[:400]
-            print(f"{target} --seed {seed} --first {number}: {told!r}", flush=True)
+            message = f"{type(error).__name__}: {error}"[:400]
+            print(f"{target} --seed {seed} --first {number}: {message!r}", flush=True)
     faulthandler.cancel_dump_traceback_later()
     return found
 
 
 def main() -> int:
-    """All targets, each its share."""
+    """Runs all targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in (("count", 20_000), ("seed", 1), ("first", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--only", choices=list(SHARES))
-    given = parser.parse_args()
-    shares = {given.only: 100} if given.only else SHARES
+    options = parser.parse_args()
+    shares = {options.only: 100} if options.only else SHARES
     warnings.simplefilter("ignore")
     found = 0
     with tempfile.TemporaryDirectory(prefix="bloatlab-inputs-") as name:
         os.environ["BLOATLAB_STORE"] = str(Path(name) / "own")
-        doors = Doors(Path(name))
+        targets = Targets(Path(name))
         for target, share in shares.items():
-            numbers = range(given.first, given.first + -(-given.count * share // 100))
-            begun = time.perf_counter()
-            met = attack(target, getattr(doors, target), numbers, given.seed)
-            print(f"{target}: {len(numbers)} cases, {met} findings, {time.perf_counter() - begun:.1f} s", flush=True)
-            found += met
-        doors.views.close()
+            numbers = range(options.first, options.first + -(-options.count * share // 100))
+            start = time.perf_counter()
+            failed = attack(target, getattr(targets, target), numbers, options.seed)
+            print(f"{target}: {len(numbers)} cases, {failed} findings, {time.perf_counter() - start:.1f} s", flush=True)
+            found += failed
+        targets.views.close()
     return 1 if found else 0
 
 

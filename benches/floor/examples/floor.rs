@@ -1,4 +1,5 @@
-//! Prints the floor for the cases of `SPEED.md`, best of five: `cargo run --release -p bloatlab-floor --example floor`.
+//! Prints the floor for the cases of docs/speed.md, best of five: `cargo run --release -p bloatlab-floor --example
+//! floor`.
 
 fn main() {
     println!("case flows bottleneck_packets events ns_per_packet ns_per_event");

@@ -1,32 +1,32 @@
-//! The floor: what a dumbbell costs with nothing in it but packets, links and an event set.
+//! The floor: the cost of a dumbbell that has only packets, links and an event set.
 //!
 //! ```text
 //!   flows --access 1 ms--> bottleneck 23 ms --access 1 ms--> sinks        1500-byte packets
 //!         <--access 1 ms-- bottleneck 23 ms <--access 1 ms--              52-byte ACK for every second packet
 //! ```
 //!
-//! Senders keep a fixed window; there is no loss, no timer, no statistics. Links compute the departure of a packet when it
-//! is enqueued and keep it in their own ring, and only the head of each ring is in the event set ("perlink": one event for
-//! each hop of a packet, six pending at most). The event set is a 4-ary heap on one 128-bit key.
+//! Senders keep a fixed window; there is no loss, no timer, no statistics. A link computes the departure of a packet
+//! when it is enqueued and keeps the packet in its own ring; only the head of each ring is in the event set ("perlink":
+//! one event per hop of a packet, at most six pending). The event set is a 4-ary heap with a 128-bit key.
 //!
-//! A simulator that does more cannot be faster; the ratio of the two, taken in one process, is what the benches report
-//! (CPU time of a busy machine is up to 45 % off, a ratio much less). Figures: `SPEED.md`; 53 to 64 ns per packet.
+//! No simulator that does more can be faster. The benches report the ratio of the two, measured in one process: CPU
+//! times on a busy machine are off by up to 45 %, a ratio by much less. Figures: docs/speed.md; 53 to 64 ns per packet.
 
 use std::collections::VecDeque;
 
-/// What a run did and cost.
+/// The work and the cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloorResult {
-    /// Packets that entered the bottleneck's transmission in the direction of data.
+    /// Data packets that entered transmission at the bottleneck.
     pub bottleneck_packets: u64,
-    /// Events handled.
+    /// Number of events handled.
     pub events: u64,
-    /// CPU time of this process in nanoseconds, set-up included.
+    /// CPU time of this process in nanoseconds, including set-up.
     pub cpu_ns: u64,
 }
 
 impl FloorResult {
-    /// CPU nanoseconds for each packet of the bottleneck; infinite without packets.
+    /// CPU nanoseconds per packet of the bottleneck; infinite without packets.
     pub fn ns_per_packet(&self) -> f64 {
         self.cpu_ns as f64 / self.bottleneck_packets as f64
     }
@@ -46,16 +46,16 @@ pub fn cpu_ns() -> u64 {
 /// Bytes of a data packet and of an ACK.
 const DATA: u32 = 1500;
 const ACK: u32 = 52;
-/// Hops of the data direction: 0, 1 (bottleneck), 2; of the ACKs: 3, 4, 5.
+/// Hops of the data: 0, 1 (bottleneck), 2; hops of the ACKs: 3, 4, 5.
 const BOTTLENECK: usize = 1;
 
-/// An event: time in picoseconds, push order, link. As one key its order is (time, order).
+/// An event: time in picoseconds, push order, link, as one key ordered by (time, order).
 #[inline]
 fn key(time: u64, order: u32, link: u32) -> u128 {
     u128::from(time) << 64 | u128::from(order) << 32 | u128::from(link)
 }
 
-/// An implicit 4-ary heap of keys, least first.
+/// An implicit 4-ary min-heap of keys.
 #[derive(Debug, Default)]
 struct Heap4(Vec<u128>);
 
@@ -86,11 +86,11 @@ impl Heap4 {
         let top = v[0];
         let n = v.len();
         let mut i = 0;
-        // bounded: each turn goes one level down
+        // bound: each turn descends one level
         loop {
             let c = 4 * i + 1;
             let least = if c + 3 < n {
-                // the smallest of four without a branch that depends on them
+                // the smallest of four, without data-dependent branches
                 let a = if v[c + 1] < v[c] { c + 1 } else { c };
                 let b = if v[c + 3] < v[c + 2] { c + 3 } else { c + 2 };
                 if v[b] < v[a] { b } else { a }
@@ -123,20 +123,20 @@ struct Packet {
     /// Arrival at the end of its link, ps.
     at: u64,
     flow: u32,
-    /// ACK: packets received so far.
+    /// ACK: number of packets received so far.
     seq: u32,
     size: u32,
     hop: u32,
 }
 
-/// A FIFO link without a limit.
+/// A FIFO link without a limit on its queue.
 #[derive(Debug)]
 struct Link {
     ps_per_byte: u64,
     delay: u64,
     free_at: u64,
     in_flight: VecDeque<Packet>,
-    /// Departures that have not yet happened, for the backlog in bytes.
+    /// Departures in the future, for the backlog in bytes.
     leaving: VecDeque<(u64, u32)>,
     backlog: u64,
     packets: u64,
@@ -155,10 +155,10 @@ impl Link {
         }
     }
 
-    /// The packet's departure and arrival are known at once; true if it is the first in flight (it needs the event).
+    /// Computes departure and arrival of a packet; returns true if it is the first in flight, which needs an event.
     #[inline]
     fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {
-        // the backlog is kept as a real drop-tail queue would need it
+        // the backlog is maintained as a real drop-tail queue would need it
         while let Some(&(departure, size)) = self.leaving.front() {
             if departure > now {
                 break;
@@ -177,7 +177,7 @@ impl Link {
     }
 }
 
-/// Both ends of a flow.
+/// The two ends of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     in_flight: u32,
@@ -188,7 +188,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// A packet arrived: how many packets to send in answer, and which. At most four data packets for an ACK.
+    /// Handles the arrival of a packet; returns the number and kind of packets to send. At most four data packets for
+    /// an ACK.
     #[inline]
     fn arrival(&mut self, p: &Packet, window: u32, out: &mut [Packet; 4]) -> usize {
         if p.size == DATA {
@@ -217,7 +218,7 @@ impl Flow {
 /// Runs the dumbbell for `seconds` of simulated time.
 ///
 /// `rate_bps` is the bottleneck's rate, `access_bps` that of the other links; each of `flows` keeps `window` packets in
-/// flight (at least 2, or its sink would wait for ever for a second packet to acknowledge).
+/// flight (at least 2, because the sink acknowledges every second packet).
 pub fn dumbbell(rate_bps: u64, access_bps: u64, flows: u32, window: u32, seconds: f64) -> FloorResult {
     assert!(rate_bps > 0 && access_bps > 0, "a link needs a rate");
     assert!(window >= 2, "every second packet is acknowledged: a window of {window} stands still");
@@ -293,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_full_bottleneck_sends_its_rate() {
-        // 5 Mbit/s / (1500 * 8 bit) = 416.67 packets/s; 25 s after the pipe has filled, give or take one window
+        // 5 Mbit/s / (1500 * 8 bit) = 416.67 packets/s; 25 s after the pipe has filled, within one window
         let r = dumbbell(5_000_000, 1_000_000_000, 10, 40, 60.0);
         // enqueued = sent in 60 s + at most 400 waiting
         assert!((25_000..25_500).contains(&r.bottleneck_packets), "{r:?}");

@@ -1,45 +1,46 @@
-//! The bytes that a program has asked for and not given back: exact, and the same in every run.
+//! The bytes that a program has allocated: exact, and the same in every run.
 //!
-//! Resident memory counts pages, and room that the allocator keeps; it differs by a tenth between runs of one program.
+//! Resident memory counts pages and the allocator's spare room; it differs by a tenth between runs of one program.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes that are allocated now.
+/// Currently allocated bytes.
 pub(crate) fn live() -> usize {
     LIVE.load(Relaxed)
 }
 
-/// The system's allocator, counting. A bench has one thread, so a load and a store are enough, and cost next to nothing.
+/// The system's allocator with a counter. A bench has one thread, so that a load and a store suffice and cost almost
+/// nothing.
 pub(crate) struct Counting;
 
 fn count(more: usize, less: usize) {
     LIVE.store(LIVE.load(Relaxed).wrapping_add(more).wrapping_sub(less), Relaxed);
 }
 
-// SAFETY: every call is passed on as it came; what is counted changes nothing in it.
+// SAFETY: every call is passed on unchanged; counting has no effect on it.
 #[allow(unsafe_code, reason = "an allocator is unsafe by its signature")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         count(0, layout.size());
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.dealloc(place, layout) }
     }
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size, layout.size());
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.realloc(place, layout, size) }
     }
 }

@@ -1,28 +1,29 @@
-//! How many nanoseconds a packet costs: S1 to S4 of the peers' drivers, beside the floor, one JSON line per case.
+//! The cost of a packet in nanoseconds: S1 to S4 of the peers' drivers, compared with the floor, one JSON line per
+//! case.
 //!
-//! CPU time is the process's own (user and system), so that a busy machine counts less; still, quote ratios of one run.
-//! Of several runs the least counts, for both.
-//! The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process right before each run.
+//! CPU time is the process's own (user and system), so that a busy machine matters less; still, quote ratios of one
+//! run. The fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`, measured in the
+//! same process right before each run.
 //!
-//! Instructions are measured in processes of their own (under valgrind's cachegrind), as those of a run less those of one
-//! half as long, so that set-up and the program itself cancel out.
+//! Instructions are measured in separate processes (under valgrind's cachegrind), as the difference between a run and
+//! one half as long, so that set-up and the program itself cancel out.
 //!
-//! Memory is counted by the allocator, to the byte, at the fullest of the moments at which a run is looked at (each 65 536
-//! events), for a thousand flows or more:
+//! Memory is counted by the allocator, to the byte, at the fullest of the samples taken every 65 536 events, for a
+//! thousand flows or more:
 //!
 //! ```text
-//! bytes_per_flow       what N flows take less what ten take on the same link, without what their ends keep on the heap for
-//!                      segments in flight, over N - 10.  The links' rings cancel out: as many packets fill either link.
-//! bytes_per_segment    what the ends keep on the heap for segments in flight (scoreboards, ranges above holes, and room that
-//!                      they left), over those segments;  besides, the packet itself while it is queued or on a link: packet_bytes
+//! bytes_per_flow       memory of N flows minus that of ten on the same link, without the heap memory of their ends for
+//!                      segments in flight, over N - 10.  The links' rings cancel out: the same number of packets fills either link.
+//! bytes_per_segment    heap memory of the ends for segments in flight (scoreboards, ranges above holes, and spare
+//!                      capacity), divided by those segments;  the packet itself, while queued or on a link, adds packet_bytes
 //! bytes_with_segments  both for one flow of this run:  bytes_per_flow + bytes_per_segment * segments_per_flow
 //! ```
 //!
 //! ```text
 //! speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
 //!       [--memory] [--count-instructions]
-//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and memory (what the two above start)
-//! speed --fingerprint [FILE]              a hash of everything that a run comes to: the same before and after a change
+//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and memory (used by the two options above)
+//! speed --fingerprint [FILE]              a hash of all results of a run: the same before and after a change
 //! ```
 
 mod heap;
@@ -33,7 +34,7 @@ use std::process::{Command, ExitCode};
 #[global_allocator]
 static HEAP: heap::Counting = heap::Counting;
 
-/// A dumbbell: name, bottleneck and access rate, buffer, simulated seconds, flow counts, with a gamer or not.
+/// A dumbbell: name, bottleneck and access rate, buffer, simulated seconds, flow counts, and whether there is a gamer.
 struct Case {
     name: &'static str,
     rate: u64,
@@ -74,7 +75,7 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// SACK, delayed ACK, windows as large as it takes; the same for every case.
+/// SACK, delayed ACK, windows as large as needed; the same for every case.
 fn toml(case: &Case, flows: u32, queue: &str, seconds: f64) -> String {
     let Case { rate, access, gamer, .. } = case;
     let gamer = if *gamer {
@@ -162,7 +163,7 @@ fn fingerprint(text: &str, format: Format) -> Result<u64, String> {
     Ok(all.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)))
 }
 
-/// Fingerprints of shortened cases, or of one scenario.
+/// Prints the fingerprints of shortened cases, or of one scenario.
 fn fingerprints(file: Option<&str>) -> Result<(), String> {
     if let Some(file) = file {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
@@ -192,14 +193,14 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// The fullest moment of a run: bytes on the heap beyond those at the start, and what segments in flight have of them.
+/// Memory at the fullest sample of a run: heap bytes beyond those at the start, and the part for segments in flight.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
     live: usize,
     in_flight: sim::InFlight,
 }
 
-/// One run in this process: packets forwarded, and its fullest moment.
+/// Makes one run in this process; returns its packets and its fullest sample.
 fn one(args: &[String]) -> Result<(), String> {
     let [case, flows, queue, seconds] = args else { return Err("--one needs CASE FLOWS QUEUE SECONDS".into()) };
     let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;
@@ -232,7 +233,7 @@ fn one(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Starts [`one`] in a process of its own, under `tool` if there is one; returns what it printed and what the tool said.
+/// Runs [`one`] in a separate process, under `tool` if given; returns the outputs of both.
 fn start(
     tool: &[&str],
     case: &Case,
@@ -256,7 +257,7 @@ fn start(
     Ok((printed, said))
 }
 
-/// Instructions per packet between half of `seconds` and all of it; an error says why there is no number.
+/// Measures instructions per packet between half of `seconds` and all of it; an error explains a missing number.
 fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
     let count = |seconds: f64| -> Result<(f64, f64), String> {
         let tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
@@ -273,7 +274,7 @@ fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f6
     Ok((more - less) / (many - few))
 }
 
-/// What a flow and a segment in flight take: see the head of this file.
+/// Measures the memory of a flow and of a segment in flight: see the module's documentation.
 fn memory(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<serde_json::Value, String> {
     let run = |flows| -> Result<[f64; 3], String> {
         let (printed, _) = start(&[], case, flows, queue, seconds)?;
@@ -289,12 +290,12 @@ fn memory(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<serde_js
     }))
 }
 
-/// The least of several runs: other processes only ever add to a time.
+/// Returns the fastest of several runs, because other processes can only slow one down.
 fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Windows that keep the bottleneck of the floor's dumbbell busy: base RTT and buffer over the flows.
+/// Windows that keep the bottleneck of the floor's dumbbell busy: base RTT and buffer, divided by the flows.
 fn floor_window(case: &Case, flows: u32) -> u32 {
     let bdp = case.rate as f64 * 0.05 / 8.0 / 1500.0;
     ((bdp + case.buffer as f64 / 3000.0) / f64::from(flows)).ceil().max(2.0) as u32

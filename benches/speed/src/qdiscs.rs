@@ -1,10 +1,12 @@
-//! What each discipline costs, alone: CPU nanoseconds per packet through `Queue`, every registered name with its defaults.
+//! The cost of each discipline alone: CPU nanoseconds per packet through `Queue`, for every registered name with its
+//! defaults.
 //!
-//! pass: one packet arrives and one leaves, 64 wait at first, sojourn below every target; the laws that go by the length of the
-//! queue (red, ared, wred, fred, cbt, dcbt, cbq) drop until less waits or nothing, and then decay an average on every arrival.
-//! full: two arrive for one that leaves, with a limit of 100 packets, so that every second arrival meets a full queue; per
-//! arrival. Packets of 1500 bytes at 1 Gbit/s, flows in turn, the law's timers called. The least of several rounds: a shared
-//! machine only ever adds. A second line for a discipline with a queue of its own for ECT(1) is of such packets.
+//! pass: one packet arrives and one leaves, with 64 waiting at first and sojourns below every target; laws that control
+//! the length of the queue (red, ared, wred, fred, cbt, dcbt, cbq) drop until few or no packets wait, and then decay an
+//! average on every arrival. full: two arrive for one that leaves, with a limit of 100 packets, so that every second
+//! arrival finds a full queue; per arrival. Packets of 1500 bytes at 1 Gbit/s, flows in turn, the law's timers called.
+//! The fastest of several rounds counts, because a shared machine can only slow one down. Disciplines with a separate
+//! queue for ECT(1) have a second line with such packets.
 //!
 //! ```text
 //! qdiscs [NAME ...]     all, or these
@@ -14,9 +16,9 @@ use packet::{Ecn, FlowId, FlowTable, FlowTuple, LinkView, PacketMeta};
 use qdisc::{Cx, QDISCS, Queue, Spec};
 use units::{BitRate, Duration, Limit, Rng, Time};
 
-/// Arrivals in a round.
+/// Number of arrivals in a round.
 const ARRIVALS: u64 = 100_000;
-/// Rounds of which the least counts.
+/// Number of rounds, of which the fastest counts.
 const ROUNDS: usize = 7;
 /// 1500 bytes at 1 Gbit/s.
 const SPACING: Duration = Duration::from_micros(12);
@@ -65,7 +67,7 @@ impl Loop {
     }
 }
 
-/// Nanoseconds per arrival; `per_departure` arrive for each that leaves.
+/// Nanoseconds per arrival, with `per_departure` arrivals for each departure.
 fn cost(spec: &Spec, flows: u32, per_departure: u64, ecn: Ecn) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -81,15 +83,15 @@ fn cost(spec: &Spec, flows: u32, per_departure: u64, ecn: Ecn) -> f64 {
     best
 }
 
-/// The discipline with its defaults and room for so many packets.
+/// The discipline with its defaults and a limit of `packets`.
 fn limited(name: &str, packets: u32) -> Option<Spec> {
     let spec = match Spec::named(name)? {
-        // every class has a limit of its own, and all packets here are TCP's
+        // every class has its own limit, and all packets here are TCP
         Spec::Cbq(mut p) => {
             p.classes.iter_mut().for_each(|class| class.limit = Limit::Packets(packets));
             Spec::Cbq(p)
         }
-        // each of the two queues has one
+        // each of the two queues has a limit
         Spec::DocsisLld(_) => {
             let limits = format!("{{\"l_limit\":\"{packets}p\",\"classic\":{{\"limit\":\"{packets}p\"}}}}");
             serde_json::from_str(&format!("{{\"{name}\":{limits}}}")).ok()?
@@ -104,7 +106,7 @@ fn main() {
     println!("|---|---|---|---|---|---|---|");
     let names: Vec<String> = std::env::args().skip(1).collect();
     for info in QDISCS.iter().filter(|info| names.is_empty() || names.iter().any(|name| name == info.name)) {
-        // room for 64 packets, where the default has less
+        // a limit of 64 packets, where the default is lower
         let (Some(pass), Some(full)) = (limited(info.name, 1000), limited(info.name, 100)) else {
             println!("| {} | {:?} | needs parameters |", info.name, info.kind);
             continue;

@@ -1,7 +1,7 @@
 //! The compiler's coverage counters: one byte for each edge of the program, if it was built with them.
 //!
-//! Built with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3
-//! -C llvm-args=-sanitizer-coverage-inline-8bit-counters` each module hands over its counters before `main`.
+//! Built with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 -C
+//! llvm-args=-sanitizer-coverage-inline-8bit-counters` each module registers its counters before `main`.
 //!
 //! Source: Clang, SanitizerCoverage, "Inline 8bit-counters"; buckets of counts as in AFL.
 #![allow(unsafe_code, reason = "the counters are the compiler's")]
@@ -23,10 +23,10 @@ extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) 
     }
 }
 
-/// Counters that are looked at in one go.
+/// Number of counters compared at once.
 const WORD: usize = 16;
 
-/// What has been reached: for each edge a bit for each bucket of counts (1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128-255).
+/// The edges reached so far: a bit for each bucket of counts (1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128-255).
 #[derive(Debug, Default)]
 pub struct Reached {
     seen: Vec<u8>,
@@ -34,12 +34,12 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Edges reached at least once.
+    /// Number of edges reached at least once.
     pub const fn edges(&self) -> usize {
         self.edges
     }
 
-    /// Takes the counters and sets them to zero; true if an edge was reached in a count that it never was before.
+    /// Reads and resets the counters; returns true if an edge was reached with a new count.
     pub fn take(&mut self) -> bool {
         let mut new = false;
         let mut at = 0;
@@ -47,10 +47,10 @@ impl Reached {
         for (start, len) in counters {
             self.seen.resize(self.seen.len().max(at + len), 0);
             let first: *mut u8 = std::ptr::with_exposed_provenance_mut(start);
-            // SAFETY: the module's own counters, which live as long as the program; only this thread runs instrumented code
-            // whose counts matter, and a torn count would only misjudge an input
+            // SAFETY: the module's own counters, which live as long as the program; only this thread runs instrumented
+            // code whose counts matter, and a torn count would only misjudge an input
             let bytes = unsafe { std::slice::from_raw_parts_mut(first, len) };
-            // most edges are not reached by most inputs: whole words of zeros are passed over
+            // most edges are not reached by most inputs: whole words of zeros are skipped
             for (counts, seen) in bytes.chunks_mut(WORD).zip(self.seen[at..at + len].chunks_mut(WORD)) {
                 if counts == [0; WORD] {
                     continue;

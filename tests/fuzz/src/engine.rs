@@ -1,4 +1,4 @@
-//! Feeds a target: the corpus, mutations of it and fresh inputs, all from one seed; makes what fails smaller and saves it.
+//! Runs a target on the corpus, mutations of it and fresh inputs, all from one seed; reduces and saves failing inputs.
 
 #![allow(clippy::disallowed_methods, reason = "a campaign lasts so long, and a watch looks at the clock")]
 
@@ -14,55 +14,55 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use units::Rng;
 
-/// An input that takes longer than this is a finding, on a machine that is busy with other things, too: most take milliseconds.
+/// An input that takes longer is a finding, even on a busy machine: most take milliseconds.
 const HANG: Duration = Duration::from_secs(300);
-/// A round's inputs take a minute on a quiet machine; one that takes so long is cut short and says so.
+/// Longest round; its inputs take a minute on an idle machine. A longer round is cut short with a message.
 const LONGEST_ROUND: Duration = Duration::from_secs(300);
-/// Attempts to make a failing input smaller.
+/// Attempts to reduce a failing input.
 const SMALLER: u32 = 2_000;
 
-/// How long to go on.
+/// Length of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// So many inputs.
+    /// A number of inputs.
     Count(u64),
-    /// So many times the inputs of about a minute.
+    /// A number of rounds, each of inputs for about a minute.
     Rounds(u64),
-    /// So long.
+    /// A duration.
     Time(Duration),
 }
 
-/// What one campaign saw.
+/// The results of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Inputs tried, those of the corpus included.
+    /// Inputs tried, including those of the corpus.
     pub tried: u64,
-    /// Inputs that got through the door.
+    /// Inputs that the target accepted.
     pub accepted: u64,
-    /// Inputs that it refused.
+    /// Inputs that the target refused.
     pub refused: u64,
-    /// Inputs worth keeping: each reached something new.
+    /// Inputs kept because they reached new edges.
     pub kept: usize,
-    /// Edges of the program that were reached; 0 without counters.
+    /// Edges of the program reached; 0 without counters.
     pub edges: usize,
-    /// What failed first: the message, and where the input was saved.
+    /// The first failure: its message, and the file of the input.
     pub finding: Option<(String, PathBuf)>,
-    /// The rounds took too long, and not all of their inputs were tried.
+    /// Whether the rounds took too long, so that some of their inputs were not tried.
     pub cut_short: bool,
-    /// The longest that one input took.
+    /// Longest time for one input.
     pub slowest: Duration,
 }
 
-/// The input that is being tried, for a watch or an allocator that ends the process.
+/// The current input, for a watchdog or an allocator that ends the process.
 static NOW: Mutex<(String, Vec<u8>, PathBuf)> = Mutex::new((String::new(), Vec::new(), PathBuf::new()));
-/// Milliseconds since the start of the process at which the current input began, plus 1; 0 between inputs.
+/// Start of the current input, in milliseconds since the start of the process, plus 1; 0 between inputs.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> MutexGuard<'static, (String, Vec<u8>, PathBuf)> {
     NOW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Saves the current input and ends the process: it took too much of something that cannot be taken back.
+/// Saves the current input and ends the process, after it exceeded a limit.
 pub fn give_up(why: &str) -> ! {
     let (target, input, folder) = NOW.try_lock().map(|n| n.clone()).unwrap_or_default();
     let saved = save(&folder, &input).map(|p| p.display().to_string()).unwrap_or_else(|e| e.to_string());
@@ -73,7 +73,7 @@ pub fn give_up(why: &str) -> ! {
     std::process::exit(3);
 }
 
-/// Ends the process when an input takes longer than five minutes.
+/// Starts a watchdog that ends the process when an input takes longer than five minutes.
 pub fn watch_the_clock() {
     let start = Instant::now();
     std::thread::spawn(move || {
@@ -91,10 +91,10 @@ pub fn watch_the_clock() {
     });
 }
 
-/// Where the last panic was.
+/// Location of the last panic.
 static WHERE: Mutex<String> = Mutex::new(String::new());
 
-/// A panic is a finding: told once, with its place, when the input is smaller.
+/// Records the location of a panic silently; the message is printed when the input has been reduced.
 pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|at| format!("{}:{}: ", at.file(), at.line())).unwrap_or_default();
@@ -113,7 +113,7 @@ pub fn attempt(target: &Target, input: &[u8]) -> Result<Verdict, String> {
     })
 }
 
-/// The inputs kept for `target` under `corpus`, by name.
+/// The inputs stored for `target` under `corpus`, by name.
 pub fn read_corpus(corpus: &Path, target: &Target) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let folder = corpus.join(target.name);
     let mut files = match fs::read_dir(&folder) {
@@ -125,7 +125,7 @@ pub fn read_corpus(corpus: &Path, target: &Target) -> io::Result<Vec<(PathBuf, V
     files.into_iter().map(|path| fs::read(&path).map(|bytes| (path, bytes))).collect()
 }
 
-/// Writes `input` into `folder` under a name made from its content.
+/// Writes `input` into `folder` under a name derived from its content.
 fn save(folder: &Path, input: &[u8]) -> io::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -137,23 +137,23 @@ fn save(folder: &Path, input: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// One target for so long.
+/// A campaign against one target.
 #[derive(Debug)]
 pub struct Campaign<'a> {
-    /// What is attacked.
+    /// The target.
     pub target: &'a Target,
-    /// Every input follows from this and the corpus.
+    /// Seed, which together with the corpus determines every input.
     pub seed: u64,
-    /// How long.
+    /// Length of the campaign.
     pub until: Until,
-    /// Folder of corpora.
+    /// Folder of the corpora.
     pub corpus: &'a Path,
-    /// Where new inputs that reached something new are kept; nowhere if none.
+    /// Folder for inputs that reached new edges; none: they are not kept.
     pub grown: Option<&'a Path>,
 }
 
 impl Campaign<'_> {
-    /// Tries inputs until one fails or it is over.
+    /// Tries inputs until one fails or the campaign ends.
     pub fn run(&self, mut look: impl FnMut(&Report)) -> io::Result<Report> {
         let mut rng = Rng::named(self.seed, self.target.name);
         let mut report = Report::default();
@@ -201,7 +201,7 @@ impl Campaign<'_> {
         Ok(report)
     }
 
-    /// Tries one input; false if it fails: then it is made smaller and saved.
+    /// Tries one input; returns false if it fails, after reducing and saving it.
     fn one(&self, input: &[u8], report: &mut Report) -> io::Result<bool> {
         {
             let mut now = now();
@@ -225,9 +225,9 @@ impl Campaign<'_> {
         Ok(true)
     }
 
-    /// A fresh input, or one of the pool changed.
+    /// A fresh input, or a mutation of one in the pool.
     fn next(&self, pool: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
-        // without counters the pool never grows: what is fresh finds more
+        // without counters the pool never grows, and fresh inputs find more
         let fresh = if coverage::is_built_in() { 0.1 } else { 0.8 };
         if pool.is_empty() || rng.chance(fresh) && !self.target.text {
             let n = 16 + rng.below(self.target.longest as u64 - 16) as usize;
@@ -243,7 +243,7 @@ impl Campaign<'_> {
     }
 }
 
-/// Words that doors of text know.
+/// Words for targets that parse text.
 const WORDS: &[&str] = &[
     "\"",
     "[",
@@ -292,7 +292,7 @@ const WORDS: &[&str] = &[
     "1979-05-27",
 ];
 
-/// One change: bits, bytes, numbers at their edges, pieces moved, doubled, cut or taken from another input.
+/// One mutation: bits, bytes, numbers at their limits, pieces moved, doubled, removed or taken from another input.
 fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
     let at = |rng: &mut Rng, n: usize| rng.below(n as u64 + 1) as usize;
     let n = input.len();
@@ -323,7 +323,7 @@ fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
     }
 }
 
-/// Cuts pieces off a failing input for as long as it fails; the message is that of what is left.
+/// Removes pieces of a failing input for as long as it fails; returns the message of the reduced input.
 fn smaller(target: &Target, mut input: Vec<u8>, mut message: String) -> (String, Vec<u8>) {
     let mut left = SMALLER;
     let mut piece = input.len() / 2;
@@ -343,7 +343,7 @@ fn smaller(target: &Target, mut input: Vec<u8>, mut message: String) -> (String,
     (message, input)
 }
 
-/// One line about a campaign.
+/// A one-line summary of a campaign.
 pub fn line(target: &Target, seed: u64, report: &Report, took: Duration) -> String {
     let mut line = format!(
         "{:<12} seed {seed}: {} inputs in {:.0} s, {} accepted, {} refused",

@@ -1,12 +1,14 @@
-//! The attack that is kept: random inputs through every door of the program, and what must hold for each.
+//! Fuzz tests: random inputs for every entrance of the program, and the invariants that hold for each.
 //!
-//! A [`Target`] is a function that takes any bytes and panics if something is wrong: [`targets`] says what each one asserts.
-//! The bytes are choices ([`source`]), from which scenarios ([`schema`], [`world`]) or sequences of calls are made; where text
-//! is read from a user they are the text. [`engine`] feeds them: what is kept in `corpus/`, mutations of it, and fresh ones,
-//! all from one seed. An input that fails is made smaller and saved in `corpus/TARGET/`, where `cargo test` replays it for ever.
+//! A [`Target`] is a function that accepts any bytes and panics if an invariant fails: [`targets`] lists what each one
+//! asserts. The bytes are choices ([`source`]), from which scenarios ([`schema`], [`world`]) or sequences of calls are
+//! generated; where the program reads text from a user, they are that text. [`engine`] runs the corpus in `corpus/`,
+//! mutations of it, and fresh inputs, all from one seed. A failing input is reduced and saved in `corpus/TARGET/`,
+//! where `cargo test` replays it from then on.
 //!
-//! `make fuzz` builds with the compiler's coverage counters (stable: `-C passes=sancov-module`), so that inputs that reach
-//! new code are mutated further ([`coverage`]); without them the same targets run on fresh inputs and the corpus alone.
+//! `make fuzz` builds with the compiler's coverage counters (stable: `-C passes=sancov-module`), so that inputs that
+//! reach new code are mutated further ([`coverage`]); without them the same targets run on the corpus and fresh inputs
+//! only.
 
 pub mod bounds;
 pub mod coverage;

@@ -1,5 +1,6 @@
-//! `fuzz TARGET|all [--time SECONDS | --count N | --rounds N] [--seed N] [--corpus DIR] [--grown DIR] [--jobs N]`: the attack, one target or all.
-//! `fuzz list`; `fuzz show TARGET FILE`: what there is, what an input means.
+//! `fuzz TARGET|all [--time SECONDS | --count N | --rounds N] [--seed N] [--corpus DIR] [--grown DIR] [--jobs N]`: runs
+//! one target or all.
+//! `fuzz list`; `fuzz show TARGET FILE`: lists the targets; shows the meaning of an input.
 #![allow(clippy::disallowed_methods, reason = "a program says how long it took")]
 
 use fuzz::engine::{self, Campaign, Until};
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command line asked for.
+/// The options of the command line.
 struct Asked {
     words: Vec<String>,
     until: Until,
@@ -91,7 +92,7 @@ fn campaign(target: &Target, asked: &Asked) -> Result<ExitCode, String> {
     Ok(if report.finding.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Each target in a process of its own with the same arguments, so many at a time.
+/// Runs each target in its own process with the same arguments, `jobs` at a time.
 fn all(jobs: usize) -> Result<ExitCode, String> {
     let me = std::env::current_exe().map_err(|e| e.to_string())?;
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "all").collect();

@@ -1,15 +1,15 @@
-//! Values that a JSON Schema allows: whatever the scenario's declarations gain is generated from then on.
+//! Values that a JSON Schema allows, so that every new key of a scenario is generated automatically.
 
 use crate::source::Source;
 use serde_json::{Map, Value, json};
 use units::{BitRate, Bytes, Duration, Limit};
 
-/// How far values stray.
+/// Range of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// Near the defaults and the usual: most of what is generated is valid, and small enough to run.
+    /// Defaults and common values: most scenarios are valid, and small enough to run.
     Usual,
-    /// Anything that has the right form: zeros, the largest of each type, powers of two and their neighbours.
+    /// Any value of the right form: zeros, the largest of each type, powers of two and their neighbours.
     Wild,
 }
 
@@ -19,9 +19,9 @@ pub struct Schema {
     root: Value,
 }
 
-/// Tables within tables within lists go no deeper than this.
+/// Greatest depth of nested tables and lists.
 const DEEPEST: u32 = 12;
-/// Whole numbers where things break.
+/// Integers at critical limits.
 const EDGES: &[u64] = &[
     0,
     1,
@@ -54,7 +54,7 @@ impl Schema {
         Self { root: serde_json::from_str(&scenario::Scenario::json_schema()).expect("the schema is JSON") }
     }
 
-    /// The definition of this name.
+    /// The definition with this name.
     pub fn def(&self, name: &str) -> &Value {
         let def = &self.root["$defs"][name];
         assert!(def.is_object(), "the schema defines {name}");
@@ -126,7 +126,7 @@ impl Schema {
     }
 }
 
-/// `value` times a power of two between 1/16 and 16, if it is a quantity or a number; itself otherwise.
+/// Scales `value` by a power of two between 1/16 and 16, if it is a quantity or a number.
 fn near(value: &Value, s: &mut Source<'_>) -> Value {
     let shift = s.below(9) as i32 - 4;
     let scale = |v: u64| if shift < 0 { v >> -shift } else { v.saturating_mul(1 << shift) };
@@ -154,7 +154,7 @@ fn power_of_two(k: i32) -> f64 {
     if k < 0 { 1.0 / power } else { power }
 }
 
-/// A text of the form that `pattern` asks for.
+/// A text that matches `pattern`.
 fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     let Some(pattern) = pattern else { return name(s, range) };
     let wild = range == Range::Wild;
@@ -194,7 +194,7 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     if s.chance(64) { format!("{host} + {law}") } else { host.to_owned() }
 }
 
-/// A name: plain ones, and such as need quotes.
+/// A name: mostly plain, sometimes one that needs quotes.
 pub fn name(s: &mut Source<'_>, range: Range) -> String {
     let plain = ["a", "b", "up", "down", "home", "net", "x1", "bulk"];
     let odd = ["", ".", "a.b", "~up", "Größe", "\u{1b}[31m", "a b", "\"", "\u{202e}x", "0"];
@@ -224,7 +224,7 @@ fn real(schema: &Value, s: &mut Source<'_>, range: Range) -> Value {
     }
     let least = schema["minimum"].as_f64().unwrap_or(0.0);
     let most = schema["maximum"].as_f64().unwrap_or(1.0);
-    // every order of magnitude from 2^-12 up, and both ends
+    // every order of magnitude from 2^-12 up, and both limits
     let part = match s.below(16) {
         0 => 0.0,
         1 => 1.0,

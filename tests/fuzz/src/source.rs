@@ -1,29 +1,29 @@
-//! Choices made from the bytes of an input.
+//! Choices derived from the bytes of an input.
 
-/// Reads choices off a run of bytes. When the bytes are used up every choice is the first one, so that a shorter input is a
-/// simpler one, and cutting an input is a way to make it smaller.
+/// Reads choices from bytes. After the last byte every choice is the first one, so that shorter inputs are simpler and
+/// cutting an input reduces it.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     left: &'a [u8],
 }
 
 impl<'a> Source<'a> {
-    /// The choices that these bytes make.
+    /// The choices encoded by these bytes.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { left: bytes }
     }
 
-    /// No byte is left.
+    /// Whether no byte is left.
     pub const fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// The bytes that no choice has read yet.
+    /// The unread bytes.
     pub const fn rest(&self) -> &'a [u8] {
         self.left
     }
 
-    /// The next byte, or 0.
+    /// Reads the next byte, or 0.
     pub fn byte(&mut self) -> u8 {
         match self.left.split_first() {
             Some((first, rest)) => {
@@ -34,22 +34,22 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A number of `n` bytes, least significant first.
+    /// Reads a number of `n` bytes, least significant first.
     fn number(&mut self, n: usize) -> u64 {
         (0..n).fold(0, |sum, i| sum | u64::from(self.byte()) << (8 * i))
     }
 
-    /// 32 bits.
+    /// Reads 32 bits.
     pub fn u32(&mut self) -> u32 {
         self.number(4) as u32
     }
 
-    /// 64 bits.
+    /// Reads 64 bits.
     pub fn u64(&mut self) -> u64 {
         self.number(8)
     }
 
-    /// One of `0..n`; 0 if `n` is 0.
+    /// Chooses one of `0..n`; 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         let bytes = match n {
             0..=1 => return 0,
@@ -61,12 +61,12 @@ impl<'a> Source<'a> {
         self.number(bytes) % n
     }
 
-    /// A place in a list of `n`; 0 if it is empty.
+    /// Chooses an index of a list of `n`; 0 if it is empty.
     pub fn index(&mut self, n: usize) -> usize {
         self.below(n as u64) as usize
     }
 
-    /// One of these.
+    /// Chooses one of these.
     pub fn pick<'b, T: ?Sized>(&mut self, of: &'b [&'b T]) -> &'b T {
         of[self.index(of.len())]
     }
@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
         self.byte() > 255 - part
     }
 
-    /// From `least` to `most`, every order of magnitude alike.
+    /// Chooses a number from `least` to `most`, with every order of magnitude equally likely.
     pub fn spread(&mut self, least: u64, most: u64) -> u64 {
         let least = least.max(1);
         let (low, high) = (least.ilog2(), most.max(least).ilog2());

@@ -1,4 +1,4 @@
-//! Whole scenarios from choices: a network that is connected, applications on it, everything else by the schema.
+//! Whole scenarios from choices: a connected network with applications, everything else from the schema.
 
 use crate::schema::{Range, Schema, name};
 use crate::source::Source;
@@ -7,23 +7,23 @@ use std::sync::LazyLock;
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// How a network is laid out.
+/// The topology of a network.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// Each node linked to the next.
     Chain,
     /// Each node linked to the first.
     Star,
-    /// A chain whose ends meet, one way round.
+    /// A ring of one-way links.
     Ring,
 }
 
-/// A scenario as JSON text: small enough to run if `range` is [`Range::Usual`], and then mostly valid.
+/// A scenario as JSON text; with [`Range::Usual`] small enough to run and mostly valid.
 pub fn text(s: &mut Source<'_>, range: Range) -> String {
     Value::Object(tree(s, range)).to_string()
 }
 
-/// The same as a tree.
+/// A scenario as a JSON tree.
 pub fn tree(s: &mut Source<'_>, range: Range) -> Map<String, Value> {
     let mut root = Map::new();
     let nodes: Vec<String> = (0..2 + s.below(4)).map(|i| format!("n{i}")).collect();
@@ -78,20 +78,20 @@ fn links(nodes: &[String], s: &mut Source<'_>, range: Range) -> Map<String, Valu
 fn link(from: &str, to: &str, both_ways: bool, s: &mut Source<'_>, range: Range) -> Value {
     let schema = SCHEMA.def("Link");
     let mut link = Map::new();
-    // what the schema has beside what is set below: jitter, loss, a shaper, a modem ...
+    // keys of the schema other than those set below: jitter, loss, a shaper, a modem ...
     if let Value::Object(more) = SCHEMA.value(schema, s, range) {
         let keep =
             |key: &str| range == Range::Wild || !["rate", "delay", "changes", "queue", "lateness"].contains(&key);
         link.extend(more.into_iter().filter(|(key, _)| keep(key)));
     }
-    // one thing serves a queue
+    // a queue has one server
     let served: Vec<&str> =
         ["docsis31", "delivery", "docsis", "shaper"].into_iter().filter(|key| link.contains_key(*key)).collect();
     if served.len() > 1 && (range == Range::Usual || s.chance(200)) {
         let kept = s.pick(&served);
         served.iter().filter(|key| **key != kept).for_each(|key| drop(link.remove(*key)));
     }
-    // nobody is here to read a file: its lines stand beside it
+    // no file can be read here, so its lines are included
     if let Some(trace) = link.get_mut("delivery").and_then(|d| d.get_mut("trace"))
         && (range == Range::Usual || s.chance(200))
     {

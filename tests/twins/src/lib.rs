@@ -1,8 +1,8 @@
-//! The simulator and the live bench side by side.
+//! The simulator and the live bench compared.
 //!
-//! A simulation's arrivals at its queues are replayed through the live bench as real packets on a fake clock. Both run the
-//! same ports under the same names of random streams, so every record of every link (who entered, who left, who was dropped
-//! or marked, why, when) must be equal.
+//! A simulation's arrivals at its queues are replayed through the live bench as real packets on a fake clock. Both run
+//! the same ports with the same random streams, so every record of every link (arrivals, departures, drops and marks
+//! with their reasons and times) must be equal.
 
 use live::bench::Leaving;
 use live::{Bench, Plan, Side, craft};
@@ -12,11 +12,11 @@ use scenario::Scenario;
 use sim::World;
 use units::{BitRate, Time};
 
-/// Records of links: what both worlds have.
+/// The records of links, which both have.
 #[derive(Debug, Default)]
-pub struct Links(pub Tape);
+pub struct LinkRecords(pub Tape);
 
-impl Sink for Links {
+impl Sink for LinkRecords {
     fn mask(&self) -> Mask {
         Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
@@ -25,23 +25,23 @@ impl Sink for Links {
     }
 }
 
-/// A record with its moment.
-pub type Line = (Time, Record);
+/// A record with its time.
+pub type TimedRecord = (Time, Record);
 
-/// What the simulator says of its links.
-pub fn simulated(scenario: &Scenario) -> Vec<Line> {
-    let mut world = World::with_sink(scenario, Links::default()).expect("a scenario that can be built");
+/// The simulator's records of its links.
+pub fn simulated(scenario: &Scenario) -> Vec<TimedRecord> {
+    let mut world = World::with_sink(scenario, LinkRecords::default()).expect("a scenario that can be built");
     world.run(|_| true);
     world.sink().0.records.clone()
 }
 
-/// An arrival at the first queue of a path: when, on which link, flow and size.
-type Entry = (Time, LinkId, FlowId, u16);
+/// An arrival at the first queue of a path: time, link, flow and size.
+type Arrival = (Time, LinkId, FlowId, u16);
 
-fn entry((at, record): &Line) -> Option<Entry> {
+fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     match *record {
         Record::Enqueued { link, flow, size, .. } => Some((*at, link, flow, size)),
-        // the reasons of an arrival that is refused; every other drop is of a packet that was queued
+        // the reasons for refusing an arrival; every other drop is of a queued packet
         Record::Dropped {
             link,
             flow,
@@ -54,18 +54,18 @@ fn entry((at, record): &Line) -> Option<Entry> {
     }
 }
 
-/// What the live bench says when it is given the same arrivals; `tuples` are the flows in the order of the simulator's slots,
-/// each with the side of its initiator. Only for two nodes and one link each way.
-pub fn replayed(scenario: &Scenario, arrivals: &[Line], tuples: &[FlowTuple]) -> Vec<Line> {
-    let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can be live");
-    let mut bench = Bench::build(scenario, &plan, scenario.duration, Links::default()).expect("as the simulator");
-    // the host of each side, as addresses are numbered
+/// The live bench's records for the same arrivals. `tuples` are the flows in the order of the simulator's slots. Only
+/// for two nodes with one link in each direction.
+pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
+    let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");
+    let mut bench = Bench::build(scenario, &plan, scenario.duration, LinkRecords::default()).expect("as the simulator");
+    // the first host of each side, numbered as in addresses
     let host = |side: Side| plan.hosts(side)[0] + 1;
     let from = |link: LinkId| {
         if plan.network.links[usize::from(link.0)].from + 1 == host(Side::Left) { Side::Left } else { Side::Right }
     };
     let first = |slot: usize| {
-        let used = arrivals.iter().filter_map(entry).find(|e| e.2.slot() == slot);
+        let used = arrivals.iter().filter_map(arrival).find(|e| e.2.slot() == slot);
         used.map_or(Side::Left, |e| from(e.1))
     };
     let packet = |slot: usize, side: Side, size: u16| {
@@ -82,14 +82,14 @@ pub fn replayed(scenario: &Scenario, arrivals: &[Line], tuples: &[FlowTuple]) ->
     }
     let end = Time(scenario.duration.0);
     let mut out = |_: Leaving<'_>| ();
-    for (at, link, flow, size) in arrivals.iter().filter_map(entry) {
+    for (at, link, flow, size) in arrivals.iter().filter_map(arrival) {
         bench.arrive(at, from(link), &packet(flow.slot(), from(link), size), &mut out);
     }
     bench.advance(end - units::Duration::from_nanos(1), &mut out);
     bench.sink.0.records
 }
 
-/// The 5-tuple that the simulator gives to the flow in slot `slot` of application `app` (in the order of names).
+/// The simulator's 5-tuple for the flow in slot `slot` of application `app` (in the order of names).
 pub fn tuple(slot: usize, app: usize, from: u32, to: u32, dscp: u8) -> FlowTuple {
     FlowTuple {
         src: 0x0a00_0000 | from,

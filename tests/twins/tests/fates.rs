@@ -1,16 +1,17 @@
-//! Every discipline, plain, shaped and behind a modem: the same records in both worlds.
+//! Every discipline, plain, shaped and behind a modem: simulator and live bench have the same records.
 
 use record::{LinkId, Record};
 use scenario::Scenario;
 use scenario::read::{Format, scenario};
-use twins::{Line, replayed, simulated, tuple};
+use twins::{TimedRecord, replayed, simulated, tuple};
 use units::Time;
 
-/// Three unresponsive flows, together nearly three times what the link carries, shaken so that no two packets meet at one moment.
+/// Three unresponsive flows with nearly three times the link's rate in total, randomized so that no two packets arrive
+/// at the same time.
 fn overload(link: &str) -> Scenario {
     let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
     text += "[link.down]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\ndelay = '3ms'\n";
-    // names in the order of starts: slots and applications have the same numbers
+    // names in the order of starts, so that slots and applications have the same numbers
     for (i, (rate, size)) in [("4mbit", 1400), ("3.2mbit", 700), ("6.8mbit", 1000)].iter().enumerate() {
         text += &format!(
             "[app.a{i}]\nfrom = 'a'\nto = ['b']\nstart = '{}ms'\ndscp = {}\n\
@@ -22,7 +23,7 @@ fn overload(link: &str) -> Scenario {
     scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"))
 }
 
-fn of(lines: &[Line], link: u16) -> Vec<Line> {
+fn of(records: &[TimedRecord], link: u16) -> Vec<TimedRecord> {
     let is = |r: &Record| match *r {
         Record::Enqueued { link: l, .. }
         | Record::Dequeued { link: l, .. }
@@ -30,8 +31,8 @@ fn of(lines: &[Line], link: u16) -> Vec<Line> {
         | Record::Marked { link: l, .. } => l == LinkId(link),
         _ => false,
     };
-    // the live bench knows no sequence number of a datagram
-    let unnumbered = |(at, mut r): Line| {
+    // the live bench has no sequence numbers of datagrams
+    let unnumbered = |(at, mut r): TimedRecord| {
         match &mut r {
             Record::Enqueued { seq, .. }
             | Record::Dequeued { seq, .. }
@@ -56,7 +57,7 @@ fn same(what: &str, scenario: &Scenario) {
         }
         assert_eq!(expected.len(), got.len(), "{what}, link {link}");
     }
-    // the comparison has something to compare: both fates happen
+    // the comparison is not empty: both fates occur
     let count = |drop: bool| expected.iter().filter(|(_, r)| matches!(r, Record::Dropped { .. }) == drop).count();
     assert!(count(true) > 50 && count(false) > 1000, "{what}: {} drops", count(true));
     assert!(expected.iter().all(|(at, _)| *at < Time(scenario.duration.0)));
@@ -68,7 +69,7 @@ fn every_discipline_on_a_plain_link() {
     for q in qdisc::QDISCS {
         let link = format!("rate = '5mbit'\ndelay = '2ms'\nloss = 0.01\nqueue = {{ {} = {{}} }}", q.name);
         let text = format!("duration = '1s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
-        // a discipline without defaults for everything has its own tests
+        // disciplines without a full set of defaults have their own tests
         if scenario(&text, Format::Toml, &[]).is_ok() {
             same(q.name, &overload(&link));
             tried += 1;
@@ -92,7 +93,7 @@ fn shaped_and_changed_on_the_way() {
 
 #[test]
 fn jitter_shakes_both_worlds_alike() {
-    // what reaches the second queue, and when, is what the first wire made of it
+    // arrivals at the second queue depend on the first link
     for more in ["", "reorder = true\n", "loss = 0.05\nchanges = [{ at = '2s', jitter = '300us' }]\n"] {
         let first = format!("[link.in]\nfrom = 'a'\nto = 'r'\nrate = '15mbit'\ndelay = '2ms'\njitter = '3ms'\n{more}");
         let out = "[link.out]\nfrom = 'r'\nto = 'b'\nrate = '5mbit'\nqueue.codel = { limit = '50p' }\n";

@@ -1,4 +1,5 @@
-//! What a careless or hostile author writes: links without a rate, names that act on a terminal, any file as a link's trace.
+//! Scenarios of a careless or hostile author: links without a rate, names with terminal escapes, any file as a link's
+//! trace.
 
 use super::scenario::balance;
 use super::text::{clear, judge};
@@ -22,7 +23,7 @@ pub(crate) const RATELESS: Target = Target {
     start: Vec::new,
 };
 
-/// Names of everything.
+/// Names with special characters.
 pub(crate) const NAMES: Target = Target {
     name: "names",
     minute: 100_000,
@@ -48,9 +49,9 @@ pub(crate) const TRACE: Target = Target {
     },
 };
 
-/// Looks after which a run is stopped.
+/// Calls after which a run is stopped.
 const LOOKS: u32 = 3;
-/// Most packets of a whole window on each of few links, for each of few applications.
+/// Upper bound on the packets of a full window, on each of few links, for each of few applications.
 const TOGETHER: u64 = 5 * 2 * 3 * 100_000;
 
 fn rateless(bytes: &[u8]) -> Verdict {
@@ -86,7 +87,7 @@ fn rateless(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// Names that break something somewhere: a terminal, a spreadsheet, a path, a plot, a table.
+/// Names that could break an output: a terminal, a spreadsheet, a path, a plot, a table.
 const HOSTILE: &[&str] = &[
     "\u{1b}]52;c;aGk=\u{7}",
     "\u{1b}]0;owned\u{1b}\\",
@@ -173,7 +174,7 @@ fn trace(bytes: &[u8]) -> Verdict {
             Err(bad) => {
                 let line = bad.to_string();
                 clear(&line, "");
-                // what is repeated of the file stands first, in quotes
+                // a quotation from the file comes first, in quotes
                 let given =
                     bad.message.strip_prefix('"').and_then(|rest| rest.split_once('"')).map_or("", |(word, _)| word);
                 let number = |c: char| c.is_ascii_digit() || "+-.,x".contains(c);

@@ -1,7 +1,8 @@
-//! Sequences of calls into every control law, as a host with one first-in-first-out queue makes them.
+//! Sequences of calls of every control law, as made by a host with one FIFO queue.
 //!
-//! A law marks only what is ECN-capable; a timer that has come moves past now; an idle law without work has no timer in the past;
-//! a copy decides as the original; and a law never drops more than is there, which is the host's own bound.
+//! A law marks only ECN-capable packets; after a timer the next one is later than now; an idle law without work has no
+//! timer in the past; a copy decides like the original; and a law never drops more packets than there are, which the
+//! host itself enforces.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};
@@ -74,7 +75,7 @@ impl Host {
         Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
     }
 
-    /// Asks the law and a copy of it.
+    /// Calls the law and a copy of it, and compares their decisions.
     fn ask(&mut self, packet: &PacketMeta, sojourn: Duration, head: bool) -> Says {
         let backlog = self.backlog();
         let view = View { now: self.now, backlog, sojourn, link: &self.link };

@@ -1,4 +1,4 @@
-//! What is attacked, and what must hold whatever comes.
+//! The targets, and the invariants that hold for any input.
 
 mod hostile;
 mod law;
@@ -9,47 +9,47 @@ mod scenario;
 mod sender;
 mod text;
 
-/// What a door did with an input.
+/// The result of one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It got through.
+    /// The input was accepted.
     Accepted,
-    /// It was refused, as it should be.
+    /// The input was refused, correctly.
     Refused,
 }
 
-/// A door, and a function that takes any bytes and panics if something is wrong.
+/// An entrance of the program, with a function that accepts any bytes and panics if an invariant fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: on the command line and of its corpus.
+    /// Name, for the command line and the corpus.
     pub name: &'static str,
-    /// Inputs of about a minute, with counters: a round, which is the same on every machine.
+    /// Inputs that take about a minute, with counters: a round, the same on every machine.
     pub minute: u64,
-    /// What it asserts, in one line.
+    /// One-line description of its assertions.
     pub about: &'static str,
-    /// Longest input, bytes.
+    /// Longest input in bytes.
     pub longest: usize,
-    /// Inputs are text: changed by words, too, and never made of random bytes alone.
+    /// Whether inputs are text: mutated by words, too, and never consisting of random bytes only.
     pub text: bool,
-    /// One input.
+    /// Runs one input.
     pub run: fn(&[u8]) -> Verdict,
-    /// Inputs to start from that are not worth a file.
+    /// Initial inputs that do not need a file.
     pub start: fn() -> Vec<Vec<u8>>,
 }
 
 impl Target {
-    /// Inputs to start from.
+    /// All initial inputs.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         (self.start)()
     }
 
-    /// The target of this name.
+    /// The target with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         TARGETS.iter().find(|t| t.name == name)
     }
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     scenario::VALID,
     scenario::WILD,
@@ -67,7 +67,7 @@ pub const TARGETS: &[Target] = &[
     hostile::TRACE,
 ];
 
-/// What an input of `target` says, for a person.
+/// Describes the meaning of an input of `target`.
 pub fn meaning(target: &Target, bytes: &[u8]) -> String {
     use crate::schema::Range;
     match target.name {

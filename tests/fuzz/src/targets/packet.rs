@@ -1,7 +1,7 @@
-//! What is read from the bytes of a packet that came from outside.
+//! Parsing of packets from outside.
 //!
-//! Any bytes: no panic, and what is read fits in what came. A mark changes the ECN field and the checksum, and nothing else.
-//! Packets made here are read as they were made.
+//! For any bytes there is no panic, and parsed values lie within the input. A mark changes the ECN field and the
+//! checksum only. Packets built here are parsed back exactly.
 
 use super::{Target, Verdict};
 use packet::craft::{self, Ip};
@@ -29,7 +29,7 @@ fn start() -> Vec<Vec<u8>> {
         all.push(out.clone());
         craft::echo(&mut out, to, false, 3, 4, 20);
         all.push(out.clone());
-        // a SACK block and a time stamp
+        // a SACK block and a timestamp
         let options = [5, 10, 0, 0, 0, 9, 0, 0, 0, 20, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
         let segment = craft::Tcp { ports: (80, 9), seq: 7, ack: 8, bits: 16, window: 100, options: &options };
         craft::tcp(&mut out, to, &segment, 0);
@@ -53,7 +53,7 @@ fn packet(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// The ones' complement sum of a header, folded; 0 and 0xffff are the same number.   Source: RFC 1071.
+/// The folded ones' complement sum of a header; 0 and 0xffff are the same number.   Source: RFC 1071.
 fn sum(header: &[u8]) -> u32 {
     let mut sum: u32 = header.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b))).sum();
     while sum > 0xffff {

@@ -1,7 +1,8 @@
-//! Sequences of calls into every discipline, with any parameters that are valid.
+//! Sequences of calls of every discipline, with any valid parameters.
 //!
-//! Each packet has exactly one fate; the books balance and the limit holds after every call; what waits is what came in and
-//! neither left nor was dropped; order within a flow is kept by what has one queue for it; timers move on; two runs are equal.
+//! Each packet has exactly one fate; the books balance and the limit holds after every call; the queue holds the
+//! packets that arrived and neither left nor were dropped; disciplines with one queue keep the order of a flow; timers
+//! advance; two runs are equal.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};
@@ -28,14 +29,15 @@ pub(crate) const QUEUE: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Timers of one wait that are looked at; a parameter of 1 ns has a billion a second.
+/// Most timers checked in one wait; with a parameter of 1 ns there are a billion per second.
 const TICKS: u32 = 2_000;
-/// Timers of one input that are looked at: some move every flow, and an input of a minute hides the others.
+/// Most timers checked in one input; some move every flow, and an input of a minute would delay all others.
 const ALL_TICKS: u32 = 20_000;
-/// Calls in which everything comes out. Each vain one waits twice as long, so 64 cross the whole of time for each packet.
+/// Most calls to empty the queue. Each call in vain doubles the wait, so 64 cover the whole range of time for each
+/// packet.
 const LETS_GO: u32 = 200_000;
 
-/// Where packets end that do not leave.
+/// Records the fates of packets that do not leave.
 #[derive(Default)]
 struct Gone {
     dropped: Vec<(u64, DropReason)>,
@@ -61,7 +63,7 @@ fn flows() -> FlowTable {
     table
 }
 
-/// The discipline that these choices make, if it is valid.
+/// The discipline encoded by these choices, if it is valid.
 pub(crate) fn spec(s: &mut Source<'_>) -> Option<Spec> {
     let range = if s.chance(40) { Range::Wild } else { Range::Usual };
     let tree = SCHEMA.value(SCHEMA.def("Qdisc"), s, range);
@@ -71,7 +73,7 @@ pub(crate) fn spec(s: &mut Source<'_>) -> Option<Spec> {
     Some(spec)
 }
 
-/// The discipline that an input makes, and its calls.
+/// The discipline encoded by an input, and its calls.
 pub(crate) fn meaning(bytes: &[u8]) -> String {
     let mut s = Source::new(bytes);
     spec(&mut s).map_or_else(|| "no valid discipline".into(), |spec| format!("{spec:?}\ncalls: {:?}", s.rest()))
@@ -86,7 +88,7 @@ fn queue(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// What one run of the calls left behind, to compare.
+/// The results of one run of the calls, for comparison.
 type Ends = (Vec<u64>, Vec<(u64, DropReason)>);
 
 struct Bench<'a> {
@@ -122,7 +124,7 @@ fn run(spec: &Spec, calls: &[u8]) -> Ends {
             0..=119 => bench.enqueue(seq, &mut s),
             120..=199 => bench.dequeue(),
             200..=203 => {
-                // a service flow's tokens come and go
+                // the tokens of a service flow vary
                 let peak = BitRate(5_000_000 * (1 + s.below(4)));
                 let tokens = Bytes(if peak.0 > 5_000_000 { s.below(100_000) } else { 0 });
                 bench.link = LinkView { peak_rate: peak, tokens, ..bench.link };
@@ -135,7 +137,7 @@ fn run(spec: &Spec, calls: &[u8]) -> Ends {
         bench.audit();
         seq += 1;
     }
-    // everything comes out
+    // everything leaves
     let (mut calls, mut patience) = (0, 1);
     while bench.queue.backlog().packets > 0 {
         let before = bench.queue.backlog();
@@ -201,7 +203,7 @@ impl Bench<'_> {
                 self.spec
             );
         }
-        // a timer that is shorter than what was looked at is late, as on a busy host
+        // a timer beyond the checked ones is late, as on a busy host
         self.now = until.max(self.now);
     }
 

@@ -1,8 +1,9 @@
-//! The receiving half of TCP against the simplest model there is: a set of bytes.
+//! The receiving half of TCP against the simplest model: a set of bytes.
 //!
-//! Segments come in any order, overlapping, twice, from beyond the window. After every one: the cumulative ACK is the first byte
-//! that is missing, bytes are reported once and in order, each SACK block is a whole run of what was received, the first of them
-//! (behind a D-SACK) holds the segment that made the ACK leave, and a segment out of order is acknowledged at once.
+//! Segments arrive in any order, overlapping, repeatedly, and from beyond the window. After each one: the cumulative
+//! ACK is the first missing byte, bytes are reported once and in order, each SACK block is a complete run of received
+//! bytes, the first one (after a D-SACK) contains the segment that triggered the ACK, and a segment out of order is
+//! acknowledged at once.
 //!
 //! Source: RFC 2018 §4, RFC 2883 §4, RFC 5681 §4.2, RFC 9293 §3.10.7.4.
 
@@ -12,7 +13,7 @@ use packet::Flags;
 use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, Segment, TcpParams};
 use units::{Bytes, Duration, Time};
 
-/// Any segments, to a receiver of any stack.
+/// Any segments, for a receiver of any stack.
 pub(crate) const RECEIVER: Target = Target {
     name: "receiver",
     minute: 20_000,
@@ -43,7 +44,7 @@ impl Io for Out {
     }
 }
 
-/// What has arrived, byte by byte; the SYN is byte 0.
+/// The bytes received, one by one; the SYN is byte 0.
 struct Model {
     here: Vec<bool>,
     /// Most runs above a hole at any time.
@@ -63,13 +64,13 @@ impl Model {
         let runs = self.here.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         self.most_runs = self.most_runs.max(runs);
     }
-    /// The block is a whole run: all of it is here, and neither of its neighbours.
+    /// Whether the block is a complete run: all of it has arrived, and neither of its neighbours.
     fn is_run(&self, b: SackBlock) -> bool {
         b.start < b.end && (b.start..b.end).all(|i| self.has(i)) && !self.has(b.start - 1) && !self.has(b.end)
     }
 }
 
-/// Bytes of the window, so few that its end is often met.
+/// Size of the window in bytes, so small that its end is often reached.
 const WINDOW: u64 = 4_000;
 
 fn receiver(bytes: &[u8]) -> Verdict {
@@ -83,7 +84,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
     p.receiver.ack_every = 1 + s.below(3) as u32;
     p.receiver.quick_acks = s.below(3) as u32;
     p.receiver.delayed_ack = Duration::from_millis(40);
-    // timers that are exact
+    // exact timers
     p.rto.timer_tick = Duration::ZERO;
     p.receiver.dsack = s.chance(128);
     if p.validate().is_err() {
@@ -100,7 +101,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
             acks(&p, &model, &out, None, false);
             continue;
         }
-        // around the first byte that is missing, and sometimes far from it
+        // near the first missing byte, and sometimes far from it
         let next = model.next();
         let start =
             (next + s.below(12) * 50).saturating_sub(s.below(6) * 50).max(1) + if s.chance(8) { WINDOW } else { 0 };
@@ -127,7 +128,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// What must hold for the ACKs that a segment (or a timer) made leave.
+/// Checks the ACKs triggered by a segment or a timer.
 fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at_once: bool) {
     let next = model.next();
     assert!(!at_once || !out.sent.is_empty(), "a segment out of order is not acknowledged at once");
@@ -159,7 +160,7 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
         {
             assert!(holds(first, start), "the first block {first:?} does not hold the segment at {start}");
         }
-        // with more runs it remembers the latest four, and says nothing once these are filled
+        // with more runs than that it keeps the latest four, and reports none once these are filled
         let above = model.most_runs <= 3 && model.here.iter().skip(next as usize).any(|here| *here);
         let sack = p.detection.recovery == tcp::Recovery::Sack;
         assert!(!(above && sack && duplicates.is_empty() && blocks.is_empty()), "data above a hole is not told of");

@@ -1,7 +1,7 @@
-//! Generated scenarios: from text through resolve and build to a short run.
+//! Generated scenarios, from text through resolve and build to a short run.
 //!
-//! What is refused is refused in clear lines. What is accepted has a canonical text that is a fixed point; is built, in no more
-//! memory than the door promises; and runs: time goes on, every link's books balance all the while, and the results are whole.
+//! Refusals have clear messages. An accepted scenario has a canonical text that is a fixed point; is built within the
+//! promised memory; and runs: time advances, the books of every link balance throughout, and the results are complete.
 
 use super::text::{clear, fixed_point};
 use super::{Target, Verdict};
@@ -46,12 +46,12 @@ pub(crate) const BUILD: Target = Target {
     start: Vec::new,
 };
 
-/// Most events at one moment of a scenario this small: more means that time stands still.
+/// Most events at one time in a scenario this small; with more, time does not advance.
 const MOST_AT_ONCE: u64 = 2_000_000;
-/// Books are checked after so many events.
+/// Number of events between two checks of the books.
 const AUDIT: u64 = 32;
 
-/// The scenario that these choices make.
+/// The scenario encoded by these choices.
 pub(crate) fn read_scenario(bytes: &[u8], range: Range) -> (String, Result<Scenario, Vec<units::Problem>>) {
     let text = world::text(&mut Source::new(bytes), range);
     let answer = read::scenario(&text, Format::Json, &[]);
@@ -69,7 +69,7 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
         }
     };
     fixed_point(&scenario);
-    // a law from outside and a file are valid as data, and nobody is here to bring them
+    // a foreign law and a trace file are valid as data, but cannot be supplied here
     let brought = |link: &scenario::Link| link.queue.ready().and(link.service.delivery().map_or(Ok(()), |d| d.ready()));
     if let Some(problem) = scenario.link.values().find_map(|link| brought(link).err()) {
         clear(&problem.to_string(), &text);
@@ -83,7 +83,7 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
     let took = bounds::peak_above(mark) as u64;
     assert!(took <= MOST_TO_BUILD, "the build took {took} bytes");
     if events > 0 {
-        // results are those of a whole run
+        // the results of a whole run
         if run(&mut world, events) {
             whole(&world.outcome(&scenario));
         }
@@ -91,10 +91,10 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
     Verdict::Accepted
 }
 
-/// Most bytes that a build may take.
+/// Most bytes for a build.
 const MOST_TO_BUILD: u64 = 1_200_000_000;
 
-/// Runs to the end or for so many events, whatever comes first; true at the end.
+/// Runs to the end, or for at most `events` events; returns true at the end.
 fn run(world: &mut World, events: u64) -> bool {
     let (mut now, mut at_once) = (world.now(), 0);
     for k in 0.. {
@@ -107,9 +107,9 @@ fn run(world: &mut World, events: u64) -> bool {
         at_once = if world.now() > now { 0 } else { at_once + 1 };
         assert!(at_once < MOST_AT_ONCE, "time stands still at {now}");
         now = world.now();
-        // one event may bring thousands of packets to their host
+        // one event may deliver thousands of packets to their host
         let packets = if k % AUDIT == 0 { balance(world) } else { 0 };
-        // a moment that never ends is waited for beyond the number of events
+        // a check for a time that never ends, even beyond the number of events
         if (k >= events || packets >= 2 * events) && at_once == 0 {
             break;
         }
@@ -118,7 +118,7 @@ fn run(world: &mut World, events: u64) -> bool {
     false
 }
 
-/// Every link's books; the packets that were offered to all of them.
+/// Checks every link's books; returns the number of packets offered to all links.
 pub(super) fn balance(world: &World) -> u64 {
     let mut offered = 0;
     for (i, b) in world.books().enumerate() {
@@ -129,7 +129,7 @@ pub(super) fn balance(world: &World) -> u64 {
     offered
 }
 
-/// Tables are rectangular, and no number in them is infinite.
+/// Checks that tables are rectangular, and that no number in them is infinite.
 fn whole(outcome: &Outcome) {
     for table in &outcome.tables {
         let len = |c: &Column| match c {

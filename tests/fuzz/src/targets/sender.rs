@@ -1,11 +1,11 @@
-//! The sending half of TCP against scripts of ACKs, and a receiver that is a set of bytes.
+//! The sending half of TCP against scripts of ACKs, with a receiver that is a set of bytes.
 //!
-//! ACKs arrive late, twice, not at all, out of order, with SACK blocks, with blocks that make no sense, for bytes never sent. After
-//! every call: what was sent lies within what was written and within the peer's window, new data follow without a gap, a
-//! retransmission is of what was sent and not acknowledged, and a timer runs while anything is outstanding. When the script is
-//! over the path is perfect, and then everything arrives: no sequence of ACKs makes a connection stall for good.
+//! ACKs arrive late, repeatedly, never, out of order, with SACK blocks, with invalid blocks, and for bytes never sent.
+//! After every call: sent data lie within the written data and the peer's window, new data follow without a gap, a
+//! retransmission is of sent and unacknowledged data, and a timer runs while data are outstanding. After the script the
+//! path is perfect, and everything arrives: no sequence of ACKs stalls a connection for good.
 //!
-//! Source: RFC 9293 §3.8, §3.10.7.4 (ACKs of what was not sent), RFC 6298 §5, RFC 2018 §5, RFC 6675 §5.
+//! Source: RFC 9293 §3.8, §3.10.7.4 (ACKs of unsent data), RFC 6298 §5, RFC 2018 §5, RFC 6675 §5.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};
@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
 use units::{Duration, Time};
 
-/// Any ACKs, to a sender of any stack.
+/// Any ACKs, for a sender of any stack.
 pub(crate) const SENDER: Target = Target {
     name: "sender",
     minute: 10_000,
@@ -31,7 +31,7 @@ pub(crate) const SENDER: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Most segments of one call: a window of the peer's at the least MSS is more than any call sends.
+/// Most segments of one call: more than a peer's window at the smallest MSS.
 const MOST_AT_ONCE: usize = 50_000;
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl Io for Out {
     }
 }
 
-/// A stack: a preset, and sometimes what the schema allows besides.
+/// A stack: a preset, and sometimes further values that the schema allows.
 fn stack(s: &mut Source<'_>) -> Option<TcpParams> {
     let preset = tcp::PRESETS[s.index(tcp::PRESETS.len())].0;
     let mut tree = json!({ "preset": preset });
@@ -62,7 +62,7 @@ fn stack(s: &mut Source<'_>) -> Option<TcpParams> {
     let stack: Stack = scenario::read::typed(tree).ok()?;
     let mut p = stack.resolve().ok()?;
     p.opening.handshake = false;
-    // nobody gives up while the script keeps the path dead
+    // no connection is given up while the script blocks the path
     p.rto.retries = None;
     p.validate().ok().map(|()| p)
 }
@@ -71,16 +71,16 @@ struct Bench {
     p: TcpParams,
     end: Endpoint,
     now: Time,
-    /// Bytes written; the stream is 1..=written.
+    /// Number of bytes written; the stream is 1..=written.
     written: u64,
     window: u64,
     /// First byte never sent.
     sent_to: u64,
-    /// Highest ACK that the sender has taken.
+    /// Highest ACK that the sender has accepted.
     acked: u64,
-    /// What the receiver has, by byte; byte 0 is the SYN.
+    /// The receiver's bytes; byte 0 is the SYN.
     here: Vec<bool>,
-    /// Segments on the way, oldest first.
+    /// Segments in flight, oldest first.
     flying: VecDeque<Segment>,
 }
 
@@ -114,7 +114,7 @@ impl Bench {
     fn call(&mut self, call: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
         let mut out = Out::default();
         call(&mut self.end, &self.p, self.now, &mut out);
-        // what its socket counts leaves its host at once, and may let more go
+        // segments counted by its socket leave the host at once, which may allow further ones
         let mut seen = 0;
         while seen < out.sent.len() && out.sent.len() < MOST_AT_ONCE {
             let local = out.sent[seen..].iter().filter(|s| s.flags.has(Flags::LOCAL));
@@ -167,14 +167,14 @@ impl Bench {
         self.here.iter().position(|here| !here).unwrap_or(self.here.len()) as u64
     }
 
-    /// A segment arrives at the receiver.
+    /// Delivers a segment to the receiver.
     fn arrive(&mut self, segment: &Segment) {
         let (start, stop) = (segment.seq as usize, segment.seq as usize + segment.len as usize);
         self.here.resize(self.here.len().max(stop), false);
         self.here[start..stop].fill(true);
     }
 
-    /// The ACK that a receiver would send now, its blocks from the highest down.
+    /// The ACK that the receiver would send now, with its blocks from the highest down.
     fn ack(&self, segment: Option<&Segment>) -> Segment {
         let next = self.next();
         let mut ack = Segment { ack: next, has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
@@ -232,7 +232,7 @@ impl Bench {
             }
             // it is lost
             120..=159 => drop(self.flying.pop_front()),
-            // it is overtaken
+            // it is reordered
             160..=174 => {
                 if let Some(segment) = self.flying.pop_front() {
                     self.flying.push_back(segment);
@@ -260,7 +260,7 @@ impl Bench {
         }
     }
 
-    /// Blocks of any place, or an ACK of what was never sent.
+    /// Blocks at any position, or an ACK of data never sent.
     fn nonsense(&mut self, s: &mut Source<'_>) {
         let mut ack = self.ack(None);
         let around =
@@ -271,7 +271,7 @@ impl Bench {
         ack.sack = SackBlocks::NONE;
         for _ in 0..s.below(5) {
             let (start, end) = (around(s, self), around(s, self));
-            // above what was sent a SACK is of nothing; below it is a lie, which may cost a retransmission and no more
+            // a SACK above the sent data is ignored; below, it is false and may cost a retransmission at most
             ack.sack.push(SackBlock { start, end });
         }
         if !ack.sack.is_empty() {
@@ -280,7 +280,7 @@ impl Bench {
         self.deliver(ack);
     }
 
-    /// A perfect path from here on: all that was written arrives.
+    /// Completes the transfer over a perfect path: all written data arrive.
     fn finish(&mut self) {
         let mut calls = 0u32;
         while self.acked <= self.written {
@@ -306,7 +306,7 @@ impl Bench {
     }
 }
 
-/// The stack that an input means, for a person.
+/// Describes the stack encoded by an input.
 pub(crate) fn meaning(bytes: &[u8]) -> String {
     format!("{:#?}", stack(&mut Source::new(bytes)))
 }

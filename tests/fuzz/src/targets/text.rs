@@ -1,7 +1,7 @@
-//! The doors of text: scenario files in TOML and JSON, and `--set`.
+//! Text inputs: scenario files in TOML and JSON, and `--set`.
 //!
-//! Whatever is read: no panic; what is refused is refused in lines that a person can act on ([`clear`]); what is accepted has a
-//! canonical text that reads back as the same scenario with the same canonical text.
+//! For any text there is no panic; refusals have messages on which a user can act ([`clear`]); an accepted scenario has
+//! a canonical text that parses to the same scenario and the same canonical text.
 
 use super::{Target, Verdict};
 use scenario::Scenario;
@@ -33,7 +33,7 @@ pub(crate) const JSON: Target = Target {
     },
 };
 
-/// Overrides: a path, a line feed, a value; and so on.
+/// Overrides: path, line feed, value, and so on.
 pub(crate) const SET: Target = Target {
     name: "set",
     minute: 200_000,
@@ -59,7 +59,7 @@ pub(crate) const SET: Target = Target {
     },
 };
 
-/// A scenario that every path of the schema may be laid over.
+/// A scenario to which every path of the schema can be applied.
 const GOOD: &str = r#"
 duration = "1s"
 link.up = { from = "home", to = "server", rate = "5mbit", delay = "10ms", queue.codel = { limit = "417p" } }
@@ -91,7 +91,7 @@ fn set(bytes: &[u8]) -> Verdict {
     judge(&read::scenario(GOOD, Format::Toml, &sets), text)
 }
 
-/// What must hold for whatever came of the text `given`.
+/// Checks the result for the text `given`.
 pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Verdict {
     match answer {
         Ok(scenario) => {
@@ -107,7 +107,8 @@ pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Ver
     }
 }
 
-/// The words that set Linux up like a queue mean a discipline that can be built, and say themselves again.
+/// Checks that the tc words for a queue describe a discipline that can be built, and that they are printed again for
+/// it.
 fn said_in_tc(scenario: &Scenario) {
     for (name, link) in scenario.directed_links() {
         let said = link.queue.in_tc(link.sustained_rate()).words;
@@ -117,7 +118,7 @@ fn said_in_tc(scenario: &Scenario) {
     }
 }
 
-/// Reading a scenario's canonical text gives the scenario, and the text again.
+/// Checks that a scenario's canonical text parses to the same scenario and the same text.
 pub(crate) fn fixed_point(scenario: &Scenario) {
     let canonical = scenario.canonical();
     match read::scenario(&canonical, Format::Json, &[]) {
@@ -129,7 +130,7 @@ pub(crate) fn fixed_point(scenario: &Scenario) {
     }
 }
 
-/// Words of the language that this is written in, which no user needs to know.
+/// Words of Rust that no user should have to read.
 const OURS: &[&str] = &[
     "invalid type",
     "invalid value",
@@ -162,7 +163,7 @@ const OURS: &[&str] = &[
     "missing field",
     "panicked",
 ];
-/// `text` with the characters that its `\uXXXX` escapes stand for.
+/// Replaces the `\uXXXX` escapes of `text` by their characters.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split("\\u");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -176,11 +177,11 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// Longest line, characters: a path, a value clipped to 80, and the longest list of names.
+/// Longest line in characters: a path, a value clipped to 80, and the longest list of names.
 const LONGEST: usize = 1600;
 
-/// A line that a person can act on: one line, of bounded length, without control characters, in the words of the user, who
-/// wrote `given`.
+/// Checks that a line is useful: a single line, of bounded length, without control characters, in the words of the
+/// user, who wrote `given`.
 pub(crate) fn clear(line: &str, given: &str) {
     assert!(!line.trim().is_empty(), "an empty message");
     let strange = |c: char| {
@@ -189,7 +190,7 @@ pub(crate) fn clear(line: &str, given: &str) {
     };
     assert!(!line.contains(strange), "control characters in {line:?}");
     assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
-    // a name of the user's is shown without its quotes and escapes, and "\u007f64" is a control character before a 64
+    // a user's name is shown without its quotes and escapes, and "\u007f64" is a control character before a 64
     let bare: String = unescaped(given).chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     let spoken: Vec<&str> =
         line.split("\\u").enumerate().map(|(i, part)| part.get(4 * i.min(1)..).unwrap_or(part)).collect();
