@@ -9,8 +9,8 @@
 
 use crate::clock::pause;
 use crate::link::Shared;
+use crate::namespace::Namespace;
 use crate::plan::Side;
-use crate::space::Space;
 use crate::sys;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -75,16 +75,16 @@ pub(crate) fn find(program: &str) -> Result<(), String> {
     if found { Ok(()) } else { Err(format!("\"{program}\": there is no such command")) }
 }
 
-/// Runs `line` inside `space` until it ends or the run is stopped. Returns its exit code (128 + signal if killed), or
+/// Runs `line` inside `namespace` until it ends or the run is stopped. Returns its exit code (128 + signal if killed), or
 /// `None` if the end of the run terminated it.
 pub(crate) fn run(
     line: &CommandLine,
-    space: &Space,
+    namespace: &Namespace,
     environment: &BTreeMap<String, String>,
     shared: &Shared,
 ) -> io::Result<Option<i32>> {
     crate::fault::at("command")?;
-    space.enter()?;
+    namespace.enter()?;
     let [program, arguments @ ..] = &line.words[..] else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(arguments).envs(environment).env(TAG, own_tag()).env("BLOATLAB_SIDE", line.side.name());
@@ -126,7 +126,7 @@ fn stop(child: &mut Child) -> io::Result<()> {
 struct Tagged {
     pid: u32,
     tag: Option<String>,
-    space: Option<u64>,
+    namespace: Option<u64>,
 }
 
 /// Lists all processes but this one; none if /proc belongs to another PID namespace.
@@ -146,17 +146,17 @@ fn processes() -> Vec<Tagged> {
                 .split(|b| *b == 0)
                 .find_map(|word| word.strip_prefix(prefix.as_bytes()))
                 .map(|tag| String::from_utf8_lossy(tag).into_owned());
-            let space = std::fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(|m| m.ino());
-            Tagged { pid, tag, space }
+            let namespace = std::fs::metadata(format!("/proc/{pid}/ns/net")).ok().map(|m| m.ino());
+            Tagged { pid, tag, namespace }
         })
         .collect()
 }
 
 /// Terminates the remaining processes of this run, found by its tag or its namespaces: SIGTERM first, SIGKILL a second
 /// later.
-pub(crate) fn end_all(spaces: &[u64]) {
+pub(crate) fn end_all(namespaces: &[u64]) {
     let tag = own_tag();
-    end(|p| p.tag.as_ref() == Some(&tag) || p.space.is_some_and(|s| spaces.contains(&s)));
+    end(|p| p.tag.as_ref() == Some(&tag) || p.namespace.is_some_and(|s| namespaces.contains(&s)));
 }
 
 /// Terminates the processes with the tag of a dead owner in this PID namespace; returns their number.

@@ -4,7 +4,7 @@
 //! kernel loads when a socket requests it, so the check opens a socket and requests it. Every loaded congestion control
 //! is allowed inside our own namespaces.
 
-use crate::space::Space;
+use crate::namespace::Namespace;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -23,11 +23,11 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
     accepted.map_err(|_| unknown(name, &known))
 }
 
-/// Makes this congestion control the default of new sockets in `space`, for the user's programs.
+/// Makes this congestion control the default of new sockets in `namespace`, for the user's programs.
 ///
 /// Errors: the namespace cannot set it (a read-only `/proc/sys`, in some containers).
-pub(crate) fn make_default(space: &Space, name: &str) -> Result<(), String> {
-    let written = space.inside(|| std::fs::write(DEFAULT, name));
+pub(crate) fn make_default(namespace: &Namespace, name: &str) -> Result<(), String> {
+    let written = namespace.inside(|| std::fs::write(DEFAULT, name));
     written.map_err(|e| format!("cannot make {name} the congestion control of the command's sockets: {DEFAULT}: {e}"))
 }
 

@@ -15,27 +15,27 @@
 //! | `congestion` | the kernel's congestion controls |
 //! | `command` | the user's commands, and their termination |
 //! | `run`, `outcome` | a run from set-up to clean-up, and its result |
-//! | `space`, [`tun`], `sys` | namespaces and devices |
-//! | `awake` | keeps processors from halting during a run |
+//! | `namespace`, [`tun`], `sys` | namespaces and devices |
+//! | `pm_qos` | keeps processors from halting during a run |
 //!
 //! This is the only crate that reads the clock or waits.
 
-mod awake;
+mod app_counters;
 pub mod bench;
 mod clock;
 mod command;
 mod congestion;
 pub mod craft;
-mod ends;
 mod fault;
 mod flows;
 mod link;
+mod namespace;
 mod outcome;
 mod pcap;
 mod plan;
+mod pm_qos;
 mod programs;
 mod run;
-mod space;
 mod store;
 mod sys;
 mod tun;

@@ -2,12 +2,12 @@
 //!
 //! Each turn reads the packets that the kernels have (each with its own arrival time), advances the bench, writes the
 //! packets that leave, and waits for the next deadline or packet: in `ppoll` until [`SPIN`] before the deadline, then
-//! spinning, but never for more than [`AWAKE`] without sleeping. The thread runs under SCHED_FIFO if permitted.
+//! spinning, but never for more than [`MAX_AWAKE`] without sleeping. The thread runs under SCHED_FIFO if permitted.
 //! Lateness is measured against the bench's due times.
 
+use crate::app_counters::{AppCounters, Claim};
 use crate::bench::{Arrival, Bench, Leaving, Totals};
 use crate::clock::{Clock, at_most_100ms};
-use crate::ends::{Claim, Ends};
 use crate::pcap::Capture;
 use crate::plan::Side;
 use crate::sys;
@@ -27,8 +27,8 @@ const SPIN: Duration = Duration::from_micros(60);
 
 /// Longest time without sleeping, and shortest sleep after it. Linux suspends a real-time thread for 50 ms in any
 /// second in which others got less than 5 % of its processor; 100 us in 1.6 ms is 6 %.
-const AWAKE: Duration = Duration::from_micros(1500);
-const SLEEP: Duration = Duration::from_micros(100);
+const MAX_AWAKE: Duration = Duration::from_micros(1500);
+const MIN_SLEEP: Duration = Duration::from_micros(100);
 
 /// Most packets read from one side before the other side and the bench have their turn.
 const BATCH: usize = 64;
@@ -73,7 +73,7 @@ pub(crate) struct LinkThread<S: Sink> {
     /// The devices, left and right.
     pub tuns: [Tun; 2],
     /// The applications' counters.
-    pub ends: Ends,
+    pub app_counters: AppCounters,
     /// Capture files, left and right.
     pub pcaps: [Option<Capture>; 2],
     /// Lateness of the packets that left.
@@ -92,7 +92,7 @@ pub(crate) struct LinkThread<S: Sink> {
 struct Exit<'a> {
     clock: Clock,
     tuns: &'a [Tun; 2],
-    ends: &'a mut Ends,
+    app_counters: &'a mut AppCounters,
     pcaps: &'a mut [Option<Capture>; 2],
     lateness: &'a mut Histogram,
     unwritten: &'a mut u64,
@@ -113,17 +113,17 @@ impl Exit<'_> {
             // writing to memory cannot fail
             let _ = pcap.put(self.clock.epoch_ns + now.0, p.bytes);
         }
-        self.ends.delivered(p.flow, p.back, now, p.bytes.len(), p.payload, now.since(p.entered));
+        self.app_counters.delivered(p.flow, p.back, now, p.bytes.len(), p.payload, now.since(p.entered));
     }
 }
 
 impl<S: Sink> LinkThread<S> {
     /// A thread state that is ready to run.
-    pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], ends: Ends, pcaps: [Option<Capture>; 2]) -> Self {
+    pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], app_counters: AppCounters, pcaps: [Option<Capture>; 2]) -> Self {
         Self {
             bench,
             tuns,
-            ends,
+            app_counters,
             pcaps,
             lateness: Histogram::default(),
             unwritten: 0,
@@ -157,9 +157,9 @@ impl<S: Sink> LinkThread<S> {
                 next_update = now + UPDATE;
             }
             let next = self.bench.deadline().min(next_update).min(end);
-            if now.since(slept) > AWAKE {
+            if now.since(slept) > MAX_AWAKE {
                 // a signal only shortens the sleep
-                let _ = poll(&mut [], Some(&at_most_100ms(SLEEP)));
+                let _ = poll(&mut [], Some(&at_most_100ms(MIN_SLEEP)));
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
                 slept = clock.now();
@@ -191,13 +191,13 @@ impl<S: Sink> LinkThread<S> {
             if let Arrival::Taken { flow, new, syn } = arrival {
                 // a reused port may belong to another application now
                 if new || syn {
-                    claims.try_iter().for_each(|c| self.ends.claim(c));
+                    claims.try_iter().for_each(|c| self.app_counters.claim(c));
                     if let Some(f) = self.bench.flows.all.get(flow) {
-                        self.ends.appeared(flow, &f.key);
+                        self.app_counters.appeared(flow, &f.key);
                     }
                 }
                 if syn {
-                    self.ends.syn(flow, now);
+                    self.app_counters.syn(flow, now);
                 }
             }
             self.count_drops();
@@ -208,13 +208,13 @@ impl<S: Sink> LinkThread<S> {
     /// Counts the drops for their applications.
     fn count_drops(&mut self) {
         for drop in self.bench.drops.drain(..) {
-            self.ends.dropped(drop.flow, drop.back, drop.at);
+            self.app_counters.dropped(drop.flow, drop.back, drop.at);
         }
     }
 
     fn split(&mut self, clock: Clock) -> (&mut Bench<S>, Exit<'_>) {
-        let Self { bench, tuns, ends, pcaps, lateness, unwritten, handled, .. } = self;
-        (bench, Exit { clock, tuns, ends, pcaps, lateness, unwritten, handled })
+        let Self { bench, tuns, app_counters, pcaps, lateness, unwritten, handled, .. } = self;
+        (bench, Exit { clock, tuns, app_counters, pcaps, lateness, unwritten, handled })
     }
 
     /// Waits until shortly before `until`, or until a packet arrives; returns false if that is too soon to sleep.

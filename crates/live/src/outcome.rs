@@ -21,7 +21,7 @@ const LATE: Duration = Duration::from_millis(1);
 const LATE_PERCENT: u64 = 5;
 
 /// The parts of a finished run.
-pub(crate) struct Parts<'a, S: Sink> {
+pub(crate) struct FinishedRun<'a, S: Sink> {
     pub scenario: &'a Scenario,
     pub plan: &'a Plan,
     pub link: LinkThread<S>,
@@ -32,11 +32,11 @@ pub(crate) struct Parts<'a, S: Sink> {
 }
 
 /// Builds the summary and the tables.
-pub(crate) fn outcome<S: Sink>(parts: Parts<'_, S>) -> Outcome {
-    let Parts { scenario, plan, mut link, programs, code, awake } = parts;
+pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
+    let FinishedRun { scenario, plan, mut link, programs, code, awake } = parts;
     let ended = link.ended;
-    let mut tally = programs.core.tally;
-    crate::ends::join(&mut tally, std::mem::take(&mut link.ends.tally));
+    let mut tally = programs.state.tally;
+    crate::app_counters::join(&mut tally, std::mem::take(&mut link.app_counters.tally));
     let figures = programs.machines.iter().map(|m| traffic::Application::figures(m, ended)).collect();
     let words = programs.machines.iter().map(traffic::Application::words).collect();
     let columns = programs.machines.iter().map(traffic::Application::columns).collect();

@@ -14,22 +14,22 @@ use std::thread::JoinHandle;
 const CHUNK: usize = 256 * 1024;
 
 /// The capture of one side.
-pub(crate) type Capture = Pcap<Behind>;
+pub(crate) type Capture = Pcap<BackgroundFile>;
 
 /// Creates the capture file at `path`.
 pub(crate) fn create(path: &Path) -> io::Result<Capture> {
-    Pcap::new(Behind::create(path)?, WHOLE)
+    Pcap::new(BackgroundFile::create(path)?, WHOLE)
 }
 
 /// A file written by a background thread: writes never wait and never fail.
 #[derive(Debug)]
-pub(crate) struct Behind {
+pub(crate) struct BackgroundFile {
     chunk: Vec<u8>,
     full: Option<Sender<Vec<u8>>>,
     writer: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl Behind {
+impl BackgroundFile {
     fn create(path: &Path) -> io::Result<Self> {
         let mut file = File::create(path)?;
         let (full, chunks) = channel::<Vec<u8>>();
@@ -62,7 +62,7 @@ impl Behind {
     }
 }
 
-impl Write for Behind {
+impl Write for BackgroundFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.chunk.extend(bytes);
         if self.chunk.len() >= CHUNK {
@@ -87,7 +87,7 @@ mod tests {
         for i in 0..1000 {
             p.put(i, &[0x45; 1000]).unwrap();
         }
-        p.finish().and_then(Behind::finish).unwrap();
+        p.finish().and_then(BackgroundFile::finish).unwrap();
         let length = std::fs::metadata(&path).unwrap().len();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(length, 24 + 1000 * 1016);

@@ -7,18 +7,18 @@
 //! This process owns every resource of a run through values; they are released when the values are dropped, after a
 //! normal end, an error or a panic, or when the process is killed.
 
-use crate::awake::Awake;
+use crate::app_counters::AppCounters;
 use crate::bench::Bench;
 use crate::clock::Clock;
 use crate::command::{self, CommandLine};
 use crate::congestion;
-use crate::ends::Ends;
 use crate::link::{LinkThread, Shared, View};
-use crate::outcome::Parts;
-use crate::pcap::{self, Behind, Capture};
+use crate::namespace::Namespace;
+use crate::outcome::FinishedRun;
+use crate::pcap::{self, BackgroundFile, Capture};
 use crate::plan::{MEASURED, Plan, Side};
+use crate::pm_qos::PmQosRequest;
 use crate::programs::Programs;
-use crate::space::Space;
 use crate::tun::{self, Tun};
 use measure::Outcome;
 use scenario::Scenario;
@@ -86,7 +86,7 @@ impl From<io::Error> for Failure {
 }
 
 /// Polls of 20 ms between two calls of the progress function.
-const LOOK: u64 = 5;
+const PROGRESS_POLLS: u64 = 5;
 
 /// Longest run with a shell, which also sets the number of bins in its series.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
@@ -98,7 +98,7 @@ const SHELL: Duration = Duration::from_secs(24 * 3600);
 pub fn run(
     scenario: &Scenario,
     options: &Options,
-    mut look: impl FnMut(&Plan, &View) -> bool,
+    mut progress: impl FnMut(&Plan, &View) -> bool,
 ) -> Result<Outcome, Failure> {
     let plan = Plan::new(scenario, options.congestion.as_deref(), options.max_rate)?;
     check_congestion(&plan, options.congestion.as_deref())?;
@@ -111,11 +111,11 @@ pub fn run(
     let mut scenario = scenario.clone();
     // the scenario's bins, made longer for a shell, whose day would have too many
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
-    let spaces = make_spaces()?;
-    let inodes = [spaces[0].inode()?, spaces[1].inode()?];
+    let namespaces = make_namespaces()?;
+    let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];
     // dropped also when a thread of the run panics
     let guard = Guard(inodes);
-    let result = inside(&scenario, options, &plan, spaces, duration, &mut look);
+    let result = inside(&scenario, options, &plan, namespaces, duration, &mut progress);
     drop(guard);
     result
 }
@@ -129,10 +129,10 @@ impl Drop for Guard {
     }
 }
 
-fn make_spaces() -> Result<[Space; 2], Failure> {
+fn make_namespaces() -> Result<[Namespace; 2], Failure> {
     crate::fault::at("space")?;
     let make = || {
-        Space::new().map_err(|e| {
+        Namespace::new().map_err(|e| {
             Failure::Cannot(match e.raw_os_error() {
                 Some(libc::EPERM) => {
                     "no permission to create a network namespace: this needs CAP_SYS_ADMIN (and CAP_NET_ADMIN for \
@@ -166,17 +166,17 @@ fn preflight() -> Result<(), Failure> {
 }
 
 /// Creates a device in each namespace, and sets the default congestion control for sockets outside the scenario.
-fn devices(options: &Options, plan: &Plan, spaces: &[Space; 2]) -> Result<[Tun; 2], Failure> {
+fn devices(options: &Options, plan: &Plan, namespaces: &[Namespace; 2]) -> Result<[Tun; 2], Failure> {
     let device = |side: Side| {
         let hosts: Vec<u16> = plan.hosts(side).iter().map(|n| n + 1).collect();
-        Tun::create(&spaces[side.index()], &hosts, plan.ecn)
+        Tun::create(&namespaces[side.index()], &hosts, plan.ecn)
     };
     let tuns = [device(Side::Left)?, device(Side::Right)?];
     if let Some(name) = &options.congestion
         && (options.command.is_some() || !options.background.is_empty())
     {
-        for space in spaces {
-            congestion::make_default(space, name).map_err(Failure::Cannot)?;
+        for namespace in namespaces {
+            congestion::make_default(namespace, name).map_err(Failure::Cannot)?;
         }
     }
     Ok(tuns)
@@ -187,24 +187,24 @@ fn inside(
     scenario: &Scenario,
     options: &Options,
     plan: &Plan,
-    spaces: [Space; 2],
+    namespaces: [Namespace; 2],
     duration: Duration,
-    look: &mut impl FnMut(&Plan, &View) -> bool,
+    progress: &mut impl FnMut(&Plan, &View) -> bool,
 ) -> Result<Outcome, Failure> {
-    let tuns = devices(options, plan, &spaces)?;
+    let tuns = devices(options, plan, &namespaces)?;
     let bench = Bench::build(scenario, plan, duration, ())?;
     let captures = captures(options)?;
     let (claims, claimed) = channel();
     let end = Time(duration.0);
     let shared = Shared::default();
     let environment = environment(plan);
-    let ends = Ends::new(crate::ends::tally(scenario, plan, duration)?);
-    let mut link = LinkThread::new(bench, tuns, ends, captures);
-    let awake = Awake::ask();
+    let app_counters = AppCounters::new(crate::app_counters::tally(scenario, plan, duration)?);
+    let mut link = LinkThread::new(bench, tuns, app_counters, captures);
+    let awake = PmQosRequest::make();
     // dropped before the scope waits for its threads, even after an error
-    let told = Told(&shared);
+    let stop = StopOnDrop(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
-        let told = told;
+        let stop = stop;
         let clock = Clock::start();
         let packets = builder("bloatlab-link").spawn_scoped(scope, {
             let (link, shared) = (&mut link, &shared);
@@ -213,7 +213,7 @@ fn inside(
                 link.run(clock, end, shared, &claimed)
             }
         })?;
-        let handles = [spaces[0].again()?, spaces[1].again()?];
+        let handles = [namespaces[0].try_clone()?, namespaces[1].try_clone()?];
         let programs = builder("bloatlab-programs").spawn_scoped(scope, {
             let shared = &shared;
             move || {
@@ -223,53 +223,54 @@ fn inside(
             }
         })?;
         for line in &options.background {
-            let (space, environment, shared) = (&spaces[line.side.index()], &environment, &shared);
+            let (namespace, environment, shared) = (&namespaces[line.side.index()], &environment, &shared);
             // its exit code is ignored; the end of the run terminates it
-            builder("bloatlab-command").spawn_scoped(scope, move || command::run(line, space, environment, shared))?;
+            builder("bloatlab-command")
+                .spawn_scoped(scope, move || command::run(line, namespace, environment, shared))?;
         }
         let command = match &options.command {
             Some(line) => Some(builder("bloatlab-command").spawn_scoped(scope, {
-                let (space, environment, shared) = (&spaces[line.side.index()], &environment, &shared);
-                move || command::run(line, space, environment, shared)
+                let (namespace, environment, shared) = (&namespaces[line.side.index()], &environment, &shared);
+                move || command::run(line, namespace, environment, shared)
             })?),
             None => None,
         };
         let go_on = watch(
             &shared,
-            |view| look(plan, view),
+            |view| progress(plan, view),
             || packets.is_finished() || programs.is_finished() || command.as_ref().is_some_and(|c| c.is_finished()),
         );
         crate::fault::at("end")?;
-        drop(told);
+        drop(stop);
         let code = command.map(|c| joined(c.join(), "command")).transpose()?.flatten();
         joined(packets.join(), "packet")?;
         let programs = joined(programs.join(), "program")?;
         if go_on { Ok((programs, code)) } else { Err(Failure::Cancelled) }
     })?;
     for capture in std::mem::take(&mut link.pcaps).into_iter().flatten() {
-        capture.finish().and_then(Behind::finish)?;
+        capture.finish().and_then(BackgroundFile::finish)?;
     }
-    Ok(crate::outcome::outcome(Parts { scenario, plan, link, programs, code, awake: awake.granted() }))
+    Ok(crate::outcome::outcome(FinishedRun { scenario, plan, link, programs, code, awake: awake.granted() }))
 }
 
 /// Calls `progress` regularly until the run is `over`; returns false if `progress` cancelled it.
-fn watch(shared: &Shared, mut look: impl FnMut(&View) -> bool, over: impl Fn() -> bool) -> bool {
+fn watch(shared: &Shared, mut progress: impl FnMut(&View) -> bool, over: impl Fn() -> bool) -> bool {
     let (mut go_on, mut turn) = (true, 0u64);
     while go_on && !over() {
         crate::clock::pause();
         turn += 1;
-        if turn % LOOK == 0 {
+        if turn % PROGRESS_POLLS == 0 {
             let view = shared.view.lock().map(|v| v.clone()).unwrap_or_default();
-            go_on = look(&view);
+            go_on = progress(&view);
         }
     }
     go_on
 }
 
 /// Requests the threads of a run to stop when dropped.
-struct Told<'a>(&'a Shared);
+struct StopOnDrop<'a>(&'a Shared);
 
-impl Drop for Told<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.stop.store(true, Ordering::Relaxed);
     }

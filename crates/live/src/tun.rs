@@ -3,7 +3,7 @@
 //! IFF_TUN | IFF_NO_PI without a virtual header: the kernel segments packets before it passes them on (no offload), so
 //! that no packet exceeds the MTU.
 
-use crate::space::Space;
+use crate::namespace::Namespace;
 use crate::sys::{self, IfReq, Ioctl};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -22,7 +22,7 @@ const NAME: &str = "bl0";
 const TX_QUEUE_LEN: i32 = 10_000;
 
 /// Longest time for which an IPv6 address may be tentative, in polls of 20 ms.
-const LOOKS: u32 = 250;
+const POLLS: u32 = 250;
 
 const PATH: &str = "/dev/net/tun";
 
@@ -51,18 +51,19 @@ fn step<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
 /// Replaces a permission error by the missing capability.
 fn no_right(e: io::Error) -> io::Error {
     match e.kind() {
-        io::ErrorKind::PermissionDenied => {
-            io::Error::new(e.kind(), "this needs CAP_NET_ADMIN; run with sudo, or with --user where the kernel allows it")
-        }
+        io::ErrorKind::PermissionDenied => io::Error::new(
+            e.kind(),
+            "this needs CAP_NET_ADMIN; run with sudo, or with --user where the kernel allows it",
+        ),
         _ => e,
     }
 }
 
 impl Tun {
-    /// Creates the device in `space`, assigns the addresses of `hosts` (10.77.x.y/16, fd77::/64) and brings it up.
+    /// Creates the device in `namespace`, assigns the addresses of `hosts` (10.77.x.y/16, fd77::/64) and brings it up.
     /// `ecn` enables ECN in the namespace's TCP.
-    pub(crate) fn create(space: &Space, hosts: &[u16], ecn: bool) -> io::Result<Self> {
-        space.inside(|| Self::build(hosts, ecn))
+    pub(crate) fn create(namespace: &Namespace, hosts: &[u16], ecn: bool) -> io::Result<Self> {
+        namespace.inside(|| Self::build(hosts, ecn))
     }
 
     fn build(hosts: &[u16], ecn: bool) -> io::Result<Self> {
@@ -204,9 +205,9 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
 /// Waits until an address is usable. It is tentative until a kernel thread has finished duplicate address detection,
 /// some milliseconds later on a busy machine; until then no socket can listen on it.
 ///
-/// Bound: [`LOOKS`] polls of 20 ms.
+/// Bound: [`POLLS`] polls of 20 ms.
 fn usable(address: Ipv6Addr) -> io::Result<()> {
-    for _ in 0..LOOKS {
+    for _ in 0..POLLS {
         match UdpSocket::bind((address, 0)) {
             Err(e) if e.kind() == io::ErrorKind::AddrNotAvailable => crate::clock::pause(),
             answer => return answer.map(drop),

@@ -81,9 +81,10 @@ impl Lateness {
         ];
         match steps.into_iter().find(|(_, below, this)| this < below) {
             None => Ok(()),
-            Some((path, below, this)) => {
-                Err(Problem::new(path, format!("{this} is not valid; expected at least {below}, the percentile below it")))
-            }
+            Some((path, below, this)) => Err(Problem::new(
+                path,
+                format!("{this} is not valid; expected at least {below}, the percentile below it"),
+            )),
         }
     }
 

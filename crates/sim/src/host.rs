@@ -5,7 +5,7 @@ use crate::conn::Use;
 use crate::table::Core;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;
-use traffic::{ConnId, Host, Side};
+use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
 
 /// The host of one application, for one call.
@@ -23,10 +23,10 @@ impl<S: Sink> AppHost<'_, S> {
     }
 }
 
-fn index(side: Side) -> usize {
+fn index(side: Role) -> usize {
     match side {
-        Side::Client => 0,
-        Side::Server => 1,
+        Role::Client => 0,
+        Role::Server => 1,
     }
 }
 
@@ -45,24 +45,24 @@ impl<S: Sink> Host for AppHost<'_, S> {
         ConnId(flow.0)
     }
 
-    fn write(&mut self, conn: ConnId, side: Side, bytes: u64) {
+    fn write(&mut self, conn: ConnId, side: Role, bytes: u64) {
         if let Some(slot) = self.slot(conn) {
             self.core.with_end(slot, index(side), |tcp, stack, now, wire| tcp.write(stack, now, bytes, wire));
         }
     }
 
-    fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64 {
+    fn write_offset(&mut self, conn: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let sent = self.slot(conn).map_or(0, |slot| self.core.conns[slot].ends[index(side)].tcp.sent());
         sent.saturating_add(notsent_lowat)
     }
 
-    fn close(&mut self, conn: ConnId, side: Side) {
+    fn close(&mut self, conn: ConnId, side: Role) {
         if let Some(slot) = self.slot(conn) {
             self.core.with_end(slot, index(side), |tcp, stack, now, wire| tcp.close(stack, now, wire));
         }
     }
 
-    fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64) {
+    fn datagram(&mut self, peer: usize, side: Role, size: u16, number: u64) {
         let flow = match self.core.apps[usize::from(self.app)].udp[peer] {
             Some(flow) => flow,
             None => {

@@ -17,7 +17,7 @@ use crate::waits::Waits;
 use port::Carries;
 use record::Sink;
 use scenario::Task;
-use traffic::{Application, ConnId, Side};
+use traffic::{Application, ConnId, Role};
 use units::{Duration, Time};
 
 /// An application in its host.
@@ -261,7 +261,7 @@ impl<S: Sink> World<S> {
     fn notify(&mut self, event: AppEvent) {
         let machine = &mut self.apps[usize::from(event.app)].machine;
         let conn = ConnId(event.flow.0);
-        let side = if event.side == 0 { Side::Client } else { Side::Server };
+        let side = if event.side == 0 { Role::Client } else { Role::Server };
         let host = &mut AppHost { core: &mut self.core, app: event.app };
         match event.what {
             AppEventKind::Connected => machine.connected(conn, side, host),

@@ -1,7 +1,7 @@
 //! The applications as one closed type, and their list.
 
 use crate::{
-    Application, ConnId, Demand, Host, Params, Side, bittorrent, burst, cbr, ftp, game, messages, ping, proshare, rpm,
+    Application, ConnId, Demand, Host, Params, Role, bittorrent, burst, cbr, ftp, game, messages, ping, proshare, rpm,
     short, video, voip, web,
 };
 use packet::Measure;
@@ -95,15 +95,15 @@ macro_rules! applications {
             fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
                 match self { $(Self::$Variant(a) => a.timer(token, host),)+ }
             }
-            fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.connected(conn, side, host),)+ }
+            fn connected<H: Host>(&mut self, conn: ConnId, role: Role, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.connected(conn, role, host),)+ }
             }
             #[inline]
-            fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.received(conn, side, bytes, host),)+ }
+            fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.received(conn, role, bytes, host),)+ }
             }
-            fn datagram_received<H: Host>(&mut self, side: Side, number: u64, host: &mut H) {
-                match self { $(Self::$Variant(a) => a.datagram_received(side, number, host),)+ }
+            fn datagram_received<H: Host>(&mut self, role: Role, number: u64, host: &mut H) {
+                match self { $(Self::$Variant(a) => a.datagram_received(role, number, host),)+ }
             }
             fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
                 match self { $(Self::$Variant(a) => a.closed(conn, host),)+ }

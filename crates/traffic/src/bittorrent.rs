@@ -23,7 +23,7 @@
 
 use crate::conns::Conns;
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Host, Params, RETRY_AFTER, Side};
+use crate::{Application, ConnId, Demand, Host, Params, RETRY_AFTER, Role};
 use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -171,12 +171,12 @@ pub struct Bittorrent {
 /// Token of the round timer; the others are `peer + 1`.
 const ROUND: u64 = 0;
 
-fn index(side: Side) -> usize {
-    usize::from(side == Side::Server)
+fn index(role: Role) -> usize {
+    usize::from(role == Role::Server)
 }
 
 impl Bittorrent {
-    fn send<H: Host>(&mut self, i: usize, side: Side, message: Message, host: &mut H) {
+    fn send<H: Host>(&mut self, i: usize, role: Role, message: Message, host: &mut H) {
         let size = match message {
             Message::Choke | Message::Unchoke => CHOKE,
             Message::Request => REQUEST,
@@ -184,8 +184,8 @@ impl Bittorrent {
         };
         let peer = &mut self.peers[i];
         if let Some(conn) = peer.conn {
-            peer.wire[index(side)].push_back((message, size));
-            host.write(conn, side, size);
+            peer.wire[index(role)].push_back((message, size));
+            host.write(conn, role, size);
         }
     }
 
@@ -199,13 +199,13 @@ impl Bittorrent {
         if self.peers[i].unchoked != unchoked {
             self.peers[i].unchoked = unchoked;
             self.unchokes += u64::from(unchoked);
-            self.send(i, Side::Client, if unchoked { Message::Unchoke } else { Message::Choke }, host);
+            self.send(i, Role::Client, if unchoked { Message::Unchoke } else { Message::Choke }, host);
         }
     }
 
     /// Selects the unchoked peers of the round that begins now.
     fn choose<H: Host>(&mut self, host: &mut H) {
-        let by = index(if self.params.download { Side::Server } else { Side::Client });
+        let by = index(if self.params.download { Role::Server } else { Role::Client });
         let mut order: Vec<usize> = (0..self.peers.len()).filter(|&i| self.peers[i].connected).collect();
         // a stable sort: ties stay in the order of their numbers
         order.sort_by_key(|&i| std::cmp::Reverse(self.peers[i].blocks[by]));
@@ -234,21 +234,21 @@ impl Bittorrent {
     }
 
     /// Handles a complete message sent by `from`.
-    fn arrived<H: Host>(&mut self, i: usize, from: Side, message: Message, host: &mut H) {
+    fn arrived<H: Host>(&mut self, i: usize, from: Role, message: Message, host: &mut H) {
         match message {
             Message::Choke => self.peers[i].unchoke_arrived = false,
             Message::Unchoke => {
                 self.peers[i].unchoke_arrived = true;
                 for _ in 0..self.params.pipeline {
-                    self.send(i, Side::Server, Message::Request, host);
+                    self.send(i, Role::Server, Message::Request, host);
                     if self.params.download {
-                        self.send(i, Side::Client, Message::Request, host);
+                        self.send(i, Role::Client, Message::Request, host);
                     }
                 }
             }
             Message::Request => {
                 // a peer sends blocks for as long as it receives them
-                let may = if from == Side::Server { self.peers[i].unchoked } else { self.peers[i].unchoke_arrived };
+                let may = if from == Role::Server { self.peers[i].unchoked } else { self.peers[i].unchoke_arrived };
                 if may && host.now() <= self.until {
                     self.send(i, from.other(), Message::Block, host);
                 }
@@ -287,8 +287,8 @@ impl Application for Bittorrent {
         }
     }
 
-    fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H) {
-        if side == Side::Client
+    fn connected<H: Host>(&mut self, conn: ConnId, role: Role, host: &mut H) {
+        if role == Role::Client
             && let Some(i) = self.conns.get(conn)
         {
             self.peers[i].connected = true;
@@ -299,9 +299,9 @@ impl Application for Bittorrent {
         }
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+    fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         let Some(i) = self.conns.get(conn) else { return };
-        let from = side.other();
+        let from = role.other();
         let mut bytes = bytes;
         // bound: each turn removes a message from the list, or takes the last bytes
         while let Some((message, left)) = self.peers[i].wire[index(from)].front_mut() {
@@ -367,7 +367,7 @@ mod tests {
         fake.run(&mut app, Time(10 * S));
         assert_eq!(app.blocks, [498 * 5, 0]);
         // the peer sends requests: five at first, one for each block
-        let requested = fake.writes.iter().filter(|w| w.side == Side::Server).map(|w| w.bytes).sum::<u64>();
+        let requested = fake.writes.iter().filter(|w| w.role == Role::Server).map(|w| w.bytes).sum::<u64>();
         assert_eq!(requested, 17 * (5 + 498 * 5));
         // with `download` the same number comes back
         let mut fake = Fake::new(&[20 * MS]);
@@ -423,15 +423,15 @@ mod tests {
         fake.run(&mut app, Time(S));
         let before = app.blocks[0];
         app.set(0, false, &mut fake);
-        app.arrived(0, Side::Client, Message::Choke, &mut fake);
+        app.arrived(0, Role::Client, Message::Choke, &mut fake);
         let written = fake.writes.len();
-        app.arrived(0, Side::Server, Message::Request, &mut fake);
-        app.arrived(0, Side::Client, Message::Block, &mut fake);
+        app.arrived(0, Role::Server, Message::Request, &mut fake);
+        app.arrived(0, Role::Client, Message::Block, &mut fake);
         assert_eq!((fake.writes.len(), app.blocks[0]), (written, before + 1));
         // no timer and no round: a request after `until` is not answered
         app.peers[0].unchoked = true;
         app.until = Time::ZERO;
-        app.arrived(0, Side::Server, Message::Request, &mut fake);
+        app.arrived(0, Role::Server, Message::Request, &mut fake);
         assert_eq!(fake.writes.len(), written);
     }
 

@@ -14,7 +14,7 @@
 
 use crate::conns::Conns;
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Direction, Host, Params, Side, cbr};
+use crate::{Application, ConnId, Demand, Direction, Host, Params, Role, cbr};
 use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -153,15 +153,15 @@ impl Burst {
     }
 
     fn burst<H: Host>(&mut self, host: &mut H) {
-        let (number, side) = (self.next, self.params.direction.sender());
+        let (number, role) = (self.next, self.params.direction.sender());
         self.next += 1;
         self.unfinished.push_back(Unfinished { number, received: 0 });
         match self.params.transport {
             Transport::Tcp => {
                 let conn = host.open(0);
                 self.conns.insert(conn, number as u32 as usize);
-                host.write(conn, side, self.params.bytes.0);
-                host.close(conn, side);
+                host.write(conn, role, self.params.bytes.0);
+                host.close(conn, role);
             }
             Transport::Udp => {
                 if self.unfinished.len() > TRACKED {
@@ -171,7 +171,7 @@ impl Burst {
                 // bound: MAX_DATAGRAMS
                 for i in 0..n {
                     let size = packet.min(self.params.bytes.0 - i * packet);
-                    host.datagram(0, side, size as u16, number * n + i);
+                    host.datagram(0, role, size as u16, number * n + i);
                 }
                 self.sent += n;
             }
@@ -212,17 +212,17 @@ impl Application for Burst {
         self.burst(host);
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
-        if side == self.params.direction.receiver()
+    fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
+        if role == self.params.direction.receiver()
             && let Some(place) = self.place(conn)
             && self.arrived(place, bytes, self.params.bytes.0, host)
         {
             self.conns.remove(conn);
-            host.close(conn, side);
+            host.close(conn, role);
         }
     }
 
-    fn datagram_received<H: Host>(&mut self, _: Side, number: u64, host: &mut H) {
+    fn datagram_received<H: Host>(&mut self, _: Role, number: u64, host: &mut H) {
         self.received += 1;
         let n = self.datagrams();
         if let Some(place) = self.unfinished.iter().position(|o| o.number == number / n) {
@@ -285,7 +285,7 @@ mod tests {
         fake.run(&mut app, Time(1000 * MS));
         let sizes: Vec<u16> = fake.datagrams.iter().map(|d| d.2).collect();
         assert_eq!(sizes, [1500, 1500, 1500, 1500, 1500, 1500, 1000]);
-        assert!(fake.datagrams.iter().all(|d| d.0 == Time::ZERO && d.1 == Side::Client));
+        assert!(fake.datagrams.iter().all(|d| d.0 == Time::ZERO && d.1 == Role::Client));
         assert_eq!(fake.files, [(Time::ZERO, Time(10 * MS), 10_000)]);
         assert_eq!(app.figures(Time::ZERO), [("bursts", 1.0), ("datagrams_sent", 7.0), ("datagrams_received", 7.0)]);
     }

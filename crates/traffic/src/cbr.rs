@@ -13,7 +13,7 @@
 //! clock lasts.
 
 use crate::demand::times;
-use crate::{Application, Demand, Direction, Host, Params, Side};
+use crate::{Application, Demand, Direction, Host, Params, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Time, math};
@@ -123,7 +123,7 @@ impl Params for CbrParams {
 
     fn build(&self) -> Cbr {
         Cbr {
-            side: self.direction.sender(),
+            role: self.direction.sender(),
             both: false,
             size: self.size.0 as u16,
             spacing: Spacing { bits: self.size.0 * 8, rate: self.rate.0 },
@@ -162,7 +162,7 @@ impl Spacing {
 /// The machine of [`CbrParams`], also used for calls (`voip.rs`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbr {
-    pub(crate) side: Side,
+    pub(crate) role: Role,
     /// Whether the other side sends the same datagrams at the same times.
     pub(crate) both: bool,
     pub(crate) size: u16,
@@ -201,9 +201,9 @@ impl Cbr {
     }
 
     fn send<H: Host>(&mut self, host: &mut H) {
-        host.datagram(0, self.side, self.size, self.next);
+        host.datagram(0, self.role, self.size, self.next);
         if self.both {
-            host.datagram(0, self.side.other(), self.size, self.next);
+            host.datagram(0, self.role.other(), self.size, self.next);
         }
         self.next += 1;
         self.arm(host);
@@ -237,8 +237,8 @@ mod tests {
         let mut app = CbrParams::new(BitRate(3_000_000)).build();
         fake.run(&mut app, Time(600_000_000_000));
         assert_eq!(app.sent(), 225_000);
-        for (k, &(at, side, size, number)) in fake.datagrams.iter().enumerate() {
-            assert_eq!((side, size, number), (Side::Client, 1000, k as u64));
+        for (k, &(at, role, size, number)) in fake.datagrams.iter().enumerate() {
+            assert_eq!((role, size, number), (Role::Client, 1000, k as u64));
             // k * 8/3 ms = k * 8 000 000 / 3 ns, rounded down
             assert_eq!(at.0, k as u64 * 8_000_000 / 3);
         }
@@ -324,7 +324,7 @@ mod tests {
         let mut fake = Fake::new(&[0]);
         let down = CbrParams { direction: Direction::Down, ..CbrParams::new(BitRate(1_000_000)) };
         fake.run(&mut down.build(), Time(16_000_000));
-        assert_eq!(fake.datagrams, [(Time(0), Side::Server, 1000, 0), (Time(8_000_000), Side::Server, 1000, 1)]);
+        assert_eq!(fake.datagrams, [(Time(0), Role::Server, 1000, 0), (Time(8_000_000), Role::Server, 1000, 1)]);
         let bad = |p: CbrParams| p.validate().unwrap_err().path;
         assert_eq!(bad(CbrParams::new(BitRate(0))), "rate");
         // 8000 bits in 1 ns are 8 Tbit/s

@@ -1,20 +1,20 @@
 //! A scripted host for tests: no network, only delays. Opening a connection takes one round trip, data take half of
 //! one.
 
-use crate::{Application, ConnId, Host, Side};
+use crate::{Application, ConnId, Host, Role};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Duration, Rng, Time};
 
 /// A future event for the application.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Connected(ConnId, Side),
-    Received(ConnId, Side, u64),
+    Connected(ConnId, Role),
+    Received(ConnId, Role, u64),
     Closed(ConnId),
-    Datagram(Side, u64),
+    Datagram(Role, u64),
     Timer(u64),
     /// A piece of an endless write.
-    Stream(ConnId, Side),
+    Stream(ConnId, Role),
 }
 
 /// An opened connection.
@@ -31,7 +31,7 @@ pub(crate) struct Opened {
 /// A call of `Host::write`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write {
-    pub(crate) side: Side,
+    pub(crate) role: Role,
     pub(crate) bytes: u64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Fake {
     pub(crate) gap: u64,
     pub(crate) opened: Vec<Opened>,
     pub(crate) writes: Vec<Write>,
-    pub(crate) datagrams: Vec<(Time, Side, u16, u64)>,
+    pub(crate) datagrams: Vec<(Time, Role, u16, u64)>,
     /// Ordinals of the datagrams that are lost, of all that are sent.
     pub(crate) lost: BTreeSet<usize>,
     pub(crate) files: Vec<(Time, Time, u64)>,
@@ -130,14 +130,14 @@ impl Fake {
                 continue;
             }
             match event {
-                Event::Connected(c, side) => app.connected(c, side, self),
-                Event::Received(c, side, bytes) => app.received(c, side, bytes, self),
+                Event::Connected(c, role) => app.connected(c, role, self),
+                Event::Received(c, role, bytes) => app.received(c, role, bytes, self),
                 Event::Timer(token) => app.timer(token, self),
-                Event::Stream(c, side) => {
+                Event::Stream(c, role) => {
                     self.push(Time(at.0 + self.gap), event);
-                    app.received(c, side, self.piece, self);
+                    app.received(c, role, self.piece, self);
                 }
-                Event::Datagram(side, number) => app.datagram_received(side, number, self),
+                Event::Datagram(role, number) => app.datagram_received(role, number, self),
                 Event::Closed(c) => {
                     self.opened[ordinal].ended = Some(at);
                     app.closed(c, self);
@@ -164,8 +164,8 @@ impl Fake {
     }
 }
 
-fn index(side: Side) -> usize {
-    usize::from(side == Side::Server)
+fn index(role: Role) -> usize {
+    usize::from(role == Role::Server)
 }
 
 impl Host for Fake {
@@ -188,8 +188,8 @@ impl Host for Fake {
         if fails {
             self.push(Time(self.now.0 + self.fails_after), Event::Closed(ConnId(id)));
         } else {
-            self.push(ready, Event::Connected(ConnId(id), Side::Client));
-            self.push(ready, Event::Connected(ConnId(id), Side::Server));
+            self.push(ready, Event::Connected(ConnId(id), Role::Client));
+            self.push(ready, Event::Connected(ConnId(id), Role::Server));
         }
         if let Some((p, ns)) = self.breaking
             && self.rng.chance(p)
@@ -199,49 +199,49 @@ impl Host for Fake {
         }
         ConnId(id)
     }
-    fn write(&mut self, conn: ConnId, side: Side, bytes: u64) {
-        self.writes.push(Write { side, bytes });
+    fn write(&mut self, conn: ConnId, role: Role, bytes: u64) {
+        self.writes.push(Write { role, bytes });
         let slot = self.slots[conn.0 as usize];
-        assert!(!slot.closed[index(side)], "written after close");
+        assert!(!slot.closed[index(role)], "written after close");
         let at = Time(self.now.max(slot.ready).0 + self.rtt[slot.peer] / 2);
         if bytes == u64::MAX && self.streaming && !slot.fails {
-            self.slots[conn.0 as usize].streams[index(side)] = Some(self.now.max(slot.ready));
-            self.push(at, Event::Stream(conn, side.other()));
+            self.slots[conn.0 as usize].streams[index(role)] = Some(self.now.max(slot.ready));
+            self.push(at, Event::Stream(conn, role.other()));
         }
         if slot.fails || bytes == u64::MAX {
             return;
         }
-        self.slots[conn.0 as usize].wrote[index(side)] += bytes;
+        self.slots[conn.0 as usize].wrote[index(role)] += bytes;
         let (mut left, mut at) = (bytes, at);
         while left > 0 {
             let n = left.min(self.piece);
-            self.push(at, Event::Received(conn, side.other(), n));
+            self.push(at, Event::Received(conn, role.other(), n));
             left -= n;
             at = Time(at.0 + self.gap);
         }
     }
-    fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64 {
+    fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64 {
         let slot = self.slots[conn.0 as usize];
         // one piece leaves at once, the others every `gap`
-        let pieces = slot.streams[index(side)].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
-        slot.wrote[index(side)] + pieces * self.piece + notsent_lowat
+        let pieces = slot.streams[index(role)].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
+        slot.wrote[index(role)] + pieces * self.piece + notsent_lowat
     }
-    fn close(&mut self, conn: ConnId, side: Side) {
+    fn close(&mut self, conn: ConnId, role: Role) {
         let slot = &mut self.slots[conn.0 as usize];
-        assert!(!slot.closed[index(side)], "closed twice");
-        slot.closed[index(side)] = true;
+        assert!(!slot.closed[index(role)], "closed twice");
+        slot.closed[index(role)] = true;
         if slot.closed == [true; 2] && !slot.fails {
             self.opened[slot.ordinal].closed = Some(self.now);
             let at = Time(self.now.0 + self.rtt[slot.peer]);
             self.push(at, Event::Closed(conn));
         }
     }
-    fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64) {
+    fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64) {
         let at = Time(self.now.0 + self.rtt[peer] / 2);
         if !self.lost.contains(&self.datagrams.len()) {
-            self.push(at, Event::Datagram(side.other(), number));
+            self.push(at, Event::Datagram(role.other(), number));
         }
-        self.datagrams.push((self.now, side, size, number));
+        self.datagrams.push((self.now, role, size, number));
     }
     fn timer(&mut self, at: Time, token: u64) {
         assert!(at >= self.now);

@@ -20,7 +20,7 @@
 
 use crate::conns::Conns;
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
+use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -148,7 +148,10 @@ impl Params for FtpParams {
     fn build(&self) -> Ftp {
         Ftp {
             params: self.clone(),
-            flows: vec![Flow { conn: None, busy: false, started: Time::ZERO, received: 0, done: 0 }; self.flows as usize],
+            flows: vec![
+                Flow { conn: None, busy: false, started: Time::ZERO, received: 0, done: 0 };
+                self.flows as usize
+            ],
             conns: Conns::default(),
             start: Time::ZERO,
         }
@@ -297,9 +300,9 @@ impl Application for Ftp {
         }
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+    fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         let (Some(i), Some(size)) = (self.conns.get(conn), self.params.size) else { return };
-        if side != self.params.direction.receiver() {
+        if role != self.params.direction.receiver() {
             return;
         }
         let flow = &mut self.flows[i];

@@ -20,7 +20,7 @@
 //! Departs: no packets of other sizes at the beginning and the end.
 
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Host, Params, Side};
+use crate::{Application, ConnId, Demand, Host, Params, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time, math};
@@ -108,7 +108,7 @@ impl Params for GameParams {
 }
 
 /// The sending side, by timer token.
-const SIDES: [Side; 2] = [Side::Client, Side::Server];
+const ROLES: [Role; 2] = [Role::Client, Role::Server];
 
 /// The machine of [`GameParams`].
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +134,7 @@ impl Application for Game {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
         let i = usize::from(token != 0);
         let payload = PAYLOADS[i].draw(host).clamp(1.0, MOST_PAYLOAD);
-        host.datagram(0, SIDES[i], (payload + HEADERS + 0.5) as u16, self.sent[i]);
+        host.datagram(0, ROLES[i], (payload + HEADERS + 0.5) as u16, self.sent[i]);
         self.sent[i] += 1;
         self.wait(i, host);
     }
@@ -156,16 +156,16 @@ mod tests {
     fn both_sides_match_the_source() {
         let mut fake = Fake::new(&[0]);
         fake.run(&mut GameParams::default().build(), Time(Duration::from_secs(1000).0));
-        for (side, rate, size, deviation) in [(Side::Client, 54.7, 86.1, 4.75), (Side::Server, 66.1, 102.3, 14.1)] {
-            let mine: Vec<f64> = fake.datagrams.iter().filter(|d| d.1 == side).map(|d| f64::from(d.2)).collect();
+        for (role, rate, size, deviation) in [(Role::Client, 54.7, 86.1, 4.75), (Role::Server, 66.1, 102.3, 14.1)] {
+            let mine: Vec<f64> = fake.datagrams.iter().filter(|d| d.1 == role).map(|d| f64::from(d.2)).collect();
             let n = mine.len() as f64;
-            assert!((n / 1000.0 / rate - 1.0).abs() < 0.01, "{side:?}: {n} in 1000 s");
+            assert!((n / 1000.0 / rate - 1.0).abs() < 0.01, "{role:?}: {n} in 1000 s");
             let mean = mine.iter().sum::<f64>() / n;
-            assert!((mean / size - 1.0).abs() < 0.01, "{side:?}: {mean} bytes");
+            assert!((mean / size - 1.0).abs() < 0.01, "{role:?}: {mean} bytes");
             // the standard deviation of that distribution: pi / sqrt(6) times the scale
             let sd = (mine.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / n).sqrt();
-            assert!((sd / deviation - 1.0).abs() < 0.03, "{side:?}: {sd}");
-            let numbers = fake.datagrams.iter().filter(|d| d.1 == side).map(|d| d.3);
+            assert!((sd / deviation - 1.0).abs() < 0.03, "{role:?}: {sd}");
+            let numbers = fake.datagrams.iter().filter(|d| d.1 == role).map(|d| d.3);
             assert!(numbers.enumerate().all(|(i, number)| i as u64 == number));
         }
     }
@@ -175,9 +175,9 @@ mod tests {
         let p = GameParams { updates_per_s: Some(128.0), snapshots_per_s: Some(20.0), ..Default::default() };
         let mut fake = Fake::new(&[0]);
         fake.run(&mut p.build(), Time(Duration::from_secs(100).0));
-        let of = |side| fake.datagrams.iter().filter(|d| d.1 == side).count();
-        assert!((of(Side::Client) as f64 / 12_800.0 - 1.0).abs() < 0.03, "{}", of(Side::Client));
-        assert!((of(Side::Server) as f64 / 2_000.0 - 1.0).abs() < 0.03, "{}", of(Side::Server));
+        let of = |role| fake.datagrams.iter().filter(|d| d.1 == role).count();
+        assert!((of(Role::Client) as f64 / 12_800.0 - 1.0).abs() < 0.03, "{}", of(Role::Client));
+        assert!((of(Role::Server) as f64 / 2_000.0 - 1.0).abs() < 0.03, "{}", of(Role::Server));
         let bad = |p: GameParams| p.validate().unwrap_err().path;
         assert_eq!(bad(GameParams { updates_per_s: Some(0.0), ..Default::default() }), "updates_per_s");
         assert_eq!(bad(GameParams { snapshots_per_s: Some(f64::NAN), ..Default::default() }), "snapshots_per_s");

@@ -18,14 +18,14 @@ pub enum Direction {
 
 impl Direction {
     /// The end that sends the data.
-    pub(crate) const fn sender(self) -> Side {
+    pub(crate) const fn sender(self) -> Role {
         match self {
-            Self::Up => Side::Client,
-            Self::Down => Side::Server,
+            Self::Up => Role::Client,
+            Self::Down => Role::Server,
         }
     }
     /// The end that receives the data.
-    pub(crate) const fn receiver(self) -> Side {
+    pub(crate) const fn receiver(self) -> Role {
         self.sender().other()
     }
 }
@@ -50,14 +50,14 @@ pub struct ConnId(pub u32);
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     /// The end that opened it (the application's `from`).
     Client,
     /// The end that accepted it (one of the application's `to`).
     Server,
 }
 
-impl Side {
+impl Role {
     /// The opposite end.
     pub(crate) const fn other(self) -> Self {
         match self {
@@ -76,17 +76,17 @@ pub trait Host {
     /// Opens a TCP connection to server number `peer` (index into the application's `to`). Connecting starts at once;
     /// data written before it is established wait.
     fn open(&mut self, peer: usize) -> ConnId;
-    /// Appends `bytes` to the stream that `side` sends; `u64::MAX`: endless.
-    fn write(&mut self, conn: ConnId, side: Side, bytes: u64);
-    /// Returns the stream offset of the next byte that `side` writes into an endless write: behind everything sent so
+    /// Appends `bytes` to the stream that `role` sends; `u64::MAX`: endless.
+    fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
+    /// Returns the stream offset of the next byte that `role` writes into an endless write: behind everything sent so
     /// far and the `notsent_lowat` unsent bytes (TCP_NOTSENT_LOWAT) in its socket. From the first call on, a kernel's
     /// socket holds no more unsent bytes than that.
-    fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64;
-    /// Closes `side`: a FIN follows the written data, or for an endless write the data sent so far.
-    fn close(&mut self, conn: ConnId, side: Side);
-    /// Sends a datagram of `size` bytes on the wire from `side`, between the client and server `peer`. If it arrives,
+    fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
+    /// Closes `role`: a FIN follows the written data, or for an endless write the data sent so far.
+    fn close(&mut self, conn: ConnId, role: Role);
+    /// Sends a datagram of `size` bytes on the wire from `role`, between the client and server `peer`. If it arrives,
     /// the other side receives `number` in `datagram_received`.
-    fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64);
+    fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64);
     /// Calls `timer(token)` at `at` (now or later). Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
     /// Reports the end of a web page that was requested at `started`: no transfer of it is in progress any more. With
@@ -105,12 +105,12 @@ pub trait Application {
     fn start<H: Host>(&mut self, host: &mut H);
     /// Handles a timer set by `Host::timer`.
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
-    /// Handles the completed handshake of `conn` at `side`.
-    fn connected<H: Host>(&mut self, _conn: ConnId, _side: Side, _host: &mut H) {}
-    /// Handles `bytes` more received in order at `side`. Called only if the application `counts`.
-    fn received<H: Host>(&mut self, _conn: ConnId, _side: Side, _bytes: u64, _host: &mut H) {}
-    /// Handles a datagram received at `side`. Called only if the application `counts`.
-    fn datagram_received<H: Host>(&mut self, _side: Side, _number: u64, _host: &mut H) {}
+    /// Handles the completed handshake of `conn` at `role`.
+    fn connected<H: Host>(&mut self, _conn: ConnId, _side: Role, _host: &mut H) {}
+    /// Handles `bytes` more received in order at `role`. Called only if the application `counts`.
+    fn received<H: Host>(&mut self, _conn: ConnId, _side: Role, _bytes: u64, _host: &mut H) {}
+    /// Handles a datagram received at `role`. Called only if the application `counts`.
+    fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _host: &mut H) {}
     /// Handles the end of `conn`, completed or failed; the id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
     /// Whether `received` and `datagram_received` must be called. Endless transfers return false, which keeps them off

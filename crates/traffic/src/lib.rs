@@ -48,7 +48,7 @@ mod voip;
 mod web;
 
 pub(crate) use demand::Demand;
-pub use host::{Application, ConnId, Direction, Host, Side};
+pub use host::{Application, ConnId, Direction, Host, Role};
 pub(crate) use host::{OnFailure, RETRY_AFTER};
 pub(crate) use params::Params;
 pub use timers::Timers;

@@ -7,7 +7,7 @@
 //! its latency. The connection is opened at the start and kept; message 0 waits for the handshake.
 
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Side};
+use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -71,7 +71,14 @@ impl Params for MessagesParams {
     }
 
     fn build(&self) -> Messages {
-        Messages { params: self.clone(), conn: None, start: Time::ZERO, next: 0, received: 0, unfinished: VecDeque::new() }
+        Messages {
+            params: self.clone(),
+            conn: None,
+            start: Time::ZERO,
+            next: 0,
+            received: 0,
+            unfinished: VecDeque::new(),
+        }
     }
 }
 
@@ -97,7 +104,7 @@ impl Messages {
         if let Some(conn) = self.conn
             && self.unfinished.len() < MAX_UNFINISHED
         {
-            host.write(conn, Side::Client, self.params.message.0);
+            host.write(conn, Role::Client, self.params.message.0);
             self.unfinished.push_back(host.now());
         }
         self.next += 1;
@@ -122,8 +129,8 @@ impl Application for Messages {
         }
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
-        if self.conn != Some(conn) || side != Side::Server {
+    fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
+        if self.conn != Some(conn) || role != Role::Server {
             return;
         }
         self.received += bytes;

@@ -23,7 +23,7 @@
 //! Linux's `ping` puts a packet of 98 bytes on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, 14 of Ethernet.
 
 use crate::demand::times;
-use crate::{Application, Demand, Host, Params, Side, cbr};
+use crate::{Application, Demand, Host, Params, Role, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -108,7 +108,7 @@ pub struct Ping {
 impl Ping {
     fn send<H: Host>(&mut self, host: &mut H) {
         host.probe(self.next, None);
-        host.datagram(0, Side::Client, self.params.size.0 as u16, self.next);
+        host.datagram(0, Role::Client, self.params.size.0 as u16, self.next);
         self.next += 1;
         self.sent = host.now();
         if self.params.after_answer {
@@ -133,10 +133,10 @@ impl Application for Ping {
         }
     }
 
-    fn datagram_received<H: Host>(&mut self, side: Side, number: u64, host: &mut H) {
-        match side {
-            Side::Server => host.datagram(0, Side::Server, self.params.size.0 as u16, number),
-            Side::Client if self.params.after_answer => {
+    fn datagram_received<H: Host>(&mut self, role: Role, number: u64, host: &mut H) {
+        match role {
+            Role::Server => host.datagram(0, Role::Server, self.params.size.0 as u16, number),
+            Role::Client if self.params.after_answer => {
                 // an answer after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
@@ -146,7 +146,7 @@ impl Application for Ping {
                     }
                 }
             }
-            Side::Client => {
+            Role::Client => {
                 let sent = self.start + self.params.interval * number;
                 host.probe(number, Some(host.now().since(sent)));
             }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(answered, [0, 1, 4, 5]);
         assert!(fake.probes.iter().all(|p| p.1.is_none_or(|rtt| rtt == Duration::from_millis(50))));
         assert_eq!(fake.probes.iter().filter(|p| p.1.is_none()).count(), 6);
-        let requests: Vec<u64> = fake.datagrams.iter().filter(|d| d.1 == Side::Client).map(|d| d.0.0 / MS).collect();
+        let requests: Vec<u64> = fake.datagrams.iter().filter(|d| d.1 == Role::Client).map(|d| d.0.0 / MS).collect();
         assert_eq!(requests, [0, 100, 200, 300, 400, 500]);
         assert!(fake.datagrams.iter().all(|d| d.2 == 98));
     }
@@ -200,7 +200,7 @@ mod tests {
             ..Default::default()
         };
         fake.run(&mut params.build(), Time(10_000 * MS));
-        let requests: Vec<u64> = fake.datagrams.iter().filter(|d| d.1 == Side::Client).map(|d| d.0.0 / MS).collect();
+        let requests: Vec<u64> = fake.datagrams.iter().filter(|d| d.1 == Role::Client).map(|d| d.0.0 / MS).collect();
         assert_eq!(requests, [0, 50, 100, 400, 450]);
         let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
         assert_eq!(rtts, [(0, 50), (1, 50), (3, 50), (4, 50)]);

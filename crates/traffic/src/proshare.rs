@@ -16,7 +16,7 @@
 //! smooth `cbr` of the same rate.
 
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Direction, Host, Params, Side};
+use crate::{Application, ConnId, Demand, Direction, Host, Params, Role};
 use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -201,10 +201,10 @@ impl Application for Proshare {
         self.next[which] += self.interval(which);
         host.timer(self.next[which], token);
     }
-    fn connected<H: Host>(&mut self, _: ConnId, _: Side, _: &mut H) {}
-    fn received<H: Host>(&mut self, _: ConnId, _: Side, _: u64, _: &mut H) {}
+    fn connected<H: Host>(&mut self, _: ConnId, _: Role, _: &mut H) {}
+    fn received<H: Host>(&mut self, _: ConnId, _: Role, _: u64, _: &mut H) {}
     fn closed<H: Host>(&mut self, _: ConnId, _: &mut H) {}
-    fn datagram_received<H: Host>(&mut self, _: Side, number: u64, host: &mut H) {
+    fn datagram_received<H: Host>(&mut self, _: Role, number: u64, host: &mut H) {
         self.picture.arrived(number, host.now(), self.params.frame_interval);
     }
 

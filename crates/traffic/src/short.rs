@@ -18,7 +18,7 @@
 
 use crate::conns::Conns;
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Direction, Host, Params, Side};
+use crate::{Application, ConnId, Demand, Direction, Host, Params, Role};
 use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -237,16 +237,16 @@ impl Short {
         let conn = host.open(0);
         self.conns.insert(conn, slot);
         if request_left > 0 {
-            host.write(conn, Side::Client, request_left);
+            host.write(conn, Role::Client, request_left);
         } else {
             self.send(conn, size, host);
         }
     }
 
     fn send<H: Host>(&self, conn: ConnId, size: u64, host: &mut H) {
-        let side = self.params.direction.sender();
-        host.write(conn, side, size);
-        host.close(conn, side);
+        let role = self.params.direction.sender();
+        host.write(conn, role, size);
+        host.close(conn, role);
     }
 }
 
@@ -260,17 +260,17 @@ impl Application for Short {
         self.next_arrival(host);
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+    fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         let Some(slot) = self.conns.get(conn) else { return };
         let t = &mut self.slots[slot];
-        if side == self.params.direction.receiver() {
+        if role == self.params.direction.receiver() {
             t.left = t.left.saturating_sub(bytes);
             if t.left == 0 {
                 let (started, size) = (t.started, t.size);
                 self.conns.remove(conn);
                 self.free.push(slot);
                 host.file_done(started, size);
-                host.close(conn, side);
+                host.close(conn, role);
             }
         } else if t.request_left > 0 {
             t.request_left = t.request_left.saturating_sub(bytes);

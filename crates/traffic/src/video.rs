@@ -16,7 +16,7 @@
 //! video and then counts as stalled; end the run at that time, or set `segments`.
 
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Side};
+use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Role};
 use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -234,7 +234,7 @@ impl Video {
             None => host.open(0),
         };
         self.conn = Some(conn);
-        host.write(conn, Side::Client, self.request_left);
+        host.write(conn, Role::Client, self.request_left);
     }
 
     fn finished<H: Host>(&mut self, conn: ConnId, host: &mut H) {
@@ -255,8 +255,8 @@ impl Video {
         host.file_done(self.requested_at, self.bytes());
         if last {
             self.conn = None;
-            host.close(conn, Side::Client);
-            host.close(conn, Side::Server);
+            host.close(conn, Role::Client);
+            host.close(conn, Role::Server);
         } else {
             // time until the buffer has room for one more segment; it drains in real time
             let room = self.params.buffer - self.params.segment;
@@ -275,14 +275,14 @@ impl Application for Video {
         self.request(host);
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+    fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         if self.conn != Some(conn) || !self.busy {
             return;
         }
-        if side == Side::Server {
+        if role == Role::Server {
             self.request_left = self.request_left.saturating_sub(bytes);
             if self.request_left == 0 {
-                host.write(conn, Side::Server, self.left);
+                host.write(conn, Role::Server, self.left);
             }
         } else {
             self.left = self.left.saturating_sub(bytes);

@@ -9,7 +9,7 @@
 
 use crate::cbr::Spacing;
 use crate::demand::times;
-use crate::{Cbr, Demand, Params, Side, cbr};
+use crate::{Cbr, Demand, Params, Role, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
@@ -111,7 +111,7 @@ impl Params for VoipParams {
         // "bits" per "rate" is the interval in seconds: interval ns / 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         Cbr {
-            side: if self.direction == Speech::Down { Side::Server } else { Side::Client },
+            role: if self.direction == Speech::Down { Role::Server } else { Role::Client },
             both: self.direction == Speech::Both,
             size: self.size.0 as u16,
             spacing,
@@ -148,7 +148,7 @@ mod tests {
         let frames = |direction: Speech| {
             let mut fake = Fake::new(&[0]);
             fake.run(&mut VoipParams { direction, ..Default::default() }.build(), Time(Duration::from_secs(10).0));
-            [Side::Client, Side::Server].map(|side| fake.datagrams.iter().filter(|d| d.1 == side).count())
+            [Role::Client, Role::Server].map(|role| fake.datagrams.iter().filter(|d| d.1 == role).count())
         };
         assert_eq!([Speech::Up, Speech::Down, Speech::Both].map(frames), [[500, 0], [0, 500], [500, 500]]);
         // each direction numbers its own frames

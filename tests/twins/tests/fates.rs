@@ -43,7 +43,7 @@ fn of(records: &[TimedRecord], link: u16) -> Vec<TimedRecord> {
         }
         (at, r)
     };
-    lines.iter().filter(|(_, r)| is(r)).copied().map(unnumbered).collect()
+    records.iter().filter(|(_, r)| is(r)).copied().map(unnumbered).collect()
 }
 
 fn same(what: &str, scenario: &Scenario) {

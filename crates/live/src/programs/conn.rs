@@ -14,7 +14,7 @@ pub(super) struct End {
     /// Bytes to send; `u64::MAX`: endless.
     pub to_send: u64,
     /// Bytes that the kernel has accepted.
-    pub taken: u64,
+    pub accepted: u64,
     /// No more data will be written.
     pub closing: bool,
     /// FIN sent, or queued in the kernel.
@@ -22,9 +22,9 @@ pub(super) struct End {
     /// FIN received.
     pub eof: bool,
     /// Whether epoll reports when the socket is writable.
-    pub wants_out: bool,
+    pub wants_write: bool,
     /// The kernel's counters when they were last read.
-    pub counted: TcpInfo,
+    pub last_info: TcpInfo,
 }
 
 /// A connection.

@@ -1,63 +1,63 @@
 //! The applications' host interface, implemented with sockets.
 
-use super::core::{AppEvent, Core, Service};
+use super::state::{AppEvent, HostState, Service};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use traffic::{ConnId, Host, Side};
+use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
 
 /// The host of one application, during one call.
 pub(super) struct LiveHost<'a> {
-    pub core: &'a mut Core,
+    pub state: &'a mut HostState,
     pub app: usize,
 }
 
 impl Host for LiveHost<'_> {
     fn now(&self) -> Time {
-        self.core.now
+        self.state.now
     }
 
     fn rng(&mut self) -> &mut Rng {
-        &mut self.core.apps[self.app].rng
+        &mut self.state.apps[self.app].rng
     }
 
     fn open(&mut self, peer: usize) -> ConnId {
-        self.core.open(self.app, peer)
+        self.state.open(self.app, peer)
     }
 
-    fn write(&mut self, conn: ConnId, side: Side, bytes: u64) {
-        self.core.write(conn, side, bytes);
+    fn write(&mut self, conn: ConnId, side: Role, bytes: u64) {
+        self.state.write(conn, side, bytes);
     }
 
-    fn writes_land_at(&mut self, conn: ConnId, side: Side, notsent_lowat: u64) -> u64 {
-        self.core.writes_land_at(conn, side, notsent_lowat)
+    fn write_offset(&mut self, conn: ConnId, side: Role, notsent_lowat: u64) -> u64 {
+        self.state.write_offset(conn, side, notsent_lowat)
     }
 
-    fn close(&mut self, conn: ConnId, side: Side) {
-        self.core.close(conn, side);
+    fn close(&mut self, conn: ConnId, side: Role) {
+        self.state.close(conn, side);
     }
 
-    fn datagram(&mut self, peer: usize, side: Side, size: u16, number: u64) {
-        self.core.datagram_out(self.app, peer, side, size, number);
+    fn datagram(&mut self, peer: usize, side: Role, size: u16, number: u64) {
+        self.state.datagram_out(self.app, peer, side, size, number);
     }
 
     fn timer(&mut self, at: Time, token: u64) {
-        self.core.apps[self.app].timers.set(at, token);
+        self.state.apps[self.app].timers.set(at, token);
     }
 
     fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
-        self.core.tally.page_loaded(self.app, started, objects, self.core.now);
+        self.state.tally.page_loaded(self.app, started, objects, self.state.now);
     }
 
     fn file_done(&mut self, started: Time, bytes: u64) {
-        self.core.tally.file_done(self.app, started, bytes, self.core.now);
+        self.state.tally.file_done(self.app, started, bytes, self.state.now);
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
         // the machine measures from the scheduled time of the request; ping prints the time between the two system
         // calls
-        let rtt = rtt.map(|rtt| self.core.echo_rtt.unwrap_or(rtt));
-        let now = self.core.now;
-        self.core.tally.probe(self.app, number, now, rtt);
+        let rtt = rtt.map(|rtt| self.state.echo_rtt.unwrap_or(rtt));
+        let now = self.state.now;
+        self.state.tally.probe(self.app, number, now, rtt);
     }
 }
 
@@ -67,13 +67,13 @@ const STAMP: usize = 16;
 /// Length of an ICMP echo request's header.
 const ECHO: usize = 8;
 
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes)
 }
 
-impl Core {
+impl HostState {
     /// Sends a datagram of `size` bytes, IPv4 and UDP (or ICMP) headers included.
-    fn datagram_out(&mut self, app: usize, peer: usize, side: Side, size: u16, number: u64) {
+    fn datagram_out(&mut self, app: usize, peer: usize, side: Role, size: u16, number: u64) {
         let (service, end) = (self.apps[app].services + peer, side as usize);
         if self.datagram_socket(service, end).is_err() {
             return;
@@ -103,9 +103,9 @@ impl Core {
         let (length, _) = recv(socket, &mut self.buffer[..], RecvFlags::empty()).ok()?;
         let now = self.clock.now();
         let header = if *echo { ECHO } else { 0 };
-        let number = word(&self.buffer[..length], header)?;
-        let delay = now.since(Time(word(&self.buffer[..length], header + 8)?));
-        let (app, echo, side) = (*app, *echo, if end == 0 { Side::Client } else { Side::Server });
+        let number = u64_at(&self.buffer[..length], header)?;
+        let delay = now.since(Time(u64_at(&self.buffer[..length], header + 8)?));
+        let (app, echo, side) = (*app, *echo, if end == 0 { Role::Client } else { Role::Server });
         self.now = now;
         let direction = 1 - end;
         let row = self.services[service].row;

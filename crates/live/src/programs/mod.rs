@@ -12,18 +12,18 @@
 //! Departs: events that the kernel does not report are not counted (`fast_recoveries`); a failed connection is reset.
 
 mod conn;
-mod core;
 mod host;
 mod page;
 mod poll;
+mod state;
 mod stream;
 
-use self::core::{AppEvent, Core};
+use self::state::{AppEvent, HostState};
+use crate::app_counters::Claim;
 use crate::clock::Clock;
-use crate::ends::Claim;
 use crate::link::Shared;
+use crate::namespace::Namespace;
 use crate::plan::{Plan, Side};
-use crate::space::Space;
 use host::LiveHost;
 use page::Pages;
 use poll::Token;
@@ -45,7 +45,7 @@ const SAMPLE: Duration = Duration::from_millis(10);
 /// The applications and their host.
 pub(crate) struct Programs {
     pub(crate) machines: Vec<traffic::App>,
-    pub(crate) core: Core,
+    pub(crate) state: HostState,
     pages: Pages,
     next_sample: Time,
     bin: Duration,
@@ -56,17 +56,17 @@ impl Programs {
     pub(crate) fn new(
         scenario: &Scenario,
         plan: &Plan,
-        spaces: [Space; 2],
+        namespaces: [Namespace; 2],
         clock: Clock,
         duration: Duration,
         claims: Sender<Claim>,
     ) -> io::Result<Self> {
         crate::fault::at("programs")?;
         let bin = scenario.bin();
-        let mut core = Core {
+        let mut state = HostState {
             clock,
             now: Time::ZERO,
-            spaces,
+            namespaces,
             inside: None,
             side: plan.side.clone(),
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -79,21 +79,21 @@ impl Programs {
             apps: Vec::new(),
             app_events: VecDeque::new(),
             echo_rtt: None,
-            tally: crate::ends::tally(scenario, plan, duration).map_err(|p| io::Error::other(p.to_string()))?,
+            tally: crate::app_counters::tally(scenario, plan, duration).map_err(|p| io::Error::other(p.to_string()))?,
             buffer: vec![0; READ],
         };
         let mut machines = Vec::new();
         for (i, app) in plan.apps.iter().enumerate() {
             let machine = app.placed.declared.traffic.build();
-            core.add(i, app, &machine)?;
+            state.add(i, app, &machine)?;
             machines.push(machine);
         }
         let mut pages = Pages::default();
         for side in Side::BOTH {
-            core.enter(side)?;
-            pages.listen(&core.epoll, &plan.hosts(side))?;
+            state.enter(side)?;
+            pages.listen(&state.epoll, &plan.hosts(side))?;
         }
-        Ok(Self { machines, core, pages, next_sample: Time(bin.max(SAMPLE).0), bin: bin.max(SAMPLE) })
+        Ok(Self { machines, state, pages, next_sample: Time(bin.max(SAMPLE).0), bin: bin.max(SAMPLE) })
     }
 
     /// Serves until stopped, or until `end`.
@@ -101,20 +101,20 @@ impl Programs {
         crate::sys::sharp_timers();
         let mut events = Vec::with_capacity(256);
         while !shared.stop.load(Ordering::Relaxed) {
-            let now = self.core.clock.now();
+            let now = self.state.clock.now();
             if now >= end {
                 break;
             }
             self.fire(now);
             if now >= self.next_sample {
-                self.core.sample(now);
+                self.state.sample(now);
                 // missed bins stay empty
                 self.next_sample = Time((now.0 / self.bin.0 + 1) * self.bin.0);
             }
-            let next = self.core.next_timer().0.min(self.next_sample).min(end);
-            let wait = next.since(self.core.clock.now()).0.min(100_000_000);
+            let next = self.state.next_timer().0.min(self.next_sample).min(end);
+            let wait = next.since(self.state.clock.now()).0.min(100_000_000);
             let wait = Timespec { tv_sec: 0, tv_nsec: wait as _ };
-            match epoll::wait(&self.core.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
+            match epoll::wait(&self.state.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -123,53 +123,53 @@ impl Programs {
                 self.event(Token::unpack(data.u64()), event.flags);
             }
         }
-        let now = self.core.clock.now().min(end);
-        self.core.finish(now);
+        let now = self.state.clock.now().min(end);
+        self.state.finish(now);
         Ok(())
     }
 
     /// Fires the timers that are due, by time, then by application.   Bound: those set before `now`, each once.
     fn fire(&mut self, now: Time) {
         loop {
-            let (at, app) = self.core.next_timer();
+            let (at, app) = self.state.next_timer();
             if at > now {
                 return;
             }
             // a machine's actions at its start or timer happen at the time that was set
-            self.core.now = at;
-            self.core.begin_if_due();
-            if let Some((_, due)) = self.core.apps[app].timers.take(at) {
-                due.call(&mut self.machines[app], &mut LiveHost { core: &mut self.core, app });
+            self.state.now = at;
+            self.state.begin_if_due();
+            if let Some((_, due)) = self.state.apps[app].timers.take(at) {
+                due.call(&mut self.machines[app], &mut LiveHost { state: &mut self.state, app });
             }
             self.notify();
         }
     }
 
     fn event(&mut self, token: Token, flags: epoll::EventFlags) {
-        self.core.now = self.core.clock.now();
-        self.core.begin_if_due();
+        self.state.now = self.state.clock.now();
+        self.state.begin_if_due();
         match token {
-            Token::Listener(service) => self.core.accept(service),
-            Token::Conn(slot, end) => self.core.ready(slot, end, flags),
+            Token::Listener(service) => self.state.accept(service),
+            Token::Conn(slot, end) => self.state.ready(slot, end, flags),
             Token::Datagram(service, end) => {
                 // each datagram is delivered before the next is read, because the round-trip time of an echo belongs to
                 // it alone
-                while let Some((app, event)) = self.core.datagram_in(service, end) {
-                    self.core.app_events.push_back((app, event));
+                while let Some((app, event)) = self.state.datagram_in(service, end) {
+                    self.state.app_events.push_back((app, event));
                     self.notify();
                 }
             }
-            Token::PageListener(i) => self.pages.accept(&self.core.epoll, i),
-            Token::Page(i) => self.pages.ready(i, &mut self.core.buffer),
+            Token::PageListener(i) => self.pages.accept(&self.state.epoll, i),
+            Token::Page(i) => self.pages.ready(i, &mut self.state.buffer),
         }
         self.notify();
     }
 
     /// Delivers events to the applications.   Bound: each event results from a system call, or ends a connection.
     fn notify(&mut self) {
-        while let Some((app, event)) = self.core.app_events.pop_front() {
-            let counts = self.core.apps[app].counts;
-            let host = &mut LiveHost { core: &mut self.core, app };
+        while let Some((app, event)) = self.state.app_events.pop_front() {
+            let counts = self.state.apps[app].counts;
+            let host = &mut LiveHost { state: &mut self.state, app };
             let machine = &mut self.machines[app];
             match event {
                 AppEvent::Connected(conn, side) => machine.connected(conn, side, host),
@@ -177,8 +177,8 @@ impl Programs {
                 AppEvent::Datagram(side, number) if counts => machine.datagram_received(side, number, host),
                 AppEvent::Received(..) | AppEvent::Datagram(..) => {}
                 AppEvent::Closed(conn) => {
-                    self.core.forget(conn);
-                    let host = &mut LiveHost { core: &mut self.core, app };
+                    self.state.release(conn);
+                    let host = &mut LiveHost { state: &mut self.state, app };
                     machine.closed(conn, host);
                 }
             }

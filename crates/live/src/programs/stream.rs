@@ -1,13 +1,13 @@
 //! TCP connections: writing, reading, closing, and reading the kernel's counters.
 
 use super::conn::window;
-use super::core::{AppEvent, Core};
 use super::poll::Token;
+use super::state::{AppEvent, HostState};
 use crate::sys::{set_notsent_lowat, tcp_info};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
-use traffic::{ConnId, Side};
+use traffic::{ConnId, Role};
 use units::Time;
 
 /// Data for all connections; the content does not matter.
@@ -16,37 +16,37 @@ static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 /// Most reads or writes in one event, so that one connection does not starve the others.
 const TURNS: usize = 16;
 
-const SIDES: [Side; 2] = [Side::Client, Side::Server];
+const ROLES: [Role; 2] = [Role::Client, Role::Server];
 
-impl Core {
+impl HostState {
     /// Returns the slot of a connection that still exists.
     pub(super) fn slot(&self, id: ConnId) -> Option<usize> {
         let slot = (id.0 & 0xf_ffff) as usize;
         self.conns.get(slot)?.as_ref().filter(|c| c.id == id).map(|_| slot)
     }
 
-    pub(super) fn write(&mut self, id: ConnId, side: Side, bytes: u64) {
+    pub(super) fn write(&mut self, id: ConnId, side: Role, bytes: u64) {
         let Some(slot) = self.slot(id) else { return };
         let end = side as usize;
         if let Some(conn) = &mut self.conns[slot] {
             conn.ends[end].to_send = conn.ends[end].to_send.saturating_add(bytes);
         }
-        self.push(slot, end);
+        self.send_pending(slot, end);
     }
 
     /// Returns the stream offset of the next byte that one end writes: the kernel has accepted all bytes before it.
     /// Also limits the unsent bytes of its socket.
-    pub(super) fn writes_land_at(&mut self, id: ConnId, side: Side, notsent_lowat: u64) -> u64 {
+    pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
         let end = &conn.ends[side as usize];
         if let Some(socket) = &end.socket {
             // if the kernel refuses, more bytes stay unsent, and the probes measure that
             let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
         }
-        end.taken
+        end.accepted
     }
 
-    pub(super) fn close(&mut self, id: ConnId, side: Side) {
+    pub(super) fn close(&mut self, id: ConnId, side: Role) {
         let Some(slot) = self.slot(id) else { return };
         let end = side as usize;
         if let Some(conn) = &mut self.conns[slot] {
@@ -56,11 +56,11 @@ impl Core {
                 conn.ends[end].to_send = 0;
             }
         }
-        self.push(slot, end);
+        self.send_pending(slot, end);
     }
 
     /// Sends the data of one end until its socket blocks, then its FIN.
-    pub(super) fn push(&mut self, slot: usize, end: usize) {
+    pub(super) fn send_pending(&mut self, slot: usize, end: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         let e = &mut conn.ends[end];
         let Some(socket) = e.socket.as_ref().filter(|_| e.connected) else { return };
@@ -73,7 +73,7 @@ impl Core {
             let n = e.to_send.min(ZEROS.len() as u64) as usize;
             match send(socket, &ZEROS[..n], SendFlags::NOSIGNAL) {
                 Ok(sent) => {
-                    e.taken += sent as u64;
+                    e.accepted += sent as u64;
                     if e.to_send != u64::MAX {
                         e.to_send -= sent as u64;
                     }
@@ -90,19 +90,19 @@ impl Core {
             }
         }
         blocked |= e.to_send > 0;
-        if blocked != e.wants_out && !failed {
+        if blocked != e.wants_write && !failed {
             let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
             // an end that has received everything needs no more input events
             let flags = if e.eof { flags - EventFlags::IN } else { flags };
             failed = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_err();
-            e.wants_out = blocked;
+            e.wants_write = blocked;
         }
         if e.to_send == 0 && e.closing && !e.shut && !failed {
             e.shut = true;
             failed = shutdown(socket, Shutdown::Write).is_err();
         }
         if failed {
-            self.over(slot);
+            self.end_connection(slot);
         } else {
             self.end_if_done(slot);
         }
@@ -117,16 +117,16 @@ impl Core {
         if !e.connected && flags.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP) {
             match sockopt::socket_error(socket) {
                 Ok(Ok(())) => {
-                    (e.connected, e.wants_out) = (true, true);
-                    self.app_events.push_back((app, AppEvent::Connected(id, SIDES[end])));
+                    (e.connected, e.wants_write) = (true, true);
+                    self.app_events.push_back((app, AppEvent::Connected(id, ROLES[end])));
                 }
-                _ => return self.over(slot),
+                _ => return self.end_connection(slot),
             }
         }
         if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) && !self.read(slot, end) {
-            return self.over(slot);
+            return self.end_connection(slot);
         }
-        self.push(slot, end);
+        self.send_pending(slot, end);
     }
 
     /// Reads available data; returns false if the connection has failed.
@@ -143,7 +143,7 @@ impl Core {
             match recv(socket, &mut self.buffer[..], RecvFlags::empty()) {
                 Ok((0, _)) => {
                     e.eof = true;
-                    let flags = if e.wants_out { EventFlags::OUT } else { EventFlags::empty() };
+                    let flags = if e.wants_write { EventFlags::OUT } else { EventFlags::empty() };
                     good = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_ok();
                 }
                 Ok((n, _)) => got += n as u64,
@@ -159,7 +159,7 @@ impl Core {
             let (app, id, row) = (conn.app, conn.id, conn.row);
             // data that arrive at the server travelled forward
             self.arrived(row, 1 - end, self.now, got);
-            self.app_events.push_back((app, AppEvent::Received(id, SIDES[end], got)));
+            self.app_events.push_back((app, AppEvent::Received(id, ROLES[end], got)));
         }
         good
     }
@@ -168,12 +168,12 @@ impl Core {
     fn end_if_done(&mut self, slot: usize) {
         let Some(conn) = &self.conns[slot] else { return };
         if conn.ends.iter().all(|e| e.shut && e.eof) {
-            self.over(slot);
+            self.end_connection(slot);
         }
     }
 
     /// Ends a connection, completed or failed: reads its counters, closes its sockets and queues the event.
-    fn over(&mut self, slot: usize) {
+    fn end_connection(&mut self, slot: usize) {
         self.count(slot);
         let Some(conn) = &mut self.conns[slot] else { return };
         let had = conn.ends.iter().any(|e| e.socket.is_some());
@@ -190,7 +190,7 @@ impl Core {
     }
 
     /// Frees the slot of a closed connection, just before its application receives the event.
-    pub(super) fn forget(&mut self, id: ConnId) {
+    pub(super) fn release(&mut self, id: ConnId) {
         let Some(slot) = self.slot(id) else { return };
         if let Some(conn) = self.conns[slot].take() {
             self.apps[conn.app].rows.release(conn.row);
@@ -204,9 +204,9 @@ impl Core {
         for (direction, end) in conn.ends.iter_mut().enumerate() {
             let Some(info) = end.socket.as_ref().and_then(|s| tcp_info(s).ok()) else { continue };
             let total = &mut self.tally.rows[conn.row as usize].directions[direction].total;
-            total.retransmits += u64::from(info.retransmits.saturating_sub(end.counted.retransmits));
-            total.timeouts += u64::from(info.timeouts.saturating_sub(end.counted.timeouts));
-            end.counted = info;
+            total.retransmits += u64::from(info.retransmits.saturating_sub(end.last_info.retransmits));
+            total.timeouts += u64::from(info.timeouts.saturating_sub(end.last_info.timeouts));
+            end.last_info = info;
         }
     }
 
@@ -236,7 +236,7 @@ impl Core {
             self.count(slot);
             let Some(conn) = &self.conns[slot] else { continue };
             for (direction, end) in conn.ends.iter().enumerate().filter(|(_, e)| e.connected) {
-                self.tally.sample(number, direction, now, window(&end.counted));
+                self.tally.sample(number, direction, now, window(&end.last_info));
             }
         }
     }

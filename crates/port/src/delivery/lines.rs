@@ -84,8 +84,8 @@ impl Lines {
             let fits = numbers.filter(|(ms, count)| {
                 word.bytes().filter(|b| *b == b'+').count() == 1 && *ms <= MOST_MS && (1..=MOST_LINES).contains(count)
             });
-            let (ms, count) =
-                fits.ok_or_else(|| bad(format!("{}expected +MS or +MSxCOUNT, as in \"+16 +1x3\"", quoted_number(word))))?;
+            let (ms, count) = fits
+                .ok_or_else(|| bad(format!("{}expected +MS or +MSxCOUNT, as in \"+16 +1x3\"", quoted_number(word))))?;
             now += ms;
             lines.push(now, count).map_err(bad)?;
             words = i + 1;

@@ -182,7 +182,8 @@ mod tests {
     fn rate_and_delay_step_every_15_s() {
         let p = StarlinkParams { outage: Prob::default(), ..StarlinkParams::default() };
         let all = opportunities(&p, 600);
-        let steps: Vec<Time> = all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
+        let steps: Vec<Time> =
+            all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
         assert_eq!(steps.len(), 40);
         // the first opportunity after a multiple of 15 s from the first step: at most one frame of 4/3 ms later
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);

@@ -19,7 +19,7 @@ fn an_endless_file_writes_once_and_needs_no_byte_events() {
     let app = run(FtpParams { flows: 5, ..Default::default() }, &mut fake, 10 * S);
     assert!(!app.counts());
     assert_eq!(fake.opened.len(), 5);
-    assert!(fake.writes.iter().all(|w| (w.side, w.bytes) == (Side::Client, u64::MAX)));
+    assert!(fake.writes.iter().all(|w| (w.role, w.bytes) == (Role::Client, u64::MAX)));
     assert_eq!((fake.writes.len(), fake.files.len()), (5, 0));
 }
 
@@ -62,7 +62,7 @@ fn files_repeat_over_new_connections_and_stop_at_the_count() {
     let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS, f.2)).collect();
     assert_eq!(files, [(0, 30, 1000), (100, 130, 1000), (200, 230, 1000)]);
     assert_eq!(fake.opened.len(), 3);
-    assert!(fake.writes.iter().all(|w| w.side == Side::Server));
+    assert!(fake.writes.iter().all(|w| w.role == Role::Server));
     assert_eq!(fake.open_now(), 0, "both sides of every connection were closed");
 }
 

@@ -19,7 +19,7 @@
 //! probe in the loaded direction are part of the load's stream.
 
 use super::params::RpmParams;
-use crate::{ConnId, Direction, Host, Side};
+use crate::{ConnId, Direction, Host, Role};
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
@@ -79,8 +79,8 @@ pub(super) struct Connection {
 }
 
 /// Index of a side in an array.
-fn index(side: Side) -> usize {
-    usize::from(side == Side::Server)
+fn index(role: Role) -> usize {
+    usize::from(role == Role::Server)
 }
 
 impl Connection {
@@ -94,10 +94,10 @@ impl Connection {
         self.stage == Stage::Over
     }
 
-    /// Sends a message of the handshake or of the GET from `side`.
-    fn send<H: Host>(&mut self, stage: Stage, side: Side, bytes: u64, host: &mut H) {
+    /// Sends a message of the handshake or of the GET from `role`.
+    fn send<H: Host>(&mut self, stage: Stage, role: Role, bytes: u64, host: &mut H) {
         (self.stage, self.left) = (stage, bytes);
-        host.write(self.id, side, bytes);
+        host.write(self.id, role, bytes);
     }
 
     /// Handles the SYN-ACK at the client.
@@ -105,24 +105,24 @@ impl Connection {
         let took = host.now().since(self.since);
         self.since = host.now();
         if p.tls {
-            self.send(Stage::ClientHello, Side::Client, p.client_hello.0, host);
+            self.send(Stage::ClientHello, Role::Client, p.client_hello.0, host);
         } else {
-            self.send(Stage::Request, Side::Client, p.request.0, host);
+            self.send(Stage::Request, Role::Client, p.request.0, host);
         }
         Step::Tcp(took)
     }
 
-    /// Handles `bytes` received at `side`. Finished self probes go to `done`.
+    /// Handles `bytes` received at `role`. Finished self probes go to `done`.
     pub(super) fn received<H: Host>(
         &mut self,
-        side: Side,
+        role: Role,
         bytes: u64,
         p: &RpmParams,
         host: &mut H,
         done: &mut Vec<Duration>,
     ) -> Step {
         if self.stage == Stage::Loading {
-            return self.loading(side, bytes, p, host, done);
+            return self.loading(role, bytes, p, host, done);
         }
         self.left = self.left.saturating_sub(bytes);
         if self.left > 0 {
@@ -130,24 +130,24 @@ impl Connection {
         }
         let took = host.now().since(self.since);
         match (self.stage, self.purpose) {
-            (Stage::ClientHello, _) => self.send(Stage::ServerHello, Side::Server, p.server_hello.0, host),
+            (Stage::ClientHello, _) => self.send(Stage::ServerHello, Role::Server, p.server_hello.0, host),
             (Stage::ServerHello, _) => {
                 self.since = host.now();
-                self.send(Stage::Request, Side::Client, p.request.0, host);
+                self.send(Stage::Request, Role::Client, p.request.0, host);
                 return Step::Tls(took);
             }
-            (Stage::Request, Purpose::Probe) => self.send(Stage::Response, Side::Server, p.response.0, host),
+            (Stage::Request, Purpose::Probe) => self.send(Stage::Response, Role::Server, p.response.0, host),
             (Stage::Request, Purpose::Load(way)) => {
                 self.stage = Stage::Loading;
                 // the socket's limit is set before it fills
-                host.writes_land_at(self.id, way.sender(), p.notsent_lowat.0);
+                host.write_offset(self.id, way.sender(), p.notsent_lowat.0);
                 host.write(self.id, way.sender(), u64::MAX);
                 return Step::LoadBegan;
             }
             (Stage::Response, _) => {
                 self.stage = Stage::Over;
-                host.close(self.id, Side::Client);
-                host.close(self.id, Side::Server);
+                host.close(self.id, Role::Client);
+                host.close(self.id, Role::Server);
                 return Step::Http(took);
             }
             (Stage::Tcp | Stage::Loading | Stage::Over, _) => {}
@@ -158,19 +158,19 @@ impl Connection {
     /// Starts a self probe.
     pub(super) fn probe<H: Host>(&mut self, p: &RpmParams, host: &mut H) {
         let now = host.now();
-        self.message(Side::Client, p.request.0, now, p, host);
+        self.message(Role::Client, p.request.0, now, p, host);
     }
 
-    /// Sends a message of a self probe, which began at `began`, from `side`.
-    fn message<H: Host>(&mut self, side: Side, bytes: u64, began: Time, p: &RpmParams, host: &mut H) {
+    /// Sends a message of a self probe, which began at `began`, from `role`.
+    fn message<H: Host>(&mut self, role: Role, bytes: u64, began: Time, p: &RpmParams, host: &mut H) {
         let Purpose::Load(way) = self.purpose else { return };
-        let to = index(side.other());
-        let begins = if side == way.sender() {
+        let to = index(role.other());
+        let begins = if role == way.sender() {
             // the stream offset counts from the connection's first byte: see `base`
             let base = self.base(way, p);
-            host.writes_land_at(self.id, side, p.notsent_lowat.0).saturating_sub(base).max(self.ends[to])
+            host.write_offset(self.id, role, p.notsent_lowat.0).saturating_sub(base).max(self.ends[to])
         } else {
-            host.write(self.id, side, bytes);
+            host.write(self.id, role, bytes);
             self.ends[to]
         };
         self.ends[to] = begins.saturating_add(bytes);
@@ -186,28 +186,28 @@ impl Connection {
         }
     }
 
-    /// Handles bytes of the load, or of self probes in its opposite direction, received at `side`.
+    /// Handles bytes of the load, or of self probes in its opposite direction, received at `role`.
     fn loading<H: Host>(
         &mut self,
-        side: Side,
+        role: Role,
         bytes: u64,
         p: &RpmParams,
         host: &mut H,
         done: &mut Vec<Duration>,
     ) -> Step {
-        let here = index(side);
+        let here = index(role);
         self.received[here] += bytes;
         while let Some((end, began)) = self.waiting[here].front().copied()
             && end <= self.received[here]
         {
             self.waiting[here].pop_front();
-            match side {
-                Side::Server => self.message(Side::Server, p.response.0, began, p, host),
-                Side::Client => done.push(host.now().since(began)),
+            match role {
+                Role::Server => self.message(Role::Server, p.response.0, began, p, host),
+                Role::Client => done.push(host.now().since(began)),
             }
         }
         match self.purpose {
-            Purpose::Load(way) if way.receiver() == side => Step::LoadReceived(bytes),
+            Purpose::Load(way) if way.receiver() == role => Step::LoadReceived(bytes),
             _ => Step::Incomplete,
         }
     }

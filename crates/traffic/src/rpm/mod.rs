@@ -31,10 +31,10 @@ use params::Load;
 pub(crate) use params::{FOREIGN_BYTES, RpmParams, SELF_BYTES};
 
 use crate::conns::Conns;
-use crate::{Application, ConnId, Direction, Host, Side};
+use crate::{Application, ConnId, Direction, Host, Role};
 use connection::{Connection, Purpose, Step};
 use packet::{Kind, Measure};
-use score::{RecentSamples, Score, Sample, is_stable};
+use score::{RecentSamples, Sample, Score, is_stable};
 use units::{Duration, Time};
 
 /// Most outstanding foreign probes; beyond it, one is skipped.
@@ -272,9 +272,9 @@ impl Application for Rpm {
         }
     }
 
-    fn connected<H: Host>(&mut self, conn: ConnId, side: Side, host: &mut H) {
+    fn connected<H: Host>(&mut self, conn: ConnId, role: Role, host: &mut H) {
         let Some(connection) = self.conns.get(conn).and_then(|slot| self.slots[slot].as_mut()) else { return };
-        if side == Side::Client
+        if role == Role::Client
             && let Step::Tcp(took) = connection.connected(&self.p, host)
         {
             self.idle.get_or_insert(took);
@@ -284,11 +284,11 @@ impl Application for Rpm {
         }
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+    fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         let Some(slot) = self.conns.get(conn) else { return };
         let Some(connection) = self.slots[slot].as_mut() else { return };
         let mut done = Vec::new();
-        let step = connection.received(side, bytes, &self.p, host, &mut done);
+        let step = connection.received(role, bytes, &self.p, host, &mut done);
         match (step, connection.purpose) {
             (Step::Tls(took), Purpose::Probe) => self.samples.record(Sample::Tls, took),
             (Step::Http(took), _) => self.samples.record(Sample::HttpForeign, took),

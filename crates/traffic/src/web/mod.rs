@@ -33,7 +33,7 @@ mod tests;
 pub(crate) use params::{Draw, MeasureFrom, OpenOrder, Page, Quota, WebParams};
 
 use crate::conns::Conns;
-use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Side};
+use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Role};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
@@ -147,7 +147,7 @@ impl Web {
                 conn
             }
         };
-        host.write(conn, Side::Client, self.params.request.0);
+        host.write(conn, Role::Client, self.params.request.0);
     }
 
     /// Fetches the next object of the slot's server, if there is one.
@@ -191,26 +191,26 @@ impl Web {
     }
 
     /// Serves a detached connection, which closes when its object is complete.
-    fn detached_received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
+    fn detached_received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         let request = self.params.request.0;
         let Some(slot) = self.detached.get_mut(&conn) else { return };
-        match side {
-            Side::Server => {
+        match role {
+            Role::Server => {
                 let before = slot.request_received < request;
                 slot.request_received += bytes;
                 if before && slot.request_received >= request {
                     let size = slot.size;
-                    host.write(conn, Side::Server, size);
-                    host.close(conn, Side::Server);
+                    host.write(conn, Role::Server, size);
+                    host.close(conn, Role::Server);
                 }
             }
-            Side::Client => {
+            Role::Client => {
                 slot.received += bytes;
                 if slot.received >= slot.size {
                     self.detached.remove(&conn);
-                    host.close(conn, Side::Client);
+                    host.close(conn, Role::Client);
                     if self.params.persistent {
-                        host.close(conn, Side::Server);
+                        host.close(conn, Role::Server);
                     }
                 }
             }
@@ -247,7 +247,7 @@ impl Web {
         // the next requests of the page are sent before the finished connection is closed
         if let Some(conn) = finished {
             self.conns.remove(conn);
-            host.close(conn, Side::Client);
+            host.close(conn, Role::Client);
         }
         self.end_page_if_idle(host);
     }
@@ -264,8 +264,8 @@ impl Web {
         for slot in &mut self.slots {
             if let Some(conn) = slot.conn.take() {
                 self.conns.remove(conn);
-                host.close(conn, Side::Client);
-                host.close(conn, Side::Server);
+                host.close(conn, Role::Client);
+                host.close(conn, Role::Server);
             }
         }
         if self.params.pages.is_none_or(|n| self.pages < n) {
@@ -298,34 +298,34 @@ impl Application for Web {
         }
     }
 
-    fn connected<H: Host>(&mut self, _: ConnId, side: Side, host: &mut H) {
-        if side == Side::Client && self.phase == (Phase::Html { measured: false }) {
+    fn connected<H: Host>(&mut self, _: ConnId, role: Role, host: &mut H) {
+        if role == Role::Client && self.phase == (Phase::Html { measured: false }) {
             self.started = host.now();
             self.phase = Phase::Html { measured: true };
         }
     }
 
-    fn received<H: Host>(&mut self, conn: ConnId, side: Side, bytes: u64, host: &mut H) {
-        let Some(slot) = self.conns.get(conn) else { return self.detached_received(conn, side, bytes, host) };
+    fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
+        let Some(slot) = self.conns.get(conn) else { return self.detached_received(conn, role, bytes, host) };
         let s = &mut self.slots[slot];
         if !s.busy {
             return;
         }
-        match side {
-            Side::Client => {
+        match role {
+            Role::Client => {
                 s.received += bytes;
                 debug_assert!(s.received <= s.size, "more bytes arrived than were written");
                 if s.received >= s.size {
                     self.complete(slot, host);
                 }
             }
-            Side::Server => {
+            Role::Server => {
                 let before = s.request_received < self.params.request.0;
                 s.request_received += bytes;
                 if before && s.request_received >= self.params.request.0 {
-                    host.write(conn, Side::Server, s.size);
+                    host.write(conn, Role::Server, s.size);
                     if !self.params.persistent {
-                        host.close(conn, Side::Server);
+                        host.close(conn, Role::Server);
                     }
                 }
             }

@@ -62,7 +62,7 @@ fn the_page_of_cablelabs_2012() {
         assert_eq!(most_at_once(&fake, peer), 6);
     }
     // 101 GETs of 250 B a page
-    let up: u64 = fake.writes.iter().filter(|w| w.side == Side::Client).map(|w| w.bytes).sum();
+    let up: u64 = fake.writes.iter().filter(|w| w.role == Role::Client).map(|w| w.bytes).sum();
     assert_eq!(up, 101 * 250 * 100);
     assert_eq!(fake.open_now(), 0);
 }
@@ -123,7 +123,7 @@ fn log_normal_pages_have_their_total_and_shape() {
         // each of the 100 sizes is rounded to the byte: at most 50 B off (a few more where 0 became 1)
         assert!(fake.pages.iter().all(|p| p.2 == 100 && p.3.abs_diff(614_400 + 102_400) < 60));
         let sizes: Vec<u64> =
-            fake.writes.iter().filter(|w| w.side == Side::Server && w.bytes != LISTED_HTML).map(|w| w.bytes).collect();
+            fake.writes.iter().filter(|w| w.role == Role::Server && w.bytes != LISTED_HTML).map(|w| w.bytes).collect();
         assert_eq!(sizes.len(), 4000);
         // scaling shifts the mean of the logarithm but keeps its deviation: 0.84, standard error 0.84/sqrt(2n)
         let n = if draw == Draw::Once { 100 } else { 4000 };

@@ -13,9 +13,9 @@ pub(crate) fn ms(t: f64) -> Time {
 
 /// Drops by sequence number.
 #[derive(Default)]
-pub(crate) struct Fates(pub Vec<(u64, DropReason)>);
+pub(crate) struct Drops(pub Vec<(u64, DropReason)>);
 
-impl FateSink for Fates {
+impl FateSink for Drops {
     fn dropped(&mut self, p: &PacketMeta, reason: DropReason, _: Point) {
         self.0.push((p.seq, reason));
     }
@@ -26,7 +26,7 @@ impl FateSink for Fates {
 pub(crate) struct Bench {
     pub port: Port,
     pub flows: FlowTable,
-    pub fates: Fates,
+    pub fates: Drops,
     pub tape: Tape,
     /// Packets at the far end, `stamp` = arrival.
     pub out: Vec<PacketMeta>,
@@ -42,7 +42,7 @@ impl Bench {
     pub(crate) fn named(spec: &str, name: &str) -> Self {
         let spec: PortSpec = toml::from_str(spec).unwrap();
         let port = Port::build(&spec, LinkId(0), 1, name).unwrap();
-        Self { port, flows: FlowTable::default(), fates: Fates::default(), tape: Tape::default(), out: vec![], seq: 0 }
+        Self { port, flows: FlowTable::default(), fates: Drops::default(), tape: Tape::default(), out: vec![], seq: 0 }
     }
 
     /// Offers `n` packets of `size` bytes at one moment.

@@ -11,11 +11,11 @@ use std::os::fd::AsFd;
 
 /// A network namespace.
 #[derive(Debug)]
-pub(crate) struct Space {
+pub(crate) struct Namespace {
     file: File,
 }
 
-impl Space {
+impl Namespace {
     /// Creates an empty namespace.   Errors: no CAP_SYS_ADMIN (EPERM), too many namespaces (ENOSPC).
     #[allow(unsafe_code, reason = "rustix marks unshare unsafe for the sake of CLONE_FILES, which is not used here")]
     pub(crate) fn new() -> io::Result<Self> {
@@ -28,7 +28,7 @@ impl Space {
     }
 
     /// Duplicates the handle.
-    pub(crate) fn again(&self) -> io::Result<Self> {
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()? })
     }
 

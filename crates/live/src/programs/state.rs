@@ -2,10 +2,10 @@
 
 use super::conn::{Conn, End};
 use super::poll::{BACKLOG, Token, tcp_socket, watch};
+use crate::app_counters::{Claim, Owner, Ports};
 use crate::clock::Clock;
-use crate::ends::{Claim, Owner, Ports};
+use crate::namespace::Namespace;
 use crate::plan::{AppPlan, Side};
-use crate::space::Space;
 use crate::tun::v4;
 use measure::{Rows, Tally};
 use packet::FlowId;
@@ -22,9 +22,9 @@ use units::{Duration, Rng, Time};
 /// An event for an application, delivered after the call that caused it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AppEvent {
-    Connected(ConnId, traffic::Side),
-    Received(ConnId, traffic::Side, u64),
-    Datagram(traffic::Side, u64),
+    Connected(ConnId, traffic::Role),
+    Received(ConnId, traffic::Role, u64),
+    Datagram(traffic::Role, u64),
     Closed(ConnId),
 }
 
@@ -55,11 +55,11 @@ pub(super) struct AppState {
 }
 
 /// The state of the host, without the applications' machines.
-pub(crate) struct Core {
+pub(crate) struct HostState {
     pub(super) clock: Clock,
     /// Time of the current event.
     pub(super) now: Time,
-    pub(super) spaces: [Space; 2],
+    pub(super) namespaces: [Namespace; 2],
     pub(super) inside: Option<Side>,
     pub(super) side: Vec<Option<Side>>,
     pub(super) epoll: OwnedFd,
@@ -78,7 +78,7 @@ pub(crate) struct Core {
     pub(super) buffer: Vec<u8>,
 }
 
-impl Core {
+impl HostState {
     pub(super) fn add(&mut self, i: usize, app: &AppPlan, machine: &traffic::App) -> io::Result<()> {
         let traffic = &app.placed.declared.traffic;
         let (first_row, rows) = (self.tally.apps[i].first_row, self.tally.apps[i].rows);
@@ -107,7 +107,7 @@ impl Core {
     /// Moves this thread into the namespace of `side`.
     pub(super) fn enter(&mut self, side: Side) -> io::Result<()> {
         if self.inside != Some(side) {
-            self.spaces[side.index()].enter()?;
+            self.namespaces[side.index()].enter()?;
             self.inside = Some(side);
         }
         Ok(())
@@ -209,8 +209,8 @@ impl Core {
             let end = &mut conn.ends[1];
             (end.socket, end.connected) = (Some(fd), true);
             let (app, id) = (conn.app, conn.id);
-            self.app_events.push_back((app, AppEvent::Connected(id, traffic::Side::Server)));
-            self.push(slot, 1);
+            self.app_events.push_back((app, AppEvent::Connected(id, traffic::Role::Server)));
+            self.send_pending(slot, 1);
         }
     }
 

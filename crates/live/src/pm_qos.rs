@@ -20,11 +20,11 @@ const LATENCY_US: i32 = 0;
 
 /// The request, which ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Awake(Option<File>);
+pub(crate) struct PmQosRequest(Option<File>);
 
-impl Awake {
+impl PmQosRequest {
     /// Makes the request. Without the device or the right to open it, the run goes on without the request.
-    pub(crate) fn ask() -> Self {
+    pub(crate) fn make() -> Self {
         let asked = OpenOptions::new().write(true).open(PATH).and_then(|mut device| {
             device.write_all(&LATENCY_US.to_ne_bytes())?;
             Ok(device)

@@ -52,7 +52,7 @@ pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Res
 
 /// Counters of the applications, and the owners of their flows.
 #[derive(Debug)]
-pub(crate) struct Ends {
+pub(crate) struct AppCounters {
     claims: BTreeMap<Ports, Owner>,
     /// Owner of each flow, by slot.
     owners: Vec<Option<Owner>>,
@@ -60,7 +60,7 @@ pub(crate) struct Ends {
     pub tally: Tally,
 }
 
-impl Ends {
+impl AppCounters {
     /// Starts with empty counters.
     pub(crate) fn new(tally: Tally) -> Self {
         Self { claims: BTreeMap::new(), owners: Vec::new(), tally }
