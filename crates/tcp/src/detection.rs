@@ -39,9 +39,10 @@ impl Detection {
         }
     }
 
+    /// The result of `f` on RACK's state; with another algorithm the default.
     #[inline]
-    fn rack_mut(&mut self) -> Option<&mut Rack> {
-        if let Self::Rack(rack) = self { Some(rack) } else { None }
+    fn with_rack<T: Default>(&mut self, f: impl FnOnce(&mut Rack) -> T) -> T {
+        if let Self::Rack(rack) = self { f(rack) } else { T::default() }
     }
 
     #[inline]
@@ -109,9 +110,10 @@ impl Detection {
         state: State,
         srtt: Duration,
     ) -> Option<u32> {
-        let rack = self.rack_mut()?;
-        rack.set_now(now_us);
-        rack.detect(board, state.repairs(), p.detection.dupthresh, (srtt.0 / 1000) as u32)
+        self.with_rack(|rack| {
+            rack.set_now(now_us);
+            rack.detect(board, state.repairs(), p.detection.dupthresh, (srtt.0 / 1000) as u32)
+        })
     }
 
     /// Returns true if duplicate ACKs, the scoreboard or RACK report a loss that no recovery handles yet. `fresh`: duplicate ACKs
@@ -194,17 +196,13 @@ impl Detection {
     /// Adds an RTT sample of `us` microseconds.
     #[inline]
     pub(crate) fn on_rtt(&mut self, us: u32) {
-        if let Some(rack) = self.rack_mut() {
-            rack.on_rtt(us);
-        }
+        self.with_rack(|rack| rack.on_rtt(us));
     }
 
     /// Records the start of the current RTO.
     #[inline]
     pub(crate) fn begin_rto(&mut self, now_us: u32) {
-        if let Some(rack) = self.rack_mut() {
-            rack.rto_began = now_us;
-        }
+        self.with_rack(|rack| rack.rto_began = now_us);
     }
 
     /// Start of the current RTO, if RACK is in use.
@@ -225,18 +223,16 @@ impl Detection {
 
     /// A probe was sent.
     pub(crate) fn on_probe(&mut self, probe: Probe) {
-        if let Some(rack) = self.rack_mut() {
+        self.with_rack(|rack| {
             (rack.probe, rack.sampled) = (Some(probe), false);
             rack.probes += 1;
-        }
+        });
     }
 
     /// Discards the probe in flight when a reduction, a recovery or a timeout begins.   Source: RFC 8985 §7.4.1.
     #[inline]
     pub(crate) fn forget_probe(&mut self) {
-        if let Some(rack) = self.rack_mut() {
-            rack.probe = None;
-        }
+        self.with_rack(|rack| rack.probe = None);
     }
 
     /// Number of probes in flight that are retransmissions.
@@ -253,19 +249,17 @@ impl Detection {
     /// delivers new data.
     #[inline]
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
-        self.rack_mut().is_some_and(|rack| rack.probe_repaired(segment, news))
+        self.with_rack(|rack| rack.probe_repaired(segment, news))
     }
 
     /// Applies a D-SACK for `segments` duplicates. Returns true if the duplicates can be this sender's own retransmissions.
     pub(crate) fn on_dsack(&mut self, dup: SackBlock, segments: u32, resent: u32, una: u64, next: u64) -> bool {
-        self.rack_mut().is_some_and(|rack| rack.on_dsack(dup, segments, resent, una, next))
+        self.with_rack(|rack| rack.on_dsack(dup, segments, resent, una, next))
     }
 
     /// For F-RTO: data that ends at or before the offset with low half `until` counts as sent before the timeout.
     pub(crate) fn set_once_until(&mut self, until: u32) {
-        if let Some(rack) = self.rack_mut() {
-            rack.once_until = until;
-        }
+        self.with_rack(|rack| rack.once_until = until);
     }
 
     /// For F-RTO: returns true if this ACK delivers such data, sent only once.
@@ -275,16 +269,12 @@ impl Detection {
 
     /// A recovery that was not spurious ends.
     pub(crate) fn end_recovery(&mut self) {
-        if let Some(rack) = self.rack_mut() {
-            rack.end_recovery();
-        }
+        self.with_rack(|rack| rack.end_recovery());
     }
 
     /// Clears all LOST marks.
     pub(crate) fn unmark_lost(&mut self, board: &mut Scoreboard) {
-        if let Some(rack) = self.rack_mut() {
-            rack.unmark_lost(board);
-        }
+        self.with_rack(|rack| rack.unmark_lost(board));
     }
 
     /// Recounts the counters of the scoreboard and of RACK, and compares.

@@ -9,77 +9,132 @@ use crate::params::{
 };
 use units::{Bytes, Duration};
 
-/// Names of the presets and what each one is.
-pub const PRESETS: &[(&str, &str)] = &[
-    (
-        "linux-6",
-        "Linux 6: its CUBIC with HyStart, SACK, RACK-TLP, PRR (RFC 9937), IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms, timers on a wheel of 1 ms",
-    ),
-    ("cubic", "linux-6, by the name of its congestion control"),
-    ("reno", "linux-6 with Reno (RFC 5681) for its congestion control"),
-    ("bbr", "linux-6 with BBR version 1, paced"),
-    ("dctcp", "linux-6 with DCTCP (RFC 8257) as Linux runs it, all ECT(0)"),
-    ("prague", "linux-6 with TCP Prague: AccECN, all ECT(1), paced"),
-    ("bbr3", "linux-6 with BBR version 3 of draft-ietf-ccwg-bbr, paced"),
-    ("bbr3-draft", "The same as bbr3, by the name of its form"),
-    ("bbr3-linux", "linux-6 with BBR version 3 as google/bbr has it, paced"),
-    (
-        "ledbat",
-        "LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6, losses by DupThresh",
-    ),
-    (
-        "ns2-cubic-2.6.22",
-        "ns-2 Agent/TCP/Linux as in CableLabs 2012: CUBIC 2.1 (beta 0.8), FACK, rate halving, every ACK timed and restarting the timer",
-    ),
-    (
-        "ns2-fulltcp-sack",
-        "ns-2 FullTcp with SACK: Reno window, handshake and FIN, Nagle, 10-byte timestamps (SYN and ACK 50 B), IW 2, RTO 3 s",
-    ),
-    ("ns2-reno", "ns-2 Agent/TCP/Reno: classic fast recovery, no SACK, IW 2, 10 ms clock, slow start restart"),
-    ("rfc", "The standards alone: Reno (5681), SACK (6675), limited transmit (3042), IW 3390, RTO (6298) at least 1 s"),
-];
+/// Declares the presets: each with its description, its name, and its differences from Linux 6 without offloads and pacing,
+/// which are every group's defaults.
+macro_rules! presets {
+    ($p:ident: $($(#[doc = $doc:literal])+ $name:literal $differs:block)+) => {
+        /// Names of the presets and what each one is.
+        pub const PRESETS: &[(&str, &str)] = &[$(($name, concat!($($doc),+).trim_ascii_start())),+];
 
-impl TcpParams {
-    /// The stack of this name (see [`PRESETS`]).
-    pub fn preset(name: &str) -> Option<Self> {
-        // Linux 6 with its defaults, without offloads and without pacing: what every group says
-        let mut p = Self::default();
-        match name {
-            "linux-6" | "cubic" => {}
-            "reno" | "bbr" => p.control.choose(name),
-            "dctcp" => marked(&mut p, name, EcnFeedback::Dctcp),
-            "prague" => marked(&mut p, name, EcnFeedback::Accecn),
-            "bbr3" | "bbr3-draft" => bbr3(&mut p, Bbr3Form::Draft),
-            "bbr3-linux" => bbr3(&mut p, Bbr3Form::Linux),
-            "ledbat" => ledbat(&mut p),
-            "ns2-cubic-2.6.22" => ns2_cubic_2622(&mut p),
-            "ns2-fulltcp-sack" => ns2_fulltcp_sack(&mut p),
-            "ns2-reno" => ns2_reno(&mut p),
-            "rfc" => rfc(&mut p),
-            _ => return None,
+        impl TcpParams {
+            /// The stack of this name (see [`PRESETS`]).
+            pub fn preset(name: &str) -> Option<Self> {
+                let mut stack = Self::default();
+                let $p = &mut stack;
+                match name {
+                    $($name => $differs)+
+                    _ => return None,
+                }
+                Some(stack)
+            }
         }
-        Some(p)
+    };
+}
+
+presets! { p:
+    /// Linux 6: its CUBIC with HyStart, SACK, RACK-TLP, PRR (RFC 9937), IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms,
+    /// timers on a wheel of 1 ms
+    "linux-6" {}
+
+    /// linux-6, by the name of its congestion control
+    "cubic" {}
+
+    /// linux-6 with Reno (RFC 5681) for its congestion control
+    "reno" { p.control.choose("reno") }
+
+    /// linux-6 with BBR version 1, paced
+    "bbr" { p.control.choose("bbr") }
+
+    /// linux-6 with DCTCP (RFC 8257) as Linux runs it, all ECT(0)
+    "dctcp" {
+        p.control.choose("dctcp");
+        (p.ecn.ecn, p.ecn.ecn_feedback) = (true, EcnFeedback::Dctcp);
     }
-}
 
-/// A controller that answers counted marks, on Linux' machinery.
-fn marked(p: &mut TcpParams, word: &str, feedback: EcnFeedback) {
-    p.control.choose(word);
-    (p.ecn.ecn, p.ecn.ecn_feedback) = (true, feedback);
-}
+    /// linux-6 with TCP Prague: AccECN, all ECT(1), paced
+    "prague" {
+        p.control.choose("prague");
+        (p.ecn.ecn, p.ecn.ecn_feedback) = (true, EcnFeedback::Accecn);
+    }
 
-/// BBR version 3 on Linux' machinery.
-fn bbr3(p: &mut TcpParams, form: Bbr3Form) {
-    p.control.choose("bbr3");
-    p.control.bbr3.bbr3_form = form;
-}
+    /// linux-6 with BBR version 3 of draft-ietf-ccwg-bbr, paced
+    "bbr3" { p.control.choose("bbr3") }
 
-/// The background transport of RFC 6817 on Linux' machinery; INIT_CWND 2 (§2.5).
-fn ledbat(p: &mut TcpParams) {
-    p.control.choose("ledbat");
-    p.control.shared.hystart = HyStart::Off;
-    p.opening.initial_window = InitialWindow::Segments(2);
-    only_dupthresh(p);
+    /// The same as bbr3, by the name of its form
+    "bbr3-draft" { p.control.choose("bbr3") }
+
+    /// linux-6 with BBR version 3 as google/bbr has it, paced
+    "bbr3-linux" {
+        p.control.choose("bbr3");
+        p.control.bbr3.bbr3_form = Bbr3Form::Linux;
+    }
+
+    /// LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6, losses by DupThresh
+    "ledbat" {
+        // INIT_CWND 2: RFC 6817 §2.5
+        p.control.choose("ledbat");
+        p.control.shared.hystart = HyStart::Off;
+        p.opening.initial_window = InitialWindow::Segments(2);
+        only_dupthresh(p);
+    }
+
+    /// ns-2 Agent/TCP/Linux as in CableLabs 2012: CUBIC 2.1 (beta 0.8), FACK, rate halving, every ACK timed and restarting the
+    /// timer
+    "ns2-cubic-2.6.22" {
+        // `timestamps_ true`; one-way, payload 1460 in 1510 bytes.
+        // Departs: its ACKs are 50 bytes, ns-2's sinks send 40; the first packet of ns-2's first window is a SYN of 40 bytes, which
+        // the second one does not wait for.
+        ns2(p, Quirks::NS2_LINUX);
+        p.opening.handshake = false;
+        p.wire.timestamp_bytes = 10;
+        p.window.cwnd_validation = CwndValidation::Full;
+        p.window.idle_restart = IdleRestart::InitialAfterAck;
+        p.control.choose("cubic-2.6.22");
+        // bic_scale 41 and a round trip of 100 ms
+        p.control.shared.cubic_c = 410.0 / 1024.0;
+        p.reduction.reduction = Reduction::HeldRateHalving;
+        (p.detection.loss_detection, p.detection.dupthresh) = (LossDetection::ForwardAck, 4);
+        p.detection.limited_transmit = true;
+        p.rto.clock_granularity = Duration::from_millis(1);
+        p.rto.max_rto = Duration::from_secs(120);
+    }
+
+    /// ns-2 FullTcp with SACK: Reno window, handshake and FIN, Nagle, 10-byte timestamps (SYN and ACK 50 B), IW 2, RTO 3 s
+    "ns2-fulltcp-sack" {
+        // `nodelay_` is false: an object's last, short segment waits until all before it is acknowledged
+        ns2(p, Quirks::NS2_FULLTCP);
+        (p.wire.timestamp_bytes, p.wire.syn_option_bytes) = (10, 10);
+        p.control.choose("reno");
+        p.window.nagle = true;
+        p.detection.keep_sack_after_rto = false;
+    }
+
+    /// ns-2 Agent/TCP/Reno: classic fast recovery, no SACK, IW 2, 10 ms clock, slow start restart
+    "ns2-reno" {
+        // one-way, no timestamps, `singledup_`.
+        // Departs: ns-2 begins with a 40-byte packet that stands for a SYN, one round trip before the data; it times one segment
+        // per round trip.
+        ns2(p, Quirks::NS2_RENO);
+        p.opening.handshake = false;
+        p.wire.timestamps = false;
+        p.control.choose("reno");
+        p.window.idle_restart = IdleRestart::OneAfterAck;
+        p.detection.recovery = Recovery::Reno;
+        (p.detection.limited_transmit, p.detection.keep_sack_after_rto) = (true, false);
+    }
+
+    /// The standards alone: Reno (5681), SACK (6675), limited transmit (3042), IW 3390, RTO (6298) at least 1 s
+    "rfc" {
+        without_linux(p);
+        p.control.choose("reno");
+        // RFC 6928 is experimental
+        p.opening.initial_window = InitialWindow::Rfc3390;
+        p.reduction.reduce_from_flight = true;
+        p.rto.min_rto = Duration::from_secs(1);
+        // RFC 1122 §4.2.3.5: R2 of a SYN at least 3 minutes: 1 + 2 + ... + 60 + 60 = 183 s
+        p.opening.syn_retries = Some(8);
+        p.receiver.delayed_ack = Duration::from_millis(200);
+    }
 }
 
 /// Losses by DupThresh alone, and reductions stand.
@@ -107,18 +162,6 @@ fn without_linux(p: &mut TcpParams) {
     (p.receiver.dsack, p.receiver.quick_acks) = (false, 0);
 }
 
-/// The RFCs and nothing else; initial window of RFC 3390 (RFC 6928 is experimental).
-fn rfc(p: &mut TcpParams) {
-    without_linux(p);
-    p.control.choose("reno");
-    p.opening.initial_window = InitialWindow::Rfc3390;
-    p.reduction.reduce_from_flight = true;
-    p.rto.min_rto = Duration::from_secs(1);
-    // RFC 1122 §4.2.3.5: R2 of a SYN at least 3 minutes: 1 + 2 + ... + 60 + 60 = 183 s
-    p.opening.syn_retries = Some(8);
-    p.receiver.delayed_ack = Duration::from_millis(200);
-}
-
 /// What ns-2's agents share.
 fn ns2(p: &mut TcpParams, quirks: Quirks) {
     without_linux(p);
@@ -135,48 +178,4 @@ fn ns2(p: &mut TcpParams, quirks: Quirks) {
     (p.receiver.ack_every, p.receiver.delayed_ack) = (1, Duration::from_millis(100));
     // ns-2's receivers have none; more than any window of the studies
     p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30));
-}
-
-/// Agent/TCP/Linux with the CUBIC of 2.6.22, `timestamps_ true`; one-way, payload 1460 in 1510 bytes.
-///
-/// Departs: its ACKs are 50 bytes, ns-2's sinks send 40; the first packet of ns-2's first window is a SYN of 40 bytes, which
-/// the second one does not wait for.
-fn ns2_cubic_2622(p: &mut TcpParams) {
-    ns2(p, Quirks::NS2_LINUX);
-    p.opening.handshake = false;
-    p.wire.timestamp_bytes = 10;
-    p.window.cwnd_validation = CwndValidation::Full;
-    p.window.idle_restart = IdleRestart::InitialAfterAck;
-    p.control.choose("cubic-2.6.22");
-    // bic_scale 41 and a round trip of 100 ms
-    p.control.shared.cubic_c = 410.0 / 1024.0;
-    p.reduction.reduction = Reduction::HeldRateHalving;
-    (p.detection.loss_detection, p.detection.dupthresh) = (LossDetection::ForwardAck, 4);
-    p.detection.limited_transmit = true;
-    p.rto.clock_granularity = Duration::from_millis(1);
-    p.rto.max_rto = Duration::from_secs(120);
-}
-
-/// Agent/TCP/Reno; one-way, no timestamps, `singledup_`.
-///
-/// Departs: ns-2 begins with a 40-byte packet that stands for a SYN, one round trip before the data; it times one segment per
-/// round trip.
-fn ns2_reno(p: &mut TcpParams) {
-    ns2(p, Quirks::NS2_RENO);
-    p.opening.handshake = false;
-    p.wire.timestamps = false;
-    p.control.choose("reno");
-    p.window.idle_restart = IdleRestart::OneAfterAck;
-    p.detection.recovery = Recovery::Reno;
-    (p.detection.limited_transmit, p.detection.keep_sack_after_rto) = (true, false);
-}
-
-/// Agent/TCP/FullTcp/Sack; timestamps of 10 bytes make SYN and ACK 50 bytes. `nodelay_` is false: an object's last,
-/// short segment waits until all before it is acknowledged.
-fn ns2_fulltcp_sack(p: &mut TcpParams) {
-    ns2(p, Quirks::NS2_FULLTCP);
-    (p.wire.timestamp_bytes, p.wire.syn_option_bytes) = (10, 10);
-    p.control.choose("reno");
-    p.window.nagle = true;
-    p.detection.keep_sack_after_rto = false;
 }

@@ -48,6 +48,15 @@ pub struct Model {
     pub rt_prop: Duration,
 }
 
+impl Model {
+    /// An estimate in bytes per second and microseconds.
+    pub(crate) fn new(mode: u8, pacing_rate: f64, btl_bw: f64, rt_prop_us: Option<u32>) -> Self {
+        let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
+        let rt_prop = Duration::from_micros(rt_prop_us.unwrap_or(0).into());
+        Self { mode, pacing_rate: bits(pacing_rate), btl_bw: bits(btl_bw), rt_prop }
+    }
+}
+
 /// Snapshot of an endpoint for a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probe {

@@ -23,6 +23,6 @@ pub use prefetch::{LINE, prefetch};
 pub use problem::{Problem, is_unprintable, shown};
 pub use quantity::{BitRate, Bytes, Limit, Prob};
 pub use rng::Rng;
-pub use text::ParseError;
+pub use text::{ParseError, Text, TextVisitor, text_schema};
 pub use time::{Duration, Time};
 pub use words::words;

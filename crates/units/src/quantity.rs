@@ -1,7 +1,8 @@
 //! Sizes, rates, probabilities and limits, with their text forms.
 
 use crate::Duration;
-use crate::text::{ParseError, split_number, text_serde};
+use crate::text::{ParseError, Text, split_number};
+use crate::text_serde;
 use std::fmt;
 use std::str::FromStr;
 
@@ -34,7 +35,8 @@ pub enum Limit {
 }
 
 impl Bytes {
-    fn from_integer(v: u64) -> Result<Self, ParseError> {
+    /// Reads a bare number.   Errors: a size above 9 PB.
+    pub fn from_integer(v: u64) -> Result<Self, ParseError> {
         if v > MOST_BYTES { Err(ParseError::new(v.to_string(), "a size of at most 9 PB")) } else { Ok(Self(v)) }
     }
 }
@@ -209,24 +211,25 @@ impl FromStr for Limit {
     }
 }
 
-text_serde!(
-    Bytes,
-    "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"",
-    "^[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB)$",
-    integer
-);
-text_serde!(
-    BitRate,
-    "a rate such as \"5mbit\", \"200kbit\" or \"1gbit\" (a bare number is bit/s)",
-    "^[0-9.]+ ?([kKmMgGtT]?bit(/s)?|[KMGT]?bps)?$",
-    integer
-);
-text_serde!(
-    Limit,
-    "a limit in packets (\"417p\"), bytes (\"600KB\") or time at the link's rate (\"50ms\")",
-    "^[0-9.]+ ?(p|[kKmMgG]?[bB]|[KMG]iB|s|ms|us|ns)$",
-    no_integer
-);
+impl Text for Bytes {
+    const VALID: &str = BYTES;
+    const PATTERN: &str = "^[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB)$";
+    const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(Self::from_integer);
+}
+text_serde!(Bytes);
+
+impl Text for BitRate {
+    const VALID: &str = RATE;
+    const PATTERN: &str = "^[0-9.]+ ?([kKmMgGtT]?bit(/s)?|[KMGT]?bps)?$";
+    const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(Self::from_integer);
+}
+text_serde!(BitRate);
+
+impl Text for Limit {
+    const VALID: &str = LIMIT;
+    const PATTERN: &str = "^[0-9.]+ ?(p|[kKmMgG]?[bB]|[KMG]iB|s|ms|us|ns)$";
+}
+text_serde!(Limit);
 
 impl serde::Serialize for Prob {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {

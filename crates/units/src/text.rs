@@ -2,7 +2,11 @@
 
 use crate::decimal::Decimal;
 use crate::shown;
+use schemars::{Schema, json_schema};
+use serde::de;
 use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
 
 /// A text that is not the quantity it should be: what was given and what would be valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +17,7 @@ pub struct ParseError {
 
 impl ParseError {
     /// `given` is the text as the user wrote it; `valid` completes "expected ...".
-    pub(crate) fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
+    pub fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
         Self { given: given.into(), valid: valid.into() }
     }
 }
@@ -37,80 +41,84 @@ pub(crate) fn split_number<'a>(s: &'a str, valid: &str) -> Result<(Decimal, &'a 
     }
 }
 
-/// Serde and JSON Schema for a type whose text form is `Display`/`FromStr`; `integer` types also accept a bare number.
+/// A value that a scenario writes as a text; [`text_serde!`](crate::text_serde) implements serde and JSON Schema for it.
+pub trait Text: fmt::Display + FromStr<Err = ParseError> {
+    /// Completes "expected ..." in a message.
+    const VALID: &'static str;
+    /// The text as a regular expression.
+    const PATTERN: &'static str;
+    /// Reads a bare whole number; `None` if a number needs its unit.
+    const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = None;
+}
+
+/// Reads a value of a scenario as a [`Text`] or a bare number.
+#[doc(hidden)]
+pub struct TextVisitor<T>(pub PhantomData<T>);
+
+impl<T: Text> TextVisitor<T> {
+    fn integer<E: de::Error>(v: i128) -> Result<T, E> {
+        let Some(read) = T::WHOLE else { return Err(E::custom(format!("{v} has no unit; expected {}", T::VALID))) };
+        let v = u64::try_from(v).map_err(|_| E::custom(format!("{v} is negative; expected {}", T::VALID)))?;
+        read(v).map_err(E::custom)
+    }
+}
+
+impl<T: Text> de::Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::VALID)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+    fn visit_i64<E: de::Error>(self, v: i64) -> Result<T, E> {
+        Self::integer(v.into())
+    }
+    fn visit_u64<E: de::Error>(self, v: u64) -> Result<T, E> {
+        Self::integer(v.into())
+    }
+    fn visit_f64<E: de::Error>(self, v: f64) -> Result<T, E> {
+        match T::WHOLE {
+            None => Err(E::custom(format!("{v} has no unit; expected {}", T::VALID))),
+            Some(read) if (0.0..1e19).contains(&v) => read((v + 0.5) as u64).map_err(E::custom),
+            Some(_) => Err(E::custom(format!("{v} is out of range; expected {}", T::VALID))),
+        }
+    }
+}
+
+/// The JSON Schema of a [`Text`].
+#[doc(hidden)]
+pub fn text_schema<T: Text>() -> Schema {
+    match T::WHOLE {
+        None => json_schema!({ "type": "string", "description": T::VALID, "pattern": T::PATTERN }),
+        Some(_) => json_schema!({
+            "description": T::VALID,
+            "anyOf": [{ "type": "string", "pattern": T::PATTERN }, { "type": "integer", "minimum": 0 }]
+        }),
+    }
+}
+
+/// Implements serde and JSON Schema for a [`Text`].
+#[macro_export]
 macro_rules! text_serde {
-    ($t:ty, $what:literal, $pattern:literal, no_integer) => {
-        text_serde!(@common $t, $what, {
-            fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<$t, E> {
-                Err(E::custom(format!("{v} has no unit; expected {}", $what)))
-            }
-            fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<$t, E> {
-                Err(E::custom(format!("{v} has no unit; expected {}", $what)))
-            }
-            fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<$t, E> {
-                Err(E::custom(format!("{v} has no unit; expected {}", $what)))
-            }
-        }, serde_json::json_schema_text($what, $pattern));
-    };
-    ($t:ty, $what:literal, $pattern:literal, integer) => {
-        text_serde!(@common $t, $what, {
-            fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<$t, E> {
-                let v = u64::try_from(v).map_err(|_| E::custom(format!("{v} is negative; expected {}", $what)))?;
-                self.visit_u64(v)
-            }
-            fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<$t, E> {
-                <$t>::from_integer(v).map_err(E::custom)
-            }
-            fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<$t, E> {
-                if (0.0..1e19).contains(&v) { <$t>::from_integer((v + 0.5) as u64).map_err(E::custom) }
-                else { Err(E::custom(format!("{v} is out of range; expected {}", $what))) }
-            }
-        }, serde_json::json_schema_text_or_integer($what, $pattern));
-    };
-    (@common $t:ty, $what:literal, {$($numbers:item)*}, $schema:expr) => {
-        impl serde::Serialize for $t {
+    ($Type:ident) => {
+        impl serde::Serialize for $Type {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.collect_str(self)
             }
         }
-        impl<'de> serde::Deserialize<'de> for $t {
+        impl<'de> serde::Deserialize<'de> for $Type {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                struct V;
-                impl serde::de::Visitor<'_> for V {
-                    type Value = $t;
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str($what)
-                    }
-                    fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<$t, E> {
-                        v.parse().map_err(E::custom)
-                    }
-                    $($numbers)*
-                }
-                d.deserialize_any(V)
+                d.deserialize_any($crate::TextVisitor(std::marker::PhantomData))
             }
         }
-        impl schemars::JsonSchema for $t {
+        impl schemars::JsonSchema for $Type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($t).into()
+                stringify!($Type).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                use $crate::text::schemas as serde_json;
-                $schema
+                $crate::text_schema::<$Type>()
             }
         }
     };
-}
-pub(crate) use text_serde;
-
-/// The JSON Schemas of text quantities.
-pub(crate) mod schemas {
-    pub(crate) fn json_schema_text(what: &str, pattern: &str) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "description": what, "pattern": pattern })
-    }
-    pub(crate) fn json_schema_text_or_integer(what: &str, pattern: &str) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": what,
-            "anyOf": [{ "type": "string", "pattern": pattern }, { "type": "integer", "minimum": 0 }]
-        })
-    }
 }

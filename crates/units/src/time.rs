@@ -1,6 +1,7 @@
 //! Simulated (or monotonic) time in integer nanoseconds.
 
-use crate::text::{ParseError, split_number, text_serde};
+use crate::text::{ParseError, Text, split_number};
+use crate::text_serde;
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::str::FromStr;
@@ -163,11 +164,12 @@ impl fmt::Display for Time {
     }
 }
 
+const DURATION: &str = "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"";
+
 impl FromStr for Duration {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
-        const VALID: &str = "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"";
-        let (number, unit) = split_number(s, VALID)?;
+        let (number, unit) = split_number(s, DURATION)?;
         let ns = match unit.to_ascii_lowercase().as_str() {
             "s" | "sec" | "secs" => 1_000_000_000,
             "ms" | "msec" | "msecs" => 1_000_000,
@@ -175,19 +177,18 @@ impl FromStr for Duration {
             "ns" | "nsec" | "nsecs" => 1,
             "min" => 60_000_000_000,
             "h" => 3_600_000_000_000,
-            _ => return Err(ParseError::new(s, VALID)),
+            _ => return Err(ParseError::new(s, DURATION)),
         };
         let too_long = || ParseError::new(s, "a duration below 292 years");
         number.times(ns).filter(|ns| *ns <= LONGEST).map(Self).ok_or_else(too_long)
     }
 }
 
-text_serde!(
-    Duration,
-    "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"",
-    "^[0-9.]+ ?(s|ms|us|ns|min|h)$",
-    no_integer
-);
+impl Text for Duration {
+    const VALID: &str = DURATION;
+    const PATTERN: &str = "^[0-9.]+ ?(s|ms|us|ns|min|h)$";
+}
+text_serde!(Duration);
 
 #[cfg(test)]
 mod tests {

@@ -36,11 +36,12 @@ mod states;
 mod tests;
 
 use crate::stats::State;
-use excess::Excess;
-use marks::Marks;
+use bounds::Bounds;
+use model::Path;
 pub(crate) use params::{Bbr3Form, Bbr3Params};
-use phase::{AckPhase, Phase, Undo};
-use units::{Duration, Rng, Time};
+use phase::Phase;
+use states::Cycle;
+use units::{Duration, Rng};
 
 /// BBR.StartupPacingGain: 4 ln 2.
 const STARTUP_PACING_GAIN: f64 = 2.77;
@@ -69,58 +70,9 @@ pub(crate) struct Bbr3 {
     phase: Phase,
     /// C.delivered.
     delivered: u64,
-
-    // ---- model
-    round_count: u64,
-    next_round_delivered: u64,
-    round_start: bool,
-    /// Largest delivery rate of this ProbeBW cycle and of the one before.
-    max_bw_filter: [f64; 2],
-    /// Microseconds.
-    min_rtt: Option<u32>,
-    min_rtt_stamp: Time,
-    probe_rtt_min_delay: Option<u32>,
-    probe_rtt_min_stamp: Time,
-    probe_rtt_expired: bool,
-    bw: f64,
-    excess: Excess,
-    full_bw: f64,
-    full_bw_count: u32,
-    full_bw_now: bool,
-    full_bw_reached: bool,
-
-    // ---- bounds
-    /// Largest delivery rate of the current round, and largest volume delivered in a sample.
-    bw_latest: f64,
-    inflight_latest: f64,
-    loss_round_delivered: u64,
-    loss_round_start: bool,
-    is_loss_in_round: bool,
-    /// Separate runs of segments lost in the round.
-    lost_ranges: u32,
-    bw_shortterm: f64,
-    inflight_shortterm: f64,
-    inflight_longterm: f64,
-    is_bw_probe_sample: bool,
-    prev_probe_too_high: bool,
-    prev_probe_precautionary: bool,
-    bw_probe_up_rounds: u32,
-    bw_probe_up_acked: f64,
-    probe_up_acked_per_inc: f64,
-    undo: Undo,
-    marks: Marks,
-
-    // ---- states
-    ack_phase: AckPhase,
-    cycle_stamp: Time,
-    bw_probe_wait: Duration,
-    rounds_since_probe_up: u32,
-    drain_start_round: u64,
-    probe_rtt_done_stamp: Option<Time>,
-    probe_rtt_round_done: bool,
-    idle_restart: bool,
-
-    // ---- control
+    path: Path,
+    bounds: Bounds,
+    cycle: Cycle,
     pacing_rate: f64,
     seen_rtt: bool,
     /// Window before a recovery or ProbeRTT.
@@ -161,7 +113,7 @@ impl Bbr3 {
 
     /// BDPMultiple().
     fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
-        self.min_rtt.map_or(self.initial_cwnd, |us| gain * bw * f64::from(us) * 1e-6)
+        self.path.min_rtt.map_or(self.initial_cwnd, |us| gain * bw * f64::from(us) * 1e-6)
     }
 
     /// QuantizationBudget().
@@ -177,7 +129,7 @@ impl Bbr3 {
 
     /// TargetInflight(): the BDP, unless congestion has cut the window.
     fn target_inflight(&self, cwnd: f64) -> f64 {
-        self.bdp_multiple(self.bw, 1.0).min(cwnd)
+        self.bdp_multiple(self.path.bw, 1.0).min(cwnd)
     }
 
     /// IsInAProbeBWState().

@@ -201,28 +201,32 @@ pub(crate) struct Silence {
     pub app_limited: bool,
 }
 
-/// The sender features that a controller uses. A flow pays only for those that its controller needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The features of the stack that a controller uses. A flow pays only for those that its controller needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// The timestamps of ACKs, for [`AckSample::one_way_us`]. Refused without `timestamps`.
     pub ack_time: bool,
     /// Delivery rates, every lost segment (`on_lost`), and a pacer. Refused without SACK.
     pub rates: bool,
+    /// The parameter `beta_ecn` (`abe.rs`), which is refused for other controllers.
+    pub beta_ecn: bool,
     /// The stage of ACK processing at which the controller runs.
     pub turn: Turn,
+    /// Requirements on ECN.
+    pub ecn: EcnNeeds,
 }
 
 impl Needs {
     /// No features.
-    pub(crate) const NONE: Self = Self { ack_time: false, rates: false, turn: Turn::Growth };
+    pub(crate) const NONE: Self =
+        Self { ack_time: false, rates: false, beta_ecn: false, turn: Turn::Growth, ecn: EcnNeeds::USUAL };
 }
 
 /// The stage of ACK processing at which a controller runs. The two differ where an ACK reports a loss: the reduction starts from
 /// the window that this ACK has grown, but a model of the path needs the state, flight and rates after the first retransmission.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Before the sender responds to losses.
-    #[default]
     Growth,
     /// After the sender has responded to losses.
     Repair,
@@ -302,19 +306,13 @@ pub(crate) trait Control: Sized {
     /// The controller's own parameters.
     type Params: Group;
 
-    /// Sender features that it needs besides the window.
+    /// Features of the stack that it needs besides the window.
     const NEEDS: Needs = Needs::NONE;
 
-    /// Its requirements on ECN.
-    const ECN: EcnNeeds = EcnNeeds::USUAL;
-
-    /// Its requirements on ECN with the given parameters.
+    /// Its requirements on ECN, where they depend on its parameters.
     fn ecn(_own: &Self::Params) -> EcnNeeds {
-        Self::ECN
+        Self::NEEDS.ecn
     }
-
-    /// True if it uses `beta_ecn` (`abe.rs`).
-    const BETA_ECN: bool = false;
 
     /// Creates the controller of a new connection.
     fn new(own: &Self::Params, stack: &Stack<'_>) -> Self;
@@ -332,8 +330,17 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
+    /// Grows the window by an ACK, for a controller that needs no others ([`Control::on_ack`] is not its own).
+    fn grow(&mut self, _w: &mut Window, _s: &AckSample) {}
+
     /// An ACK that delivers data or reports a mark. Where `s.rests`, the window must not grow by it, and the result is ignored.
-    fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
+    #[inline]
+    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        if !s.rests {
+            self.grow(&mut w, s);
+        }
+        w.into()
+    }
 
     /// Congestion: sets ssthresh from `base` (the window or the flight, segments). The sender decides how the window gets there.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;

@@ -1,13 +1,11 @@
 //! CUBIC by the form that `cubic_form` names.
 
-use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
+use super::control::{AckSample, Congestion, Control, Drive, Needs, Silence, Stack, Window};
 use super::cubic_linux::CubicLinux;
 use super::cubic_rfc::Cubic;
 use super::shared::NoParams;
-use crate::params::group::group;
+use crate::params::group::{group, words};
 use packet::Reading;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 group! {
     /// Parameters of CUBIC besides the shared ones.
@@ -17,15 +15,15 @@ group! {
     }
 }
 
-/// Form of CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum CubicForm {
-    /// As standardised.   Source: RFC 9438 §4.
-    Rfc9438,
-    /// As Linux 6 runs it: in whole segments, aimed by the least RTT, never above Reno's slope of 3 (1 - beta) / (1 + beta) in
-    /// Reno's region, W_max forgotten at a timeout.   Source: Ha, Rhee & Xu 2008.
-    Linux,
+words! {
+    /// Form of CUBIC.
+    pub(crate) enum CubicForm {
+        /// As standardised.   Source: RFC 9438 §4.
+        "rfc9438" Rfc9438,
+        /// As Linux 6 runs it: in whole segments, aimed by the least RTT, never above Reno's slope of 3 (1 - beta) / (1 + beta) in
+        /// Reno's region, W_max forgotten at a timeout.   Source: Ha, Rhee & Xu 2008.
+        "linux" Linux,
+    }
 }
 
 /// State of either form.
@@ -35,10 +33,20 @@ pub(crate) enum CubicForms {
     Linux(CubicLinux),
 }
 
+/// Evaluates an expression for the form in use.
+macro_rules! either {
+    ($form:expr, $c:ident => $value:expr) => {
+        match $form {
+            CubicForms::Rfc9438($c) => $value,
+            CubicForms::Linux($c) => $value,
+        }
+    };
+}
+
 impl Control for CubicForms {
     type Params = CubicParams;
 
-    const BETA_ECN: bool = true;
+    const NEEDS: Needs = Needs { beta_ecn: true, ..Needs::NONE };
 
     fn new(own: &CubicParams, stack: &Stack<'_>) -> Self {
         match own.cubic_form {
@@ -49,37 +57,22 @@ impl Control for CubicForms {
 
     #[inline]
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
-        match self {
-            Self::Rfc9438(c) => c.on_ack(w, s),
-            Self::Linux(c) => c.on_ack(w, s),
-        }
+        either!(self, c => c.on_ack(w, s))
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
-        match self {
-            Self::Rfc9438(c) => c.on_congestion(w, kind, base),
-            Self::Linux(c) => c.on_congestion(w, kind, base),
-        }
+        either!(self, c => c.on_congestion(w, kind, base))
     }
 
     fn on_rto(&mut self, w: Window) {
-        match self {
-            Self::Rfc9438(c) => c.on_rto(w),
-            Self::Linux(c) => c.on_rto(w),
-        }
+        either!(self, c => c.on_rto(w));
     }
 
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
-        match self {
-            Self::Rfc9438(c) => c.on_idle(w, silence),
-            Self::Linux(c) => c.on_idle(w, silence),
-        }
+        either!(self, c => c.on_idle(w, silence))
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
-        match self {
-            Self::Rfc9438(c) => c.probe(out),
-            Self::Linux(c) => c.probe(out),
-        }
+        either!(self, c => c.probe(out));
     }
 }

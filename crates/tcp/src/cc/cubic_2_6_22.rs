@@ -72,28 +72,6 @@ impl Cubic2622 {
         }
     }
 
-    #[inline]
-    fn grow(&mut self, w: &mut Window, s: &AckSample) {
-        self.measure(s);
-        if !s.cwnd_limited {
-            return;
-        }
-        // the kernel still slow-starts at the threshold: one segment beyond it
-        if w.cwnd <= w.ssthresh {
-            w.cwnd += s.credit;
-            return;
-        }
-        // windows are whole here; ssthresh and the sender's fraction are cut once
-        w.cwnd = w.cwnd.floor().max(1.0);
-        self.update(w.cwnd, s.now);
-        if self.cwnd_cnt >= self.cnt {
-            w.cwnd += 1.0;
-            self.cwnd_cnt = 0;
-        } else {
-            self.cwnd_cnt += 1;
-        }
-    }
-
     fn measure(&mut self, s: &AckSample) {
         if s.state != State::Open {
             return;
@@ -173,11 +151,25 @@ impl Control for Cubic2622 {
     }
 
     #[inline]
-    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        if !s.rests {
-            self.grow(&mut w, s);
+    fn grow(&mut self, w: &mut Window, s: &AckSample) {
+        self.measure(s);
+        if !s.cwnd_limited {
+            return;
         }
-        w.into()
+        // the kernel still slow-starts at the threshold: one segment beyond it
+        if w.cwnd <= w.ssthresh {
+            w.cwnd += s.credit;
+            return;
+        }
+        // windows are whole here; ssthresh and the sender's fraction are cut once
+        w.cwnd = w.cwnd.floor().max(1.0);
+        self.update(w.cwnd, s.now);
+        if self.cwnd_cnt >= self.cnt {
+            w.cwnd += 1.0;
+            self.cwnd_cnt = 0;
+        } else {
+            self.cwnd_cnt += 1;
+        }
     }
 
     fn on_congestion(&mut self, w: Window, _: Congestion, base: f64) -> Drive {

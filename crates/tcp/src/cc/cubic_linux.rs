@@ -71,34 +71,8 @@ impl CubicLinux {
         }
     }
 
-    #[inline]
-    fn grow_by_ack(&mut self, w: &mut Window, s: &AckSample) {
-        let settled = self.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.epoch_start) + SETTLE;
-        if settled {
-            self.hystart.on_ack(w, s);
-        }
-        if let Some(start) = &mut self.start
-            && HyStartPp::rules(w)
-        {
-            return start.on_ack(w, s, s.credit);
-        }
-        if !s.cwnd_limited {
-            return;
-        }
-        // segments, of whatever size
-        let mut acked = (s.credit - ROUNDING).ceil().max(0.0);
-        if w.slow_start() {
-            acked = w.grow_in_slow_start(acked);
-        }
-        if acked > 0.0 {
-            w.cwnd = w.cwnd.floor().max(1.0);
-            self.update(w.cwnd, s.now, acked as u32);
-            self.grow(w, acked as u32);
-        }
-    }
-
     /// Grows by one segment per `cnt` acknowledged; the remainder is carried over.
-    fn grow(&mut self, w: &mut Window, acked: u32) {
+    fn add(&mut self, w: &mut Window, acked: u32) {
         if self.cwnd_cnt >= self.cnt {
             self.cwnd_cnt = 0;
             w.cwnd += 1.0;
@@ -162,11 +136,29 @@ impl Control for CubicLinux {
     }
 
     #[inline]
-    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        if !s.rests {
-            self.grow_by_ack(&mut w, s);
+    fn grow(&mut self, w: &mut Window, s: &AckSample) {
+        let settled = self.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.epoch_start) + SETTLE;
+        if settled {
+            self.hystart.on_ack(w, s);
         }
-        w.into()
+        if let Some(start) = &mut self.start
+            && HyStartPp::rules(w)
+        {
+            return start.on_ack(w, s, s.credit);
+        }
+        if !s.cwnd_limited {
+            return;
+        }
+        // segments, of whatever size
+        let mut acked = (s.credit - ROUNDING).ceil().max(0.0);
+        if w.slow_start() {
+            acked = w.grow_in_slow_start(acked);
+        }
+        if acked > 0.0 {
+            w.cwnd = w.cwnd.floor().max(1.0);
+            self.update(w.cwnd, s.now, acked as u32);
+            self.add(w, acked as u32);
+        }
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
@@ -221,7 +213,7 @@ mod tests {
         for round in 0..rounds {
             let (start, n) = (100_000_000_000 + round * ms * 1_000_000, w.cwnd as u64);
             for i in 0..n {
-                c.grow_by_ack(w, &sample(Time(start + i * ms * 1_000_000 / n), (ms * 1000) as u32));
+                c.grow(w, &sample(Time(start + i * ms * 1_000_000 / n), (ms * 1000) as u32));
             }
         }
     }
@@ -271,7 +263,7 @@ mod tests {
         // K = cbrt(30 / 0.4) = 4.217 s. At t = 1 s and a least round trip of 100 ms: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
         while t < 1_000 {
-            c.grow_by_ack(&mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
+            c.grow(&mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
             t += 1;
         }
         let target = c.curve.at(p.control.shared.cubic_c, 1.1);

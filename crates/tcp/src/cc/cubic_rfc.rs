@@ -75,26 +75,6 @@ fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {
 }
 
 impl Cubic {
-    #[inline]
-    pub(super) fn grow(&mut self, w: &mut Window, s: &AckSample) {
-        self.hystart.on_ack(w, s);
-        if let Some(start) = &mut self.start
-            && HyStartPp::rules(w)
-        {
-            return start.on_ack(w, s, s.credit);
-        }
-        if !s.cwnd_limited {
-            return;
-        }
-        let mut credit = s.credit;
-        if w.slow_start() {
-            credit = w.grow_in_slow_start(credit);
-        }
-        if credit > 0.0 {
-            self.avoid_congestion(w, s, credit);
-        }
-    }
-
     fn avoid_congestion(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
         if self.epoch_start == Time::NEVER {
             self.begin_epoch(w, s.now);
@@ -153,11 +133,23 @@ impl Control for Cubic {
     }
 
     #[inline]
-    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        if !s.rests {
-            self.grow(&mut w, s);
+    fn grow(&mut self, w: &mut Window, s: &AckSample) {
+        self.hystart.on_ack(w, s);
+        if let Some(start) = &mut self.start
+            && HyStartPp::rules(w)
+        {
+            return start.on_ack(w, s, s.credit);
         }
-        w.into()
+        if !s.cwnd_limited {
+            return;
+        }
+        let mut credit = s.credit;
+        if w.slow_start() {
+            credit = w.grow_in_slow_start(credit);
+        }
+        if credit > 0.0 {
+            self.avoid_congestion(w, s, credit);
+        }
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {

@@ -16,15 +16,13 @@
 //! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
 //! Departs: Linux halves the window for a loss also when it comes in the round after a mark; here only that round's cut applies.
 
-use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Stack, Window};
+use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Stack, Window};
 use super::reno::Reno;
 use super::shared::NoParams;
 use crate::params::EctOn;
-use crate::params::group::group;
+use crate::params::group::{group, words};
 use crate::stats::State;
 use packet::Reading;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// g.   Source: RFC 8257 §4.2.
 const GAIN: f64 = 1.0 / 16.0;
@@ -43,14 +41,14 @@ group! {
     }
 }
 
-/// Form of DCTCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum DctcpForm {
-    /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC 8257 §3.3.
-    Rfc8257,
-    /// As Linux runs it: alpha in 1024ths, shares and cuts of whole segments, no growth in the round after a mark.
-    Linux,
+words! {
+    /// Form of DCTCP.
+    pub(crate) enum DctcpForm {
+        /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC 8257 §3.3.
+        "rfc8257" Rfc8257,
+        /// As Linux runs it: alpha in 1024ths, shares and cuts of whole segments, no growth in the round after a mark.
+        "linux" Linux,
+    }
 }
 
 /// State of one flow.
@@ -124,14 +122,16 @@ impl Dctcp {
 impl Control for Dctcp {
     type Params = DctcpParams;
 
-    const ECN: EcnNeeds =
-        EcnNeeds { feedback: Feedback::Counted, ect_on: Some(EctOn::All), ack_changes: true, ..EcnNeeds::USUAL };
+    const NEEDS: Needs = Needs {
+        ecn: EcnNeeds { feedback: Feedback::Counted, ect_on: Some(EctOn::All), ack_changes: true, ..EcnNeeds::USUAL },
+        ..Needs::NONE
+    };
 
     /// In RFC 8257's form the window grows before and after the cut, which is made here.
     fn ecn(own: &DctcpParams) -> EcnNeeds {
         match own.dctcp_form {
-            DctcpForm::Rfc8257 => EcnNeeds { answers: Answers::Controller, ..Self::ECN },
-            DctcpForm::Linux => Self::ECN,
+            DctcpForm::Rfc8257 => EcnNeeds { answers: Answers::Controller, ..Self::NEEDS.ecn },
+            DctcpForm::Linux => Self::NEEDS.ecn,
         }
     }
 

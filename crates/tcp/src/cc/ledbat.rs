@@ -23,10 +23,8 @@
 //! at the target.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
-use crate::params::group::{group, no};
+use crate::params::group::{Group, group, no};
 use packet::Reading;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Duration, Problem, Time};
 
@@ -41,63 +39,47 @@ const MAX_BASE_HISTORY: u32 = 60;
 const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {
-    /// Parameters of LEDBAT: a table of its own.
+    /// The table of LEDBAT's parameters.
     pub(crate) struct LedbatKeys {
         /// Parameters of LEDBAT, for `congestion_control = "ledbat"`.
         pub ledbat: LedbatParams = LedbatParams::default(),
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        self.ledbat.validate().map_err(|p| p.under("ledbat"))
+        Group::validate(&self.ledbat).map_err(|p| p.under("ledbat"))
     }
 }
 
-/// Parameters of LEDBAT.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct LedbatParams {
-    /// TARGET: target queueing delay. RFC 6817 allows at most 100ms. Default 100ms.
-    pub target: Duration,
-    /// GAIN: growth in segments per round trip with an empty queue; at most 1. Default 1.
-    pub gain: f64,
-    /// ALLOWED_INCREASE: segments by which the window may exceed the data in flight. Default 1.
-    pub allowed_increase: f64,
-    /// BASE_HISTORY: minutes whose minima make the base delay. Default 10.
-    pub base_history: u32,
-    /// CURRENT_FILTER: samples whose minimum is the current delay. Default 4.
-    pub current_filter: u32,
-    /// Slow start until a loss or until the queueing delay reaches the target. Default false.
-    pub slow_start: bool,
-}
-
-impl Default for LedbatParams {
-    fn default() -> Self {
-        Self {
-            target: Duration::from_millis(100),
-            gain: 1.0,
-            allowed_increase: 1.0,
-            base_history: 10,
-            current_filter: 4,
-            slow_start: false,
-        }
+group! {
+    /// Parameters of LEDBAT.
+    #[derive(serde::Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub(crate) struct LedbatParams {
+        /// TARGET: target queueing delay. RFC 6817 allows at most 100ms. Default 100ms.
+        pub target: Duration = Duration::from_millis(100),
+        /// GAIN: growth in segments per round trip with an empty queue; at most 1. Default 1.
+        pub gain: f64 = 1.0,
+        /// ALLOWED_INCREASE: segments by which the window may exceed the data in flight. Default 1.
+        pub allowed_increase: f64 = 1.0,
+        /// BASE_HISTORY: minutes whose minima make the base delay. Default 10.
+        pub base_history: u32 = 10,
+        /// CURRENT_FILTER: samples whose minimum is the current delay. Default 4.
+        pub current_filter: u32 = 4,
+        /// Slow start until a loss or until the queueing delay reaches the target. Default false.
+        pub slow_start: bool = false,
     }
-}
 
-impl LedbatParams {
-    /// Refuses invalid parameters.   Errors: the first field out of range, by name.
     fn validate(&self) -> Result<(), Problem> {
         if self.target < Duration::from_millis(1) || self.target > Duration::from_secs(10) {
-            return no(
-                "target",
-                format!("{} is not valid; expected 1ms to 10s (RFC 6817: at most 100ms)", self.target),
-            );
+            let expected = "expected 1ms to 10s (RFC 6817: at most 100ms)";
+            return no("target", format!("{} is not valid; {expected}", self.target));
         }
         if !(self.gain > 0.0 && self.gain <= 1.0) {
             return no("gain", format!("{} is not valid; expected more than 0, at most 1", self.gain));
         }
         if !(self.allowed_increase > 0.0 && self.allowed_increase <= 100.0) {
-            let message = format!("{} is not valid; expected more than 0, at most 100 segments", self.allowed_increase);
-            return no("allowed_increase", message);
+            let expected = "expected more than 0, at most 100 segments";
+            return no("allowed_increase", format!("{} is not valid; {expected}", self.allowed_increase));
         }
         for (name, v, most) in [
             ("base_history", self.base_history, MAX_BASE_HISTORY),
@@ -154,26 +136,6 @@ impl Ledbat {
         (min(&self.current).wrapping_sub(min(&self.base)) as i32).max(0) as u32
     }
 
-    fn grow(&mut self, w: &mut Window, s: &AckSample) {
-        let Some(delay) = s.one_way_us else { return };
-        let queuing_delay = Duration::from_micros(u64::from(self.queuing_delay(s.now, delay)));
-        let l = &self.p;
-        let mut credit = s.credit;
-        if l.slow_start && w.slow_start() {
-            if queuing_delay < l.target {
-                credit = w.grow_in_slow_start(credit);
-            } else {
-                w.ssthresh = w.cwnd;
-            }
-        }
-        let off_target = (l.target.0 as f64 - queuing_delay.0 as f64) / l.target.0 as f64;
-        w.cwnd += l.gain * off_target * credit / w.cwnd;
-        // a slow start doubles what is in flight within a round trip: each ACK may add what it acknowledges
-        let slow = if l.slow_start && w.slow_start() { s.credit } else { 0.0 };
-        let flight = s.flight_before as f64 / self.mss;
-        w.cwnd = w.cwnd.min(flight + l.allowed_increase.max(slow)).max(MIN_CWND);
-    }
-
     fn ssthresh(&self, base: f64) -> f64 {
         (base * self.beta).max(MIN_CWND)
     }
@@ -195,12 +157,24 @@ impl Control for Ledbat {
         }
     }
 
-    #[inline]
-    fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        if !s.rests {
-            self.grow(&mut w, s);
+    fn grow(&mut self, w: &mut Window, s: &AckSample) {
+        let Some(delay) = s.one_way_us else { return };
+        let queuing_delay = Duration::from_micros(u64::from(self.queuing_delay(s.now, delay)));
+        let l = &self.p;
+        let mut credit = s.credit;
+        if l.slow_start && w.slow_start() {
+            if queuing_delay < l.target {
+                credit = w.grow_in_slow_start(credit);
+            } else {
+                w.ssthresh = w.cwnd;
+            }
         }
-        w.into()
+        let off_target = (l.target.0 as f64 - queuing_delay.0 as f64) / l.target.0 as f64;
+        w.cwnd += l.gain * off_target * credit / w.cwnd;
+        // a slow start doubles what is in flight within a round trip: each ACK may add what it acknowledges
+        let slow = if l.slow_start && w.slow_start() { s.credit } else { 0.0 };
+        let flight = s.flight_before as f64 / self.mss;
+        w.cwnd = w.cwnd.min(flight + l.allowed_increase.max(slow)).max(MIN_CWND);
     }
 
     fn on_congestion(&mut self, w: Window, _: Congestion, base: f64) -> Drive {

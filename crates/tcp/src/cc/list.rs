@@ -1,9 +1,11 @@
 //! The list of congestion controllers: one line each. See docs/adding-a-controller.md.
 
-/// Calls `$expand!` with every controller: its description, its word in a scenario, its name, and its type.
+/// Calls `$expand!` with every controller: its description, its word in a scenario, its name, and its type. What stands behind
+/// `$expand` comes first: a `$`, for an expansion that defines a macro.
 macro_rules! controllers {
-    ($expand:ident) => {
+    ($expand:ident $($first:tt)*) => {
         $expand! {
+            $($first)*
             /// Additive increase, multiplicative decrease.   Source: RFC 5681 §3.1.
             "reno" Reno(reno::RenoFlow),
             /// CUBIC, in the form that `cubic_form` names.   Source: RFC 9438; Linux 6.

@@ -25,16 +25,17 @@ pub(crate) mod shared;
 mod tests;
 mod westwood;
 
-use crate::params::{CongestionControl, EcnFeedback, TcpParams};
+use crate::params::{EcnFeedback, TcpParams};
 use crate::stats::Model;
 use control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Stack, Window};
 use list::controllers;
 use packet::Reading;
+use params::Chosen;
 use units::{Rng, Time};
 
-/// Defines the enum of all controllers, and dispatches events to the controller of a flow.
-macro_rules! dispatch {
-    ($($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
+/// Defines the enum of all controllers, and `each!`, which evaluates an expression for the controller of a flow.
+macro_rules! define {
+    ($d:tt $($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
         /// The state of one flow's controller; boxed, so that a flow does not pay for another's.
         #[derive(Clone, Debug)]
         pub(crate) enum Controller {
@@ -43,9 +44,8 @@ macro_rules! dispatch {
 
         impl Controller {
             pub(crate) fn new(p: &TcpParams) -> Self {
-                let stack = stack(p);
-                match p.control.congestion_control {
-                    $(CongestionControl::$Name => Self::$Name(Box::new(<$file::$Machine>::new(&p.control.$file, &stack))),)*
+                match p.control.chosen() {
+                    $(Chosen::$Name(own) => Self::$Name(Box::new(<$file::$Machine>::new(own, &stack(p)))),)*
                 }
             }
 
@@ -55,78 +55,66 @@ macro_rules! dispatch {
                     $(Self::$Name(_) => <$file::$Machine as Control>::NEEDS,)*
                 }
             }
+        }
 
-            pub(crate) fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
-                match self {
-                    $(Self::$Name(c) => c.draw_from(stream),)*
+        macro_rules! each {
+            ($d controller:expr, $d c:ident => $d value:expr) => {
+                match $d controller {
+                    $(Controller::$Name($d c) => $d value,)*
                 }
-            }
-
-            pub(crate) fn begin(&self, w: Window) -> Drive {
-                match self {
-                    $(Self::$Name(c) => c.begin(w),)*
-                }
-            }
-
-            pub(crate) fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
-                match self {
-                    $(Self::$Name(c) => c.on_handshake(w, now, us),)*
-                }
-            }
-
-            #[inline]
-            pub(crate) fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
-                match self {
-                    $(Self::$Name(c) => c.on_ack(w, s),)*
-                }
-            }
-
-            pub(crate) fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
-                match self {
-                    $(Self::$Name(c) => c.on_congestion(w, kind, base),)*
-                }
-            }
-
-            pub(crate) fn on_rto(&mut self, w: Window) {
-                match self {
-                    $(Self::$Name(c) => c.on_rto(w),)*
-                }
-            }
-
-            pub(crate) fn on_lost(&mut self, w: Window, now: Time, s: &LostSegment) {
-                match self {
-                    $(Self::$Name(c) => c.on_lost(w, now, s),)*
-                }
-            }
-
-            pub(crate) fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
-                match self {
-                    $(Self::$Name(c) => c.on_undo(w, before),)*
-                }
-            }
-
-            pub(crate) fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
-                match self {
-                    $(Self::$Name(c) => c.on_idle(w, silence),)*
-                }
-            }
-
-            pub(crate) fn probe(&self, out: &mut Reading<'_>) {
-                match self {
-                    $(Self::$Name(c) => c.probe(out),)*
-                }
-            }
-
-            pub(crate) fn model(&self) -> Option<Model> {
-                match self {
-                    $(Self::$Name(c) => c.model(),)*
-                }
-            }
+            };
         }
     };
 }
 
-controllers!(dispatch);
+controllers!(define $);
+
+impl Controller {
+    pub(crate) fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
+        each!(self, c => c.draw_from(stream));
+    }
+
+    pub(crate) fn begin(&self, w: Window) -> Drive {
+        each!(self, c => c.begin(w))
+    }
+
+    pub(crate) fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+        each!(self, c => c.on_handshake(w, now, us))
+    }
+
+    #[inline]
+    pub(crate) fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
+        each!(self, c => c.on_ack(w, s))
+    }
+
+    pub(crate) fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
+        each!(self, c => c.on_congestion(w, kind, base))
+    }
+
+    pub(crate) fn on_rto(&mut self, w: Window) {
+        each!(self, c => c.on_rto(w));
+    }
+
+    pub(crate) fn on_lost(&mut self, w: Window, now: Time, s: &LostSegment) {
+        each!(self, c => c.on_lost(w, now, s));
+    }
+
+    pub(crate) fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
+        each!(self, c => c.on_undo(w, before))
+    }
+
+    pub(crate) fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+        each!(self, c => c.on_idle(w, silence))
+    }
+
+    pub(crate) fn probe(&self, out: &mut Reading<'_>) {
+        each!(self, c => c.probe(out));
+    }
+
+    pub(crate) fn model(&self) -> Option<Model> {
+        each!(self, c => c.model())
+    }
+}
 
 /// Stack parameters available to a controller.
 pub(crate) fn stack(p: &TcpParams) -> Stack<'_> {

@@ -3,46 +3,27 @@
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;
 use super::shared::SharedParams;
-use crate::params::group::{group, no};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::params::group::{group, no, words};
 use units::Problem;
 
 /// Defines the words of all controllers, and the keys.
 macro_rules! declare {
     ($($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
-        /// Congestion controller.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum CongestionControl {
-            $(
-                $(#[$doc])*
-                #[serde(rename = $word)]
-                $Name,
-            )*
+        words! {
+            /// Congestion controller.
+            pub enum CongestionControl {
+                $($(#[$doc])* $word $Name,)*
+            }
         }
 
         impl CongestionControl {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$Name),*];
-
-            /// Its word in a scenario.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$Name => $word,)*
-                }
-            }
-
-            /// Returns true if it uses `beta_ecn`.
-            fn backs_off_for_marks(self) -> bool {
-                match self {
-                    $(Self::$Name => <super::$file::$Machine as Control>::BETA_ECN,)*
-                }
-            }
         }
 
         group! {
-            /// The congestion controller and its parameters: a preset may also set those of other controllers, for a stack that
-            /// overrides it.
+            /// The congestion controller and its parameters. A preset may also set those of other controllers, for a stack that
+            /// overrides its controller.
             pub struct ControlParams {
                 /// Congestion controller.
                 pub congestion_control: CongestionControl = CongestionControl::Cubic,
@@ -57,10 +38,10 @@ macro_rules! declare {
             }
 
             fn validate(&self) -> Result<(), Problem> {
-                let Some(b) = self.shared.beta_ecn else { return Ok(()) };
-                let (word, takes) = (self.congestion_control.word(), CongestionControl::backs_off_for_marks);
-                if !takes(self.congestion_control) {
-                    let who: Vec<_> = CongestionControl::ALL.iter().filter(|c| takes(**c)).map(|c| c.word()).collect();
+                let (Some(b), word) = (self.shared.beta_ecn, self.congestion_control.word()) else { return Ok(()) };
+                if !self.needs().beta_ecn {
+                    let takes = |c: &&CongestionControl| Self { congestion_control: **c, ..self.clone() }.needs().beta_ecn;
+                    let who: Vec<_> = CongestionControl::ALL.iter().filter(takes).map(|c| c.word()).collect();
                     let why = format!("alternative backoff is for {}", who.join(" and "));
                     return no("beta_ecn", format!("{b} is not valid with {word}: {why}; expected nothing"));
                 }
@@ -72,28 +53,42 @@ macro_rules! declare {
             }
         }
 
+        /// A congestion controller with its own parameters.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Chosen<'a> {
+            $($Name(&'a <super::$file::$Machine as Control>::Params),)*
+        }
+
         impl ControlParams {
             /// Selects a controller by its word, for a preset.   Panics: if no controller has this word.
             pub(crate) fn choose(&mut self, word: &str) {
-                self.congestion_control = match word {
-                    $($word => CongestionControl::$Name,)*
-                    _ => panic!("no congestion controller is called {word:?}"),
-                };
+                let found = CongestionControl::ALL.iter().find(|c| c.word() == word);
+                self.congestion_control = *found.unwrap_or_else(|| panic!("no congestion controller is called {word:?}"));
             }
 
-            /// Sender features that the controller needs.
-            pub(crate) fn needs(&self) -> Needs {
+            /// The controller of the stack.
+            #[inline]
+            pub(crate) fn chosen(&self) -> Chosen<'_> {
                 match self.congestion_control {
-                    $(CongestionControl::$Name => <super::$file::$Machine as Control>::NEEDS,)*
+                    $(CongestionControl::$Name => Chosen::$Name(&self.$file),)*
+                }
+            }
+
+            /// Features of the stack that the controller needs.
+            #[inline]
+            pub(crate) fn needs(&self) -> Needs {
+                match self.chosen() {
+                    $(Chosen::$Name(own) => Needs {
+                        ecn: <super::$file::$Machine as Control>::ecn(own),
+                        ..<super::$file::$Machine as Control>::NEEDS
+                    },)*
                 }
             }
 
             /// The controller's requirements on ECN.
             #[inline]
             pub(crate) fn ecn(&self) -> EcnNeeds {
-                match self.congestion_control {
-                    $(CongestionControl::$Name => <super::$file::$Machine as Control>::ecn(&self.$file),)*
-                }
+                self.needs().ecn
             }
         }
     };

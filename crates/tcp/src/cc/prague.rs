@@ -29,11 +29,9 @@
 use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Stack, Window};
 use super::reno::Reno;
 use super::shared::NoParams;
-use crate::params::group::group;
+use crate::params::group::{group, words};
 use crate::params::{Ect, EctOn};
 use packet::Reading;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use units::{Duration, Time};
 
 /// g.
@@ -66,27 +64,25 @@ group! {
     }
 }
 
-/// Reduced dependence on the round-trip time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum PragueRtt {
-    /// From the fourth round after slow start on, each counts as 25 ms at least: one rate for all short round trips. Version 0.7.
-    Scaled,
-    /// As above, but from the 500th round on. Version 0.6.
-    ScaledLate,
-    /// Never: a segment per round trip, as DCTCP and Reno. Version 0.5, which the L4S tests of 2020 measured.
-    Own,
-}
+words! {
+    /// Reduced dependence on the round-trip time.
+    pub(crate) enum PragueRtt {
+        /// From the fourth round after slow start on, each counts as 25 ms at least: one rate for all short round trips. Version 0.7.
+        "scaled" Scaled,
+        /// As above, but from the 500th round on. Version 0.6.
+        "scaled-late" ScaledLate,
+        /// Never: a segment per round trip, as DCTCP and Reno. Version 0.5, which the L4S tests of 2020 measured.
+        "own" Own,
+    }
 
-/// Earliest time of the next cut of Prague's window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum PragueCut {
-    /// In each of alpha's rounds, at its first mark: rates are the closed form's.   Source: draft-briscoe-iccrg-prague-congestion-control.
-    Rounds,
-    /// At the first mark after all data sent before the last cut has been acknowledged. Windows are up to a fifth larger.
-    /// Source: Linux (L4STeam).
-    Marks,
+    /// Earliest time of the next cut of Prague's window.
+    pub(crate) enum PragueCut {
+        /// In each of alpha's rounds, at its first mark: rates are the closed form's.   Source: draft-briscoe-iccrg-prague-congestion-control.
+        "rounds" Rounds,
+        /// At the first mark after all data sent before the last cut has been acknowledged. Windows are up to a fifth larger.
+        /// Source: Linux (L4STeam).
+        "marks" Marks,
+    }
 }
 
 /// State of one flow.
@@ -229,14 +225,17 @@ impl Prague {
 impl Control for Prague {
     type Params = PragueParams;
 
-    const NEEDS: Needs = Needs { rates: true, ..Needs::NONE };
-    const ECN: EcnNeeds = EcnNeeds {
-        answers: Answers::Controller,
-        feedback: Feedback::Accecn,
-        ect: Ect::Ect1,
-        ect_on: Some(EctOn::All),
-        small_segments: true,
-        ..EcnNeeds::USUAL
+    const NEEDS: Needs = Needs {
+        rates: true,
+        ecn: EcnNeeds {
+            answers: Answers::Controller,
+            feedback: Feedback::Accecn,
+            ect: Ect::Ect1,
+            ect_on: Some(EctOn::All),
+            small_segments: true,
+            ..EcnNeeds::USUAL
+        },
+        ..Needs::NONE
     };
 
     fn new(own: &PragueParams, stack: &Stack<'_>) -> Self {

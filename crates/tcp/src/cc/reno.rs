@@ -11,7 +11,7 @@
 //! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1.
 
 use super::abe::Backoff;
-use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
+use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
 use super::hystart_pp::HyStartPp;
 use super::shared::NoParams;
 use packet::Reading;
@@ -72,7 +72,7 @@ pub(crate) struct RenoFlow {
 impl Control for RenoFlow {
     type Params = NoParams;
 
-    const BETA_ECN: bool = true;
+    const NEEDS: Needs = Needs { beta_ecn: true, ..Needs::NONE };
 
     fn new(own: &NoParams, stack: &Stack<'_>) -> Self {
         Self { reno: Reno::new(own, stack), start: HyStartPp::asked(stack) }

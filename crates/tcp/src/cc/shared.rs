@@ -1,8 +1,6 @@
 //! Parameters shared by several controllers.
 
-use crate::params::group::{group, no};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::params::group::{group, no, words};
 use units::Problem;
 
 group! {
@@ -42,14 +40,14 @@ group! {
     pub(crate) struct NoParams {}
 }
 
-/// How slow start ends before a loss. Used by CUBIC; by Reno only for `rfc9406`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum HyStart {
-    /// By loss or at ssthresh only.
-    Off,
-    /// Linux' HyStart: ACK trains and delay increase.   Source: Ha & Rhee 2008.
-    Hystart,
-    /// HyStart++, in the first slow start only: a slower phase first, and back if round trips fall again.   Source: RFC 9406.
-    Rfc9406,
+words! {
+    /// How slow start ends before a loss. Used by CUBIC; by Reno only for `rfc9406`.
+    pub enum HyStart {
+        /// By loss or at ssthresh only.
+        "off" Off,
+        /// Linux' HyStart: ACK trains and delay increase.   Source: Ha & Rhee 2008.
+        "hystart" Hystart,
+        /// HyStart++, in the first slow start only: a slower phase first, and back if round trips fall again.   Source: RFC 9406.
+        "rfc9406" Rfc9406,
+    }
 }

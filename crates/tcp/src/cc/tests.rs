@@ -16,9 +16,7 @@ mod declared {
     use super::super::params::declare;
     use super::control::{Control, EcnNeeds, Needs};
     use super::shared::SharedParams;
-    use crate::params::group::{group, no};
-    use schemars::JsonSchema;
-    use serde::{Deserialize, Serialize};
+    use crate::params::group::{group, no, words};
     use units::Problem;
 
     declare! {
@@ -31,7 +29,7 @@ mod declared {
 
 #[test]
 fn one_line_makes_the_word_and_the_keys() {
-    assert!(ControlParams::KEYS.ends_with(&["vegas_alpha", "vegas_beta"]));
+    assert!(ControlParams::keys().ends_with(&["vegas_alpha", "vegas_beta"]));
     let mut p = ControlParams::default();
     p.choose("vegas");
     assert_eq!((p.congestion_control.word(), CongestionControl::ALL.len()), ("vegas", 2));

@@ -44,7 +44,7 @@ const PERSIST: u8 = 16;
 const MOST_QUARTERS: u32 = 255;
 
 /// RACK's and TLP's variables. Times are microseconds modulo 2^32, sequence numbers the low halves of offsets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     now_us: u32,
     /// Least RTT so far.
@@ -104,29 +104,7 @@ impl Entry {
 
 impl Rack {
     pub(crate) fn new() -> Self {
-        Self {
-            now_us: 0,
-            min_rtt_us: u32::MAX,
-            rtt_us: 0,
-            newest: None,
-            delivered: None,
-            fack: 1,
-            sacked: 0,
-            lost: 0,
-            reordering_seen: false,
-            lost_again: false,
-            rto_began: 0,
-            sampled: true,
-            probe: None,
-            probes: 0,
-            dsack_round: None,
-            reo_wnd_mult: 1,
-            reo_wnd_persist: 0,
-            duplicates: 0,
-            once_delivered: false,
-            once_until: 0,
-            resent: VecDeque::new(),
-        }
+        Self { min_rtt_us: u32::MAX, fack: 1, sampled: true, reo_wnd_mult: 1, ..Self::default() }
     }
 
     /// A segment was delivered.   Source: RFC 8985 §6.2 steps 2 and 3.

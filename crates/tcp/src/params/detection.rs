@@ -1,8 +1,6 @@
 //! Loss detection, and the undo of spurious reductions.
 
-use super::group::{group, no};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::group::{group, no, words};
 use units::Problem;
 
 group! {
@@ -46,57 +44,42 @@ group! {
     }
 }
 
-/// Loss recovery after duplicate ACKs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
-    /// Fast retransmit; fast recovery ends at the first new ACK.   Source: RFC 5681 §3.2; guard against repeated fast
-    /// retransmits in one window as ns-2's `bugFix_`.
-    Reno,
-    /// Partial ACKs retransmit the next hole; the impatient variant of the timer.   Source: RFC 6582.
-    Newreno,
-    /// Scoreboard: pipe, IsLost, NextSeg (1)-(4), rescue retransmission.   Source: RFC 6675.
-    Sack,
-}
-
-/// Loss detection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LossDetection {
-    /// DupThresh duplicate ACKs, or as much SACKed above it. A lost retransmission waits for the timeout.
-    /// Source: RFC 5681 §3.2, RFC 6675 §4.
-    Dupthresh,
-    /// As ns-2's Agent/TCP/Linux, with DupThresh 4. A segment is lost when the highest SACKed segment is DupThresh above it,
-    /// holes included (FACK). A retransmission is lost when new data sent after it is SACKed, or when one more than DupThresh
-    /// retransmissions later has been delivered. SACKed data makes room at once, without limit. A loss found after a timeout
-    /// reduces again. The end of a recovery discards the SACK information above it; the end of a timeout's repair sets the window
-    /// to ssthresh, but not above in flight + 3. Needs recovery by SACK.   Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
-    ForwardAck,
-    /// Time: a segment sent later has been delivered, and a reordering window has passed. A flight whose end is lost
-    /// is probed after two round trips. Needs recovery by SACK.   Source: RFC 8985.
-    RackTlp,
-}
-
-impl LossDetection {
-    /// Its word in a scenario.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Dupthresh => "dupthresh",
-            Self::ForwardAck => "forward-ack",
-            Self::RackTlp => "rack-tlp",
-        }
+words! {
+    /// Loss recovery after duplicate ACKs.
+    pub enum Recovery {
+        /// Fast retransmit; fast recovery ends at the first new ACK.   Source: RFC 5681 §3.2; guard against repeated fast
+        /// retransmits in one window as ns-2's `bugFix_`.
+        "reno" Reno,
+        /// Partial ACKs retransmit the next hole; the impatient variant of the timer.   Source: RFC 6582.
+        "newreno" Newreno,
+        /// Scoreboard: pipe, IsLost, NextSeg (1)-(4), rescue retransmission.   Source: RFC 6675.
+        "sack" Sack,
     }
-}
 
-/// Response to a reduction that proves spurious.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Undo {
-    /// The reduction is kept.
-    None,
-    /// Restores the window and ssthresh once D-SACK has reported every retransmission, or a timestamp shows that the first
-    /// original arrived. Needs `loss_detection = "rack-tlp"`.   Source: RFC 2883, RFC 3522, RFC 4015 as in Linux.
-    Linux,
+    /// Loss detection.
+    pub enum LossDetection {
+        /// DupThresh duplicate ACKs, or as much SACKed above it. A lost retransmission waits for the timeout.
+        /// Source: RFC 5681 §3.2, RFC 6675 §4.
+        "dupthresh" Dupthresh,
+        /// As ns-2's Agent/TCP/Linux, with DupThresh 4. A segment is lost when the highest SACKed segment is DupThresh above it,
+        /// holes included (FACK). A retransmission is lost when new data sent after it is SACKed, or when one more than DupThresh
+        /// retransmissions later has been delivered. SACKed data makes room at once, without limit. A loss found after a timeout
+        /// reduces again. The end of a recovery discards the SACK information above it; the end of a timeout's repair sets the window
+        /// to ssthresh, but not above in flight + 3. Needs recovery by SACK.   Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
+        "forward-ack" ForwardAck,
+        /// Time: a segment sent later has been delivered, and a reordering window has passed. A flight whose end is lost
+        /// is probed after two round trips. Needs recovery by SACK.   Source: RFC 8985.
+        "rack-tlp" RackTlp,
+    }
+
+    /// Response to a reduction that proves spurious.
+    pub enum Undo {
+        /// The reduction is kept.
+        "none" None,
+        /// Restores the window and ssthresh once D-SACK has reported every retransmission, or a timestamp shows that the first
+        /// original arrived. Needs `loss_detection = "rack-tlp"`.   Source: RFC 2883, RFC 3522, RFC 4015 as in Linux.
+        "linux" Linux,
+    }
 }
 
 impl Undo {

@@ -1,8 +1,6 @@
 //! Explicit congestion notification.
 
-use super::group::{group, no};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::group::{group, no, words};
 use units::Problem;
 
 /// Bytes of a whole AccECN option, padded.
@@ -43,49 +41,34 @@ impl EcnParams {
     }
 }
 
-/// How a receiver reports CE marks, where `ecn` is in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EcnFeedback {
-    /// Presence of a mark: every ACK from a mark on carries ECE, until the sender answers with CWR.   Source: RFC 3168 §6.1.3.
-    Rfc3168,
-    /// Exact counts: ECE reflects the CE bit of the acknowledged segments. Where the CE state changes, the segments before the
-    /// change are acknowledged at once, by an ACK of their own, and so is the segment that brings it.   Source: RFC 8257 §3.2.
-    Dctcp,
-    /// Exact counts, as a 3-bit counter in every segment. Negotiated in the handshake; with a peer that does not support it, RFC
-    /// 3168 feedback or none.   Source: RFC 9768.
-    Accecn,
-}
-
-impl EcnFeedback {
-    /// Its word in a scenario.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Rfc3168 => "rfc3168",
-            Self::Dctcp => "dctcp",
-            Self::Accecn => "accecn",
-        }
+words! {
+    /// How a receiver reports CE marks, where `ecn` is in use.
+    pub enum EcnFeedback {
+        /// Presence of a mark: every ACK from a mark on carries ECE, until the sender answers with CWR.   Source: RFC 3168 §6.1.3.
+        "rfc3168" Rfc3168,
+        /// Exact counts: ECE reflects the CE bit of the acknowledged segments. Where the CE state changes, the segments before the
+        /// change are acknowledged at once, by an ACK of their own, and so is the segment that brings it.   Source: RFC 8257 §3.2.
+        "dctcp" Dctcp,
+        /// Exact counts, as a 3-bit counter in every segment. Negotiated in the handshake; with a peer that does not support it, RFC
+        /// 3168 feedback or none.   Source: RFC 9768.
+        "accecn" Accecn,
     }
-}
 
-/// How ECN-capable packets are marked as such.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ect {
-    /// ECT(0): a mark counts as a loss.   Source: RFC 3168 §5.
-    Ect0,
-    /// ECT(1): low latency, low loss, scalable throughput.   Source: RFC 9331 §2.
-    Ect1,
-}
+    /// How ECN-capable packets are marked as such.
+    pub enum Ect {
+        /// ECT(0): a mark counts as a loss.   Source: RFC 3168 §5.
+        "ect0" Ect0,
+        /// ECT(1): low latency, low loss, scalable throughput.   Source: RFC 9331 §2.
+        "ect1" Ect1,
+    }
 
-/// Which packets are ECN-capable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EctOn {
-    /// New data.   Source: RFC 3168 §6.1.
-    Data,
-    /// All after the handshake, including retransmissions and pure ACKs.   Source: Linux with AccECN.
-    Established,
-    /// All, including SYN and SYN-ACK.   Source: Linux with DCTCP; draft-ietf-tcpm-generalized-ecn.
-    All,
+    /// Which packets are ECN-capable.
+    pub enum EctOn {
+        /// New data.   Source: RFC 3168 §6.1.
+        "data" Data,
+        /// All after the handshake, including retransmissions and pure ACKs.   Source: Linux with AccECN.
+        "established" Established,
+        /// All, including SYN and SYN-ACK.   Source: Linux with DCTCP; draft-ietf-tcpm-generalized-ecn.
+        "all" All,
+    }
 }

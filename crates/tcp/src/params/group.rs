@@ -9,37 +9,13 @@ use units::Problem;
 /// Parameters that belong together.
 pub(crate) trait Group {
     /// The keys of its fields, in order.
-    const KEYS: &'static [&'static str];
+    fn keys() -> Vec<&'static str>;
 
     /// Reads the value that follows `key`, if the key is one of its own.
     fn set<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error>;
 
     /// Refuses parameters that no connection could run with.   Errors: the first field out of range, by its key.
     fn validate(&self) -> Result<(), Problem>;
-}
-
-/// Number of keys of several groups.
-pub(crate) const fn count(lists: &[&[&str]]) -> usize {
-    let (mut n, mut list) = (0, 0);
-    while list < lists.len() {
-        n += lists[list].len();
-        list += 1;
-    }
-    n
-}
-
-/// The `N` keys of several groups.
-pub(crate) const fn join<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
-    let (mut all, mut at, mut list) = ([""; N], 0, 0);
-    while list < lists.len() {
-        let mut key = 0;
-        while key < lists[list].len() {
-            all[at] = lists[list][key];
-            (at, key) = (at + 1, key + 1);
-        }
-        list += 1;
-    }
-    all
 }
 
 /// Refuses the value of a key.
@@ -72,11 +48,10 @@ macro_rules! group {
         }
 
         impl $crate::params::group::Group for $Name {
-            const KEYS: &'static [&'static str] = {
-                use $crate::params::group;
-                const LISTS: &[&[&str]] = &[&[$(stringify!($field)),*], $($(<$Group as group::Group>::KEYS),*)?];
-                &group::join::<{ group::count(LISTS) }>(LISTS)
-            };
+            fn keys() -> Vec<&'static str> {
+                let keys: [Vec<&'static str>; _] = [vec![$(stringify!($field)),*], $($(<$Group>::keys()),*)?];
+                keys.concat()
+            }
 
             #[allow(unused_variables, unreachable_code, clippy::match_single_binding)]
             fn set<'de, M: serde::de::MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error> {
@@ -103,4 +78,32 @@ macro_rules! group {
     };
 }
 
-pub(crate) use group;
+/// Declares the words that the value of a key can be: each with its description and its name in Rust.
+macro_rules! words {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis enum $Name:ident {
+            $($(#[$doc:meta])* $word:literal $Variant:ident $(($Content:ty))?,)*
+        }
+    )+) => {$(
+        $(#[$meta])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
+        $vis enum $Name {
+            $($(#[$doc])* #[serde(rename = $word)] $Variant $(($Content))?,)*
+        }
+
+        impl $Name {
+            /// Its word in a scenario.
+            #[allow(dead_code, reason = "not every word is part of a message")]
+            $vis fn word(self) -> &'static str {
+                match self {
+                    $(Self::$Variant { .. } => $word,)*
+                }
+            }
+        }
+    )+};
+}
+
+pub(crate) use {group, words};

@@ -15,7 +15,7 @@ mod rto;
 mod window;
 mod wire;
 
-pub(crate) use crate::cc::params::{CongestionControl, ControlParams};
+pub(crate) use crate::cc::params::ControlParams;
 pub(crate) use detection::{DetectionParams, Undo};
 pub use detection::{LossDetection, Recovery};
 pub(crate) use ecn::{EcnFeedback, EcnParams, Ect, EctOn};
@@ -36,6 +36,7 @@ use group::{Group, group, no};
 use packet::Ecn;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use std::fmt;
+use std::sync::OnceLock;
 use units::Problem;
 
 group! {
@@ -82,28 +83,9 @@ group! {
     }
 }
 
-/// A key of the table.
-struct Key(&'static str);
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct V;
-        impl Visitor<'_> for V {
-            type Value = Key;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("field identifier")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Key, E> {
-                let known = TcpParams::KEYS.iter().find(|key| **key == text);
-                known.map(|key| Key(key)).ok_or_else(|| E::unknown_field(text, TcpParams::KEYS))
-            }
-        }
-        d.deserialize_identifier(V)
-    }
-}
-
 impl<'de> Deserialize<'de> for TcpParams {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        static KEYS: OnceLock<Vec<&'static str>> = OnceLock::new();
         struct V;
         impl<'de> Visitor<'de> for V {
             type Value = TcpParams;
@@ -112,8 +94,10 @@ impl<'de> Deserialize<'de> for TcpParams {
             }
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<TcpParams, M::Error> {
                 let mut p = TcpParams::default();
-                while let Some(Key(key)) = map.next_key()? {
-                    p.set(key, &mut map)?;
+                while let Some(key) = map.next_key::<String>()? {
+                    if !p.set(&key, &mut map)? {
+                        return Err(de::Error::unknown_field(&key, KEYS.get_or_init(TcpParams::keys)));
+                    }
                 }
                 Ok(p)
             }
@@ -123,6 +107,11 @@ impl<'de> Deserialize<'de> for TcpParams {
 }
 
 impl TcpParams {
+    /// Keys that only presets set: behaviour of particular kernels.
+    pub fn preset_keys() -> Vec<&'static str> {
+        Quirks::keys()
+    }
+
     /// Returns the stack with the changes made by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {

@@ -1,8 +1,6 @@
 //! How a connection opens: handshake, SYN and first window.
 
-use super::group::{group, no};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::group::{group, no, words};
 use units::{Duration, Problem};
 
 group! {
@@ -57,16 +55,16 @@ impl OpeningParams {
     }
 }
 
-/// The first window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum InitialWindow {
-    /// This many segments.
-    Segments(u32),
-    /// MSS <= 1095: 4 segments, <= 2190: 3, else 2.   Source: RFC 5681 §3.1.
-    Rfc5681,
-    /// min(4 MSS, max(2 MSS, 4380 bytes)).   Source: RFC 3390.
-    Rfc3390,
-    /// min(10 MSS, max(2 MSS, 14600 bytes)).   Source: RFC 6928.
-    Rfc6928,
+words! {
+    /// The first window.
+    pub enum InitialWindow {
+        /// This many segments.
+        "segments" Segments(u32),
+        /// MSS <= 1095: 4 segments, <= 2190: 3, else 2.   Source: RFC 5681 §3.1.
+        "rfc5681" Rfc5681,
+        /// min(4 MSS, max(2 MSS, 4380 bytes)).   Source: RFC 3390.
+        "rfc3390" Rfc3390,
+        /// min(10 MSS, max(2 MSS, 14600 bytes)).   Source: RFC 6928.
+        "rfc6928" Rfc6928,
+    }
 }

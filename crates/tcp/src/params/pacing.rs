@@ -1,8 +1,6 @@
 //! How segments leave: paced, in bursts, as packets of several.
 
-use super::group::{group, no};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::group::{group, no, words};
 use units::Problem;
 
 group! {
@@ -44,14 +42,14 @@ group! {
     }
 }
 
-/// How a pacing sender keeps its rate; a sender paces if its controller needs it, or with `paced`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pacing {
-    /// Each segment costs its payload at the pacing rate, from the time it is sent.   Source:
-    /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
-    Exact,
-    /// Linux' own, without the queue discipline fq: a burst that leaves late, because it waited for window or an ACK, is credited
-    /// with its lateness, up to half its cost. The first ten segments are not paced.   Source: Linux tcp_output.c.
-    LinuxInternal,
+words! {
+    /// How a pacing sender keeps its rate; a sender paces if its controller needs it, or with `paced`.
+    pub enum Pacing {
+        /// Each segment costs its payload at the pacing rate, from the time it is sent.   Source:
+        /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
+        "exact" Exact,
+        /// Linux' own, without the queue discipline fq: a burst that leaves late, because it waited for window or an ACK, is credited
+        /// with its lateness, up to half its cost. The first ten segments are not paced.   Source: Linux tcp_output.c.
+        "linux-internal" LinuxInternal,
+    }
 }

@@ -1,11 +1,10 @@
 //! Size of the receive window.
 
 use schemars::JsonSchema;
-use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 use std::fmt;
-use units::Bytes;
+use std::str::FromStr;
+use units::{Bytes, ParseError, Text};
 
 /// The receive window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,60 +42,28 @@ pub(crate) const MOST: u64 = 1 << 31;
 
 const VALID: &str = "\"auto\", or a size such as \"6291456B\", \"600KB\" (1000 bytes each) or \"64KiB\"";
 
-impl Serialize for ReceiveWindow {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        if self.auto { s.serialize_str("auto") } else { self.bytes.serialize(s) }
+impl fmt::Display for ReceiveWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.auto { f.write_str("auto") } else { self.bytes.fmt(f) }
     }
 }
 
-impl<'de> Deserialize<'de> for ReceiveWindow {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct V;
-        impl V {
-            fn bytes<E: de::Error>(bytes: impl de::IntoDeserializer<'static, E>) -> Result<ReceiveWindow, E> {
-                Bytes::deserialize(bytes.into_deserializer()).map(ReceiveWindow::fixed)
-            }
+impl FromStr for ReceiveWindow {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "auto" => Ok(Self::AUTO),
+            size => size.parse().map(Self::fixed).map_err(|_| ParseError::new(size, VALID)),
         }
-        impl Visitor<'_> for V {
-            type Value = ReceiveWindow;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(VALID)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ReceiveWindow, E> {
-                if text == "auto" {
-                    return Ok(ReceiveWindow::AUTO);
-                }
-                let valid = |_| E::custom(format!("\"{}\" is not valid; expected {VALID}", units::shown(text)));
-                text.parse().map(ReceiveWindow::fixed).map_err(valid)
-            }
-            fn visit_i64<E: de::Error>(self, v: i64) -> Result<ReceiveWindow, E> {
-                Self::bytes(v)
-            }
-            fn visit_u64<E: de::Error>(self, v: u64) -> Result<ReceiveWindow, E> {
-                Self::bytes(v)
-            }
-            fn visit_f64<E: de::Error>(self, v: f64) -> Result<ReceiveWindow, E> {
-                Self::bytes(v)
-            }
-        }
-        d.deserialize_any(V)
     }
 }
 
-impl JsonSchema for ReceiveWindow {
-    fn schema_name() -> Cow<'static, str> {
-        "ReceiveWindow".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": VALID,
-            "anyOf": [
-                { "type": "string", "pattern": "^(auto|[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB))$" },
-                { "type": "integer", "minimum": 0 },
-            ]
-        })
-    }
+impl Text for ReceiveWindow {
+    const VALID: &str = VALID;
+    const PATTERN: &str = "^(auto|[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB))$";
+    const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(|v| Bytes::from_integer(v).map(Self::fixed));
 }
+units::text_serde!(ReceiveWindow);
 
 /// Memory of a tuned receive buffer. Half of it is payload, the rest overhead of the system (tcp_adv_win_scale 1).
 ///

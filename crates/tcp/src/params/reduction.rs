@@ -1,8 +1,6 @@
 //! Reduction of the window.
 
-use super::group::group;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::group::{group, words};
 
 group! {
     /// Reduction of the window.
@@ -14,18 +12,18 @@ group! {
     }
 }
 
-/// How the window gets from its old size to ssthresh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reduction {
-    /// At once.   Source: RFC 5681, RFC 6675.
-    Instant,
-    /// One segment for every two ACKs, never above in flight + 1.   Source: Mathis, Semke & Mahdavi 1999; Linux 2.6.
-    RateHalving,
-    /// The window is ssthresh at once, but what is in flight may only fall by one segment for every two ACKs until it
-    /// gets there.   Source: ns-2's Agent/TCP/Linux.
-    HeldRateHalving,
-    /// Proportional rate reduction: conserves packets once what is in flight is below ssthresh, and slow starts back to it on
-    /// ACKs of progress.   Source: RFC 9937; Linux.
-    Prr,
+words! {
+    /// How the window gets from its old size to ssthresh.
+    pub enum Reduction {
+        /// At once.   Source: RFC 5681, RFC 6675.
+        "instant" Instant,
+        /// One segment for every two ACKs, never above in flight + 1.   Source: Mathis, Semke & Mahdavi 1999; Linux 2.6.
+        "rate-halving" RateHalving,
+        /// The window is ssthresh at once, but what is in flight may only fall by one segment for every two ACKs until it
+        /// gets there.   Source: ns-2's Agent/TCP/Linux.
+        "held-rate-halving" HeldRateHalving,
+        /// Proportional rate reduction: conserves packets once what is in flight is below ssthresh, and slow starts back to it on
+        /// ACKs of progress.   Source: RFC 9937; Linux.
+        "prr" Prr,
+    }
 }

@@ -1,8 +1,6 @@
 //! Round trips, the retransmission timer, and the clock that they run on.
 
-use super::group::{group, no};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::group::{group, no, words};
 use units::{Duration, Problem};
 
 group! {
@@ -59,28 +57,26 @@ pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), P
     Ok(())
 }
 
-/// Source of round-trip samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RttSource {
-    /// The echoed timestamp of an ACK of new data. Without timestamps, the send time of the newest segment that it acknowledges,
-    /// if none of them was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
-    Echo,
-    /// The send time of the oldest newly acknowledged segment that was sent once, unless a retransmitted one is acknowledged,
-    /// too. Else that of the oldest newly SACKed segment that was sent once, with or without a cumulative acknowledgement. Only
-    /// then the echo.
-    /// Source: Linux, tcp_ack_update_rtt.
-    SendTime,
-}
+words! {
+    /// Source of round-trip samples.
+    pub enum RttSource {
+        /// The echoed timestamp of an ACK of new data. Without timestamps, the send time of the newest segment that it acknowledges,
+        /// if none of them was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
+        "echo" Echo,
+        /// The send time of the oldest newly acknowledged segment that was sent once, unless a retransmitted one is acknowledged,
+        /// too. Else that of the oldest newly SACKed segment that was sent once, with or without a cumulative acknowledgement. Only
+        /// then the echo.
+        /// Source: Linux, tcp_ack_update_rtt.
+        "send-time" SendTime,
+    }
 
-/// Quantity that the minimum RTO bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MinRto {
-    /// The whole: RTO = max(min, SRTT + max(G, 4 RTTVAR)). It counts from the last ACK of new data, also after a probe's or a
-    /// reordering window's timer.   Source: RFC 6298 §2 and §5.3.
-    Total,
-    /// The variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, what another purpose has left of it counts from when the
-    /// first segment was sent last.   Source: Linux.
-    Variation,
+    /// Quantity that the minimum RTO bounds.
+    pub enum MinRto {
+        /// The whole: RTO = max(min, SRTT + max(G, 4 RTTVAR)). It counts from the last ACK of new data, also after a probe's or a
+        /// reordering window's timer.   Source: RFC 6298 §2 and §5.3.
+        "total" Total,
+        /// The variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, what another purpose has left of it counts from when the
+        /// first segment was sent last.   Source: Linux.
+        "variation" Variation,
+    }
 }

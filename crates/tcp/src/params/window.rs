@@ -1,8 +1,6 @@
 //! Limits on sending, and growth of the window.
 
-use super::group::{group, no};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::group::{group, no, words};
 use units::Problem;
 
 group! {
@@ -40,31 +38,29 @@ impl WindowParams {
     }
 }
 
-/// When the window has been used enough to grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CwndValidation {
-    /// Always.   Source: ns-2's one-way agents and FullTcp.
-    Off,
-    /// In rounds that it limited; in slow start half of it is enough.   Source: RFC 7661; Linux.
-    Round,
-    /// When what was in flight before the ACK filled it.   Source: Linux 2.6 without offloads; ns-2's Agent/TCP/Linux.
-    Full,
-}
+words! {
+    /// When the window has been used enough to grow.
+    pub enum CwndValidation {
+        /// Always.   Source: ns-2's one-way agents and FullTcp.
+        "off" Off,
+        /// In rounds that it limited; in slow start half of it is enough.   Source: RFC 7661; Linux.
+        "round" Round,
+        /// When what was in flight before the ACK filled it.   Source: Linux 2.6 without offloads; ns-2's Agent/TCP/Linux.
+        "full" Full,
+    }
 
-/// Window after an idle period longer than one RTO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum IdleRestart {
-    /// Unchanged.
-    Off,
-    /// cwnd = min(initial window, cwnd).   Source: RFC 5681 §4.1; ns-2 `slow_start_restart_`.
-    Restart,
-    /// Halved for every RTO of idle time, not below the initial window; ssthresh keeps 3/4 of it.   Source: RFC 2861; Linux.
-    Decay,
-    /// cwnd = initial window, when an RTO has passed since the ACK that left nothing outstanding, not since the last
-    /// segment sent.   Source: ns-2's Agent/TCP/Linux, whose timer keeps running when idle.
-    InitialAfterAck,
-    /// cwnd = 1 segment, by the same clock.   Source: ns-2's other one-way agents (`restart_bugfix_`).
-    OneAfterAck,
+    /// Window after an idle period longer than one RTO.
+    pub enum IdleRestart {
+        /// Unchanged.
+        "off" Off,
+        /// cwnd = min(initial window, cwnd).   Source: RFC 5681 §4.1; ns-2 `slow_start_restart_`.
+        "restart" Restart,
+        /// Halved for every RTO of idle time, not below the initial window; ssthresh keeps 3/4 of it.   Source: RFC 2861; Linux.
+        "decay" Decay,
+        /// cwnd = initial window, when an RTO has passed since the ACK that left nothing outstanding, not since the last
+        /// segment sent.   Source: ns-2's Agent/TCP/Linux, whose timer keeps running when idle.
+        "initial-after-ack" InitialAfterAck,
+        /// cwnd = 1 segment, by the same clock.   Source: ns-2's other one-way agents (`restart_bugfix_`).
+        "one-after-ack" OneAfterAck,
+    }
 }

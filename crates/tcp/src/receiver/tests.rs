@@ -1,7 +1,8 @@
 //! Unit tests of the receiver.
 
 use super::*;
-use crate::params::{CongestionControl, EcnFeedback};
+use crate::CongestionControl;
+use crate::params::EcnFeedback;
 use packet::Ecn;
 
 #[derive(Default)]

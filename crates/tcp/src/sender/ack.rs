@@ -65,12 +65,12 @@ impl Sender {
         let turn = self.cc.needs().turn;
         sample.rests = self.advance(cx, sample.marked, acked.bytes, acked.delivered);
         if turn == Turn::Growth {
-            self.consult(p, now, &mut sample);
+            self.run_controller(p, now, &mut sample);
         }
         self.repair(cx, sample.lost, acked.bytes, acked.delivered);
         if turn == Turn::Repair {
             (sample.state, sample.in_flight, sample.rests) = (self.state, self.in_flight(), false);
-            self.consult(p, now, &mut sample);
+            self.run_controller(p, now, &mut sample);
         }
         self.on_ece(cx, &sample);
         self.update_pacing_rate(p, rtt_us);

@@ -65,9 +65,9 @@ impl Sender {
         }
     }
 
-    /// Passes an ACK to the controller. Its answer is ignored if `s.rests` is set.
+    /// Runs the controller for an ACK. Its answer is ignored if `s.rests` is set.
     #[inline]
-    pub(super) fn consult(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
+    pub(super) fn run_controller(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         if let Some(pacing) = &mut self.pacing {
             pacing.sample(p, now, s);
         }

@@ -7,13 +7,17 @@ use crate::cc::control::{
 use crate::cc::shared::NoParams;
 use crate::stats::{Model, State};
 use packet::{Reading, Unit};
-use units::{BitRate, Duration, Rng, Time};
+use units::{Rng, Time};
 
 impl Control for Bbr {
     type Params = NoParams;
 
-    const NEEDS: Needs = Needs { rates: true, turn: Turn::Repair, ..Needs::NONE };
-    const ECN: EcnNeeds = EcnNeeds { answers: Answers::Nobody, ..EcnNeeds::USUAL };
+    const NEEDS: Needs = Needs {
+        rates: true,
+        turn: Turn::Repair,
+        ecn: EcnNeeds { answers: Answers::Nobody, ..EcnNeeds::USUAL },
+        ..Needs::NONE
+    };
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
         let mss = f64::from(stack.mss);
@@ -125,17 +129,12 @@ impl Control for Bbr {
     }
 
     fn model(&self) -> Option<Model> {
-        let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
-        Some(Model {
-            mode: match self.mode {
-                Mode::Startup => 0,
-                Mode::Drain => 1,
-                Mode::ProbeBw(_) => 2,
-                Mode::ProbeRtt { .. } => 3,
-            },
-            pacing_rate: bits(self.pacing_rate),
-            btl_bw: bits(self.btl_bw()),
-            rt_prop: Duration::from_micros(u64::from(self.rt_prop.unwrap_or(0))),
-        })
+        let mode = match self.mode {
+            Mode::Startup => 0,
+            Mode::Drain => 1,
+            Mode::ProbeBw(_) => 2,
+            Mode::ProbeRtt { .. } => 3,
+        };
+        Some(Model::new(mode, self.pacing_rate, self.btl_bw(), self.rt_prop))
     }
 }

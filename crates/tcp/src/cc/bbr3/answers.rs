@@ -2,14 +2,16 @@
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.2, §5.4 and §5.6.
 
-use super::{AckPhase, Bbr3, Excess, FIRST_RTT, MIN_PIPE_CWND, Marks, PACING_MARGIN, Phase, STARTUP_PACING_GAIN, Undo};
-use super::{Bbr3Form, Bbr3Params};
+use super::{
+    Bbr3, Bbr3Form, Bbr3Params, Bounds, Cycle, FIRST_RTT, MIN_PIPE_CWND, PACING_MARGIN, Path, Phase,
+    STARTUP_PACING_GAIN,
+};
 use crate::cc::control::{
     AckSample, Answers, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Silence, Stack, Turn, Window,
 };
 use crate::stats::{Model, State};
 use packet::{Reading, Unit};
-use units::{BitRate, Duration, Rng, Time};
+use units::{Rng, Time};
 
 impl Bbr3 {
     /// SaveCwnd().
@@ -47,8 +49,9 @@ impl Bbr3 {
 
     /// SetCwnd().
     fn set_cwnd(&self, mut cwnd: f64, newly: f64) -> f64 {
-        let most = self.quantization_budget(self.bdp_multiple(self.bw, self.gains().1) + self.excess.extra_acked());
-        if self.full_bw_reached {
+        let most =
+            self.quantization_budget(self.bdp_multiple(self.path.bw, self.gains().1) + self.path.excess.extra_acked());
+        if self.path.full_bw_reached {
             cwnd = (cwnd + newly).min(most);
         } else if cwnd < most || (self.delivered as f64) < self.initial_cwnd {
             cwnd += newly;
@@ -64,7 +67,7 @@ impl Bbr3 {
     fn note_marks(&mut self, cwnd: f64, s: &AckSample) {
         match self.form {
             Bbr3Form::Draft if s.marked => self.note_loss(cwnd),
-            Bbr3Form::Linux if self.counts_marks => self.marks.on_ack(s, self.min_rtt),
+            Bbr3Form::Linux if self.counts_marks => self.bounds.marks.on_ack(s, self.path.min_rtt),
             _ => {}
         }
     }
@@ -73,8 +76,12 @@ impl Bbr3 {
 impl Control for Bbr3 {
     type Params = Bbr3Params;
 
-    const NEEDS: Needs = Needs { rates: true, turn: Turn::Repair, ..Needs::NONE };
-    const ECN: EcnNeeds = EcnNeeds { answers: Answers::Controller, ..EcnNeeds::USUAL };
+    const NEEDS: Needs = Needs {
+        rates: true,
+        turn: Turn::Repair,
+        ecn: EcnNeeds { answers: Answers::Controller, ..EcnNeeds::USUAL },
+        ..Needs::NONE
+    };
 
     fn new(own: &Bbr3Params, stack: &Stack<'_>) -> Self {
         let mss = f64::from(stack.mss);
@@ -86,46 +93,9 @@ impl Control for Bbr3 {
             initial_cwnd,
             phase: Phase::Startup,
             delivered: 0,
-            round_count: 0,
-            next_round_delivered: 0,
-            round_start: false,
-            max_bw_filter: [0.0; 2],
-            min_rtt: None,
-            min_rtt_stamp: Time::ZERO,
-            probe_rtt_min_delay: None,
-            probe_rtt_min_stamp: Time::ZERO,
-            probe_rtt_expired: false,
-            bw: 0.0,
-            excess: Excess::default(),
-            full_bw: 0.0,
-            full_bw_count: 0,
-            full_bw_now: false,
-            full_bw_reached: false,
-            bw_latest: 0.0,
-            inflight_latest: 0.0,
-            loss_round_delivered: 0,
-            loss_round_start: false,
-            is_loss_in_round: false,
-            lost_ranges: 0,
-            bw_shortterm: f64::INFINITY,
-            inflight_shortterm: f64::INFINITY,
-            inflight_longterm: f64::INFINITY,
-            is_bw_probe_sample: false,
-            prev_probe_too_high: false,
-            prev_probe_precautionary: false,
-            bw_probe_up_rounds: 0,
-            bw_probe_up_acked: 0.0,
-            probe_up_acked_per_inc: f64::INFINITY,
-            undo: Undo::default(),
-            marks: Marks::default(),
-            ack_phase: AckPhase::Init,
-            cycle_stamp: Time::ZERO,
-            bw_probe_wait: Duration::ZERO,
-            rounds_since_probe_up: 0,
-            drain_start_round: 0,
-            probe_rtt_done_stamp: None,
-            probe_rtt_round_done: false,
-            idle_restart: false,
+            path: Path::default(),
+            bounds: Bounds::new(),
+            cycle: Cycle::default(),
             pacing_rate: STARTUP_PACING_GAIN * PACING_MARGIN * initial_cwnd / FIRST_RTT.secs(),
             seen_rtt: false,
             prior_cwnd: 0.0,
@@ -143,9 +113,9 @@ impl Control for Bbr3 {
     }
 
     fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
-        (self.min_rtt, self.min_rtt_stamp) = (Some(us), now);
-        (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (Some(us), now);
-        self.excess.restart(now);
+        (self.path.min_rtt, self.path.min_rtt_stamp) = (Some(us), now);
+        (self.path.probe_rtt_min_delay, self.path.probe_rtt_min_stamp) = (Some(us), now);
+        self.path.excess.restart(now);
         let cwnd = w.cwnd * self.mss;
         self.init_pacing_rate(cwnd, us);
         self.drive(w, cwnd)
@@ -159,8 +129,8 @@ impl Control for Bbr3 {
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
         let mut cwnd = w.cwnd * self.mss;
         self.delivered = s.total_delivered;
-        self.round_start = false;
-        self.loss_round_start = false;
+        self.path.round_start = false;
+        self.bounds.loss_round_start = false;
         if !self.seen_rtt
             && let Some(us) = s.rate.and_then(|rs| rs.rtt_us)
         {
@@ -200,8 +170,8 @@ impl Control for Bbr3 {
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         let mut cwnd = w.cwnd * self.mss;
         if silence.app_limited {
-            self.idle_restart = true;
-            self.excess.restart(silence.now);
+            self.cycle.idle_restart = true;
+            self.path.excess.restart(silence.now);
             if self.is_in_a_probe_bw_state() {
                 self.set_pacing_rate(1.0);
             } else if self.is_in_probe_rtt() {
@@ -216,31 +186,26 @@ impl Control for Bbr3 {
         let known = |v: f64| Some(v).filter(|v| v.is_finite());
         out.word("bbr_mode", self.phase.word());
         out.rate("max_bw", Some(8.0 * self.max_bw()).filter(|bw| *bw > 0.0));
-        out.rate("bw", Some(8.0 * self.bw).filter(|bw| *bw > 0.0));
-        out.rate("bw_shortterm", known(8.0 * self.bw_shortterm));
-        out.micros("min_rtt", self.min_rtt);
+        out.rate("bw", Some(8.0 * self.path.bw).filter(|bw| *bw > 0.0));
+        out.rate("bw_shortterm", known(8.0 * self.bounds.bw_shortterm));
+        out.micros("min_rtt", self.path.min_rtt);
         out.number("pacing_gain", pacing_gain);
         out.number("cwnd_gain", cwnd_gain);
-        out.number("rounds", self.round_count as f64);
-        out.flag("full_bw_reached", self.full_bw_reached);
-        out.value("inflight_longterm", Unit::Segments, known(self.inflight_longterm / self.mss));
-        out.value("inflight_shortterm", Unit::Segments, known(self.inflight_shortterm / self.mss));
-        out.segments("extra_acked", self.excess.extra_acked() / self.mss);
-        out.number("ecn_alpha", self.marks.alpha());
+        out.number("rounds", self.path.round_count as f64);
+        out.flag("full_bw_reached", self.path.full_bw_reached);
+        out.value("inflight_longterm", Unit::Segments, known(self.bounds.inflight_longterm / self.mss));
+        out.value("inflight_shortterm", Unit::Segments, known(self.bounds.inflight_shortterm / self.mss));
+        out.segments("extra_acked", self.path.excess.extra_acked() / self.mss);
+        out.number("ecn_alpha", self.bounds.marks.alpha());
     }
 
     fn model(&self) -> Option<Model> {
-        let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
-        Some(Model {
-            mode: match self.phase {
-                Phase::Startup => 0,
-                Phase::Drain => 1,
-                Phase::ProbeRtt => 3,
-                _ => 2,
-            },
-            pacing_rate: bits(self.pacing_rate),
-            btl_bw: bits(self.max_bw()),
-            rt_prop: Duration::from_micros(u64::from(self.min_rtt.unwrap_or(0))),
-        })
+        let mode = match self.phase {
+            Phase::Startup => 0,
+            Phase::Drain => 1,
+            Phase::ProbeRtt => 3,
+            _ => 2,
+        };
+        Some(Model::new(mode, self.pacing_rate, self.max_bw(), self.path.min_rtt))
     }
 }

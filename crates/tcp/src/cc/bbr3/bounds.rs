@@ -9,8 +9,10 @@
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.3.6, §5.5.10 and §5.6.4.7.
 
+use super::marks::Marks;
 use super::model::delivery_rate;
-use super::{AckPhase, Bbr3, MIN_PIPE_CWND, Phase, Undo};
+use super::phase::{AckPhase, Undo};
+use super::{Bbr3, MIN_PIPE_CWND, Phase};
 use crate::cc::control::{AckSample, LostSegment, RateSample};
 use units::Time;
 
@@ -22,6 +24,45 @@ const BETA: f64 = 0.7;
 const HEADROOM: f64 = 0.15;
 /// Most doublings of the slope of inflight_longterm.
 const MOST_DOUBLINGS: u32 = 30;
+
+/// The bounds, and the losses and marks that set them.
+#[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bounds {
+    /// Largest delivery rate of the current round, and largest volume delivered in a sample.
+    pub(super) bw_latest: f64,
+    pub(super) inflight_latest: f64,
+    pub(super) loss_round_delivered: u64,
+    pub(super) loss_round_start: bool,
+    pub(super) is_loss_in_round: bool,
+    /// Separate runs of segments lost in the round.
+    pub(super) lost_ranges: u32,
+    pub(super) bw_shortterm: f64,
+    pub(super) inflight_shortterm: f64,
+    pub(super) inflight_longterm: f64,
+    pub(super) is_bw_probe_sample: bool,
+    pub(super) prev_probe_too_high: bool,
+    pub(super) prev_probe_precautionary: bool,
+    pub(super) bw_probe_up_rounds: u32,
+    pub(super) bw_probe_up_acked: f64,
+    pub(super) probe_up_acked_per_inc: f64,
+    pub(super) undo: Undo,
+    pub(super) marks: Marks,
+}
+
+impl Bounds {
+    /// No bound.
+    pub(super) fn new() -> Self {
+        let none = f64::INFINITY;
+        Self {
+            bw_shortterm: none,
+            inflight_shortterm: none,
+            inflight_longterm: none,
+            probe_up_acked_per_inc: none,
+            ..Self::default()
+        }
+    }
+}
 
 /// IsInflightTooHigh(), by losses.
 pub(super) fn is_inflight_too_high(lost: u64, tx_in_flight: u64) -> bool {
@@ -39,99 +80,99 @@ pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
 impl Bbr3 {
     /// UpdateLatestDeliverySignals().
     pub(super) fn update_latest_delivery_signals(&mut self, s: &AckSample, rs: &RateSample) {
-        self.bw_latest = self.bw_latest.max(delivery_rate(rs));
-        self.inflight_latest = self.inflight_latest.max(rs.bytes as f64);
-        self.loss_round_start = rs.prior_delivered >= self.loss_round_delivered;
-        if self.loss_round_start {
-            self.loss_round_delivered = s.total_delivered;
+        self.bounds.bw_latest = self.bounds.bw_latest.max(delivery_rate(rs));
+        self.bounds.inflight_latest = self.bounds.inflight_latest.max(rs.bytes as f64);
+        self.bounds.loss_round_start = rs.prior_delivered >= self.bounds.loss_round_delivered;
+        if self.bounds.loss_round_start {
+            self.bounds.loss_round_delivered = s.total_delivered;
         }
     }
 
     /// AdvanceLatestDeliverySignals().
     pub(super) fn advance_latest_delivery_signals(&mut self, rs: &RateSample) {
-        if self.loss_round_start {
-            (self.bw_latest, self.inflight_latest) = (delivery_rate(rs), rs.bytes as f64);
-            self.lost_ranges = 0;
+        if self.bounds.loss_round_start {
+            (self.bounds.bw_latest, self.bounds.inflight_latest) = (delivery_rate(rs), rs.bytes as f64);
+            self.bounds.lost_ranges = 0;
         }
     }
 
     /// ResetCongestionSignals().
     pub(super) fn reset_congestion_signals(&mut self) {
-        self.is_loss_in_round = false;
-        (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
+        self.bounds.is_loss_in_round = false;
+        (self.bounds.bw_latest, self.bounds.inflight_latest) = (0.0, 0.0);
     }
 
     /// UpdateCongestionSignals().
     pub(super) fn update_congestion_signals(&mut self, cwnd: f64, rs: &RateSample) {
         self.update_max_bw(rs);
-        if self.round_start && self.marks.in_round() && !self.is_probing_bw() {
+        if self.path.round_start && self.bounds.marks.in_round() && !self.is_probing_bw() {
             self.init_lower_bounds(cwnd);
-            self.inflight_shortterm *= self.marks.cut();
+            self.bounds.inflight_shortterm *= self.bounds.marks.cut();
         }
-        if !self.loss_round_start {
+        if !self.bounds.loss_round_start {
             return;
         }
         self.adapt_lower_bounds_from_congestion(cwnd);
-        self.is_loss_in_round = false;
+        self.bounds.is_loss_in_round = false;
     }
 
     /// AdaptLowerBoundsFromCongestion(): once a round.
     fn adapt_lower_bounds_from_congestion(&mut self, cwnd: f64) {
-        if self.is_probing_bw() || !self.is_loss_in_round {
+        if self.is_probing_bw() || !self.bounds.is_loss_in_round {
             return;
         }
         self.init_lower_bounds(cwnd);
-        self.bw_shortterm = self.bw_latest.max(BETA * self.bw_shortterm);
-        self.inflight_shortterm = self.inflight_latest.max(BETA * self.inflight_shortterm);
+        self.bounds.bw_shortterm = self.bounds.bw_latest.max(BETA * self.bounds.bw_shortterm);
+        self.bounds.inflight_shortterm = self.bounds.inflight_latest.max(BETA * self.bounds.inflight_shortterm);
     }
 
     /// InitLowerBounds().
     fn init_lower_bounds(&mut self, cwnd: f64) {
-        if self.bw_shortterm.is_infinite() {
-            self.bw_shortterm = self.max_bw();
+        if self.bounds.bw_shortterm.is_infinite() {
+            self.bounds.bw_shortterm = self.max_bw();
         }
-        if self.inflight_shortterm.is_infinite() {
-            self.inflight_shortterm = cwnd;
+        if self.bounds.inflight_shortterm.is_infinite() {
+            self.bounds.inflight_shortterm = cwnd;
         }
     }
 
     /// ResetShortTermModel().
     pub(super) fn reset_short_term_model(&mut self) {
-        (self.bw_shortterm, self.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
+        (self.bounds.bw_shortterm, self.bounds.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
     }
 
     /// BoundBWForModel().
     pub(super) fn bound_bw_for_model(&mut self) {
-        self.bw = self.max_bw().min(self.bw_shortterm);
+        self.path.bw = self.max_bw().min(self.bounds.bw_shortterm);
     }
 
     /// NoteLoss().
     pub(super) fn note_loss(&mut self, cwnd: f64) {
-        if !self.is_loss_in_round {
-            self.loss_round_delivered = self.delivered;
+        if !self.bounds.is_loss_in_round {
+            self.bounds.loss_round_delivered = self.delivered;
             self.save_state_upon_loss(cwnd);
         }
-        self.is_loss_in_round = true;
+        self.bounds.is_loss_in_round = true;
     }
 
     /// HandleLostPacket().
     pub(super) fn handle_lost_packet(&mut self, cwnd: f64, now: Time, s: &LostSegment) {
         self.note_loss(cwnd);
-        self.lost_ranges += u32::from(!s.adjoins);
-        if self.is_bw_probe_sample && is_inflight_too_high(s.lost, s.tx_in_flight) {
+        self.bounds.lost_ranges += u32::from(!s.adjoins);
+        if self.bounds.is_bw_probe_sample && is_inflight_too_high(s.lost, s.tx_in_flight) {
             self.handle_inflight_too_high(cwnd, now, inflight_at_loss(s), s.app_limited);
         }
     }
 
     /// HandleInflightTooHigh(): once per probe.
     pub(super) fn handle_inflight_too_high(&mut self, cwnd: f64, now: Time, inflight: f64, app_limited: bool) {
-        self.prev_probe_too_high = true;
-        self.is_bw_probe_sample = false;
+        self.bounds.prev_probe_too_high = true;
+        self.bounds.is_bw_probe_sample = false;
         if !app_limited {
-            self.inflight_longterm = inflight.max(BETA * self.target_inflight(cwnd));
+            self.bounds.inflight_longterm = inflight.max(BETA * self.target_inflight(cwnd));
         }
         if self.phase == Phase::ProbeBwUp {
-            self.undo.phase = Some(Phase::ProbeBwUp);
+            self.bounds.undo.phase = Some(Phase::ProbeBwUp);
             self.start_probe_bw_down(now);
         }
     }
@@ -139,24 +180,24 @@ impl Bbr3 {
     /// SaveStateUponLoss().
     fn save_state_upon_loss(&mut self, cwnd: f64) {
         self.save_cwnd(cwnd);
-        self.undo = Undo {
+        self.bounds.undo = Undo {
             phase: None,
-            bw_shortterm: self.bw_shortterm,
-            inflight_shortterm: self.inflight_shortterm,
-            inflight_longterm: self.inflight_longterm,
+            bw_shortterm: self.bounds.bw_shortterm,
+            inflight_shortterm: self.bounds.inflight_shortterm,
+            inflight_longterm: self.bounds.inflight_longterm,
         };
     }
 
     /// HandleSpuriousLossDetection(), but for the window.
     pub(super) fn handle_spurious_loss_detection(&mut self) {
-        self.is_loss_in_round = false;
+        self.bounds.is_loss_in_round = false;
         self.reset_full_bw();
-        self.bw_shortterm = self.bw_shortterm.max(self.undo.bw_shortterm);
-        self.inflight_shortterm = self.inflight_shortterm.max(self.undo.inflight_shortterm);
-        self.inflight_longterm = self.inflight_longterm.max(self.undo.inflight_longterm);
-        match self.undo.phase.take() {
+        self.bounds.bw_shortterm = self.bounds.bw_shortterm.max(self.bounds.undo.bw_shortterm);
+        self.bounds.inflight_shortterm = self.bounds.inflight_shortterm.max(self.bounds.undo.inflight_shortterm);
+        self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(self.bounds.undo.inflight_longterm);
+        match self.bounds.undo.phase.take() {
             Some(Phase::Startup) if self.phase != Phase::Startup => {
-                self.full_bw_reached = false;
+                self.path.full_bw_reached = false;
                 if !self.is_in_probe_rtt() {
                     self.phase = Phase::Startup;
                 }
@@ -170,61 +211,61 @@ impl Bbr3 {
 
     /// InflightWithHeadroom().
     pub(super) fn inflight_with_headroom(&self) -> f64 {
-        if self.inflight_longterm.is_infinite() {
+        if self.bounds.inflight_longterm.is_infinite() {
             return f64::INFINITY;
         }
-        let headroom = (HEADROOM * self.inflight_longterm).max(self.mss);
-        (self.inflight_longterm - headroom).max(MIN_PIPE_CWND * self.mss)
+        let headroom = (HEADROOM * self.bounds.inflight_longterm).max(self.mss);
+        (self.bounds.inflight_longterm - headroom).max(MIN_PIPE_CWND * self.mss)
     }
 
     /// RaiseInflightLongtermSlope().
     pub(super) fn raise_inflight_longterm_slope(&mut self, cwnd: f64) {
-        let growth_this_round = f64::from(1u32 << self.bw_probe_up_rounds);
-        self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(MOST_DOUBLINGS);
-        self.probe_up_acked_per_inc = (cwnd / growth_this_round).max(self.mss);
+        let growth_this_round = f64::from(1u32 << self.bounds.bw_probe_up_rounds);
+        self.bounds.bw_probe_up_rounds = (self.bounds.bw_probe_up_rounds + 1).min(MOST_DOUBLINGS);
+        self.bounds.probe_up_acked_per_inc = (cwnd / growth_this_round).max(self.mss);
     }
 
     /// ProbeInflightLongtermUpward().
     fn probe_inflight_longterm_upward(&mut self, cwnd: f64, s: &AckSample) {
-        if !s.window_filled || cwnd < self.inflight_longterm {
+        if !s.window_filled || cwnd < self.bounds.inflight_longterm {
             return;
         }
-        self.bw_probe_up_acked += s.delivered as f64;
-        let delta = (self.bw_probe_up_acked / self.probe_up_acked_per_inc).floor();
+        self.bounds.bw_probe_up_acked += s.delivered as f64;
+        let delta = (self.bounds.bw_probe_up_acked / self.bounds.probe_up_acked_per_inc).floor();
         if delta >= 1.0 {
-            self.bw_probe_up_acked -= delta * self.probe_up_acked_per_inc;
-            self.inflight_longterm += delta * self.mss;
+            self.bounds.bw_probe_up_acked -= delta * self.bounds.probe_up_acked_per_inc;
+            self.bounds.inflight_longterm += delta * self.mss;
         }
-        if self.round_start {
+        if self.path.round_start {
             self.raise_inflight_longterm_slope(cwnd);
         }
     }
 
     /// AdaptLongTermModel(): returns true if it has determined the state.
     pub(super) fn adapt_long_term_model(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
-        if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
-            self.ack_phase = AckPhase::ProbeFeedback;
+        if self.cycle.ack_phase == AckPhase::ProbeStarting && self.path.round_start {
+            self.cycle.ack_phase = AckPhase::ProbeFeedback;
         }
-        if self.ack_phase == AckPhase::ProbeStopping && self.round_start {
-            self.is_bw_probe_sample = false;
-            self.ack_phase = AckPhase::Init;
+        if self.cycle.ack_phase == AckPhase::ProbeStopping && self.path.round_start {
+            self.bounds.is_bw_probe_sample = false;
+            self.cycle.ack_phase = AckPhase::Init;
             let in_probe_bw = self.is_in_a_probe_bw_state();
             if in_probe_bw && !rs.app_limited {
                 self.advance_max_bw_filter();
             }
-            if in_probe_bw && self.prev_probe_precautionary && !self.prev_probe_too_high {
+            if in_probe_bw && self.bounds.prev_probe_precautionary && !self.bounds.prev_probe_too_high {
                 self.start_probe_bw_refill();
                 return true;
             }
         }
-        if self.is_bw_probe_sample && self.marks.too_high() {
+        if self.bounds.is_bw_probe_sample && self.bounds.marks.too_high() {
             self.handle_inflight_too_high(cwnd, s.now, rs.tx_in_flight as f64, rs.app_limited);
             return true;
         }
-        if is_inflight_too_high(rs.lost, rs.tx_in_flight) || self.inflight_longterm.is_infinite() {
+        if is_inflight_too_high(rs.lost, rs.tx_in_flight) || self.bounds.inflight_longterm.is_infinite() {
             return false;
         }
-        self.inflight_longterm = self.inflight_longterm.max(rs.tx_in_flight as f64);
+        self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(rs.tx_in_flight as f64);
         if self.phase == Phase::ProbeBwUp {
             self.probe_inflight_longterm_upward(cwnd, s);
         }
@@ -236,8 +277,8 @@ impl Bbr3 {
         let cap = match self.phase {
             Phase::Startup => f64::INFINITY,
             Phase::ProbeBwCruise | Phase::ProbeRtt => self.inflight_with_headroom(),
-            _ => self.inflight_longterm,
+            _ => self.bounds.inflight_longterm,
         };
-        cap.min(self.inflight_shortterm).max(MIN_PIPE_CWND * self.mss)
+        cap.min(self.bounds.inflight_shortterm).max(MIN_PIPE_CWND * self.mss)
     }
 }

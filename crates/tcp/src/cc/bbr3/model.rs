@@ -2,9 +2,10 @@
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.1.2 and §5.5.
 
+use super::excess::Excess;
 use super::{Bbr3, Phase};
 use crate::cc::control::{AckSample, RateSample};
-use units::Duration;
+use units::{Duration, Time};
 
 /// BBR.MinRTTFilterLen.
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
@@ -15,6 +16,29 @@ const FULL_BW_GROWTH: f64 = 1.25;
 /// Rounds without such growth after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
 
+/// The estimate of the path.
+#[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
+#[derive(Clone, Debug, Default)]
+pub(super) struct Path {
+    pub(super) round_count: u64,
+    pub(super) next_round_delivered: u64,
+    pub(super) round_start: bool,
+    /// Largest delivery rate of this ProbeBW cycle and of the one before.
+    pub(super) max_bw_filter: [f64; 2],
+    /// Microseconds.
+    pub(super) min_rtt: Option<u32>,
+    pub(super) min_rtt_stamp: Time,
+    pub(super) probe_rtt_min_delay: Option<u32>,
+    pub(super) probe_rtt_min_stamp: Time,
+    pub(super) probe_rtt_expired: bool,
+    pub(super) bw: f64,
+    pub(super) excess: Excess,
+    pub(super) full_bw: f64,
+    pub(super) full_bw_count: u32,
+    pub(super) full_bw_now: bool,
+    pub(super) full_bw_reached: bool,
+}
+
 /// RS.delivery_rate.
 pub(super) fn delivery_rate(rs: &RateSample) -> f64 {
     rs.bytes as f64 / rs.interval.secs()
@@ -23,23 +47,23 @@ pub(super) fn delivery_rate(rs: &RateSample) -> f64 {
 impl Bbr3 {
     /// BBR.max_bw.
     pub(super) fn max_bw(&self) -> f64 {
-        self.max_bw_filter[0].max(self.max_bw_filter[1])
+        self.path.max_bw_filter[0].max(self.path.max_bw_filter[1])
     }
 
     /// StartRound().
     pub(super) fn start_round(&mut self) {
-        self.next_round_delivered = self.delivered;
+        self.path.next_round_delivered = self.delivered;
     }
 
     /// UpdateRound().
     fn update_round(&mut self, rs: &RateSample) {
-        self.round_start = rs.prior_delivered >= self.next_round_delivered;
-        if self.round_start {
+        self.path.round_start = rs.prior_delivered >= self.path.next_round_delivered;
+        if self.path.round_start {
             self.start_round();
-            self.round_count += 1;
-            self.rounds_since_probe_up = self.rounds_since_probe_up.saturating_add(1);
-            self.excess.on_round(self.form, self.full_bw_reached);
-            self.marks.end_round();
+            self.path.round_count += 1;
+            self.cycle.rounds_since_probe_up = self.cycle.rounds_since_probe_up.saturating_add(1);
+            self.path.excess.on_round(self.form, self.path.full_bw_reached);
+            self.bounds.marks.end_round();
         }
     }
 
@@ -48,57 +72,57 @@ impl Bbr3 {
         self.update_round(rs);
         let rate = delivery_rate(rs);
         if rate >= self.max_bw() || !rs.app_limited {
-            self.max_bw_filter[0] = self.max_bw_filter[0].max(rate);
+            self.path.max_bw_filter[0] = self.path.max_bw_filter[0].max(rate);
         }
     }
 
     /// AdvanceMaxBwFilter(): a ProbeBW cycle ends. A cycle without a sample leaves the filter unchanged.
     pub(super) fn advance_max_bw_filter(&mut self) {
-        if self.max_bw_filter[0] > 0.0 {
-            self.max_bw_filter = [0.0, self.max_bw_filter[0]];
+        if self.path.max_bw_filter[0] > 0.0 {
+            self.path.max_bw_filter = [0.0, self.path.max_bw_filter[0]];
         }
     }
 
     /// UpdateACKAggregation().
     pub(super) fn update_ack_aggregation(&mut self, cwnd: f64, s: &AckSample) {
-        self.excess.on_ack(s.now, s.delivered as f64, self.bw, cwnd);
+        self.path.excess.on_ack(s.now, s.delivered as f64, self.path.bw, cwnd);
     }
 
     /// ResetFullBW().
     pub(super) fn reset_full_bw(&mut self) {
-        (self.full_bw, self.full_bw_count, self.full_bw_now) = (0.0, 0, false);
+        (self.path.full_bw, self.path.full_bw_count, self.path.full_bw_now) = (0.0, 0, false);
     }
 
     /// CheckFullBWReached().
     pub(super) fn check_full_bw_reached(&mut self, rs: &RateSample) {
-        if self.full_bw_now || !self.round_start || rs.app_limited {
+        if self.path.full_bw_now || !self.path.round_start || rs.app_limited {
             return;
         }
         let rate = delivery_rate(rs);
-        if rate >= self.full_bw * FULL_BW_GROWTH {
+        if rate >= self.path.full_bw * FULL_BW_GROWTH {
             self.reset_full_bw();
-            self.full_bw = rate;
+            self.path.full_bw = rate;
             return;
         }
-        self.full_bw_count += 1;
-        self.full_bw_now = self.full_bw_count >= FULL_BW_COUNT;
-        self.full_bw_reached |= self.full_bw_now;
+        self.path.full_bw_count += 1;
+        self.path.full_bw_now = self.path.full_bw_count >= FULL_BW_COUNT;
+        self.path.full_bw_reached |= self.path.full_bw_now;
     }
 
     /// UpdateMinRTT().
     pub(super) fn update_min_rtt(&mut self, s: &AckSample, rs: &RateSample) {
         let now = s.now;
-        self.probe_rtt_expired = now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
+        self.path.probe_rtt_expired = now > self.path.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(us) = rs.rtt_us
-            && (self.probe_rtt_expired || self.probe_rtt_min_delay.is_none_or(|least| us < least))
+            && (self.path.probe_rtt_expired || self.path.probe_rtt_min_delay.is_none_or(|least| us < least))
         {
-            (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (Some(us), now);
+            (self.path.probe_rtt_min_delay, self.path.probe_rtt_min_stamp) = (Some(us), now);
         }
-        let expired = now > self.min_rtt_stamp + MIN_RTT_FILTER_LEN;
-        if let Some(us) = self.probe_rtt_min_delay
-            && (expired || self.min_rtt.is_none_or(|least| us < least))
+        let expired = now > self.path.min_rtt_stamp + MIN_RTT_FILTER_LEN;
+        if let Some(us) = self.path.probe_rtt_min_delay
+            && (expired || self.path.min_rtt.is_none_or(|least| us < least))
         {
-            (self.min_rtt, self.min_rtt_stamp) = (Some(us), self.probe_rtt_min_stamp);
+            (self.path.min_rtt, self.path.min_rtt_stamp) = (Some(us), self.path.probe_rtt_min_stamp);
         }
     }
 
@@ -110,8 +134,8 @@ impl Bbr3 {
 
     /// SetPacingRateWithGain().
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.bw * super::PACING_MARGIN;
-        if rate > 0.0 && (self.full_bw_reached || rate > self.pacing_rate) {
+        let rate = gain * self.path.bw * super::PACING_MARGIN;
+        if rate > 0.0 && (self.path.full_bw_reached || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
     }

@@ -30,8 +30,9 @@ impl Phase {
 }
 
 /// The stage of a bandwidth probe that the current ACKs belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
+    #[default]
     Init,
     Refilling,
     ProbeStarting,

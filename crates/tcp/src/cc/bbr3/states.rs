@@ -4,7 +4,8 @@
 
 use super::bounds::is_inflight_too_high;
 use super::model::delivery_rate;
-use super::{AckPhase, Bbr3, Phase};
+use super::phase::AckPhase;
+use super::{Bbr3, Phase};
 use crate::cc::control::{AckSample, RateSample};
 use crate::stats::State;
 use units::{Duration, Time};
@@ -20,6 +21,19 @@ const MOST_RENO_ROUNDS: f64 = 63.0;
 /// BBR.ProbeRTTDuration.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
+/// The progress of the states.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cycle {
+    pub(super) ack_phase: AckPhase,
+    pub(super) cycle_stamp: Time,
+    pub(super) bw_probe_wait: Duration,
+    pub(super) rounds_since_probe_up: u32,
+    pub(super) drain_start_round: u64,
+    pub(super) probe_rtt_done_stamp: Option<Time>,
+    pub(super) probe_rtt_round_done: bool,
+    pub(super) idle_restart: bool,
+}
+
 impl Bbr3 {
     // ---------------------------------------------------------------- Startup and Drain
 
@@ -29,30 +43,30 @@ impl Bbr3 {
             return;
         }
         self.check_startup_high_loss(s, rs);
-        if self.full_bw_reached {
+        if self.path.full_bw_reached {
             self.phase = Phase::Drain;
-            self.drain_start_round = self.round_count;
+            self.cycle.drain_start_round = self.path.round_count;
         }
     }
 
     /// CheckStartupHighLoss(): a round began with a loss, all of it was in recovery, and has ended.
     fn check_startup_high_loss(&mut self, s: &AckSample, rs: &RateSample) {
-        let losses = self.loss_round_start
+        let losses = self.bounds.loss_round_start
             && s.state == State::Recovery
-            && self.lost_ranges >= STARTUP_FULL_LOSS_COUNT
+            && self.bounds.lost_ranges >= STARTUP_FULL_LOSS_COUNT
             && is_inflight_too_high(rs.lost, rs.tx_in_flight);
-        if losses || self.marks.full() {
-            self.undo.phase = Some(Phase::Startup);
-            self.full_bw_reached = true;
-            self.inflight_longterm = self.bdp_multiple(self.bw, 1.0).max(self.inflight_latest);
+        if losses || self.bounds.marks.full() {
+            self.bounds.undo.phase = Some(Phase::Startup);
+            self.path.full_bw_reached = true;
+            self.bounds.inflight_longterm = self.bdp_multiple(self.path.bw, 1.0).max(self.bounds.inflight_latest);
         }
     }
 
     /// CheckDrainDone().
     pub(super) fn check_drain_done(&mut self, s: &AckSample) {
         if self.phase == Phase::Drain
-            && (s.in_flight as f64 <= self.inflight(self.bw, 1.0)
-                || self.round_count > self.drain_start_round + DRAIN_ROUNDS)
+            && (s.in_flight as f64 <= self.inflight(self.path.bw, 1.0)
+                || self.path.round_count > self.cycle.drain_start_round + DRAIN_ROUNDS)
         {
             self.start_probe_bw_down(s.now);
         }
@@ -62,23 +76,23 @@ impl Bbr3 {
 
     /// PickProbeWait().
     fn pick_probe_wait(&mut self) {
-        self.rounds_since_probe_up = self.rng.below(2) as u32;
-        self.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT.0 + PROBE_WAIT.1 * self.rng.unit());
+        self.cycle.rounds_since_probe_up = self.rng.below(2) as u32;
+        self.cycle.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT.0 + PROBE_WAIT.1 * self.rng.unit());
     }
 
     /// IsRenoCoexistenceProbeTime(): as many rounds as Reno needs to recover from halving its window, at most 63.
     pub(super) fn is_reno_coexistence_probe_time(&self, cwnd: f64) -> bool {
         let reno_rounds = (self.target_inflight(cwnd) / self.mss).floor();
-        f64::from(self.rounds_since_probe_up) >= reno_rounds.min(MOST_RENO_ROUNDS)
+        f64::from(self.cycle.rounds_since_probe_up) >= reno_rounds.min(MOST_RENO_ROUNDS)
     }
 
     /// StartProbeBW_DOWN().
     pub(super) fn start_probe_bw_down(&mut self, now: Time) {
         self.reset_congestion_signals();
-        self.probe_up_acked_per_inc = f64::INFINITY;
+        self.bounds.probe_up_acked_per_inc = f64::INFINITY;
         self.pick_probe_wait();
-        self.cycle_stamp = now;
-        self.ack_phase = AckPhase::ProbeStopping;
+        self.cycle.cycle_stamp = now;
+        self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.start_round();
         self.phase = Phase::ProbeBwDown;
     }
@@ -86,27 +100,27 @@ impl Bbr3 {
     /// StartProbeBW_REFILL().
     pub(super) fn start_probe_bw_refill(&mut self) {
         self.reset_short_term_model();
-        self.bw_probe_up_rounds = 0;
-        self.bw_probe_up_acked = 0.0;
-        self.prev_probe_precautionary = false;
-        self.ack_phase = AckPhase::Refilling;
+        self.bounds.bw_probe_up_rounds = 0;
+        self.bounds.bw_probe_up_acked = 0.0;
+        self.bounds.prev_probe_precautionary = false;
+        self.cycle.ack_phase = AckPhase::Refilling;
         self.start_round();
         self.phase = Phase::ProbeBwRefill;
     }
 
     /// StartProbeBW_UP().
     fn start_probe_bw_up(&mut self, cwnd: f64, rs: &RateSample) {
-        self.ack_phase = AckPhase::ProbeStarting;
+        self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.start_round();
         self.reset_full_bw();
-        self.full_bw = delivery_rate(rs);
+        self.path.full_bw = delivery_rate(rs);
         self.phase = Phase::ProbeBwUp;
         self.raise_inflight_longterm_slope(cwnd);
     }
 
     /// UpdateProbeBWCyclePhase().
     pub(super) fn update_probe_bw_cycle_phase(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) {
-        if !self.full_bw_reached || self.adapt_long_term_model(cwnd, s, rs) {
+        if !self.path.full_bw_reached || self.adapt_long_term_model(cwnd, s, rs) {
             return;
         }
         let phase = self.phase;
@@ -115,12 +129,12 @@ impl Bbr3 {
                 self.start_probe_bw_refill();
             }
             Phase::ProbeBwDown if self.is_time_to_cruise(s) => self.phase = Phase::ProbeBwCruise,
-            Phase::ProbeBwRefill if self.round_start => {
-                self.is_bw_probe_sample = true;
+            Phase::ProbeBwRefill if self.path.round_start => {
+                self.bounds.is_bw_probe_sample = true;
                 self.start_probe_bw_up(cwnd, rs);
             }
             Phase::ProbeBwUp if self.is_time_to_go_down(cwnd, s, rs) => {
-                self.prev_probe_too_high = false;
+                self.bounds.prev_probe_too_high = false;
                 self.start_probe_bw_down(s.now);
             }
             _ => {}
@@ -129,7 +143,7 @@ impl Bbr3 {
 
     /// IsTimeToProbeBW().
     fn is_time_to_probe_bw(&self, cwnd: f64, now: Time) -> bool {
-        now > self.cycle_stamp + self.bw_probe_wait || self.is_reno_coexistence_probe_time(cwnd)
+        now > self.cycle.cycle_stamp + self.cycle.bw_probe_wait || self.is_reno_coexistence_probe_time(cwnd)
     }
 
     /// IsTimeToCruise().
@@ -140,68 +154,68 @@ impl Bbr3 {
 
     /// IsTimeToGoDown().
     fn is_time_to_go_down(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
-        if self.prev_probe_too_high && s.in_flight as f64 >= self.inflight_longterm {
-            self.prev_probe_precautionary = true;
+        if self.bounds.prev_probe_too_high && s.in_flight as f64 >= self.bounds.inflight_longterm {
+            self.bounds.prev_probe_precautionary = true;
             return true;
         }
-        if s.window_filled && cwnd >= self.inflight_longterm {
+        if s.window_filled && cwnd >= self.bounds.inflight_longterm {
             // the bound, not the path, limits the rate
             self.reset_full_bw();
-            self.full_bw = delivery_rate(rs);
+            self.path.full_bw = delivery_rate(rs);
             return false;
         }
-        self.full_bw_now
+        self.path.full_bw_now
     }
 
     // ---------------------------------------------------------------- ProbeRTT
 
     /// CheckProbeRTT(). `cwnd` is restored at its end.
     pub(super) fn check_probe_rtt(&mut self, cwnd: &mut f64, s: &AckSample) {
-        if !self.is_in_probe_rtt() && self.probe_rtt_expired && !self.idle_restart {
+        if !self.is_in_probe_rtt() && self.path.probe_rtt_expired && !self.cycle.idle_restart {
             self.save_cwnd(*cwnd);
             self.phase = Phase::ProbeRtt;
-            self.probe_rtt_done_stamp = None;
-            self.ack_phase = AckPhase::ProbeStopping;
+            self.cycle.probe_rtt_done_stamp = None;
+            self.cycle.ack_phase = AckPhase::ProbeStopping;
             self.start_round();
         }
         if self.is_in_probe_rtt() {
             self.handle_probe_rtt(cwnd, s);
         }
         if s.delivered > 0 {
-            self.idle_restart = false;
+            self.cycle.idle_restart = false;
         }
     }
 
     /// ProbeRTTCwnd().
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp_multiple(self.bw, super::PROBE_RTT_CWND_GAIN).max(super::MIN_PIPE_CWND * self.mss)
+        self.bdp_multiple(self.path.bw, super::PROBE_RTT_CWND_GAIN).max(super::MIN_PIPE_CWND * self.mss)
     }
 
     /// HandleProbeRTT().
     fn handle_probe_rtt(&mut self, cwnd: &mut f64, s: &AckSample) {
-        if self.probe_rtt_done_stamp.is_none() {
+        if self.cycle.probe_rtt_done_stamp.is_none() {
             if s.in_flight as f64 <= self.probe_rtt_cwnd() {
-                self.probe_rtt_done_stamp = Some(s.now + PROBE_RTT_DURATION);
-                self.probe_rtt_round_done = false;
+                self.cycle.probe_rtt_done_stamp = Some(s.now + PROBE_RTT_DURATION);
+                self.cycle.probe_rtt_round_done = false;
                 self.start_round();
             }
             return;
         }
-        self.probe_rtt_round_done |= self.round_start;
-        if self.probe_rtt_round_done {
+        self.cycle.probe_rtt_round_done |= self.path.round_start;
+        if self.cycle.probe_rtt_round_done {
             self.check_probe_rtt_done(cwnd, s.now);
         }
     }
 
     /// CheckProbeRTTDone() and ExitProbeRTT().
     pub(super) fn check_probe_rtt_done(&mut self, cwnd: &mut f64, now: Time) {
-        if self.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
+        if self.cycle.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
             return;
         }
-        self.probe_rtt_min_stamp = now;
+        self.path.probe_rtt_min_stamp = now;
         *cwnd = cwnd.max(self.prior_cwnd);
         self.reset_short_term_model();
-        if self.full_bw_reached {
+        if self.path.full_bw_reached {
             self.start_probe_bw_down(now);
             self.phase = Phase::ProbeBwCruise;
         } else {

@@ -5,6 +5,7 @@ use super::*;
 use crate::cc::control::{AckSample, Control, LostSegment, RateSample, Window};
 use crate::cc::stack;
 use crate::params::TcpParams;
+use units::Time;
 
 const MSS: u32 = 1000;
 
@@ -19,7 +20,7 @@ fn machine(form: Bbr3Form) -> Bbr3 {
 /// A connection in ProbeBW whose model has this bandwidth in bytes per second and this round-trip time in microseconds.
 fn on_path(bw: f64, rtt_us: u32) -> Bbr3 {
     let mut b = machine(Bbr3Form::Draft);
-    (b.max_bw_filter, b.bw, b.min_rtt, b.full_bw_reached) = ([bw, bw], bw, Some(rtt_us), true);
+    (b.path.max_bw_filter, b.path.bw, b.path.min_rtt, b.path.full_bw_reached) = ([bw, bw], bw, Some(rtt_us), true);
     b.start_probe_bw_down(Time(0));
     b
 }
@@ -59,19 +60,19 @@ fn reno_would_need_sixty_two_rounds_at_25_mbit_and_30_ms() {
     let mut b = on_path(25e6 / 8.0, 30_000);
     b.mss = 1500.0;
     let mut rounds = 0;
-    b.rounds_since_probe_up = 0;
+    b.cycle.rounds_since_probe_up = 0;
     while !b.is_reno_coexistence_probe_time(1e9) {
-        b.rounds_since_probe_up += 1;
+        b.cycle.rounds_since_probe_up += 1;
         rounds += 1;
     }
     assert_eq!(rounds, 62);
     // a window cut by congestion is recovered sooner; a large one takes 63 rounds
-    b.rounds_since_probe_up = 10;
+    b.cycle.rounds_since_probe_up = 10;
     assert!(b.is_reno_coexistence_probe_time(15_000.0) && !b.is_reno_coexistence_probe_time(16_500.0));
-    b.bw *= 100.0;
-    b.rounds_since_probe_up = 62;
+    b.path.bw *= 100.0;
+    b.cycle.rounds_since_probe_up = 62;
     assert!(!b.is_reno_coexistence_probe_time(1e9));
-    b.rounds_since_probe_up = 63;
+    b.cycle.rounds_since_probe_up = 63;
     assert!(b.is_reno_coexistence_probe_time(1e9));
 }
 
@@ -81,9 +82,9 @@ fn probes_are_two_to_three_seconds_apart() {
     let (mut least, mut most, mut ones) = (f64::INFINITY, 0.0f64, 0);
     for _ in 0..1000 {
         b.start_probe_bw_down(Time(0));
-        let wait = b.bw_probe_wait.secs();
+        let wait = b.cycle.bw_probe_wait.secs();
         (least, most) = (least.min(wait), most.max(wait));
-        ones += b.rounds_since_probe_up;
+        ones += b.cycle.rounds_since_probe_up;
     }
     assert!((2.0..2.01).contains(&least) && (2.99..=3.0).contains(&most), "{least} {most}");
     assert!((420..580).contains(&ones), "{ones}");
@@ -105,17 +106,20 @@ fn the_bound_is_where_losses_passed_two_percent() {
     // a probe that finds it: the bound is that, not below 0.7 of the BDP of 50 segments, and DOWN follows
     for (tx_in_flight, bound) in [(100_000, 98_979.6), (20_000, 35_000.0)] {
         let mut b = on_path(5e6, 10_000);
-        (b.phase, b.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
+        (b.phase, b.bounds.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
         b.handle_lost_packet(100_000.0, Time(1), &LostSegment { tx_in_flight, ..s });
-        assert!((b.inflight_longterm - bound).abs() < 0.1, "{}", b.inflight_longterm);
-        assert_eq!((b.phase, b.prev_probe_too_high, b.is_bw_probe_sample), (Phase::ProbeBwDown, true, false));
+        assert!((b.bounds.inflight_longterm - bound).abs() < 0.1, "{}", b.bounds.inflight_longterm);
+        assert_eq!(
+            (b.phase, b.bounds.prev_probe_too_high, b.bounds.is_bw_probe_sample),
+            (Phase::ProbeBwDown, true, false)
+        );
     }
 }
 
 #[test]
 fn below_two_percent_a_probe_goes_on() {
     let mut b = on_path(5e6, 10_000);
-    (b.phase, b.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
+    (b.phase, b.bounds.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
     let s = LostSegment {
         bytes: 1000,
         tx_in_flight: 100_000,
@@ -125,26 +129,26 @@ fn below_two_percent_a_probe_goes_on() {
         adjoins: false,
     };
     b.handle_lost_packet(100_000.0, Time(1), &s);
-    assert_eq!((b.phase, b.inflight_longterm), (Phase::ProbeBwUp, f64::INFINITY));
-    assert!(b.is_loss_in_round);
+    assert_eq!((b.phase, b.bounds.inflight_longterm), (Phase::ProbeBwUp, f64::INFINITY));
+    assert!(b.bounds.is_loss_in_round);
 }
 
 #[test]
 fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     let mut b = on_path(5e6, 10_000);
     b.start_probe_bw_refill();
-    (b.phase, b.inflight_longterm) = (Phase::ProbeBwUp, 50_000.0);
+    (b.phase, b.bounds.inflight_longterm) = (Phase::ProbeBwUp, 50_000.0);
     b.raise_inflight_longterm_slope(50_000.0);
     let mut grown = Vec::new();
     for _ in 0..4 {
-        let before = b.inflight_longterm;
+        let before = b.bounds.inflight_longterm;
         // a window of acknowledgements, the last of which begins a round; the window follows the bound
         for k in 0..50 {
-            b.round_start = k == 49;
+            b.path.round_start = k == 49;
             let s = AckSample { delivered: 1000, window_filled: true, ..AckSample::default() };
-            b.adapt_long_term_model(50_000.0f64.max(b.inflight_longterm), &s, &rate(50_000, 0, 50_000));
+            b.adapt_long_term_model(50_000.0f64.max(b.bounds.inflight_longterm), &s, &rate(50_000, 0, 50_000));
         }
-        grown.push((b.inflight_longterm - before) / 1000.0);
+        grown.push((b.bounds.inflight_longterm - before) / 1000.0);
     }
     // windows of a few segments more each round take a little less than a round of 50
     assert_eq!(grown[0], 1.0);
@@ -153,35 +157,35 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     }
     // a window that was not filled, or is below the bound, does not raise it
     for (cwnd, window_filled) in [(1e6, false), (40_000.0, true)] {
-        let before = b.inflight_longterm;
+        let before = b.bounds.inflight_longterm;
         let s = AckSample { delivered: 50_000, window_filled, ..AckSample::default() };
         b.adapt_long_term_model(cwnd, &s, &rate(50_000, 0, 40_000));
-        assert_eq!(b.inflight_longterm, before);
+        assert_eq!(b.bounds.inflight_longterm, before);
     }
 }
 
 #[test]
 fn cruising_leaves_fifteen_percent() {
     let mut b = on_path(5e6, 10_000);
-    b.inflight_longterm = 100_000.0;
+    b.bounds.inflight_longterm = 100_000.0;
     let mut cap = |phase| {
         b.phase = phase;
         b.cwnd_cap()
     };
     assert_eq!([Phase::ProbeBwCruise, Phase::ProbeRtt].map(&mut cap), [85_000.0; 2]);
     assert_eq!([Phase::ProbeBwDown, Phase::ProbeBwRefill, Phase::ProbeBwUp].map(&mut cap), [100_000.0; 3]);
-    b.inflight_longterm = 6000.0;
+    b.bounds.inflight_longterm = 6000.0;
     b.phase = Phase::ProbeBwCruise;
     assert_eq!(b.cwnd_cap(), 5000.0);
-    b.inflight_longterm = 4000.0;
+    b.bounds.inflight_longterm = 4000.0;
     assert_eq!(b.cwnd_cap(), 4000.0);
 }
 
 /// A round with a loss, at this rate and volume delivered.
 fn lossy_round(b: &mut Bbr3, bytes: u64) {
     b.note_loss(80_000.0);
-    b.loss_round_delivered = 0;
-    (b.bw_latest, b.inflight_latest) = (0.0, 0.0);
+    b.bounds.loss_round_delivered = 0;
+    (b.bounds.bw_latest, b.bounds.inflight_latest) = (0.0, 0.0);
     let rs = rate(bytes, 1000, 80_000);
     b.update_latest_delivery_signals(&AckSample::default(), &rs);
     b.update_congestion_signals(80_000.0, &rs);
@@ -192,22 +196,22 @@ fn a_round_with_a_loss_lowers_the_short_term_to_what_was_delivered_or_seven_tent
     let mut b = on_path(5e6, 10_000);
     // 45 kB in 10 ms are 4.5 MB/s, above 0.7 of 5; 80 kB of window become 0.7
     lossy_round(&mut b, 45_000);
-    assert_eq!((b.bw_shortterm, b.inflight_shortterm), (4.5e6, 56_000.0));
+    assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (4.5e6, 56_000.0));
     // 10 kB: 0.7 of both
     lossy_round(&mut b, 10_000);
-    assert_eq!((b.bw_shortterm, b.inflight_shortterm), (0.7 * 4.5e6, 0.7 * 56_000.0));
+    assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (0.7 * 4.5e6, 0.7 * 56_000.0));
     b.bound_bw_for_model();
-    assert_eq!((b.bw, b.cwnd_cap()), (0.7 * 4.5e6, 0.7 * 56_000.0));
+    assert_eq!((b.path.bw, b.cwnd_cap()), (0.7 * 4.5e6, 0.7 * 56_000.0));
     // while probing no bound is lowered, and REFILL resets them
     b.start_probe_bw_refill();
     lossy_round(&mut b, 10_000);
-    assert!(b.bw_shortterm.is_infinite() && b.inflight_shortterm.is_infinite());
+    assert!(b.bounds.bw_shortterm.is_infinite() && b.bounds.inflight_shortterm.is_infinite());
 }
 
 #[test]
 fn what_a_spurious_recovery_took_comes_back() {
     let mut b = on_path(5e6, 10_000);
-    (b.phase, b.is_bw_probe_sample, b.inflight_longterm) = (Phase::ProbeBwUp, true, 120_000.0);
+    (b.phase, b.bounds.is_bw_probe_sample, b.bounds.inflight_longterm) = (Phase::ProbeBwUp, true, 120_000.0);
     let s = LostSegment {
         bytes: 1000,
         tx_in_flight: 60_000,
@@ -217,21 +221,24 @@ fn what_a_spurious_recovery_took_comes_back() {
         adjoins: false,
     };
     b.handle_lost_packet(90_000.0, Time(1), &s);
-    assert!(b.inflight_longterm < 60_000.0 && b.phase == Phase::ProbeBwDown);
+    assert!(b.bounds.inflight_longterm < 60_000.0 && b.phase == Phase::ProbeBwDown);
     let d = b.on_undo(Window { cwnd: 40.0, ssthresh: f64::INFINITY }, None);
-    assert_eq!((b.inflight_longterm, b.phase, d.cwnd), (120_000.0, Phase::ProbeBwRefill, 90.0));
+    assert_eq!((b.bounds.inflight_longterm, b.phase, d.cwnd), (120_000.0, Phase::ProbeBwRefill, 90.0));
 }
 
 #[test]
 fn after_a_probe_that_went_too_high_the_next_stops_at_the_bound_and_a_clean_one_probes_again() {
     let mut b = on_path(5e6, 10_000);
-    (b.phase, b.prev_probe_too_high, b.inflight_longterm) = (Phase::ProbeBwUp, true, 50_000.0);
+    (b.phase, b.bounds.prev_probe_too_high, b.bounds.inflight_longterm) = (Phase::ProbeBwUp, true, 50_000.0);
     let rs = rate(50_000, 0, 50_000);
     let s = AckSample { now: Time(1), in_flight: 50_000, delivered: 1000, ..AckSample::default() };
     b.update_probe_bw_cycle_phase(50_000.0, &s, &rs);
-    assert_eq!((b.phase, b.prev_probe_precautionary, b.prev_probe_too_high), (Phase::ProbeBwDown, true, false));
+    assert_eq!(
+        (b.phase, b.bounds.prev_probe_precautionary, b.bounds.prev_probe_too_high),
+        (Phase::ProbeBwDown, true, false)
+    );
     // its feedback was clean: straight to REFILL
-    b.round_start = true;
+    b.path.round_start = true;
     b.update_probe_bw_cycle_phase(50_000.0, &s, &rs);
-    assert_eq!((b.phase, b.prev_probe_precautionary), (Phase::ProbeBwRefill, false));
+    assert_eq!((b.phase, b.bounds.prev_probe_precautionary), (Phase::ProbeBwRefill, false));
 }
