@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Finds sentences that a reader must read twice, in comments, docstrings and pages.
+"""Finds what a reader must read twice, in comments, docstrings and pages: `make prose`.
 
     tools/prose.py [PATH...]        every file that git tracks or would track, or these files and folders
 
-The patterns of prose.toml are grammatical and slow to read: fronted genitives ("Of them, those of which"), clauses used
-as nouns ("Whether what is told differs"), verbs of people for code ("hear", "believe"), and idioms of other languages.
+* Sentences with a pattern of prose.toml: fronted genitives ("Of them, those of which"), clauses used as nouns ("Whether
+  what is told differs"), verbs of people for code ("hear", "believe"), idioms of other languages, American spelling.
+* Citations (an RFC, a draft, an arXiv number, or a name and a year) that docs/sources.md does not list.
+* Lines of a page above its width, but for tables, code and addresses.
 
-Prints `file:line: pattern: text`. Exit code 0: nothing found; 1: something found.
+Prints `file:line: advice: match: text`. Exit code 0: nothing found; 1: something found.
+`codespell` checks the spelling.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import subprocess
 import sys
 import tokenize
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,15 +30,23 @@ PATTERNS: dict[str, re.Pattern[str]] = {
     advice: re.compile("|".join(patterns))
     for advice, patterns in tomllib.loads((ROOT / "tools" / "prose.toml").read_text()).items()
 }
-
-#: Code, links and quotations: other people's words.
-QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)|\"[^\"]*\"|“[^”]*”")
+#: Code, links, quotations and titles: other people's words.
+QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)|\"[^\"]*\"|“[^”]*”|(?<!\*)\*\w[^*]*\w\*(?!\*)")
+#: An RFC, a draft, an arXiv number, or a name and a year: `Floyd & Jacobson 1993`, also across two lines of a comment.
+CITED = re.compile(
+    r"\bRFC (\d+)|\b(draft-[a-z-]+[a-z])|arXiv[: ](\d{4}\.\d{5})"
+    r"|(?<![:\w])(?!\w+(?:ary|ber)\b|March|April|May|Ju|August|In\b|Since\b)([A-Z]\w+)"
+    r",?\s(?:[ /#!]*)\(?((?:19|20)\d\d)\b(?![-.:]\d)"
+)
+SOURCES = (ROOT / "docs" / "sources.md").read_text().splitlines()
+#: Characters in a line of a page, and in one of those that are read in a terminal.
+WIDTH, NARROW = 140, {"README.md": 80, "CONTRIBUTING.md": 80, "CODE_OF_CONDUCT.md": 80, "SECURITY.md": 80}
 
 Prose = Iterator[tuple[int, str]]
 
 
 def rust(text: str) -> Prose:
-    """The comments of a Rust file."""
+    """The comments of a Rust file, or of TypeScript's `//`."""
     yield from joined(
         (n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := re.match(r"\s*//[/!]? ?(.*)", line))
     )
@@ -44,16 +55,11 @@ def rust(text: str) -> Prose:
 def python(text: str) -> Prose:
     """The docstrings and comments of a Python file."""
     found: list[tuple[int, str]] = []
-    before = tokenize.INDENT
+    before, outside = tokenize.INDENT, {tokenize.INDENT, tokenize.NEWLINE, tokenize.NL, tokenize.DEDENT}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             found.append((token.start[0], token.string.lstrip("#: ")))
-        elif token.type == tokenize.STRING and before in {
-            tokenize.INDENT,
-            tokenize.NEWLINE,
-            tokenize.NL,
-            tokenize.DEDENT,
-        }:
+        elif token.type == tokenize.STRING and before in outside:
             found += [(token.start[0] + i, line.strip(' "')) for i, line in enumerate(token.string.splitlines())]
         before = token.type
     yield from joined(found)
@@ -78,16 +84,42 @@ def joined(lines: Iterable[tuple[int, str]]) -> Prose:
         last = n
 
 
-READERS = {".rs": rust, ".py": python, ".md": page}
+READERS = {".rs": rust, ".py": python, ".md": page, ".ts": rust}
+
+
+def sentences(text: str, read: Callable[[str], Prose]) -> Prose:
+    """Sentences with a pattern of prose.toml."""
+    for line, paragraph in read(text):
+        for sentence in re.split(r"(?<=[.:;]) ", paragraph):
+            yield from (
+                (line, f"{advice}: {match[0]}: {sentence[:100]}")
+                for advice, pattern in PATTERNS.items()
+                if (match := pattern.search(sentence))
+            )
+
+
+def unlisted(text: str) -> Prose:
+    """Citations that no line of docs/sources.md has."""
+    for match in CITED.finditer(text):
+        wanted = [part for part in match.groups() if part]
+        if not any(all(re.search(rf"\b{part}\b|rfc{part}\b", row) for part in wanted) for row in SOURCES):
+            yield text.count("\n", 0, match.start()) + 1, f"list it in docs/sources.md: {' '.join(match[0].split())}"
+
+
+def wide(text: str, width: int) -> Prose:
+    """Lines of a page above its width."""
+    for n, line in enumerate(text.splitlines(), 1):
+        if len(line) > width and not re.match(r"\||    |.*https?://", line):
+            yield n, f"break the line: {len(line)} characters, at most {width}"
 
 
 def findings(path: Path) -> Iterator[str]:
     """One line for each finding in a file."""
-    for line, text in READERS[path.suffix](path.read_text()):
-        for advice, pattern in PATTERNS.items():
-            for sentence in re.split(r"(?<=[.:;]) ", text):
-                if match := pattern.search(sentence):
-                    yield f"{path.relative_to(ROOT)}:{line}: {advice}: {match[0]}: {sentence[:100]}"
+    text = path.read_text()
+    found = [*sentences(text, READERS[path.suffix]), *unlisted(text)]
+    if path.suffix == ".md":
+        found += wide(text, NARROW.get(path.relative_to(ROOT).as_posix(), WIDTH))
+    yield from (f"{path.relative_to(ROOT)}:{line}: {words}" for line, words in sorted(found))
 
 
 if __name__ == "__main__":
