@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import bloatlab
+from bloatlab.scenario import catalogue
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 WRITTEN = "<!-- Written by `make docs` from the schema (`bloatlab schema`). A test keeps it current; do not edit. -->"
@@ -31,8 +33,8 @@ HEAD = f"""\
 """
 
 INTRODUCTION = """\
-A scenario is a TOML file (or JSON, by its suffix): links, which name the nodes at their ends; applications on the
-nodes; and how long to run. Tables are keyed by names of your choice, which results use. Everything else has a default.
+A scenario is a TOML file (or JSON, by its suffix). It has links, which name the nodes at their ends; applications on the
+nodes; and a duration. You choose the names of links and applications, and results use them. Everything else has a default.
 
     duration = "60s"
 
@@ -54,44 +56,49 @@ nodes; and how long to run. Tables are keyed by names of your choice, which resu
     to = ["net"]
     traffic.ftp = {}
 
-`examples/` has more. A key that does not exist, a word that is not known, a unit that is missing: each is refused with its
-path, what would be valid, and the nearest name. `--set path=value` lays a value over the file (`--set link.up.rate=2mbit`,
-`--set 'link.up.queue={ droptail = { limit = "21p" } }'`); a number in a path is a place in a list, and a name that has dots
-of its own is quoted.
+[examples/](../examples) and the [cookbook](cookbook.md) have more. An unknown key, an unknown word or a missing unit is
+refused with its path, the valid values and the nearest name.
 
-A queue is a table of one key (`queue.codel = { target = "5ms" }`), the word for its defaults (`queue = "fq_codel"`), or a fair
-discipline and the law of its queues (`queue = "sfq_hss + pie"`, which is `queue.sfq_hss = { law = "pie" }`). To make chosen
-applications collide under perfect isolation, give them a code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with
-`queue.perfect = { shared_dscp = [10] }`.
+`--set path=value` replaces a value of the file: `--set link.up.rate=2mbit`, `--set 'link.up.queue={ droptail = { limit =
+"21p" } }'`. A number in a path is a place in a list. Quote a name that contains dots.
 
-A queue can also be written as for tc(8), with its words for what differs from the defaults:
+An editor that reads TOML schemas completes keys and words from `bloatlab schema > scenario.schema.json`.
 
-    queue = "fq_codel limit 1000p target 5ms ecn"      # queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }
-    queue = "pfifo limit 417"                          # queue.droptail = { limit = "417p" }
-    queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"
+## Ways to write a queue
 
-These are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and dualpi2. Units are tc's: a bare limit is packets (bytes for
-bfifo and red), `kb` is 1024 bytes; a time needs its unit. A whole command (`tc qdisc replace dev eth0 root codel limit 100`) and a line of
-`tc qdisc show` are read, too. A discipline that tc does not have takes its parameters' own names (`queue = "lred limit 100p"`), and
-those may follow tc's words: `"codel target 5ms variant linux"` is Linux's version of CoDel. `red` with words always is Linux's RED, whose
-thresholds they are. The way back is `bloatlab tc FILE`: the commands that set a Linux box up like a scenario's links.
+| written | is |
+|---|---|
+| `queue = "fq_codel"` | a discipline with its defaults |
+| `queue.codel = { target = "5ms" }` | a discipline with a parameter |
+| `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues: `queue.sfq_hss = { law = "pie" }` |
+| `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's words: `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
+| `queue = "pfifo limit 417"` | in tc's words: `queue.droptail = { limit = "417p" }` |
+| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's words: Linux's RED |
+| `queue = "codel target 5ms variant linux"` | in tc's words, then a parameter that tc does not have |
+| `queue = "lred limit 100p"` | a discipline that tc does not have, with its own parameters' names |
+| `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, and its parameter |
+| `queue.sfq_hss = { law = { python = { law = "mylaw.py:MyLaw" } } }` | the same law in each queue of a fair discipline |
 
-Wherever a value is a "word or table", the word stands for the table with its defaults: `scheduler = "drr"` is
-`scheduler = { drr = {} }`. Strict priority, as tc's prio has it, is a classifier and a scheduler of `fair`:
+Wherever a value is a "word or table", the word is the table with its defaults: `scheduler = "drr"` is
+`scheduler = { drr = {} }`.
+
+tc's disciplines are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and dualpi2, with tc's
+units: a bare limit is packets (bytes for bfifo and red), `kb` is 1024 bytes, and a time needs its unit. A whole command
+(`tc qdisc replace dev eth0 root codel limit 100`) and a line of `tc qdisc show` are read, too. `bloatlab tc FILE` is the
+way back: it prints the commands that set up a Linux box like a scenario's links.
+
+Strict priority, as in tc's prio, is a classifier and a scheduler of `fair`:
 
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
-sends band 0 before band 1 before band 2, by type of service, and lets the first starve the others; a filter gives a band to
-code points, ports or protocols (`classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`). It runs live, too.
+It sends band 0 before band 1 before band 2, by type of service, and lets the first starve the others. A filter gives a
+band to code points, ports or protocols: `classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
 
-A law of one's own, in Python, is `queue.python = { law = "mylaw.py:MyLaw" }`, or the law of a fair discipline's queues: `queue.sfq_hss =
-{ law = { python = { law = "mylaw.py:MyLaw" } } }`. Every further key is a parameter of the class, such as `target = "5ms"`.
-[docs/adding-a-law-in-python.md](adding-a-law-in-python.md)
-
-An editor that knows TOML schemas completes keys and words from `bloatlab schema > scenario.schema.json`.
+To make chosen applications collide under perfect isolation, give them a code point: `app.game.dscp = 10` and
+`app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
 """
 
-#: Kinds of value that a key can have, told once.
+#: Kinds of value that a key can have.
 UNITS = {
     "BitRate": "rate",
     "Bytes": "size",
@@ -105,12 +112,12 @@ UNITS = {
 }
 
 UNITS_NOTE = """\
-Rates are bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case, bytes per
-second in tc and bits elsewhere, are refused. A bare `5` is 5 bit/s; runs and sweeps print a note about rates below 1 kbit/s. KB is
-1000 bytes, KiB is 1024.
+Rates are bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case are
+refused, since they are bytes per second in tc and bits elsewhere. A bare `5` is 5 bit/s; runs and sweeps print a note about
+rates below 1 kbit/s. KB is 1000 bytes, KiB is 1024.
 """
 
-#: What a table is called and where it stands, in the order of the pages.
+#: A table's title and its place in a scenario, in the order of the pages.
 TABLES = {
     "Link": ("Links", "`link.NAME`"),
     "Lateness": ("Lateness of a link", "`link.NAME.lateness`"),
@@ -188,7 +195,7 @@ PAGES = {
 
 
 def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
-    """TABLES, with a table for each discipline in the place of "Qdisc"."""
+    """TABLES, with a table for each discipline where "Qdisc" is."""
     found: dict[str, tuple[str, str]] = {}
     for table, words in TABLES.items():
         if table != "Qdisc":
@@ -200,10 +207,15 @@ def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
     return found
 
 
-#: Tables whose keys default to something that the schema cannot say.
-DEFAULTS_ELSEWHERE = {
-    "Stack": "Every key but `preset` defaults to the preset's own value; `bloatlab list tcp` shows them."
-}
+#: The stack of applications that name none, and what `[tcp.NAME]` starts from.
+STACK = "linux-6"
+#: The words of a description about a key that is not given: "null: 1000p, 50p (ns2)", "without it, until the end".
+UNSET = re.compile(
+    r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
+    r"((?:`[^`]*`|\([^)]*\)|[^.(]|\.(?=\w))+)"
+)
+#: Words about a default that the schema has: the table's column shows it already.
+TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
 class Missing(Exception):  # noqa: N818  a message for the person who adds a table
@@ -251,15 +263,14 @@ def pages(schema: Node) -> dict[str, str]:
                 "",
                 WRITTEN,
                 "",
-                "How a file is built and what values look like: [the scenario](../scenario.md).",
+                "[The scenario](../scenario.md) shows how a file is built and how values are written.",
             ]
             index += ["", f"[{heading}]({page}):", ""]
         # the id: links to a table from before it had a page of its own
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
-        found[page] += ["", f"## {title}", "", f"{where}. {one_line(defs[name].get('description', ''))}", ""]
-        if name in DEFAULTS_ELSEWHERE:
-            found[page] += [DEFAULTS_ELSEWHERE[name], ""]
-        found[page] += table(defs[name], defs, defaults=name not in DEFAULTS_ELSEWHERE)
+        about = wrapped(f"{where}. {one_line(defs[name].get('description', ''))}")
+        found[page] += ["", f"## {title}", "", *about, ""]
+        found[page] += presets(defs[name], defs) if name == "Stack" else table(defs[name], defs)
     found["scenario.md"] = index
     return {name: "\n".join(lines) + "\n" for name, lines in found.items()}
 
@@ -269,22 +280,40 @@ def anchor(title: str) -> str:
     return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
 
 
-def table(of: Node, defs: dict[str, Node], *, defaults: bool = True) -> list[str]:
-    """The keys of one table, required ones first, and the words that they may have."""
+def table(of: Node, defs: dict[str, Node], values: Node | None = None) -> list[str]:
+    """The keys of one table, required ones first, and the words that they may have. `values`: what they are by default."""
     required: list[str] = of.get("required", [])
     keys = sorted(of["properties"], key=lambda k: (k not in required, k))
-    heads = ["key", "value", "default", "meaning"] if defaults else ["key", "value", "meaning"]
-    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    lines = [f"| key | value | {'default' if values is None else f'`{STACK}`'} | meaning |", "|---|---|---|---|"]
     words: list[str] = []
     for key in keys:
         node: Node = of["properties"][key]
-        fields = [f"`{key}`", kind(node, defs)]
-        if defaults:
-            fields.append("required" if key in required else default(node))
-        fields.append(one_line(node.get("description") or ""))
+        if values is not None and key in values:
+            node = {**node, "default": values[key]}
+        told, meaning = default(node, defs)
+        fields = [f"`{key}`", kind(node, defs), "required" if key in required else told, meaning]
         lines.append("| " + " | ".join(f.replace("|", "\\|") for f in fields) + " |")
-        words += [f"* `{key}` {word}" for word in choices(node, defs)]
+        words += [line for word in choices(node, defs) for line in wrapped(f"* `{key}` {word}", "  ")]
     return [*lines, "", *words] if words else lines
+
+
+def presets(of: Node, defs: dict[str, Node]) -> list[str]:
+    """The keys of a TCP stack, and by preset the values that are not those of `STACK`."""
+    stacks = {stack["name"]: stack for stack in catalogue()["tcp"]}
+    base = stacks[STACK]["params"]
+    lines = [*table(of, defs, base), "", "### TCP presets", ""]
+    lines += [f"What each preset has that `{STACK}` has not; `bloatlab list tcp` shows all of its values.", ""]
+    for name, stack in stacks.items():
+        changed = [f"`{k} = {toml(v)}`" for k, v in stack["params"].items() if v != base[k]]
+        lines += wrapped(f"* `{name}`: {one_line(stack['doc'])}.{' Its ' if changed else ''}{', '.join(changed)}", "  ")
+    return lines
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """The text in lines of at most 120 characters, broken at spaces outside backquotes."""
+    kept = re.sub(r"`[^`]*`", lambda m: m[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(kept, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
 
 
 def kind(node: Node, defs: dict[str, Node]) -> str:
@@ -328,14 +357,31 @@ def reference(node: Node) -> str | None:
     return None
 
 
-def default(node: Node) -> str:
-    """The default as it would stand in a file; "none" for what is absent."""
+def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
+    """What a key is where it is not given, as in a file or in words, and the meaning without those words."""
+    meaning = one_line(node.get("description") or "")
     value = node.get("default")
-    if value is None or value in ([], {}) or (isinstance(value, dict) and not any(value.values())):
+    own = defs.get(reference(node) or "", {}).get("properties", {})
+    if isinstance(value, dict):
+        value = {k: v for k, v in value.items() if v != own.get(k, {}).get("default")}
+    if value in (None, {}, []) and (unset := UNSET.search(meaning)):
+        before, behind = meaning[: unset.start()].rstrip(" .;"), meaning[unset.end() :].removeprefix(".")
+        return unset[1].strip(" ,"), TWICE.sub("", f"{before}.{behind}" if before else behind).strip()
+    meaning = TWICE.sub("", meaning).strip()
+    if value in (None, {}, []):
+        return "its defaults" if value is not None and own else "none", meaning
+    if isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict):
+        return f"`{next(iter(value))}`", meaning  # the word for a table with its defaults
+    return f"`{value if isinstance(value, str) else toml(value)}`", meaning
+
+
+def toml(value: Any) -> str:
+    """A value as it would stand in a file."""
+    if value is None:
         return "none"
-    if isinstance(value, dict) and len(value) == 1:  # a table of one key: its word, with the defaults of that table
-        return f"`{next(iter(value))}`"
-    return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value)}`"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{k} = {toml(v)}" for k, v in value.items()) + " }"
+    return json.dumps(value)
 
 
 def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:

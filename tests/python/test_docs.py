@@ -131,6 +131,22 @@ def test_links_to_a_table_of_keys_lead_to_its_page():
             assert f'<a id="{anchor}"></a>[{title}](scenario/{page.name}#{anchor})' in index
 
 
+def test_ways_to_write_a_queue_are_what_the_page_says():
+    (section,) = [s for s in (ROOT / "docs" / "scenario.md").read_text().split("\n## ") if s.startswith("Ways to")]
+    rows = re.findall(r"^\| `(queue[^`]*)` \| (.*) \|$", section, flags=re.MULTILINE)
+    assert len(rows) == 10
+    for written, meaning in rows:
+        if "python" in written:
+            continue
+
+        def queue(text: str) -> object:
+            return bloatlab.parse(f'duration = "1s"\n[link.up]\nfrom = "a"\nto = "b"\nrate = "1mbit"\n{text}').data
+
+        queue(written)
+        for same in re.findall(r"`(queue[^`]*)`", meaning):
+            assert queue(written) == queue(same)
+
+
 def documented(heading: str) -> dict[str, set[str]]:
     """The first columns of the tables of docs/results.md under `### heading`, without backquotes, by their title."""
     text = (ROOT / "docs" / "results.md").read_text()
