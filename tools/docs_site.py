@@ -36,6 +36,7 @@ CONTROLLERS = ROOT / "crates/tcp/src/cc"
 GUIDES = {
     "Use it": [
         "tour",
+        "cookbook",
         "overview",
         "install",
         "notebooks",

@@ -21,6 +21,7 @@ import sys
 import tokenize
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,10 +46,10 @@ WIDTH, NARROW = 140, {"README.md": 80, "CONTRIBUTING.md": 80, "CODE_OF_CONDUCT.m
 Prose = Iterator[tuple[int, str]]
 
 
-def rust(text: str) -> Prose:
-    """The comments of a Rust file, or of TypeScript's `//`."""
+def comments(text: str, mark: str = "//[/!]?") -> Prose:
+    """The comments of a file that stand on lines of their own."""
     yield from joined(
-        (n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := re.match(r"\s*//[/!]? ?(.*)", line))
+        (n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := re.match(rf"\s*{mark} ?(.*)", line))
     )
 
 
@@ -84,7 +85,7 @@ def joined(lines: Iterable[tuple[int, str]]) -> Prose:
         last = n
 
 
-READERS = {".rs": rust, ".py": python, ".md": page, ".ts": rust}
+READERS = {".rs": comments, ".ts": comments, ".toml": partial(comments, mark="#"), ".py": python, ".md": page}
 
 
 def sentences(text: str, read: Callable[[str], Prose]) -> Prose:

@@ -1,4 +1,4 @@
-"""CoDel, as RFC 8289 section 5 has it: the loops of its pseudo-code, which take a packet at every `yield`."""
+"""CoDel, as RFC 8289 §5 has it: the loops of its pseudo-code, which take a packet at every `yield`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CoDel:
         self.heads.send(None)
 
     def dequeue(self) -> Generator[Verdict, View | None, None]:
-        """RFC 8289 section 5.5: each turn of the outer loop sends one packet, or finds none."""
+        """RFC 8289 §5.5: each turn of the outer loop sends one packet, or finds none."""
         view = yield "pass"
         while True:
             ok_to_drop = self.may_drop(view)
@@ -62,7 +62,7 @@ class CoDel:
             view = yield "pass"
 
     def may_drop(self, view: View | None) -> bool:
-        """RFC 8289 section 5.6: whether the delay has been above target for an interval."""
+        """RFC 8289 §5.6: whether the delay has been above target for an interval."""
         if view is None or view.sojourn_ns < self.target or view.bytes <= MAXPACKET:
             self.first_above_time = 0
         elif self.first_above_time == 0:
