@@ -1,4 +1,4 @@
-// The three charts. uPlot draws; the colours are Okabe and Ito's, which all eyes tell apart.
+// The three charts. uPlot draws; the colours are Okabe and Ito's, distinct for every kind of colour vision.
 
 import uPlot from "uplot";
 import { put } from "./dom";
