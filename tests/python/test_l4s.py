@@ -15,17 +15,17 @@ from bloatlab.cli.main import call
 from bloatlab.scenario import from_dict
 from bloatlab.simulation import run
 from bloatlab.studies import published
-from bloatlab.studies.claims import Runs
+from bloatlab.studies.claims import Published, Runs
 from bloatlab.studies.l4s import cases as c
-from bloatlab.studies.l4s import heist, theory
-from bloatlab.studies.l4s.build import build
-from bloatlab.studies.l4s.explain import explain
+from bloatlab.studies.l4s import theory
+from bloatlab.studies.l4s.cases import _slots as slots
+from bloatlab.studies.l4s.cases import build, cases, quick
 from bloatlab.studies.l4s.measure import measure
-from bloatlab.studies.l4s.plan import cases, quick
-from bloatlab.studies.l4s.scorecard import IMBALANCE, P99, RATIO, TOTAL, VALUES, rates, ratio_band
-from bloatlab.studies.l4s.scorecard import groups as grouped
+from bloatlab.studies.l4s.rules import IMBALANCE, P99, RATIO, TOTAL, VALUES, explain, rates, ratio_band
+from bloatlab.studies.l4s.rules import groups as grouped
 from bloatlab.studies.l4s.study import STUDY
 from bloatlab.studies.scorecard import Band, Origin, Verdict
+from bloatlab.tables import Spread
 
 
 def test_closed_forms_by_hand():
@@ -50,9 +50,9 @@ def test_closed_forms_by_hand():
 
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():
-    keys = [case.key for case in cases()]
+    keys = [str(case) for case in cases()]
     assert len(set(keys)) == len(keys) == 466
-    assert {case.key for case in quick()} <= set(keys)
+    assert {str(case) for case in quick()} <= set(keys)
     assert {build(case, 1).name for case in cases()} == {f"l4s {key}" for key in keys}
     assert {want.run for want in itertools.chain(*VALUES.values())} <= set(keys)
 
@@ -61,14 +61,14 @@ def test_the_whole_table_of_the_tests_is_there():
     # 24 rows for each queue and rate: six pairs of round trips, four orders of Prague and CUBIC
     for begins in ("dualpi2", "pfifo", "fq_codel"):
         for rate in (50.0, 10.0):
-            rows = [x for x in heist.of_queue(begins) if x.rate == rate]
+            rows = [x for x in c.of_queue(begins) if x.rate == rate]
             pairs = {tuple((load.stack, load.rtt) for load in x.loads) for x in rows}
             trips = [(10, 10), (20, 10), (20, 20), (80, 80), (80, 20), (160, 10)]
             orders = [(a, b) for a in ("prague", "cubic") for b in ("prague", "cubic")]
             assert pairs == {((a, x), (b, y)) for a, b in orders for x, y in trips}
             assert len(rows) == 24
-    assert len(heist.SHARED) == 24
-    assert len({(x.queue, x.loads[1].stack) for x in heist.SHARED}) == 24
+    assert len(c.SHARED) == 24
+    assert len({(x.queue, x.loads[1].stack) for x in c.SHARED}) == 24
     # a full link carries 1448 of 1514 bytes: 47.82 and 9.56 Mbit/s
     for key, both in rates().items():
         full = 47.82 if key.endswith("at 50") else 9.56
@@ -76,7 +76,7 @@ def test_the_whole_table_of_the_tests_is_there():
 
 
 def test_the_tests_are_run_as_their_scripts_have_them():
-    (case,) = [x for x in heist.PAIRS if x.key == "dualpi2: cubic 20 / prague 10 at 50"]
+    (case,) = [x for x in c.PAIRS if str(x) == "dualpi2: cubic 20 / prague 10 at 50"]
     data = build(case, 1).data
     # the mean of 60 s that end 2 s before the end of 180; 20 ms are 10 on either side, 10 are 5
     assert (data["duration"], data["record"]["warm_up"]) == ("178s", "118s")
@@ -89,7 +89,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
     assert (prague["prague_rtt"], prague["prague_cut"]) == ("own", "marks")
     assert (cubic["ecn"], cubic["ecn_feedback"]) == (True, "accecn")
     assert data["link"]["bottleneck"]["queue"]["dualpi2"]["min_qlen_step"] == 2
-    shared = build(heist.SHARED[0], 1).data
+    shared = build(c.SHARED[0], 1).data
     assert (shared["duration"], shared["record"]["warm_up"]) == ("58s", "18s")
     # today's Prague elsewhere, and no header but IP's
     ours = build(c.beside(50.0, 1), 1).data
@@ -100,7 +100,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
 
 def test_red_has_the_thresholds_that_tc_gives_it():
     # limit 400000: max 100000, min 33333; burst (2 x 33333 + 100000) / 3000 = 55 packets
-    red = heist.QUEUES["red(400000b)"]
+    red = c.TEST_QUEUES["red(400000b)"]
     assert isinstance(red, dict)
     assert (red["ared"]["max"], red["ared"]["min"]) == ("100000B", "33333B")
     # tc takes the first w = 1/2, 1/4, ... with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w
@@ -112,18 +112,18 @@ def test_red_has_the_thresholds_that_tc_gives_it():
 
 
 def test_netems_slots_are_a_trace():
-    source = heist.slots("slots", 1, 60)
+    source = slots("slots", 1, 60)
     steps = [part.removeprefix("+").split("x") for part in source.split()]
     assert {packets for _, packets in steps} == {"16"}
     assert {int(ms) for ms, _ in steps} <= {0, 1, 2, 3, 4, 5}
     # 0.8 to 5 ms, 2.9 on average
     assert sum(int(ms) for ms, _ in steps) / len(steps) == pytest.approx(2.9, abs=0.1)
-    assert source != heist.slots("slots", 2, 60) != heist.slots("slots back", 2, 60)
+    assert source != slots("slots", 2, 60) != slots("slots back", 2, 60)
 
 
 def test_a_step_of_the_rate_is_measured_by_its_round_trip():
     # 4200 ms of queue are 350 packets of 12.1 ms at 1 Mbit/s; the L4S tests saw 4346 ms, and it was not over 30 s later
-    found = measure(run(build(heist.step("prague", 80.0, "fq_codel", 1.0), 1)))
+    found = measure(run(build(c.step("prague", 80.0, "fq_codel", 1.0), 1)))
     assert found["rtt_max_ms"] == pytest.approx(4346.0, rel=0.1)
     assert found["spike_s"] == pytest.approx(30.0)
     assert 80.0 < found["rtt_before_ms"] < 90.0
@@ -161,32 +161,36 @@ def test_what_was_published_is_within():
     assert printed == judged
 
 
+def reason(case: c.Case, measure: str, band: Band, ours: float, runs: Runs) -> str:
+    value = Published("", "", "", 0.0, "", str(case), measure, band)
+    return explain(runs, value, Spread(ours, ours, ours))
+
+
 def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     runs = as_asked()
     case = c.beside(20.0, 10)
-    runs[case.key][0]["first_wait_p99_ms"] = 4.0
+    runs[str(case)][0]["first_wait_p99_ms"] = 4.0
     (cell,) = [x for x in STUDY.scorecard(runs).cells if x.metric == P99 and x.verdict is Verdict.OUTSIDE]
     assert cell.reason.endswith("not explained")
-    runs[c.beside(20.0, 10, mss=c.SMALL).key] = [{"first_wait_p99_ms": 0.3}]
+    runs[str(c.beside(20.0, 10, mss=c.SMALL))] = [{"first_wait_p99_ms": 0.3}]
     (cell,) = [x for x in STUDY.scorecard(runs).cells if x.metric == P99 and x.verdict is Verdict.OUTSIDE]
     assert cell.reason == "one packet takes 0.60 ms; with packets of 188 bytes: 0.30"
     none: Runs = {}
     limits = Band(0.0, 2.0)
-    assert explain(case, "first_wait_p99_ms", limits, 4.0, none) is None
+    assert reason(case, "first_wait_p99_ms", limits, 4.0, none) == ""
     # arrivals a packet's time later, and the tests' 0.35 lies between
-    (fifo,) = [x for x in heist.JITTERED if x.key == "pfifo(1000): cubic 20 / prague 20 at 50, jittered"]
+    (fifo,) = [x for x in c.JITTERED if str(x) == "pfifo(1000): cubic 20 / prague 20 at 50, jittered"]
     own = replace(fifo, jittered=False)
-    assert (explain(own, "ratio", Band(0.23, 0.52), 0.1, {fifo.key: [{"ratio": 0.6}]}) or "").endswith(
-        "0.60, on the other side"
-    )
+    between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})
+    assert between.endswith("0.60, on the other side")
     # what a packet of C that is under way costs alone is said where it is more than the limit
     slow = c.beside(4.0, 1)
-    of = {c.beside(4.0, 1, mss=c.SMALL).key: [{"first_wait_p99_ms": 1.1}]}
-    assert "2.94 ms for 99 of 100" in (explain(slow, "first_wait_p99_ms", limits, 10.0, of) or "")
+    of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
+    assert "2.94 ms for 99 of 100" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
     # 16 to 2.1 ms: less than a quarter of what is too much remains
     slow = c.alone(4.0, 4)
-    of = {c.alone(4.0, 4, c.HALF, mss=c.SMALL).key: [{"first_wait_p99_ms": 2.1}]}
-    assert (explain(slow, "first_wait_p99_ms", limits, 16.0, of) or "").startswith("for the most part: 4 flows")
+    of = {str(c.alone(4.0, 4, c.HALF, mss=c.SMALL)): [{"first_wait_p99_ms": 2.1}]}
+    assert reason(slow, "first_wait_p99_ms", limits, 16.0, of).startswith("for the most part: 4 flows")
 
 
 def test_an_unresponsive_flood_is_arithmetic():
@@ -199,7 +203,7 @@ def test_an_unresponsive_flood_is_arithmetic():
         (c.WEIGHTED[1], "c_share", 0.1),
     ):
         short = 20 if case.seconds > 20 else None
-        assert measure(run(build(case, 1, short)))[measured] == pytest.approx(value, rel=0.03), case.key
+        assert measure(run(build(case, 1, short)))[measured] == pytest.approx(value, rel=0.03), str(case)
 
 
 def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:

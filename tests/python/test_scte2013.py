@@ -13,8 +13,8 @@ import pytest
 import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.studies import published
-from bloatlab.studies.cells import NOT_EXPLAINED
-from bloatlab.studies.quantities import quantity
+from bloatlab.studies.claims import NOT_EXPLAINED
+from bloatlab.studies.published import quantity
 from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.scte2013 import curves, statements
 from bloatlab.studies.scte2013.build import Case, build, describe

@@ -29,7 +29,7 @@ from bloatlab.simulated_and_live import (
 )
 from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Lab, build, live_cases
-from bloatlab.studies.folder import file_name
+from bloatlab.studies.reproduce import file_name
 from bloatlab.terminal import Console, emit, show
 
 #: The study that may be given in place of files.
@@ -111,8 +111,8 @@ def command(
 
 def _cases(name: str, sets: Sequence[str], seconds: int, only: Sequence[str]) -> list[_Case]:
     if name == STUDY:
-        chosen = [c for c in live_cases() if not only or any(word in c.key for word in only)]
-        return [_Case(c.key, lambda seed, c=c: build(c, seed, Lab(seconds=seconds))) for c in chosen]
+        chosen = [c for c in live_cases() if not only or any(word in str(c) for word in only)]
+        return [_Case(str(c), lambda seed, c=c: build(c, seed, Lab(seconds=seconds))) for c in chosen]
     given = scenario(Path(name), sets)
     return [_Case(given.name, lambda seed: given.with_sets(("seed", str(seed))))]
 

@@ -1,15 +1,13 @@
-"""Published studies, one folder each: scenarios, published values, claims, and how they compare with ours.
+"""Reproductions of publications, a folder each: scenarios, published values, claims, and the comparison with our runs.
 
-A study is a value, a `Study`; `reproduce` makes its runs and leaves its folder. docs/adding-a-study.md shows a whole one.
+A study is a value, a `Study`; `reproduce` makes its runs and writes its folder. docs/adding-a-study.md shows a complete one.
 """
 
-from bloatlab.studies.cells import Published
-from bloatlab.studies.claims import Claim, Quantity, Runs, each, median_of, over_seeds
+from bloatlab.studies.claims import Claim, Published, Quantity, Runs, each, median_of, over_seeds
 from bloatlab.studies.registry import STUDIES, study, study_in
 from bloatlab.studies.reproduce import report, reproduce
-from bloatlab.studies.scorecard import Band, Goal, Origin
+from bloatlab.studies.scorecard import Band, Goal, Origin, Tolerance
 from bloatlab.studies.study import About, Batch, Options, PageSection, Publication, Quick, Results, Study, StudyError
-from bloatlab.studies.tolerance import Tolerance
 
 __all__ = [
     "STUDIES",

@@ -1,7 +1,7 @@
-"""Claims of a paper's prose as checks: each a sentence, a range fixed beforehand, and what our runs say.
+"""What a study compares its runs with: published values and claims, each a row with the values of ours that agree.
 
-A quantity is the median over seeds with its central 80 %. Claims are data until they are checked; what they need is the
-measures of every seed, by the key of the run.
+Ours is the median over seeds with its central 80 %. A row is data until it is checked; checking needs the measures of every
+seed, by the key of the run.
 """
 
 from __future__ import annotations
@@ -12,22 +12,67 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.judgement import finite
-from bloatlab.studies.scorecard import Band, Origin
-from bloatlab.studies.tolerance import Tolerance
+from bloatlab.studies.scorecard import Band, Cell, Origin, Tolerance, Verdict, judge
 from bloatlab.tables import Spread, number, spread
 
-#: What one run was reduced to, by name.
+#: The measures of one run, by name.
 Measures = Mapping[str, float]
 
-#: Measures of every seed, by the key of the run.
+#: The measures of every seed, by the key of the run.
 Runs = Mapping[str, Sequence[Measures]]
+
+#: The reason of a cell that differs and has no experiment that explains it.
+NOT_EXPLAINED = "not explained"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published value and the values of ours that agree with it.
+
+    `case` and `metric` are the publication's words; `run` is the key of our case, `measure` the name of our measure, which
+    is multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why a value is shown and not
+    counted. With `interval_rule`, a published value inside our interval agrees as well (`scorecard.judge`).
+    """
+
+    case: str
+    metric: str
+    unit: str
+    value: float
+    printed: str
+    run: str
+    measure: str
+    band: Band
+    origin: Origin = Origin.PAPER
+    where: str = ""
+    scale: float = 1.0
+    tables: tuple[int, ...] = ()
+    calibration: str = ""
+    interval_rule: bool = True
+
+    def cell(self, runs: Runs, explain: Callable[[Published, Spread], str] | None = None) -> Cell | None:
+        """The value and ours; None if that case was not run. `explain` gives the reason of one that differs, or ""."""
+        spread = over_seeds(runs, self.run, self.measure)
+        if spread is None:
+            return None
+        ours = Spread(*(value * self.scale for value in (spread.median, spread.low, spread.high)))
+        finding = judge([self.value], [self.band], ours, interval_rule=self.interval_rule)
+        verdict = Verdict.WITHIN if finding.agrees else Verdict.OUTSIDE
+        reason = finding.why
+        if self.calibration:
+            verdict, reason = Verdict.CALIBRATION, f"{self.calibration}; {reason}"
+        elif not finding.agrees:
+            reason = (explain and explain(self, ours)) or f"{reason}: {NOT_EXPLAINED}"
+        return Cell(
+            self.case, self.metric, self.unit, self.tables, (self.value,), self.printed, ours.median, ours.low, ours.high,
+            (self.band,), verdict, reason, finding.agrees, self.where, self.origin,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim beside our runs. `holds` is None when the runs that it needs were not made.
+    """A claim and our values. `holds` is None when the runs that it needs were not made.
 
-    `why` is what an experiment says of a claim that differs; nothing where none was made for it.
+    `why` is the result of an experiment for a claim that differs; empty without one.
     """
 
     ident: str
@@ -70,16 +115,16 @@ class Quantity:
     origin: Origin = Origin.PAPER
 
     def check(self, runs: Runs) -> Checked:
-        """Our median beside the claim."""
-        ours = over_seeds(runs, self.case, self.measure)
-        if ours is None:
-            return Checked(self.ident, self.where, self.says, self.published, "not run", None, self.origin)
-        holds = self.band.holds(ours.median * self.scale)
-        text = words(ours, self.unit, telling(ours.median * self.scale, self.band, self.digits), self.scale)
+        """The claim and our median."""
+        ours, text, holds = over_seeds(runs, self.case, self.measure), "not run", None
+        if ours is not None:
+            median = ours.median * self.scale
+            text = words(ours, self.unit, telling(median, self.band, self.digits), self.scale)
+            holds = self.band.holds(median)
         return Checked(self.ident, self.where, self.says, self.published, text, holds, self.origin)
 
 
-#: A value that a claim is about: the median of (case, measure), or what a function of the runs gives.
+#: A value that a claim is about: the median of (case, measure), or the result of a function of the runs.
 Value = tuple[str, str] | Callable[[Runs], Any]
 
 
@@ -100,7 +145,7 @@ class Claim:
     origin: Origin = Origin.PAPER
 
     def check(self, runs: Runs) -> Checked:
-        """Our values beside the claim."""
+        """The claim and our values."""
         ours, holds = judged(runs, self.values, self.holds, self.ours) or ("not run", None)
         return Checked(self.ident, self.where, self.says, self.published, ours, holds, self.origin)
 
@@ -108,7 +153,7 @@ class Claim:
 def judged(
     runs: Runs, values: Sequence[Value], holds: Callable[..., bool], ours: str | Callable[..., str]
 ) -> tuple[str, bool] | None:
-    """The sentence that gives the values, and whether the expression over them holds; None if a value was not run."""
+    """The sentence that gives the values, and the result of the expression over them; None if a value was not run."""
     found = [median_of(runs, *value) if isinstance(value, tuple) else value(runs) for value in values]
     if any(value is None for value in found):
         return None
@@ -121,13 +166,13 @@ def each(cases: Iterable[object], *measures: str) -> list[Value]:
 
 
 def check_all(claims: Sequence[Quantity | Claim], runs: Runs) -> list[Checked]:
-    """Every claim, in the given order."""
+    """Checks every claim, in the given order."""
     return [claim.check(runs) for claim in claims]
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many claims of an origin hold, of those that were checked and of all."""
+    """The numbers of claims of an origin: those that hold, those checked, and all."""
 
     hold: int
     checked: int
@@ -145,17 +190,15 @@ def count(claims: Sequence[Checked], origin: Origin = Origin.PAPER) -> Count:
 
 
 def tally(claims: Sequence[Checked]) -> str:
-    """The paper's claims first, then those that are not its: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
+    """The counts as text, the paper's first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
     paper, *others = [(origin, count(claims, origin)) for origin in Origin]
-    more = [f"of {_WHOSE[origin]} {c.hold} of {c.checked}" for origin, c in others if c.checked]
+    names = {Origin.TEXTBOOK: "textbooks", Origin.OTHERS: "others", Origin.OURS: "ours"}
+    more = [f"of {names[origin]} {c.hold} of {c.checked}" for origin, c in others if c.checked]
     return "; ".join([f"{paper[1].hold} of {paper[1].checked} claims of the paper hold", *more])
 
 
-_WHOSE = {Origin.TEXTBOOK: "textbooks", Origin.OTHERS: "others", Origin.OURS: "ours"}
-
-
 def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
-    """Within a share of `value`, or `least`, whichever is larger."""
+    """A band of a share of `value`, or `least`, whichever is larger."""
     return Tolerance(share, least).band(value)
 
 
@@ -180,7 +223,7 @@ def medians(runs: Runs) -> dict[str, dict[str, float | None]]:
 
 
 def telling(value: float, band: Band, digits: int) -> int:
-    """As many digits, from `digits` on, as it takes to see on which side of a limit the value is."""
+    """The least number of digits, from `digits` on, that shows on which side of a limit the value lies."""
     if not math.isfinite(value):
         return digits
     holds = band.holds(value)
@@ -188,8 +231,7 @@ def telling(value: float, band: Band, digits: int) -> int:
 
 
 def words(ours: Spread, unit: str = "", digits: int = 2, scale: float = 1.0) -> str:
-    """A median with its unit, and its interval in brackets where it has one."""
+    """A median with its unit, and its interval in brackets if it has one."""
     low, mid, high = (number(v * scale, digits) for v in (ours.low, ours.median, ours.high))
     unit = f" {unit}" if unit and math.isfinite(ours.median) else ""
-    between = "" if low == high else f" ({low} to {high})"
-    return f"{mid}{unit}{between}"
+    return f"{mid}{unit}" if low == high else f"{mid}{unit} ({low} to {high})"

@@ -1,25 +1,54 @@
-"""Series that figures of several studies draw."""
+"""Series, ticks and answers that the studies share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bloatlab.plots import Series
+from bloatlab.report import Answer, Drawn, Point, figure_block
+from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.tables import Spread
+
+K = TypeVar("K")
 
 
 def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
-    """Median, lower and upper end of each, a row each; NaN for what was not run or never happened."""
+    """A row of median, lower and upper end for each spread; NaN for what was not run or never happened."""
     rows = [[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]
     found = np.array(rows, dtype=float).reshape(-1, 3)
     return np.where(np.isfinite(found), found, math.nan)
 
 
-def points(label: str, xs: ArrayLike, spreads: Sequence[Spread | None], colour: str) -> Series:
-    """Medians over seeds as points, with the central 80 % as bars."""
+def points(
+    label: str, xs: ArrayLike, spreads: Sequence[Spread | None], colour: str | None, kind: Literal["points", "line"] = "points"
+) -> Series:  # fmt: skip
+    """Medians over seeds with the central 80 %: bars through points, or a shade behind a line."""
     v = intervals(spreads)
-    return Series(label, xs, v[:, 0], "points", colour, (v[:, 1], v[:, 2]))
+    return Series(label, xs, v[:, 0], kind, colour, (v[:, 1], v[:, 2]))
+
+
+def of_cases(runs: Runs, cases: Iterable[object], measure: str) -> list[Spread | None]:
+    """A measure of each case (by its `str`) over seeds; None for one that was not run."""
+    return [over_seeds(runs, str(case), measure) for case in cases]
+
+
+def ticks(labels: Iterable[str]) -> list[tuple[float, str]]:
+    """Labels at 0, 1, 2, ... of an axis."""
+    return [(float(place), label) for place, label in enumerate(labels)]
+
+
+def answered(
+    question: str, basis: str, drawn: Drawn, values: Mapping[K, float | None],
+    sentence: Callable[[dict[K, float]], str], points: Callable[[dict[K, float]], Sequence[Point]],
+) -> Answer:  # fmt: skip
+    """An answer with its figure: a sentence and points made of `values`, if all of them were run."""
+    known = {key: value for key, value in values.items() if value is not None}
+    if len(known) < len(values):
+        missing = "A quick look skips runs that this question needs; run it without --quick."
+        return Answer(question, missing, (), figure_block(drawn), basis)
+    return Answer(question, sentence(known), points(known), figure_block(drawn), basis)

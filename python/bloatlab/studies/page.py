@@ -25,7 +25,7 @@ Blocks = Callable[[Results], Iterable[TextTable | Block]]
 
 
 def page(results: Results) -> Page:
-    """The study's page as data."""
+    """Builds the page of a study as data."""
     study, card = results.study, results.scorecard
     command = f"bloatlab reproduce {study.name}" + (" --live" if results.live is not None else "")
     sections = [section for one in study.sections or STANDARD if (section := _section(one, results)).blocks]
@@ -57,7 +57,7 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """A section of a quick look: no verdict in its tables, and no table of nothing but verdicts."""
+    """A section of a quick look: without verdicts, and without tables that hold only verdicts."""
     blocks: list[Block] = []
     for block in section.blocks:
         if not isinstance(block, TableBlock):
@@ -95,7 +95,7 @@ def differences(lead: str, digits: dict[str, int]) -> PageSection:
 
 
 def rules(title: str, *docs: str | None, more: Callable[[], Sequence[TextTable]] = tuple) -> PageSection:
-    """The study's rules in the words of its modules, its tolerances, and the shares of its cells."""
+    """The study's rules as its modules state them, its tolerances, and the shares of its cells."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         own = results.study.rules
@@ -106,7 +106,7 @@ def rules(title: str, *docs: str | None, more: Callable[[], Sequence[TextTable]]
 
 
 def prose(doc: str | None) -> list[Prose]:
-    """The docstring of a module as paragraphs, so that the page states the rules in the words of the code."""
+    """The docstring of a module as paragraphs, so that the page and the code state the rules in the same words."""
     paragraphs = [p.replace("\n", " ").replace("`", "").strip() for p in (doc or "").split("\n\n")]
     return [Prose([p]) for p in paragraphs if p]
 

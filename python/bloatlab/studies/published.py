@@ -1,20 +1,27 @@
-"""`published.csv` in a study's folder: every quantitative statement of its paper. Nothing in it was measured by us.
+"""Published values, and the values of our scenarios that are compared with them as parameters.
 
-The notes begin with what a row is: a parameter, a theory (computable), a result, a claim in prose, an observation.
+`published.csv` in a study's folder holds every quantitative statement of its paper, and nothing that we measured. A note
+begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation.
 """
 
 from __future__ import annotations
 
 import csv
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
+
+from bloatlab.scenario import amount
+from bloatlab.studies.scorecard import Band, Cell, Verdict
+from bloatlab.tables import Spread
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the file, as written."""
+    """A line of `published.csv`, as written."""
 
     case: str
     metric: str
@@ -26,9 +33,60 @@ class Row:
 
 @functools.cache
 def rows(study: str) -> Sequence[Row]:
-    """Every row of the file of the study called `study`, in the file's order."""
+    """The rows of a study's `published.csv`, in order."""
     text = resources.files(f"bloatlab.studies.{study}").joinpath("published.csv").read_text(encoding="utf-8")
-    return tuple(
-        Row(r["case"], r["metric"], r["value"], r["unit"], r["where"], r["note"])
-        for r in csv.DictReader(text.splitlines())
-    )
+    return tuple(Row(**{k: v for k, v in row.items() if k != "study"}) for row in csv.DictReader(text.splitlines()))
+
+
+def at_path(data: Any, path: str) -> Any:
+    """The value at `path` ("app.ftp.traffic.ftp.size"; list items by number). Raises `KeyError` or `IndexError`."""
+    for name in path.split("."):
+        data = data[int(name)] if isinstance(data, list | tuple) else data[name]
+    return data
+
+
+def quantity(value: Any, unit: str = "") -> float:
+    """A number or quantity of a resolved scenario ("90MB", 0.05) in `unit`. Raises `ValueError` for one of another kind."""
+    number, kind = _read(str(value))
+    one, wanted = _read(f"1{unit}")
+    if kind != wanted or not kind:
+        raise ValueError(f"{value!r} is not a quantity in {unit or 'plain numbers'}")
+    return number / one
+
+
+def _read(text: str) -> tuple[float, str]:
+    """A number and its kind ("" if the text is neither number nor quantity). A share is a number."""
+    found = amount(text)
+    if found is not None:
+        return float(found[1]), "number" if found[0] == "share" else found[0]
+    try:
+        number = float(text)
+    except ValueError:
+        return 0.0, ""
+    return (number, "number") if math.isfinite(number) else (0.0, "")
+
+
+# ----------------------------------------------------------------------------------------------------- rows as cells
+
+#: The values of a row that was neither run nor computed.
+NOTHING = Spread(math.nan, math.nan, math.nan)
+
+
+def row_cell(
+    row: Row, published: Sequence[float], ours: Spread, verdict: Verdict, reason: str,
+    bands: Sequence[Band] = (), tables: tuple[int, ...] = (),
+) -> Cell:  # fmt: skip
+    """A row of the paper as a cell."""
+    agrees = {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(verdict)
+    return Cell(
+        row.case, row.metric, row.unit, tables, tuple(published), row.value, ours.median, ours.low, ours.high, tuple(bands),
+        verdict, reason, agrees, row.where,
+    )  # fmt: skip
+
+
+def parameter_cell(row: Row, published: float, ours: float, tables: tuple[int, ...] = ()) -> Cell:
+    """An input of the paper and the value of our scenarios."""
+    same = math.isclose(ours, published, rel_tol=1e-9)
+    verdict = Verdict.PARAMETER if same else Verdict.OUTSIDE
+    reason = "as in our scenarios" if same else "our scenarios have something else"
+    return row_cell(row, [published], Spread(ours, ours, ours), verdict, reason, (), tables)

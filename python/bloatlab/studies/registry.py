@@ -1,4 +1,4 @@
-"""The studies: those of bloatlab by name, each imported when it is asked for, and one of your own by the path of its file."""
+"""Finds studies: bloatlab's by name, each imported on first use, and your own by the path of its file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import ModuleType
 
 from bloatlab.studies.study import Study, StudyError
 
-#: The name of each study, in the order in which they are listed.
+#: The names of bloatlab's studies, in the order in which they are listed.
 STUDIES = ("cablelabs2012", "scte2013", "csc458", "mmcn1999", "l4s", "today")
 
 
 def study(name: str) -> Study:
-    """The study called `name`, imported only now. Raises `KeyError` for one that is not in `STUDIES`."""
+    """Imports the study called `name`. Raises `KeyError` for a name that is not in `STUDIES`."""
     if name not in STUDIES:
         raise KeyError(name)
     found = importlib.import_module(f"bloatlab.studies.{name}.study").STUDY
@@ -24,7 +24,7 @@ def study(name: str) -> Study:
 
 
 def study_in(path: Path) -> Study:
-    """The study in a file of your own, which is executed. Raises `StudyError`; `OSError` where the file cannot be read."""
+    """Executes a file of your own and returns its study. Raises `StudyError`, or `OSError` if it cannot be read."""
     text = path.read_bytes()
     module = ModuleType(f"bloatlab_study_{path.stem}")
     module.__file__ = file = str(path.absolute())
@@ -47,7 +47,7 @@ def study_in(path: Path) -> Study:
 
 
 def place(path: Path, error: BaseException) -> str | None:
-    """The file and line in `path` that an error comes from ("mine.py:12"); None for one that comes from elsewhere."""
+    """The line of `path` that an error comes from ("mine.py:12"); None if it comes from elsewhere."""
     met: BaseException | None = error
     lines: list[int] = []
     while met is not None and not lines:

@@ -1,11 +1,15 @@
-"""Reproduces a study: makes its runs, leaves its folder, and prints what was found."""
+"""Reproduces a study: makes its runs, writes its folder, and prints the result."""
 
 from __future__ import annotations
 
+import datetime as dt
+import os
+import platform
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 from rich.markup import escape
@@ -15,7 +19,7 @@ from bloatlab import live
 from bloatlab.plots import save_figure
 from bloatlab.report import write
 from bloatlab.results import save, write_json, write_table
-from bloatlab.studies.folder import file_name, provenance
+from bloatlab.scenario import version
 from bloatlab.studies.page import page
 from bloatlab.studies.study import Batch, Live, OnKernels, Options, Ran, Results, Study, StudyError
 from bloatlab.studies.tables import claims_table, misses, reached_table, shares_table
@@ -28,10 +32,10 @@ WIDTH = 80
 
 
 def reproduce(study: Study, options: Options) -> Results:
-    """Run the cases (and the experiments asked for), compare, and write the folder `options.out`.
+    """Runs the cases and the requested experiments, compares, and writes the folder `options.out`.
 
     Raises `ScenarioError`, before anything runs; `StudyError` for a value of a measure that no run has;
-    `live.LiveError` where there is no bench.
+    `live.LiveError` if live runs are not possible.
     """
     begun = time.perf_counter()
     seeds = range(1, (study.quick.seeds if options.quick else options.seeds) + 1)
@@ -64,7 +68,7 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
 
 
 def _check_measures(results: Results) -> None:
-    """Refuses published values and claims of a measure that no run has (a misspelt name), or that is no number."""
+    """Rejects published values and claims of a measure that no run has (a misspelt name), or that is no number."""
     known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
     for what, _, measure in results.study.compared():
         if measure not in known:
@@ -75,13 +79,13 @@ def _check_measures(results: Results) -> None:
 
 
 def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:
-    """The results with those of further batches."""
+    """Adds the runs of further batches to the results."""
     further = {batch.name: run(batch, seeds, results.options) for batch in batches}
     return replace(results, ran={**results.ran, **further})
 
 
 def run(batch: Batch, seeds: range, options: Options) -> Ran:
-    """Every case of a batch with every seed; the values of `--set` are laid over each scenario. Raises `ScenarioError`."""
+    """Runs every case of a batch with every seed, with the values of `--set`. Raises `ScenarioError`."""
     points = batch.of_seeds(seeds).points()
     if options.sets:
         points = [replace(p, scenario=p.scenario.with_sets(*options.sets)) for p in points]
@@ -93,7 +97,7 @@ def run(batch: Batch, seeds: range, options: Options) -> Ran:
 
 
 def _on_kernels(wanted: OnKernels, options: Options) -> Live:
-    """Each live case once, one after another; every result kept. Raises `live.LiveError` where there is no bench."""
+    """Runs each live case once, in turn, and saves every result. Raises `live.LiveError` if live runs are not possible."""
     done = Live({}, {})
     live.clean()
     scenarios = wanted.scenarios(options)
@@ -112,14 +116,14 @@ def _on_kernels(wanted: OnKernels, options: Options) -> Live:
 
 
 def bind(results: Results) -> None:
-    """Write the study's folder.
+    """Writes the study's folder.
 
-    report.html          everything below for a reader
+    report.html          the page for readers
     scorecard.json       cells, claims and summary as data: what `-f json` prints
-    runs.parquet         one row per run: case, seed, scenario hash and every measure
+    runs.parquet         a row per run: case, seed, scenario hash and every measure
     figures/*.svg        the figures, and .png beside each
     scenarios/*.json     resolved scenarios, first seed, by the name of the case
-    live/CASE/           with --live, each run on kernels as `bloatlab live` leaves it
+    live/CASE/           with --live, each run on kernels, as written by `bloatlab live`
     provenance.json      machine, time, versions: the only file that differs between two equal runs
     """
     folder = results.options.out
@@ -137,10 +141,34 @@ def bind(results: Results) -> None:
     write_json(folder / "provenance.json", provenance(results.made, results.seconds, results.found))
 
 
-def report(results: Results, console: Console, *, full: bool = False) -> None:
-    """Print what was reached, what was not, the answer and the report, in about 20 lines of at most 80 columns.
+def file_name(key: str) -> str:
+    """The key of a run as the name of a file."""
+    return key.replace("/", "-").replace(" ", "_")
 
-    `full` puts every table before it: the study's own, the claims, and the shares of every table and metric.
+
+def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
+    """The origin of a reproduction, which no comparison of results may read. `found` runs came from the store."""
+    return {
+        "bloatlab": version(),
+        "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "runs": runs,
+        "runs_from_store": found,
+        "wall_seconds": round(seconds, 2),
+        "process_seconds": round(time.process_time(), 2),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "host": platform.node(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "polars": pl.__version__,
+        "command": sys.argv,
+    }
+
+
+def report(results: Results, console: Console, *, full: bool = False) -> None:
+    """Prints goals, differences, the answer and the path of the report, in about 20 lines of at most 80 columns.
+
+    With `full`, every table comes first: the study's own, the claims, and the shares of every table and metric.
     """
     card, claims = results.scorecard, results.claims
     if full:
@@ -166,6 +194,6 @@ def report(results: Results, console: Console, *, full: bool = False) -> None:
 
 
 def _say(console: Console, text: str, width: int, style: str = "") -> None:
-    """Print a paragraph in lines of at most `width` characters."""
+    """Prints a paragraph in lines of at most `width` characters."""
     for line in wrapped(text, width):
         console.print(Text(line.rstrip(), style=style), soft_wrap=True)

@@ -1,12 +1,12 @@
-"""The scorecard that every study prints: published cells beside ours, judged by rules fixed beforehand.
+"""The scorecard of a study: published cells and our values, judged by rules fixed before the runs.
 
-    band       the values of ours that a rule accepts for one published value
-    within     ours lies in the band of a published value (or between two published values of one cell),
+    band       the values that a rule accepts for one published value
+    within     our value lies in the band of a published value (or between two published values of one cell),
                or a published value lies in our interval and that interval is narrower than the band
-    origin     who says it: the paper, a textbook, others who measured the same, or we
+    origin     the source: the paper, a textbook, others who measured the same, or this project
 
-A study says which cells there are and what their bands and extra conditions are; this module judges and counts. Only what
-the paper itself prints or says is counted.
+A study defines its cells, their bands and any further conditions; this module judges and counts. Only values and
+sentences of the paper itself are counted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from bloatlab.tables import Spread, number
 
 
 class Origin(StrEnum):
-    """Who says what ours is compared with. Only the paper's own is counted in shares."""
+    """The source of a value or claim. Only those of the paper are counted in shares."""
 
-    #: Printed or said in the document.
+    #: Printed or stated in the paper.
     PAPER = "paper"
-    #: Theory that the document does not spell out: an identity, a closed form, a standard.
+    #: Theory that the paper does not state: an identity, a closed form, a standard.
     TEXTBOOK = "textbook"
     #: Measured by others: further runs of the same laboratory.
     OTHERS = "others"
@@ -35,17 +35,17 @@ class Origin(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a cell counts as. Only the first two are counted."""
+    """The verdict on a cell. Only the first two are counted."""
 
     WITHIN = "within"
     OUTSIDE = "outside"
     #: A free parameter was chosen on it.
     CALIBRATION = "calibration"
-    #: It repeats or combines others.
+    #: It repeats or combines other cells.
     DERIVED = "derived"
-    #: An input of the paper, which our scenarios take over.
+    #: An input of the paper, which our scenarios use.
     PARAMETER = "parameter"
-    #: It says nothing that a run or a computation could bear out; the reason says why.
+    #: No run or computation could test it; the reason says why.
     UNTESTED = "not tested"
 
 
@@ -58,15 +58,15 @@ class Band:
 
     @property
     def width(self) -> float:
-        """From the lowest to the highest accepted value."""
+        """The difference between the highest and the lowest accepted value."""
         return self.high - self.low
 
     def holds(self, value: float) -> bool:
-        """Whether `value` is accepted, the edges included."""
+        """Returns true if `value` is accepted; the edges are."""
         return self.low - SLACK <= value <= self.high + SLACK
 
     def words(self, digits: int | None = None) -> str:
-        """The band as a person writes it: "0.5 to 0.85", "at most 230"; with as many digits as the values have, or `digits`."""
+        """The band as text: "0.5 to 0.85", "at most 230"; with the digits of the values, or with `digits`."""
 
         def text(value: float) -> str:
             return f"{value:.6g}" if digits is None else number(value, digits)
@@ -80,8 +80,36 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The accepted difference: a `share` of the published value or `least` (in `unit`), whichever is larger; or a `factor`, or `least`."""
+
+    share: float = 0.0
+    least: float = 0.0
+    unit: str = ""
+    factor: float = 0.0
+
+    def slack(self, published: float) -> float:
+        """The accepted difference from a published value, for a tolerance without a factor."""
+        return max(self.share * abs(published), self.least)
+
+    def band(self, published: float) -> Band:
+        """The accepted values for a published value."""
+        if not self.factor:
+            return symmetric(published, self.slack(published))
+        low, high = published / self.factor, published * self.factor
+        return Band(min(low, published - self.least), max(high, published + self.least))
+
+    def words(self) -> str:
+        """The tolerance as text: "35 % or 0.5 percentage points, whichever is larger"."""
+        parts = [f"a factor of {self.factor:g}"] if self.factor else []
+        parts += [f"{100 * self.share:g} %"] if self.share else []
+        parts += [f"{self.least:,g} {self.unit}".strip().replace(",", "\u202f")] if self.least else []
+        return f"{' or '.join(parts)}{', whichever is larger' if len(parts) > 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """Whether a value agrees with what was published, and in a few words why."""
+    """The result of judging a value: whether it agrees with the published one, and a short reason."""
 
     agrees: bool
     why: str
@@ -89,10 +117,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One published cell beside ours. `published` holds one value, or two of two runs, or none that is a number.
+    """A published cell and our value. `published` holds one value, or those of two runs; it is empty for a text.
 
-    `bands` are what was accepted, one for each published value. `agrees` is what the rule found, also for calibration
-    cells, which are not counted; it is None for derived ones.
+    `bands` holds the accepted values, one band for each published value. `agrees` is the result of the rule, also for
+    calibration cells, which are not counted; it is None for derived ones.
     """
 
     case: str
@@ -113,31 +141,29 @@ class Cell:
 
     @property
     def counted(self) -> bool:
-        """Whether it goes into a share: judged, and the paper's own."""
-        return self.origin is Origin.PAPER and self.judged
-
-    @property
-    def judged(self) -> bool:
-        """Whether it is within or outside."""
-        return self.within is not None
+        """True for judged cells of the paper, which shares count."""
+        return self.origin is Origin.PAPER and self.within is not None
 
     @property
     def within(self) -> bool | None:
-        """Whether it is within; None where it is not judged."""
+        """True if within, False if outside, None if not judged."""
         return {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(self.verdict)
 
     def accepted(self, digits: int | None = None) -> str:
-        """What was accepted, in words; nothing where no band was set."""
+        """The accepted values as text; empty for a cell without bands."""
         return " or ".join(band.words(digits) for band in joined(self.bands))
 
     def as_data(self) -> dict[str, Any]:
         """The cell as JSON: infinities ("never happened") become null, two published values a list."""
+        several = len(self.published) > 1
+        number = len(self.published) == 1 and math.isfinite(self.published[0])
+        published = list(self.published) if several else self.published[0] if number else self.printed
         return {
             "case": self.case,
             "metric": self.metric,
             "unit": self.unit,
             "tables": list(self.tables),
-            "published": _published(self),
+            "published": published,
             "ours": finite(self.ours),
             "low": finite(self.low),
             "high": finite(self.high),
@@ -152,7 +178,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Scorecard:
-    """All cells of a study, and the shares that it set itself."""
+    """All cells of a study, and the shares that it aims at."""
 
     study: str
     seeds: int
@@ -162,17 +188,17 @@ class Scorecard:
 
     @property
     def of_judged(self) -> Share:
-        """The share of all judged cells that are within, for a study that compares with no paper. All of them are wanted."""
+        """The share of judged cells that are within, for a study without goals. The target is all of them."""
         return share("checks against theory", (cell.within for cell in self.cells), 1.0)
 
     @property
     def goals(self) -> Sequence[Share]:
-        """The stated shares; without any, that of every judged cell."""
+        """The stated shares; without any, the share of all judged cells."""
         return self.shares or [self.of_judged]
 
     @property
     def met(self) -> bool | None:
-        """Whether every goal is reached; None for a run that proves nothing."""
+        """True if every goal is reached; None for a run that proves nothing."""
         return None if self.proves_nothing else all(share.met is not False for share in self.goals)
 
     def as_data(self) -> dict[str, Any]:
@@ -201,27 +227,27 @@ class Scorecard:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A share that a study states: of which cells, and the part of them that should be within (None: only reported)."""
+    """A share that a study states: its cells, and the part of them that should be within (None: only reported)."""
 
     name: str
     wanted: float | None = None
     of: Callable[[Cell], bool] = lambda _: True
 
     def share(self, cells: Sequence[Cell]) -> Share:
-        """The share of its cells that are within."""
+        """Computes the share of its cells that are within."""
         return share_of(self.name, [cell for cell in cells if self.of(cell)], self.wanted)
 
 
 def symmetric(published: float, tolerance: float) -> Band:
-    """As much below as above."""
+    """A band with the same slack below and above a published value."""
     return Band(published - tolerance, published + tolerance)
 
 
 def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, interval_rule: bool = True) -> Finding:
-    """Whether `ours` agrees with at least one published value.
+    """Judges whether `ours` agrees with at least one published value; there is one band for each.
 
-    `bands` are as many as `published`. Several published values are several runs of one configuration: their spread is
-    the paper's own, so a value between them agrees. `interval_rule` False is for rules that say "must".
+    Several published values are runs of one configuration: their spread is the paper's own, so a value between them
+    agrees. `interval_rule` is False for rules that say "must".
     """
     if any(band.holds(ours.median) for band in bands):
         return Finding(agrees=True, why="within tolerance")
@@ -235,25 +261,25 @@ def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, in
 
 
 def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> Share:
-    """The share of `cells` that are within; those not counted are left out."""
+    """The share of the counted `cells` that are within."""
     return share(name, (c.within for c in cells if c.counted), wanted)
 
 
 def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
-    """Shares per table of the paper; a cell that stands in two tables shows in both and is counted once in all."""
+    """Shares per table of the paper; a cell of two tables appears in both, and once in the total."""
     numbers = sorted({n for cell in cells for n in cell.tables})
     return {str(n): share_of(str(n), [c for c in cells if n in c.tables]) for n in numbers}
 
 
 def by_metric(cells: Sequence[Cell]) -> Mapping[str, Share]:
-    """Shares per metric, in order of appearance, of the metrics that are counted."""
+    """Shares per counted metric, in order of appearance."""
     uncounted = (Verdict.DERIVED, Verdict.PARAMETER, Verdict.UNTESTED)
     names = dict.fromkeys(c.metric for c in cells if c.verdict not in uncounted and c.origin is Origin.PAPER)
     return {name: share_of(name, [c for c in cells if c.metric == name]) for name in names}
 
 
 def joined(bands: Sequence[Band]) -> list[Band]:
-    """Bands that overlap as one, from the lowest on."""
+    """Merges bands that overlap; in ascending order."""
     found: list[Band] = []
     for band in sorted(bands, key=lambda b: (b.low, b.high)):
         if found and band.low <= found[-1].high + SLACK:
@@ -264,7 +290,7 @@ def joined(bands: Sequence[Band]) -> list[Band]:
 
 
 def _tally(cells: Sequence[Cell], origin: Origin) -> dict[str, int]:
-    """How many cells of an origin are judged, and how many of them are within."""
+    """Counts the judged cells of an origin, and those within."""
     of = share("", (c.within for c in cells if c.origin is origin))
     return {"cells": of.cells, "within": of.within}
 
@@ -277,13 +303,3 @@ def _how_far(published: Sequence[float], ours: float) -> str:
     difference = ours - nearest
     percent = f" ({difference / nearest:+.0%})" if nearest else ""
     return f"off by {difference:+.4g}{percent}"
-
-
-def _published(cell: Cell) -> float | str | list[float]:
-    match cell.published:
-        case (single,) if math.isfinite(single):
-            return single
-        case (_, _, *_):
-            return list(cell.published)
-        case _:
-            return cell.printed

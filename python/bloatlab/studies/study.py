@@ -2,7 +2,7 @@
 
     STUDY = Study(name="buffers", publication=..., cases=CASES, build=build, measure=measure, published=PUBLISHED)
 
-Everything that a study has of its own is a field of `Study`; `reproduce` does the rest. docs/adding-a-study.md shows a whole one.
+Everything specific to a study is a field of `Study`; `reproduce` does the rest. docs/adding-a-study.md shows a complete one.
 """
 
 from __future__ import annotations
@@ -21,32 +21,31 @@ from bloatlab.errors import InputError
 from bloatlab.report import Answer, Block, Drawn
 from bloatlab.scenario import Override, Scenario
 from bloatlab.simulation import Result
-from bloatlab.studies.cells import Published
-from bloatlab.studies.claims import Checked, Claim, Measures, Quantity, Runs, check_all, count
+from bloatlab.studies.claims import Checked, Claim, Measures, Published, Quantity, Runs, check_all, count
 from bloatlab.studies.scorecard import Cell, Goal, Origin, Scorecard
 from bloatlab.studies.tables import statements_table
 from bloatlab.sweep import At, Executor, Gathered, Grid, Measure, Store, default_jobs
-from bloatlab.tables import TextTable, counted
+from bloatlab.tables import Spread, TextTable, counted
 from bloatlab.terminal import Console
 
-#: The report of a study in its folder.
+#: Name of the report in a study's folder.
 REPORT = "report.html"
 
-#: Valid names of studies. Folders and files of the store have the same names.
+#: Valid names of studies, which are also names of folders.
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
 class StudyError(InputError):
-    """A study that cannot be reproduced as it is declared; the message is one line."""
+    """A study that cannot be reproduced as declared; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to reproduce a study. `console` is where a person follows it; data goes elsewhere.
+    """How to reproduce a study. Progress is printed on `console`.
 
-    `store` is where runs are kept and found again; None runs everything and keeps nothing. `executor` runs them, else
-    `jobs` threads of this process. `live` runs the cases on kernels, too, in a study that has `on_kernels`. `sets` are
-    laid over every scenario of the study, as `bloatlab run --set` does.
+    `store` keeps runs and finds them again; without one, everything is run. The runs are made by `executor`, or by
+    `jobs` threads of this process. `live` also runs the cases on kernels, in a study that has `on_kernels`. `sets` are
+    values that override those of every scenario, as in `bloatlab run --set`.
     """
 
     out: Path
@@ -77,7 +76,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The top of a study's page: the heading, a line below it, and the set-up in a paragraph."""
+    """The top of a study's page: the heading, the line below it, and a paragraph on the set-up."""
 
     heading: str
     subtitle: str
@@ -86,10 +85,15 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Quick:
-    """A quick look: the number of seeds, and the sentence that says why it proves nothing."""
+    """A quick look: the number of seeds, and the sentence that says why it proves nothing.
+
+    A simple study may run only `cases` then, for `seconds`, which its `build` takes as a third argument.
+    """
 
     seeds: int = 1
     warning: str = "A quick look: one seed, so that it proves nothing."
+    cases: Sequence[Any] = ()
+    seconds: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +101,7 @@ class Batch:
     """Runs that are made together: every case with every seed, each reduced by `measure`.
 
     `build` makes the scenario of a case and a seed. `grid` replaces both for cases with several axes; `key` then names a
-    run. The study's folder keeps the scenarios of its first batch.
+    run. The study's folder holds the scenarios of the first batch.
     """
 
     name: str
@@ -106,7 +110,7 @@ class Batch:
     build: Callable[[Any, int], Scenario] | None = None
     grid: Callable[[Sequence[int]], Grid] | None = None
     key: Callable[[At], str] = lambda at: str(at["case"])
-    #: The largest number of seeds; None: all that are asked for.
+    #: The largest number of seeds; None for no limit.
     most_seeds: int | None = None
     #: Left out of `Results.runs`; `Results.ran` has them.
     apart: bool = False
@@ -130,7 +134,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Ran:
-    """A batch after its runs."""
+    """A batch whose runs were made."""
 
     batch: Batch
     gathered: Gathered[At]
@@ -142,7 +146,7 @@ class Ran:
 
     @functools.cached_property
     def frames(self) -> Mapping[str, Mapping[str, pl.DataFrame]]:
-        """The frames kept of seed 1, by case; cases without frames are left out."""
+        """The frames of seed 1 by case; cases without frames are left out."""
         pairs = zip(self.gathered.points, self.gathered.values, strict=True)
         return {self.batch.key(p.key): value.frames for p, value in pairs if p.seed == 1 and value.frames}
 
@@ -160,7 +164,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class OnKernels:
-    """The cases that run on kernels, too: their scenarios by key, and the reduction of a live run."""
+    """The cases that can also run on kernels: their scenarios by key, and the reduction of a live run."""
 
     scenarios: Callable[[Options], Mapping[str, Scenario]]
     measure: Callable[[Result], Measures]
@@ -168,7 +172,7 @@ class OnKernels:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The runs on kernels: the measures of each, and why some are invalid."""
+    """The runs on kernels: the measures of each, and the reasons why some are invalid."""
 
     measures: Mapping[str, Measures]
     invalid: Mapping[str, str]
@@ -187,7 +191,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A section of a study's page, made of its results. One without blocks is left out."""
+    """A section of a study's page, made from the results; left out if it has no blocks."""
 
     title: str
     anchor: str
@@ -199,8 +203,8 @@ class PageSection:
 class Study:
     """A study: runs, published values, claims, tables, figures, answer.
 
-    A simple one has `cases`, `build` and `measure`, and `published` values of those cases. One with several kinds of runs has
-    `batches` instead; one with rules of its own for a published value has `cells`.
+    A simple one has `cases`, `build` and `measure`, and `published` values of those cases. With several kinds of runs it has
+    `batches` instead; with rules of its own for published values it has `cells`.
     """
 
     name: str
@@ -209,22 +213,24 @@ class Study:
 
     # --------------------------------------------------------------------------------------------------------- runs
     cases: Sequence[Any] = ()
-    build: Callable[[Any, int], Scenario] | None = None
+    build: Callable[..., Scenario] | None = None
     measure: Callable[[Result], Measures] | None = None
     batches: Callable[[Options], Sequence[Batch]] | None = None
-    #: The extent of a reproduction, for its first line: "27 cases".
+    #: The size of a reproduction, for its first line: "27 cases".
     extent: Callable[[Options], str] | None = None
     quick: Quick = Quick()
-    #: Further runs by name, and the question of each. Made on request: `Options.experiments`, which `batches` reads.
+    #: Further runs on request, by name, with the question of each: `batches` reads `Options.experiments`.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
-    #: Runs that depend on the results of the others, and the reasons that they give for cells and claims that differ.
+    #: Runs that depend on the results of the others, and the reasons from them for cells and claims that differ.
     further: Callable[[Results], Sequence[Batch]] | None = None
     explain_cells: Callable[[Results, Sequence[Cell]], Sequence[Cell]] = lambda _, cells: cells
     explain_claims: Callable[[Results, Sequence[Checked]], Sequence[Checked]] = lambda _, claims: claims
 
     # --------------------------------------------------------------------------------------------------- comparison
     published: Sequence[Published] = ()
+    #: The reason why a published value differs from ours ("": not explained).
+    explain: Callable[[Runs, Published, Spread], str] | None = None
     cells: Callable[[Runs], Sequence[Cell]] | None = None
     #: Shares of cells that should be within; without any, every judged cell should be.
     goals: Sequence[Goal] = ()
@@ -239,7 +245,7 @@ class Study:
     ]
     figures: Callable[[Results], Sequence[Drawn]] = lambda _: ()
     sections: Sequence[PageSection] = ()
-    #: More keys of scorecard.json.
+    #: Further keys of scorecard.json.
     data: Callable[[Results], Mapping[str, Any]] = lambda _: {}
 
     def __post_init__(self) -> None:
@@ -249,7 +255,7 @@ class Study:
             self._check_cases()
 
     def _check_cases(self) -> None:
-        """Refuses a simple study without one of its three fields, or with a value of an unknown case."""
+        """Rejects a simple study that lacks one of its three fields, or names an unknown case."""
         missing = [what for what in ("cases", "build", "measure") if not getattr(self, what)]
         if missing:
             raise ValueError(f"study {self.name}: without {' and '.join(missing)}; or give batches")
@@ -273,35 +279,39 @@ class Study:
             yield from ((f"claim {claim.ident!r}", case, measure) for case, measure in pairs)
 
     def plan(self, options: Options) -> Sequence[Batch]:
-        """The batches of a reproduction, with those of the requested experiments."""
+        """Returns the batches of a reproduction, with those of the requested experiments."""
         if self.batches is not None:
             return self.batches(options)
-        assert self.measure is not None  # noqa: S101  see __post_init__
-        return [Batch(name="all cases", cases=self.cases, build=self.build, measure=Measure(self.name, self.measure))]
+        assert self.build is not None and self.measure is not None  # noqa: S101, PT018  see __post_init__
+        cases, build = self.cases, self.build
+        if options.quick:
+            cases = self.quick.cases or cases
+            build = functools.partial(build, seconds=self.quick.seconds) if self.quick.seconds else build
+        return [Batch(name="all cases", cases=cases, build=build, measure=Measure(self.name, self.measure))]
 
     def scorecard(self, runs: Runs, proves_nothing: str = "") -> Scorecard:
-        """Every published value beside ours."""
-        found = (
-            [cell for p in self.published if (cell := p.cell(runs)) is not None]
-            if self.cells is None
-            else self.cells(runs)
-        )
+        """Judges every published value."""
+        if self.cells is None:
+            reason = functools.partial(self.explain, runs) if self.explain else None
+            found: Sequence[Cell] = [cell for p in self.published if (cell := p.cell(runs, reason)) is not None]
+        else:
+            found = self.cells(runs)
         seeds = max((len(of) for of in runs.values()), default=0)
         return Scorecard(self.name, seeds, found, [goal.share(found) for goal in self.goals], proves_nothing)
 
     def check(self, runs: Runs) -> list[Checked]:
-        """Every claim beside ours."""
+        """Checks every claim."""
         return check_all(self.claims, runs)
 
 
 @dataclass(frozen=True)
 class Results:
-    """A study reproduced: its runs, and everything that follows from them."""
+    """A reproduced study: its runs, and everything computed from them."""
 
     study: Study
     options: Options
     ran: Mapping[str, Ran]
-    #: Why a quick look, or one with other values set, proves nothing; empty for a full one.
+    #: The reason why a quick look, or one with other values set, proves nothing; empty for a full one.
     proves_nothing: str = ""
     live: Live | None = None
     seconds: float = 0.0
@@ -313,13 +323,13 @@ class Results:
 
     @functools.cached_property
     def scorecard(self) -> Scorecard:
-        """Every published value beside ours."""
+        """The judged cells."""
         card = self.study.scorecard(self.runs, self.proves_nothing)
         return replace(card, cells=self.study.explain_cells(self, card.cells))
 
     @functools.cached_property
     def claims(self) -> Sequence[Checked]:
-        """Every claim beside ours."""
+        """The checked claims."""
         return self.study.explain_claims(self, self.study.check(self.runs))
 
     @functools.cached_property

@@ -1,10 +1,10 @@
-"""The tables that every study shows: shares, claims, what differs. For the terminal and for the page alike."""
+"""The tables that studies share, for the terminal and the page: shares, claims, cells, medians."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bloatlab.judgement import Share, within_cell
@@ -13,7 +13,7 @@ from bloatlab.studies.claims import Checked, Runs, count, over_seeds
 from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Verdict, by_metric, by_table
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
-#: How a verdict looks.
+#: The tone of a verdict.
 TONES: dict[Verdict, Tone] = {
     Verdict.WITHIN: "good",
     Verdict.OUTSIDE: "bad",
@@ -33,58 +33,65 @@ MARKS = {
     Verdict.UNTESTED: "-",
 }
 
+#: The field of a table for a cell.
+Field = Callable[[Cell], str | TextCell]
+
 
 def verdict_with_reason(cell: Cell) -> str:
-    """A verdict and why, as in "outside: off by +0.3"; a reason that begins with the verdict is enough."""
+    """A verdict and its reason ("outside: off by +0.3"), or a reason that begins with the verdict."""
     verdict = str(cell.verdict)
     return cell.reason if cell.reason.startswith(verdict) else f"{verdict}: {cell.reason}"
 
 
 def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
-    """Ours beside a published value: colour, glyph and the verdict in a word."""
+    """Our value in the tone of its verdict, with the verdict as a word."""
     word = str(cell.verdict) if TONES[cell.verdict] != "muted" else ""
     return TextCell(text, TONES[cell.verdict], hint, word)
 
 
 def verdict_cell(cell: Cell) -> TextCell:
-    """A verdict by itself."""
+    """The verdict in its tone."""
     return TextCell(str(cell.verdict), TONES[cell.verdict])
 
 
 def median_cell(runs: Runs, key: str, measure: str, digits: int) -> TextCell:
-    """The median over seeds of a measure, its central 80 % on demand."""
+    """The median over seeds of a measure, with its central 80 % as the hint."""
     ours = over_seeds(runs, key, measure)
     if ours is None:
         return TextCell("-", "muted")
-    between = f"{number(ours.low, digits)} to {number(ours.high, digits)} over seeds" if ours.low != ours.high else ""
-    return TextCell(number(ours.median, digits), hint=between)
+    hint = f"{number(ours.low, digits)} to {number(ours.high, digits)} over seeds" if ours.low != ours.high else ""
+    return TextCell(number(ours.median, digits), hint=hint)
 
 
 def medians_table(
     title: str,
     runs: Runs,
-    rows: Sequence[str | tuple[Sequence[str], str]],
+    rows: Iterable[object | tuple[Sequence[str], object]],
     columns: Sequence[tuple[str, str, int]],
     heads: Sequence[str] = ("case",),
     note: str = "",
     groups: Sequence[tuple[str, int]] = (),
 ) -> TextTable:
-    """Cases by rows of (labels, key of the run), or of a key that is its own label; measures by columns of (measure, head, digits)."""
-    labelled = [((of,), of) if isinstance(of, str) else of for of in rows]
+    """Medians over seeds of the cases that were run.
+
+    Rows are cases, each with its labels or alone; columns are (measure, head, digits).
+    """
+    labelled = [of if isinstance(of, tuple) else ((str(of),), of) for of in rows]
     body = [
-        [*(TextCell(label) for label in labels), *(median_cell(runs, key, m, digits) for m, _, digits in columns)]
-        for labels, key in labelled
+        [*map(TextCell, labels), *(median_cell(runs, str(case), m, digits) for m, _, digits in columns)]
+        for labels, case in labelled
+        if str(case) in runs
     ]
     return TextTable(title, [*heads, *(head for _, head, _ in columns)], body, note, groups, len(heads))
 
 
 def seeds(card: Scorecard) -> str:
-    """Which seeds a study ran: "seed 1", "seeds 1 to 10"."""
+    """The seeds of a study: "seed 1", "seeds 1 to 10"."""
     return "seed 1" if card.seeds == 1 else f"seeds 1 to {card.seeds}"
 
 
 def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
-    """How far it agrees: shares, claims, how many simulations."""
+    """The facts at the top of a page: shares within, claims that hold, number of simulations."""
     paper = count(claims)
     made = Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case")
     if card.proves_nothing:
@@ -103,18 +110,18 @@ def _share(share: Share) -> Fact:
 
 
 def spaced(printed: str) -> str:
-    """A printed whole number with its thousands told apart."""
+    """A printed whole number with its thousands separated."""
     return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed
 
 
 def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
-    """What is accepted, as the rules themselves say it."""
+    """The tolerances of a study in words."""
     rows = [row(what, words) for what, words in rules]
     return TextTable("Tolerances", ["of", "ours agrees within"], rows, left=2)
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
-    """What was reached, one line each: the stated shares (else every judged check), and the claims of the paper."""
+    """The goals, a line each: the stated shares (else all judged cells), and the claims of the paper."""
     rows: list[list[TextCell]] = []
     for of in card.goals:
         word = {"good": "reached", "bad": "not reached"}.get(of.tone, "")
@@ -126,7 +133,7 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 
 
 def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
-    """What was not reached, for a terminal: cells outside by metric, the most first, and how many claims differ."""
+    """The differences, for a terminal: cells outside by metric, the most first, and claims that differ."""
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []
     if outside:
@@ -142,19 +149,18 @@ def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
     return found
 
 
-#: How many measures with cells outside are named on a terminal.
+#: Limit of measures with cells outside that are named on a terminal.
 _MISSES = 5
-
 
 #: The title of the table of shares.
 SHARES = "Cells within tolerance"
 
 
 def shares_table(card: Scorecard) -> TextTable:
-    """The stated shares, and the shares per table and per metric."""
+    """The stated shares, then those per table and per metric."""
     tables = [replace(of, name=f"Table {of.name}") for of in by_table(card.cells).values()]
     rows = [_share_row(of) for of in (*card.shares, *tables, *by_metric(card.cells).values())]
-    note = "Calibration cells, derived columns and what is not the paper's are shown in the tables and not counted."
+    note = "Not counted: calibration cells, derived columns, and values that are not the paper's. The tables show them."
     return TextTable(SHARES, ["cells of", "within", "of", "share", "wanted"], rows, note)
 
 
@@ -169,7 +175,7 @@ def _share_row(of: Share) -> list[TextCell]:
 
 
 def claims_table(claims: Sequence[Checked]) -> TextTable:
-    """The prose claims."""
+    """The claims: published and ours."""
     rows = [
         row(
             c.where,
@@ -182,18 +188,18 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
         for c in claims
     ]
     note = (
-        "Ours is the median over seeds, in brackets the central 80 %. By whom: only claims of the paper are counted as its; "
-        "textbook is theory that it does not spell out, others have measured the same, ours we expected or chose."
+        "Ours is the median over seeds, in brackets the central 80 %. Only claims made by the paper count towards its score; "
+        '"textbook" marks theory that it does not state, "others" further measurements, "ours" our own expectations.'
     )
     return TextTable("Claims", ["where", "by", "says", "published", "ours", ""], rows, note, left=5)
 
 
-#: Words of verdicts, where they stand by themselves.
+#: Texts of fields that hold only a verdict.
 _VERDICTS = {"holds", "differs", str(Verdict.WITHIN), str(Verdict.OUTSIDE)}
 
 
 def unjudged(table: TextTable) -> TextTable:
-    """A table without its verdicts: of a quick look, which proves nothing."""
+    """A table without its verdicts, for a quick look, which proves nothing."""
 
     def plain(cell: TextCell) -> TextCell:
         if cell.text in _VERDICTS:
@@ -204,37 +210,57 @@ def unjudged(table: TextTable) -> TextTable:
 
 
 def origin_cell(origin: Origin) -> TextCell:
-    """Whose a number or claim is; what is not the paper's stands back."""
+    """The source of a value or claim, muted unless it is the paper."""
     return TextCell(str(origin), "plain" if origin is Origin.PAPER else "muted")
 
 
+def cells_table(
+    title: str,
+    cells: Iterable[Cell],
+    fields: Mapping[str, Field],
+    note: str = "",
+    left: int = 2,
+    *,
+    below: bool = False,
+) -> TextTable:
+    """A row for each cell: the fields by the heads of their columns, the last one with words."""
+    rows = [row(*(field(cell) for field in fields.values())) for cell in cells]
+    return TextTable(title, list(fields), rows, note, left=left, words_last=True, below=below)
+
+
 def statements_table(card: Scorecard, title: str) -> TextTable:
-    """Every statement of a paper that prints few tables: published, ours, verdict and reason, in the order of the paper."""
-    rows = [
-        row(
-            TextCell(c.where, hint=f"by: {c.origin}"),
-            f"{c.case}: {c.metric}",
-            f"{c.printed} {c.unit}".strip(),
-            with_interval(c),
-            verdict_cell(c),
-            c.reason,
-        )
-        for c in card.cells
-    ]
-    columns = ["where", "statement", "published", "ours (central 80 %)", "verdict", "why"]
-    return TextTable(title, columns, rows, left=5, words_last=True, below=True)
+    """The statements of a paper, in its order: published, ours, verdict and reason."""
+    fields: dict[str, Field] = {
+        "where": lambda c: TextCell(c.where, hint=f"by: {c.origin}"),
+        "statement": lambda c: f"{c.case}: {c.metric}",
+        "published": as_printed,
+        "ours (central 80 %)": with_interval,
+        "verdict": verdict_cell,
+        "why": lambda c: c.reason,
+    }
+    return cells_table(title, card.cells, fields, left=5, below=True)
+
+
+def as_printed(cell: Cell) -> str:
+    """The published value with its unit."""
+    return f"{cell.printed} {cell.unit}".strip()
+
+
+def between(cell: Cell, digits: int) -> str:
+    """The central 80 % of a cell's value over seeds."""
+    return f"{number(cell.low, digits)} to {number(cell.high, digits)}"
 
 
 def with_interval(cell: Cell) -> str:
-    """Ours with its interval in brackets where it has one; "-" where it was not run."""
+    """Our value with its interval in brackets if it has one; "-" if it was not run."""
     if math.isnan(cell.ours):
         return "-"
-    between = "" if cell.low == cell.high else f" ({significant(cell.low)} to {significant(cell.high)})"
-    return f"{significant(cell.ours)}{between}"
+    interval = "" if cell.low == cell.high else f" ({significant(cell.low)} to {significant(cell.high)})"
+    return f"{significant(cell.ours)}{interval}"
 
 
 def significant(value: float) -> str:
-    """Four significant digits, as a person writes them."""
+    """A number with four significant digits and without trailing zeros."""
     if math.isinf(value):
         return "never"
     text = f"{value:.4g}"
@@ -242,19 +268,15 @@ def significant(value: float) -> str:
 
 
 def outside_table(card: Scorecard, digits: Mapping[str, int]) -> TextTable:
-    """Every counted cell that is not within, with its reason."""
+    """Every counted cell outside its tolerance, with the reason."""
     outside = [c for c in card.cells if c.verdict is Verdict.OUTSIDE and c.counted]
-    rows = [
-        row(
-            c.case,
-            c.metric,
-            spaced(c.printed),
-            number(c.ours, digits.get(c.metric, 2)),
-            f"{number(c.low, digits.get(c.metric, 2))} to {number(c.high, digits.get(c.metric, 2))}",
-            c.accepted(digits.get(c.metric)),
-            c.reason,
-        )
-        for c in outside
-    ]
-    columns = ["case", "metric", "published", "ours", "central 80 %", "accepted", "why"]
-    return TextTable(f"{len(outside)} cells outside", columns, rows, left=2, words_last=True, below=True)
+    fields: dict[str, Field] = {
+        "case": lambda c: c.case,
+        "metric": lambda c: c.metric,
+        "published": lambda c: spaced(c.printed),
+        "ours": lambda c: number(c.ours, digits.get(c.metric, 2)),
+        "central 80 %": lambda c: between(c, digits.get(c.metric, 2)),
+        "accepted": lambda c: c.accepted(digits.get(c.metric)),
+        "why": lambda c: c.reason,
+    }
+    return cells_table(f"{len(outside)} cells outside", outside, fields, below=True)

@@ -16,7 +16,7 @@ from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point, figure_block
 from bloatlab.studies.cablelabs2012.published import FTP, MEDIAN, MOS, by_key
 from bloatlab.studies.claims import Runs, median_of, over_seeds
-from bloatlab.studies.tolerance import Tolerance
+from bloatlab.studies.scorecard import Tolerance
 from bloatlab.tables import Tone, counted, number, spread
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Bulk, Case, Queue
 
@@ -93,7 +93,9 @@ def answer(runs: Runs, seeds: int) -> Answer:
     figure = figure_block(draw(runs))
     kept = {key: value for key, value in found.items() if value is not None}
     if len(kept) < len(found):
-        return Answer(QUESTION, "Not all of its runs were made, so nothing is said.", (), figure, basis)
+        return Answer(
+            QUESTION, "A quick look skips runs that this question needs; run it without --quick.", (), figure, basis
+        )
     return Answer(QUESTION, _sentence(kept), _points(kept), figure, basis)
 
 

@@ -32,8 +32,7 @@ from bloatlab.studies.cablelabs2012.published import (
     measured,
 )
 from bloatlab.studies.claims import Runs, over_seeds
-from bloatlab.studies.scorecard import Band, Cell, Finding, Goal, Verdict, judge
-from bloatlab.studies.tolerance import Tolerance
+from bloatlab.studies.scorecard import Band, Cell, Finding, Goal, Tolerance, Verdict, judge
 from bloatlab.tables import Spread
 from bloatlab.workloads.cable_loads import Case, Queue
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bloatlab.studies.cablelabs2012.build import build
 from bloatlab.studies.cablelabs2012.published import rows
-from bloatlab.studies.quantities import at_path, quantity
+from bloatlab.studies.published import at_path, quantity
 from bloatlab.tables import TextCell, TextTable, row
 from bloatlab.workloads.cable_loads import Case, Queue
 

@@ -1,30 +1,49 @@
-"""The study's runs: who sends what, over which round trip, into which queue. The L4S tests' own are in `heist`.
+"""The cases of the study and their scenarios: senders, round trips, queues.
 
-All of a flow's round trip is on its way back, so that a packet's delay is its wait in the queue and its own transmission; in the
+A flow's whole round trip is on its way back, so that a packet's delay is its wait in the queue and its own transmission. In the
 L4S tests half of it is in front of the bottleneck:
 
     server 1 --+--> r ==bottleneck, rate==> home
     server 2 --+
     servers  <--delay-- r <---------------- home
+
+The L4S tests are those of P. Heist and J. Morton (2020), as in their batch file and scripts; the rows of `published.csv` name their
+runs. Two hosts and a middlebox stand in network namespaces, without offloads (no super-packets). netem delays incoming packets by
+half of the round trip. HTB shapes the output to 50 or 10 Mbit/s of Ethernet frames, in front of the queue with its defaults. All
+TCP negotiates AccECN (tcp_ecn = 3). ACKs pass a queue of the same kind, which is never full; it is left out here.
+
+    scenario 1   two uploads at once, 180 s; from 118 to 178 s        DualPI2, pfifo, fq_codel
+    scenario 2   one upload, 60 s; after 30 s the rate steps down     fq_codel, DualPI2
+    scenario 6   two uploads, 60 s; from 18 to 58 s                   AQMs of RFC 3168, one queue
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-#: Payload of a full packet, and of one an eighth as large.
+from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.published import rows
+
+#: Payload of a full packet, and of one an eighth as large, in bytes.
 MSS, SMALL = 1448, 136
 #: Headers and time stamps of a segment, bytes.
 HEADERS = 52
+#: A full packet as HTB counts it, over the same in IP.
+FRAME = 1514 / 1500
+#: When the rate of scenario 2 steps down, as a share of the run.
+STEP_AT = 0.5
+#: netem's slots in front of the queue: 0.8 to 5 ms from one to the next, up to 16 packets at once.
+SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
 _ACCECN = {"preset": "linux-6", "ecn": True, "ecn_feedback": "accecn"}
 _NO_ECN = {"preset": "linux-6"}
 _RENO = {"congestion_control": "reno"}
 _ALONE = {"tcp_friendliness": False}
 
-#: TCP stacks by the word of the L4S tests. Their hosts all ask for AccECN (tcp_ecn = 3), so CUBIC is marked, too; `noecn` is
+#: TCP stacks by the names of the L4S tests. Their hosts negotiate AccECN, so that CUBIC is marked as well; `noecn` is
 #: CUBIC whose ECN field is cleared on the way. Their `prague` is version 0.5: round trips of its own, cuts at marks.
 STACKS: Mapping[str, Mapping[str, Any]] = {
     "cubic": _ACCECN,
@@ -33,18 +52,18 @@ STACKS: Mapping[str, Mapping[str, Any]] = {
     "reno-ecn": _ACCECN | _RENO,
     "reno-noecn": _NO_ECN | _RENO,
     "prague": {"preset": "prague", "prague_rtt": "own", "prague_cut": "marks"},
-    # ours: Reno that hears of each segment, Prague as of today
+    # ours: Reno with an ACK for each segment, and today's Prague
     "reno": _NO_ECN | _RENO | {"ack_every": 1},
     "prague7": {"preset": "prague"},
-    # experiments: cuts in alpha's rounds; 500 rounds before short round trips are scaled; CUBIC that does not follow Reno
+    # experiments: cuts in alpha's rounds; 500 rounds before short round trips are scaled; CUBIC without its Reno region
     "prague-rounds": {"preset": "prague", "prague_rtt": "own"},
     "prague6": {"preset": "prague", "prague_rtt": "scaled-late"},
     "alone-ecn": _ACCECN | _ALONE,
     "alone-noecn": _NO_ECN | _ALONE,
 }
 
-#: Queues by the word of a case, which is the L4S tests' where it is theirs.
-QUEUES: Mapping[str, Mapping[str, Any] | str] = {
+#: Queues of our own cases by name.
+OWN_QUEUES: Mapping[str, Any] = {
     "dualpi2": {"dualpi2": {}},
     "rfc9332": {"dualpi2": {"variant": "rfc9332"}},
     # no drops beyond p' = 1/k: the queues grow, and only the shares decide
@@ -54,9 +73,41 @@ QUEUES: Mapping[str, Mapping[str, Any] | str] = {
     # experiments: the step spares a packet that found L empty; evenly spaced marks and drops
     "dualpi2, step behind one": {"dualpi2": {"min_qlen_step": 1}},
     "dualpi2, even": {"dualpi2": {"draws": "recur"}},
-    # RFC 9332's scheduler of choice: by arrival, with L's packets taken for 50 ms older
+    # the scheduler that RFC 9332 prefers: by arrival, where L's packets count as 50 ms older
     "rfc9332, by arrival": {"dualpi2": {"variant": "rfc9332", "time_shift": "50ms"}},
 }
+
+
+def _adaptive_red(limit: int, weight: float) -> Mapping[str, Any]:
+    """`red limit LIMIT avpkt 1000 adaptive bandwidth 50Mbit ecn`, with tc-red(8)'s defaults.
+
+    max = limit / 4, min = max / 3, burst (2 min + max) / (3 avpkt), whose weight is 1/32 at 400000 bytes and 1/16 at 150000.
+    Ours is gentle above max, where Linux marks every packet.
+    """
+    return {
+        "ared": {
+            "limit": f"{limit}B", "max": f"{limit // 4}B", "min": f"{limit // 12}B", "weight": weight, "probability": 0.02,
+            "avpkt": "1000B", "byte_mode": "off", "spacing": "one_draw", "ecn": True, "harddrop": False,
+        }
+    }  # fmt: skip
+
+
+#: Queues by the tests' names. DualPI2 of 2020 has today's defaults, but its step needs two packets in L before the new one.
+TEST_QUEUES: Mapping[str, Any] = {
+    "dualpi2": {"dualpi2": {"min_qlen_step": 2}},
+    "pfifo(1000)": "pfifo limit 1000",
+    "pfifo(200)": "pfifo limit 200",
+    "fq_codel": "fq_codel",
+    "fq_codel(1q)": "fq_codel flows 1",
+    "fq_codel(1q,1ms/20ms)": "fq_codel flows 1 target 1ms interval 20ms",
+    "pie": "pie ecn",
+    "pie(100p/5ms)": "pie limit 100 target 5ms tupdate 32ms alpha 2 beta 20 ecn",
+    "red(400000b)": _adaptive_red(400_000, 1 / 32),
+    "red(150000b)": _adaptive_red(150_000, 1 / 16),
+}
+
+#: Names of the versions of Prague that are compared with the tests' own.
+FORMS = {"prague-rounds": "cuts in rounds", "prague6": "version 0.6", "prague7": "version 0.7"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +120,7 @@ class Load:
     share: float = 0.0
     size: int = 1500
 
-    @property
-    def words(self) -> str:
-        """As a case's name has it: "prague 10", "10 cubic 20", "not_ect 1.1C"."""
+    def __str__(self) -> str:
         if self.share:
             return f"{self.stack} {self.share:g}C"
         several = f"{self.flows} " if self.flows > 1 else ""
@@ -80,10 +129,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A bottleneck of `rate` Mbit/s and who shares it; measured from `warm_up` to `seconds`.
+    """A bottleneck of `rate` Mbit/s and its loads; measured from `warm_up` to `seconds`.
 
-    `bench`: as the L4S tests have it, with half of each delay in front, HTB and Ethernet's headers. There, halfway through the run the
-    rate may become `then`, a radio link in front may let packets go in `bursts`, and arrivals may be `jittered` by up to a packet's time.
+    `bench` is the network of the L4S tests, with half of each delay in front, HTB and Ethernet's headers. There the rate may become
+    `then` halfway through the run, a radio link in front may release packets in `bursts`, and arrivals may be `jittered` by up
+    to a packet's time.
     """
 
     group: str
@@ -98,43 +148,98 @@ class Case:
     bursts: bool = False
     jittered: bool = False
 
-    @property
-    def key(self) -> str:
-        """Name in results."""
+    def __str__(self) -> str:
         then = f" to {self.then:g}" if self.then else ""
         small = "" if self.mss == MSS else f", segments of {self.mss}"
         more = (", bursts" if self.bursts else "") + (", jittered" if self.jittered else "")
-        return f"{self.queue}: {' / '.join(x.words for x in self.loads)} at {self.rate:g}{then}{small}{more}"
+        return f"{self.queue}: {self.senders} at {self.rate:g}{then}{small}{more}"
 
-    def __str__(self) -> str:
-        return self.key
+    @property
+    def senders(self) -> str:
+        """Its loads: "prague 10 / 10 cubic 20"."""
+        return " / ".join(map(str, self.loads))
+
+    @property
+    def rtt(self) -> float:
+        """The round trip of the first load, ms."""
+        return self.loads[0].rtt
+
+    @property
+    def flows(self) -> int:
+        """The number of flows of the first load."""
+        return self.loads[0].flows
 
     @property
     def packet_ms(self) -> float:
         """Time to send a full packet of its TCP flows."""
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
-    def instead(self, other: Mapping[str, str]) -> Case:
-        """The same with other stacks in the place of some."""
-        return replace(self, loads=tuple(replace(x, stack=other.get(x.stack, x.stack)) for x in self.loads))
-
-    def of_flows(self, flows: int) -> Case:
-        """The same with so many flows on each side."""
-        return replace(self, loads=tuple(replace(x, flows=flows) for x in self.loads))
+    def instead(self, stacks: Mapping[str, str]) -> Case:
+        """The case with some stacks replaced."""
+        return replace(self, loads=tuple(replace(x, stack=stacks.get(x.stack, x.stack)) for x in self.loads))
 
     def of_version(self, prague: str) -> Case:
-        """The same with another Prague."""
+        """The case with another version of Prague."""
         return self.instead({"prague": prague})
 
-    def through(self, queue: str) -> Case:
-        """The same with another queue."""
-        return replace(self, queue=queue)
+    def loaded(self, **changes: Any) -> Case:
+        """The case with every load changed."""
+        return replace(self, loads=tuple(replace(x, **changes) for x in self.loads))
 
-    @property
-    def alike(self) -> bool:
-        """Both flows are the same, so that neither is first."""
-        return len({(x.stack, x.rtt) for x in self.loads}) == 1
 
+# ----------------------------------------------------------------------------------------------------------- L4S tests
+
+
+def _row(key: str) -> Case:
+    """The run of a row such as "dualpi2: cubic 10 / prague 10 at 50"."""
+    queue, rest = key.split(": ")
+    flows, rate = rest.split(" at ")
+    loads = tuple(Load(stack, float(rtt)) for stack, rtt in (load.split() for load in flows.split(" / ")))
+    return Case("pairs", queue, loads, float(rate), 178, 118, bench=True)
+
+
+def _rows(where: str) -> tuple[Case, ...]:
+    return tuple(_row(r.case) for r in rows("l4s") if r.metric == "rates" and where in r.where)
+
+
+#: Scenario 1: pairs of round trips, in all orders of Prague and CUBIC.
+PAIRS = _rows("s1_table")
+#: Scenario 6: Prague and a flow of RFC 3168, with ECN or without.
+SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in _rows("s6_steady"))
+
+
+def of_queue(name: str) -> tuple[Case, ...]:
+    """The pairs of a queue: "dualpi2", "pfifo", "fq_codel"."""
+    return tuple(case for case in PAIRS if case.queue.startswith(name))
+
+
+#: Experiments on ratios that differ: other versions of Prague, arrivals jittered by a packet's time, CUBIC without its Reno region.
+_PRAGUE = tuple(case for case in of_queue("dualpi2") if any(x.stack == "prague" for x in case.loads))
+OTHER_FORMS = tuple(case.of_version(form) for form in FORMS for case in _PRAGUE)
+JITTERED = tuple(replace(case, jittered=True) for case in of_queue("pfifo"))
+UNFRIENDLY = {"cubic-ecn": "alone-ecn", "cubic-noecn": "alone-noecn"}
+OWN_CUBIC = tuple(case.instead(UNFRIENDLY) for case in SHARED if case.loads[1].stack in UNFRIENDLY)
+
+STEPS_TO = (25.0, 10.0, 5.0, 1.0)
+
+
+def step(stack: str, rtt: float, queue: str, then: float, *, bursts: bool = False) -> Case:
+    """One upload whose rate steps down from 50 Mbit/s."""
+    return Case("steps", queue, (Load(stack, rtt),), 50.0, 60, bench=True, then=then, bursts=bursts)
+
+
+#: Scenario 2; with bursts only the smallest step, which the tests show.
+STEPS = tuple(
+    step(stack, rtt, queue, then, bursts=bursts)
+    for bursts in (False, True)
+    for queue in ("fq_codel", "dualpi2")
+    for stack in ("prague", "cubic")
+    for rtt in (20.0, 80.0)
+    for then in STEPS_TO[: 1 if bursts else None]
+)
+
+
+# ------------------------------------------------------------------------------------------------------------ our own
 
 RATES = (4.0, 20.0, 50.0, 100.0, 200.0)
 FLOWS = (1, 4, 10)
@@ -142,20 +247,20 @@ RTT, HALF, SHORT = 20.0, 10.0, 5.0
 
 
 def beside(rate: float, flows: int, rtt: float = RTT, mss: int = MSS) -> Case:
-    """So many Prague flows beside as many of CUBIC."""
+    """Prague flows and as many of CUBIC."""
     loads = (Load("prague7", rtt, flows), Load("cubic-noecn", rtt, flows))
     return Case("beside", "dualpi2", loads, rate, 40, 10, mss)
 
 
 def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss: int = MSS) -> Case:
-    """Prague flows with nothing beside them: only the step marks."""
+    """Prague flows alone: only the step marks."""
     return Case("alone", "dualpi2", (Load(stack, rtt, flows),), rate, 40, 10, mss)
 
 
 BESIDE = tuple(beside(rate, n) for rate in RATES for n in FLOWS)
 ALONE = tuple(alone(rate, n) for rate in RATES for n in FLOWS)
 
-#: What is run to tell why a wait is longer: packets an eighth as large; a short round trip with and without the law of 25 ms.
+#: Experiments on longer waits: packets an eighth as large; a short round trip with and without the law of 25 ms.
 SMALLER = tuple(beside(rate, n, mss=SMALL) for rate in (4.0, 20.0) for n in FLOWS)
 SHORTER = tuple(
     alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 4)) for stack in ("prague7", "prague-rounds")
@@ -166,27 +271,25 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: And why C's waits and shares are others at 4 Mbit/s: by the step of a packet alone, and by random draws.
+#: Experiments on C's waits and shares at 4 Mbit/s: the step of a lone packet, and random draws.
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
-STEP_BEHIND = tuple(x.through("dualpi2, step behind one") for x in SLOWEST)
-OF_THE_RFC = tuple(x.through(queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
-EVEN = tuple(beside(rate, n).through("dualpi2, even") for rate in (4.0, 20.0) for n in FLOWS)
+STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
+OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
+EVEN = tuple(replace(beside(rate, n), queue="dualpi2, even") for rate in (4.0, 20.0) for n in FLOWS)
 
 #: Coupling: one flow of each kind at the same round trip, whose rates have a closed form.
-COUPLED_RTTS = (10.0, 20.0, 80.0)
 COUPLED = tuple(
     Case("coupled", "dualpi2", (Load("reno", rtt), Load(stack, rtt)), seconds=80, warm_up=20)
     for stack in ("prague-rounds", "prague7")
-    for rtt in COUPLED_RTTS
+    for rtt in (10.0, 20.0, 80.0)
 )
-
-#: Several flows, whose windows do not all come down at once.
-SEVERAL = tuple(case.of_flows(4) for case in COUPLED if case.loads[0].rtt == COUPLED_RTTS[-1])
+#: Several flows, whose windows do not all decrease at once.
+SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
 STEP_ALONE = Case("static", "dualpi2", (Load("prague-rounds", 20.0),), 100.0, 60, 20)
 
-#: Datagrams that answer nothing, with a few of the other kind beside them that show its probability.
+#: Unresponsive datagrams, with a few of the other kind that show its probability.
 SPARSE = 0.002
 NOT_ECT = tuple(
     Case("flood", "dualpi2", (Load("not_ect", share=a), Load("ect1", share=SPARSE, size=64)), seconds=70, warm_up=10)
@@ -195,26 +298,131 @@ NOT_ECT = tuple(
 ECT1 = tuple(Case("flood", "dualpi2", (Load("ect1", share=a),), seconds=70, warm_up=10) for a in (1.1, 1.5, 2.0))
 NO_DROPS = Case("flood", "linux, no drops", (Load("ect1", share=1.5),), seconds=40, warm_up=10)
 
-#: Both queues always full: the shares are the weights.
-WEIGHTED = tuple(
-    Case("shares", queue, (Load("ect1", share=1.2), Load("not_ect", share=0.5)), seconds=10, warm_up=2)
-    for queue in ("rfc9332, deep", "linux, deep")
+
+def _full(beside: float) -> tuple[Case, ...]:
+    loads = (Load("ect1", share=1.2), Load("not_ect", share=beside))
+    return tuple(Case("shares", queue, loads, seconds=10, warm_up=2) for queue in ("rfc9332, deep", "linux, deep"))
+
+
+#: Both queues always full: the shares are the weights. And a classic packet now and then beside a flood of L4S packets.
+WEIGHTED, TURN = _full(0.5), _full(SPARSE)
+
+
+def cases() -> list[Case]:
+    """All cases of the study."""
+    return [
+        *PAIRS, *SHARED, *STEPS, *OTHER_FORMS, *JITTERED, *OWN_CUBIC, *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *STEP_BEHIND,
+        *OF_THE_RFC, *EVEN, *COUPLED, *SEVERAL, RENO_ALONE, STEP_ALONE, *NOT_ECT, *ECT1, NO_DROPS, *WEIGHTED, *TURN,
+    ]  # fmt: skip
+
+
+_PICKED = (
+    "dualpi2: cubic 20 / prague 20 at 50",
+    "dualpi2: prague 20 / prague 10 at 50",
+    "dualpi2: cubic 10 / prague 10 at 10",
+    "pfifo(1000): cubic 20 / prague 20 at 50",
+    "fq_codel: cubic 20 / prague 20 at 50",
 )
 
-#: A classic packet now and then beside a flood of L4S packets: how long it waits for its turn.
-TURN = tuple(
-    Case("shares", queue, (Load("ect1", share=1.2), Load("not_ect", share=SPARSE)), seconds=10, warm_up=2)
-    for queue in ("rfc9332, deep", "linux, deep")
-)
+
+def quick() -> list[Case]:
+    """A few cases of each group, for a quick look."""
+    picked = [case for case in PAIRS if str(case) in _PICKED]
+    return [
+        *picked, picked[1].of_version("prague7"), SHARED[0], SHARED[5], step("prague", 80.0, "fq_codel", 25.0),
+        step("prague", 20.0, "dualpi2", 25.0, bursts=True), beside(20.0, 1), beside(50.0, 4), beside(20.0, 10),
+        beside(20.0, 10, mss=SMALL), alone(100.0, 1), COUPLED[1], RENO_ALONE, NOT_ECT[1], ECT1[1], *WEIGHTED[:1],
+    ]  # fmt: skip
 
 
-OWN: tuple[Case, ...] = (
-    *BESIDE, *ALONE, *SMALLER, *SHORTER, *ALONE_SMALLER, *STEP_BEHIND, *OF_THE_RFC, *EVEN, *COUPLED, *SEVERAL, RENO_ALONE, STEP_ALONE, *NOT_ECT,
-    *ECT1, NO_DROPS, *WEIGHTED, *TURN,
-)  # fmt: skip
+# ---------------------------------------------------------------------------------------------------------- scenarios
 
-#: A slice of each group, for a look.
-OWN_QUICK = (
-    beside(20.0, 1), beside(50.0, 4), beside(20.0, 10), beside(20.0, 10, mss=SMALL), alone(100.0, 1), COUPLED[1], RENO_ALONE,
-    NOT_ECT[1], ECT1[1], *WEIGHTED[:1],
-)  # fmt: skip
+NECK = "bottleneck"
+#: Applications in the order of a case's loads.
+SIDES = ("first", "second")
+
+
+def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
+    """The validated scenario of one run; `seconds` shortens it, and a third of it warms up."""
+    name = f"l4s {case}"
+    if seconds is not None and seconds < case.seconds:
+        case = replace(case, seconds=seconds, warm_up=0 if case.then else seconds // 3)
+    data: Any = {
+        "name": name,
+        "seed": seed,
+        "duration": f"{case.seconds}s",
+        # steps are sampled each 50 ms, as the L4S tests sampled ss
+        "record": {"warm_up": f"{case.warm_up}s"} | ({"interval": "50ms"} if case.then else {}),
+        "link": _links(case, seed),
+        "tcp": {
+            x.stack: {**STACKS[x.stack], **({} if case.mss == MSS else {"mss": case.mss})}
+            for x in case.loads
+            if not x.share
+        },
+        "app": {side: _app(x, n, case) for n, (side, x) in enumerate(zip(SIDES, case.loads, strict=False))},
+    }
+    return from_dict(data, source=name)
+
+
+def _links(case: Case, seed: int) -> dict[str, Any]:
+    links: dict[str, Any] = {NECK: _neck(case), "acks": {"from": "home", "to": "r"}}
+    for n, load in enumerate(case.loads):
+        before = load.rtt / 2.0 if case.bench else 0.0
+        links[f"in{n}"] = {"from": f"s{n}", "to": "r"} | _after(before)
+        links[f"out{n}"] = {"from": "r", "to": f"s{n}"} | _after(load.rtt - before)
+        if case.jittered:
+            links[f"in{n}"]["jitter"] = f"{case.packet_ms:g}ms"
+    for delayed, name in (("in0", "slots"), ("out0", "slots back")) if case.bursts else ():
+        first, between = links[delayed], f"{name}'s begin"
+        links[name] = {
+            "from": between,
+            "to": first["to"],
+            "queue": {"droptail": {"limit": "10000p"}},
+            "delivery": {"trace": {"source": _slots(name, seed, case.seconds)}},
+        }
+        links[delayed] = first | {"to": between}
+    return links
+
+
+def _neck(case: Case) -> dict[str, Any]:
+    ends = {"from": "r", "to": "home"}
+    if not case.bench:
+        return ends | {"rate": f"{case.rate:g}mbit", "queue": OWN_QUEUES[case.queue]}
+    neck: dict[str, Any] = ends | {"rate": _framed(case.rate), "shaper": "htb", "queue": TEST_QUEUES[case.queue]}
+    if case.then:
+        neck["changes"] = [{"at": f"{case.seconds * STEP_AT:g}s", "rate": _framed(case.then)}]
+    return neck
+
+
+def _framed(rate: float) -> str:
+    """A rate of Ethernet frames, in IP packets."""
+    return f"{rate / FRAME * 1e3:.0f}kbit"
+
+
+def _after(delay: float) -> dict[str, Any]:
+    return {"delay": f"{delay:g}ms"} if delay else {}
+
+
+def _slots(name: str, seed: int, seconds: int) -> str:
+    """Netem's slots as opportunities of a recorded trace, which are at whole ms."""
+    draw = random.Random(f"{name} {seed}")  # noqa: S311  no secret
+    now, last, found = 0.0, 0, list[str]()
+    while last < 1000 * (seconds + 1):
+        now += draw.uniform(*SLOT_MS)
+        at = int(now) + 1
+        found.append(f"+{at - last}x{SLOT_PACKETS}")
+        last = at
+    return " ".join(found)
+
+
+def _app(load: Load, place: int, case: Case) -> dict[str, Any]:
+    ends: dict[str, Any] = {"from": f"s{place}", "to": ["home"]}
+    if not load.share:
+        return ends | {"tcp": load.stack, "traffic": {"ftp": {"flows": load.flows}}}
+    cbr = {"rate": f"{load.share * case.rate * 1e3:g}kbit", "size": f"{load.size}B"}
+    return ends | {"datagram_ecn": load.stack, "traffic": {"cbr": cbr}}
+
+
+def packet_ms(load: Load, case: Case) -> float:
+    """Time to send a packet of a load."""
+    return (load.size if load.share else case.mss + HEADERS) * 8e-3 / case.rate

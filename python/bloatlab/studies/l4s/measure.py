@@ -1,4 +1,4 @@
-"""What a run is reduced to: each side's rate and delay, the two queues' marks and drops, the link."""
+"""Reduces a run to each side's rate and delay, the two queues' marks and drops, and the use of the link."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from typing import Any
 import polars as pl
 
 from bloatlab.simulation import Result
-from bloatlab.studies.l4s import heist
-from bloatlab.studies.l4s.build import NECK, SIDES, packet_ms
-from bloatlab.studies.l4s.cases import HEADERS, MSS, Case
-from bloatlab.studies.l4s.plan import cases
-from bloatlab.sweep import Measure
+from bloatlab.studies.l4s.cases import FRAME, HEADERS, MSS, NECK, SIDES, STEP_AT, Case, cases, packet_ms
 
 Measures = dict[str, float]
 
 #: Cases by the name of their scenario.
-_CASES: Mapping[str, Case] = {f"l4s {case.key}": case for case in cases()}
+_CASES: Mapping[str, Case] = {f"l4s {case}": case for case in cases()}
 
 
 def measure(result: Result) -> Measures:
-    """Rates in Mbit/s, waits in the queue in ms (delay less the packet's own transmission), shares in [0, 1]."""
+    """Rates in Mbit/s, waits in the queue in ms (delay without the packet's own transmission), shares in [0, 1]."""
     case = _CASES[result.scenario.name]
     neck = result.summary["links"][NECK]
     found: Measures = {
@@ -51,25 +47,25 @@ def measure(result: Result) -> Measures:
     return found
 
 
-#: A spike is over when a tenth of its height is left, for the first time after its top.
+#: A spike ends when a tenth of its height is left, for the first time after its top.
 OVER = 0.1
-#: Before a step and after it, what counts as settled, as shares of the run: from 20 to 30 s and from 35 to 60 of 60.
+#: The settled parts before and after a step, as shares of the run: from 20 to 30 s and from 35 to 60 of 60.
 BEFORE, AFTER = (1 / 3, 0.5), (35 / 60, 1.0)
 #: Payload of an Ethernet frame's bytes.
-PAYLOAD = MSS / (MSS + HEADERS) / heist.FRAME
+PAYLOAD = MSS / (MSS + HEADERS) / FRAME
 
 
 def _step(result: Result, case: Case) -> Measures:
-    """The smoothed round trip of the first flow after its rate has stepped down, and what it sends before and after."""
+    """The smoothed round trip of the first flow after its rate stepped down, and its use of the link before and after."""
     flow = result.table("flow_series").filter(pl.col("direction") == "forward")
     t, srtt, sent = (flow[name].to_numpy() for name in ("t_s", "srtt_ms", "goodput_bytes"))
     duration = result.summary["duration_s"]
-    at = heist.STEP_AT * duration
+    at = STEP_AT * duration
     before = float(srtt[(t >= BEFORE[0] * duration) & (t < at)].mean())
     after, later = srtt[t >= at], t[t >= at] - at
     top = float(after.max())
     down = (later >= later[after.argmax()]) & (after <= before + OVER * (top - before))
-    spike = float(later[down][0]) if down.any() else duration * (1.0 - heist.STEP_AT)
+    spike = float(later[down][0]) if down.any() else duration * (1.0 - STEP_AT)
 
     def rate(share: tuple[float, float]) -> float:
         begin, end = (x * duration for x in share)
@@ -83,7 +79,7 @@ def _step(result: Result, case: Case) -> Measures:
 
 
 def _queue(name: str, one: Mapping[str, Any]) -> Measures:
-    """Of L or C: bytes delivered, and the shares of packets that were dropped and marked."""
+    """Bytes delivered by L or C, and its shares of packets dropped and marked."""
     decided = one["delivered_packets"] + one["dropped_packets"]
     return {
         f"{name}_delivered": float(one["delivered_bytes"]),
@@ -91,6 +87,3 @@ def _queue(name: str, one: Mapping[str, Any]) -> Measures:
         f"{name}_marked": one["marked_packets"]["law"] / max(one["delivered_packets"], 1),
         f"{name}_step": one["marked_packets"]["step"] / max(one["delivered_packets"], 1),
     }
-
-
-MEASURE = Measure("l4s", measure)

@@ -3,15 +3,15 @@
 Reno at p_C       W = sqrt(3/2) / sqrt(p_C) = 1.22 / p'      p_C = p'^2
 DCTCP at p_CL     W = 2 / p_CL                               p_CL = k p',  k = 2
 so                r_L / r_C = (2 / k) (R_C / R_L) / 1.22     R_C = rtt + target,  R_L = rtt + L's delay, Prague: 25 ms at least
-nothing answers   p_C = 1 - C / A                            what comes beyond the link's rate is dropped
-a packet of C under way when one of L comes, T each, C's share s     P(wait > x) = s (1 - x / T)
+unresponsive      p_C = 1 - C / A                            the excess over the link's rate is dropped
+a packet of C under way when one of L arrives, T each, C's share s   P(wait > x) = s (1 - x / T)
 """
 
 from __future__ import annotations
 
 import math
 
-#: DualPI2's target for C, L's delay at the step, and what Prague takes for the shortest round trip. Unit: ms.
+#: DualPI2's target for C, L's delay at the step, and Prague's shortest virtual round trip. Unit: ms.
 TARGET, STEP, PRAGUE = 15.0, 1.0, 25.0
 #: k.
 COUPLING = 2.0
@@ -36,30 +36,30 @@ def reno_drops(rate: float, rtt: float) -> float:
 
 
 def step_marks(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Marks of one DCTCP flow at a step, whole rounds of them: sqrt(2 / W)."""
+    """Marks of one DCTCP flow at a step, in whole rounds: sqrt(2 / W)."""
     return math.sqrt(2.0 / (rate * 1e3 * (rtt + STEP) / (8.0 * packet)))
 
 
 def excess(offered: float) -> float:
-    """p_C of datagrams that answer nothing, at so many times the link's rate."""
+    """p_C of unresponsive datagrams at `offered` times the link's rate."""
     return 1.0 - 1.0 / offered
 
 
 def coupled(p_c: float) -> float:
-    """L's probability at C's: k sqrt(p_C)."""
+    """The probability of L that is coupled to that of C: k sqrt(p_C)."""
     return min(COUPLING * math.sqrt(p_c), 1.0)
 
 
 def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
-    """What Prague flows add in a round trip, before its marks come back: a segment each; `scaled`: (rtt / 25 ms)^2 of one. ms."""
+    """Growth of Prague's queue in the round trip before its marks return: a segment each, or `scaled` (rtt / 25 ms)^2 of one. ms."""
     return flows * (min(rtt / PRAGUE, 1.0) ** 2 if scaled else 1.0) * packet_ms
 
 
 def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
-    """The queue of flows that have come down to two segments each and can send no less. ms."""
+    """The queue of flows at their least window of two segments. ms."""
     return max(2.0 * flows * packet_ms - rtt, 0.0)
 
 
 def under_way(packet_ms: float, share: float = 0.5) -> float:
-    """What 99 of 100 L packets wait at most, in ms, for one of C's under way: no turn of theirs can be sooner."""
+    """The least 99th percentile of L's waits: for a packet of C under way. ms."""
     return packet_ms * max(1.0 - 0.01 / share, 0.0)

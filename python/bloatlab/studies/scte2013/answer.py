@@ -37,7 +37,9 @@ def answer(runs: Runs, seeds: int) -> Answer:
             for m in ("gamer_mean_ms", "ftp_mean_ms", "rate_mbit", "loss_percent")
         ]
         if any(v is None for v in values):
-            return Answer(QUESTION, "Not all of its runs were made, so nothing is said.", (), figure, basis)
+            return Answer(
+                QUESTION, "A quick look skips runs that this question needs; run it without --quick.", (), figure, basis
+            )
         game, ftp, rate, loss = (v for v in values if v is not None)
         found[name] = (game, ftp, rate, loss)
     return Answer(QUESTION, _sentence(found, runs), _points(found), figure, basis)

@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from bloatlab.studies.cells import NOT_EXPLAINED
-from bloatlab.studies.claims import Runs, Value, each, judged, median_of
+from bloatlab.studies.claims import NOT_EXPLAINED, Runs, Value, each, judged, median_of
 from bloatlab.studies.scte2013.claims import FTP, GAMER, drops_ratio
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, place
 from bloatlab.studies.scte2013.text import KNEE_MS, KNEE_SESSIONS, P_MAXES, SHARPNESS

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bloatlab.scenario import quantity
 from bloatlab.simulation import Result
-from bloatlab.studies.quantities import at_path
+from bloatlab.studies.published import at_path
 from bloatlab.tables import histogram_quantile, running_mean
 
 Measures = dict[str, float]

@@ -19,8 +19,7 @@ import numpy as np
 
 from bloatlab.collisions import collision
 from bloatlab.studies.claims import Claim, Runs
-from bloatlab.studies.published import Row, rows
-from bloatlab.studies.quantities import at_path, quantity
+from bloatlab.studies.published import Row, at_path, quantity, rows
 from bloatlab.studies.scorecard import Band, Cell, Goal, Verdict, symmetric
 from bloatlab.studies.scte2013 import theory
 from bloatlab.studies.scte2013.build import build
