@@ -27,9 +27,8 @@ from bloatlab.studies.csc458.build import (
     plain,
     second_reading,
 )
-from bloatlab.studies.csc458.claims import CLAIMS
 from bloatlab.studies.csc458.measure import climb_share, equation_2, known, measure
-from bloatlab.studies.csc458.scorecard import BANDS, PUBLISHED, in_second_reading
+from bloatlab.studies.csc458.rules import BANDS, CLAIMS, PUBLISHED, in_second_reading
 from bloatlab.studies.csc458.study import STUDY
 from bloatlab.studies.scorecard import Origin, Verdict
 
@@ -40,11 +39,11 @@ SECONDS = 20
 def ran() -> dict[str, Result]:
     """Reno behind 20 and 100 packets, both ways of counting; seed 1."""
     wanted = [c for c in (*kit(), *plain()) if c.congestion == "reno" and c.limit != 5]
-    return {c.key: run(build(c, 1, Lab(seconds=SECONDS))) for c in wanted}
+    return {str(c): run(build(c, 1, Lab(seconds=SECONDS))) for c in wanted}
 
 
 def test_every_case_has_a_name_of_its_own_and_a_scenario():
-    keys = [c.key for c in cases()]
+    keys = [str(c) for c in cases()]
     assert len(set(keys)) == len(keys) == 25
     assert {build(c, 1).name for c in cases()} == {f"csc458 {key}" for key in keys}
     assert all(c.segments == 1 for c in live_cases())
@@ -119,7 +118,7 @@ def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_ot
     assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
     assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
     # the first reading is the preset's own, as in every other case; the second is TCP before RACK
-    stacks = {c.key: build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
+    stacks = {str(c): build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
     assert "loss_detection" not in stacks["Q=20 reno x2"]
     assert stacks["Q=20 reno x2 dupthresh"]["loss_detection"] == "dupthresh"
     # and every claim is checked in both
@@ -192,7 +191,7 @@ def test_what_the_kernel_keeps_to_itself_is_unknown_and_not_none():
 @pytest.mark.parametrize(("where", "value"), [((100, 0), 1.05), ((100, 0), 2.25), ((20, 0), 0.9), ((5, 0), 2.1)])
 def test_outside_a_band_is_outside(where: tuple[int, int], value: float):
     runs = as_published()
-    runs[Case("reno", where[0], 2).key][0]["fetch_mean_s"] = value
+    runs[str(Case("reno", where[0], 2))][0]["fetch_mean_s"] = value
     outside = [c.case for c in STUDY.scorecard(runs).cells if c.verdict is Verdict.OUTSIDE]
     assert outside == [f"Q={where[0]}"]
 
@@ -205,11 +204,11 @@ def test_bands_hold_the_gates_of_other_runs():
 def test_a_claim_without_runs_is_not_run_and_one_that_fails_differs():
     none: Runs = {}
     assert {c.holds for c in check_all(CLAIMS, none)} == {None}
-    runs = {Case("reno", q, 2).key: [{"fetch_mean_s": s}] for q, s in ((5, 0.9), (20, 0.6), (100, 1.2))}
+    runs = {str(Case("reno", q, 2)): [{"fetch_mean_s": s}] for q, s in ((5, 0.9), (20, 0.6), (100, 1.2))}
     holds = {c.ident: c.holds for c in check_all(CLAIMS, runs)}
     assert (holds["order"], holds["ratio"]) == (True, True)
-    runs[Case("reno", 5, 2).key] = [{"fetch_mean_s": 0.5}]
-    runs[Case("reno", 100, 2).key] = [{"fetch_mean_s": 1.1}]
+    runs[str(Case("reno", 5, 2))] = [{"fetch_mean_s": 0.5}]
+    runs[str(Case("reno", 100, 2))] = [{"fetch_mean_s": 1.1}]
     holds = {c.ident: c.holds for c in check_all(CLAIMS, runs)}
     assert (holds["order"], holds["ratio"]) == (False, False)
 

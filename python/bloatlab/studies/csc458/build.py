@@ -1,17 +1,17 @@
-"""The lab's network as a scenario: the CSC458 report's set-up, and what its report recommends against bufferbloat.
+"""The cases of the CSC458 report and their scenarios: its set-up, and the remedies that it recommends.
 
     h1 --nic, 1 Gbit/s-- s0 ==up, 10 Mbit/s==> h2        1 ms per link and direction: RTT 4 ms
                             <=down, 10 Mbit/s=
 
-Q is the room of both queues of s0 - h2, as Mininet's `max_queue_size` sets it for both interfaces of a link. A flow from h1
-to h2 that never ends, a ping each 0.1 s, and a page of 177 669 bytes that h2 fetches from h1 each 2 s.
+Q is the size of both queues of s0 - h2: Mininet's `max_queue_size` sets it for both interfaces of a link. Traffic: a flow
+from h1 to h2 that never ends, a ping each 0.1 s, and a page of 177 669 bytes that h2 fetches from h1 each 2 s.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bloatlab.scenario import AppDict, LinkDict, Scenario, from_dict
@@ -24,14 +24,14 @@ PAGE_BYTES = 177_669
 MTU = 1500
 SECONDS = 60
 
-#: Key of the run behind equation (1): a network card's 1000 packets at 100 Mbit/s.
+#: Key of the run for equation (1): a network card's 1000 packets at 100 Mbit/s.
 NIC = "nic"
 
 QUEUES = (5, 20, 100)
 CONGESTION = ("reno", "cubic", "bbr")
 TODAY = ("codel", "fq_codel", "pie")
 
-#: Losses found by duplicate ACKs alone (RFC 6675), as Linux did before RACK.
+#: Losses found by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
 DUPTHRESH = "dupthresh"
 
 #: Segments of a packet in the kit's queues: Linux makes super-segments of at least two at this rate.
@@ -40,7 +40,7 @@ SUPER = 2
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """The lab's own parameters, as its command line has them: rates in Mbit/s, delay in ms per link and direction."""
+    """The parameters of the lab's command line: rates in Mbit/s, delay in ms per link and direction."""
 
     bw_host: float = 1000.0
     bw_net: float = 10.0
@@ -49,7 +49,7 @@ class Lab:
 
     @property
     def rtt_ms(self) -> float:
-        """Round trip of propagation: two links, there and back."""
+        """Round trip of propagation: two links, both ways."""
         return 4.0 * self.delay
 
     def packet_ms(self, size: int = MTU) -> float:
@@ -57,17 +57,17 @@ class Lab:
         return size * 8.0 / (self.bw_net * 1000.0)
 
     def eq2_ms(self, packets: float) -> float:
-        """The CSC458 report, equation (2): the round-trip time behind so many packets of MTU size."""
+        """Equation (2) of the CSC458 report: the round-trip time behind `packets` of MTU size."""
         return packets * self.packet_ms() + self.rtt_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One configuration: who controls the window, and the queue of the bottleneck.
+    """A configuration: the congestion control, and the queue of the bottleneck.
 
-    `segments` is how many segments count as one packet of a drop-tail limit. A `queue` by name stands at its defaults.
-    `detection` is how TCP finds losses where that is not the preset's (linux-6: RACK-TLP). `jitter_us` is what the links into
-    the hosts add to a packet's delay at most, each draw uniform.
+    `segments` is the number of segments that count as one packet of a drop-tail limit. A `queue` by name has its defaults.
+    `detection` is TCP's loss detection where it is not the preset's (linux-6: RACK-TLP). `jitter_us` is the most that the
+    links into the hosts add to a packet's delay, drawn uniformly.
     """
 
     congestion: str
@@ -77,106 +77,115 @@ class Case:
     detection: str = ""
     jitter_us: int = 0
 
-    @property
-    def key(self) -> str:
-        """Name in results."""
+    def __str__(self) -> str:
         queue = self.queue if self.limit is None else f"Q={self.limit}"
         several = f" x{self.segments}" if self.segments > 1 else ""
         detection = f" {self.detection}" if self.detection else ""
         return f"{queue} {self.congestion}{several}{detection}" + (f" {self.jitter_us}us" if self.jitter_us else "")
 
-    def __str__(self) -> str:
-        return self.key
-
     @property
     def discipline(self) -> Mapping[str, Any]:
-        """The queue as a scenario has it."""
+        """The queue as in a scenario."""
         if self.limit is None:
             return {self.queue: {}}
         return {"droptail": {"limit": f"{self.limit}p", "super_segment": self.segments}}
 
 
 def kit() -> list[Case]:
-    """What Mininet runs: super-segments in the queue. The published tables are of Reno."""
+    """The cases as Mininet runs them, with super-segments in the queue. The published tables are of Reno."""
     return [Case(cc, q, SUPER) for cc in CONGESTION for q in QUEUES]
 
 
 def second_reading() -> list[Case]:
     """The kit's cases with losses found by duplicate ACKs alone: a kernel before RACK (README, "Two readings")."""
-    return [
-        replace(case, detection=DUPTHRESH)
-        for case in kit()
-        if case.congestion == "reno" or case == Case("bbr", 100, SUPER)
-    ]
+    chosen = [case for case in kit() if case.congestion == "reno" or case == Case("bbr", 100, SUPER)]
+    return [replace(case, detection=DUPTHRESH) for case in chosen]
 
 
 def plain() -> list[Case]:
-    """The same where a packet is a packet: what equation (2) says, and what the live bench does."""
+    """The same cases with ordinary packets, as in equation (2) and on kernels."""
     return [Case(cc, q) for cc in CONGESTION for q in QUEUES]
 
 
 def today() -> list[Case]:
-    """Queue management of today at its defaults, under Reno."""
+    """Today's queue management with its defaults, under Reno."""
     return [Case("reno", queue=name) for name in TODAY]
 
 
-#: What is asked for by name.
+def cases() -> list[Case]:
+    """All cases of the study."""
+    return [*kit(), *second_reading(), *plain(), *today()]
+
+
+def live_cases() -> list[Case]:
+    """The cases that can also run on kernels: their packets are at most as large as the MTU."""
+    return [*plain(), *today()]
+
+
+#: The experiments by name.
 EXPERIMENTS: dict[str, str] = {
-    "jitter": "BBR behind 100 packets, with jitter of the links into the hosts: what the kernel's lateness does to its estimate",
+    "jitter": "BBR behind 100 packets, with jitter of the links into the hosts: the effect of the kernel's lateness on its estimate",
 }
-JITTER_US = (0, 20, 50, 100, 200)
 JITTER_SECONDS = 180
 
 
 def experiment_cases(name: str) -> list[Case]:
     """The cases of an experiment. Raises `KeyError` for an unknown one."""
-    return {"jitter": [Case("bbr", 100, jitter_us=us) for us in JITTER_US]}[name]
+    return {"jitter": [Case("bbr", 100, jitter_us=us) for us in (0, 20, 50, 100, 200)]}[name]
 
 
-def cases() -> list[Case]:
-    """All of the study's."""
-    return [*kit(), *second_reading(), *plain(), *today()]
+#: When an application starts, in s: at the first number plus up to the second. Pages start after the first slow start, as in
+#: the lab, where the first fetch follows the set-up of the others.
+_STARTS: Mapping[str, tuple[float, float]] = {LONG: (0.0, 1.0), PING: (0.0, 0.1), PAGE: (5.0, 2.0)}
 
 
-def live_cases() -> list[Case]:
-    """Those that run on kernels, too: packets there are not larger than the MTU."""
-    return [*plain(), *today()]
-
-
-@dataclass(frozen=True, slots=True)
-class _Starts:
-    """When the applications begin: what tells one seed from another. Each has its own stream.
-
-    The long flow within the first second, the pings within their interval, the pages within theirs after 5 s: long enough
-    for the first slow start to be over, as in the lab, where the first fetch comes after the set-up of the others.
-    """
-
-    seed: int
-    spread_s: Mapping[str, tuple[float, float]] = field(
-        default_factory=lambda: {LONG: (0.0, 1.0), PING: (0.0, 0.1), PAGE: (5.0, 2.0)}
-    )
-
-    def of(self, name: str) -> str:
-        base, spread = self.spread_s[name]
-        share = random.Random(f"csc458/{self.seed}/{name}").random()  # noqa: S311
-        return f"{round((base + share * spread) * 1e9)}ns"
+def _start(name: str, seed: int) -> str:
+    """The start of an application, which differs from seed to seed."""
+    base, spread = _STARTS[name]
+    share = random.Random(f"csc458/{seed}/{name}").random()  # noqa: S311
+    return f"{round((base + share * spread) * 1e9)}ns"
 
 
 def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
     """The validated scenario of one run."""
     lab = lab or Lab()
+    name, wide = f"csc458 {case}", {"droptail": {"limit": "1000p"}}
+    page = {"direction": "down", "size": f"{PAGE_BYTES}B", "interval": "2s"}
+    stack = {"preset": "linux-6", "congestion_control": case.congestion}
+    if case.detection:  # undo needs RACK
+        stack |= {"loss_detection": case.detection, "undo": "none", "frto": False}
+
+    def link(start: str, end: str, mbit: float, queue: Mapping[str, Any]) -> LinkDict:
+        made: LinkDict = {
+            "from": start, "to": end, "rate": f"{mbit:g}mbit", "delay": f"{lab.delay:g}ms", "queue": queue,
+        }  # fmt: skip
+        return made | {"jitter": f"{case.jitter_us}us"} if case.jitter_us and end.startswith("h") else made
+
+    def app(name: str, ends: tuple[str, str], traffic: dict[str, Any]) -> AppDict:
+        made: AppDict = {"from": ends[0], "to": [ends[1]], "start": _start(name, seed), "traffic": traffic}
+        return made if "ping" in traffic else {**made, "tcp": "lab"}
+
     return from_dict(
         {
-            "name": f"csc458 {case.key}",
+            "name": name,
             "seed": seed,
             "duration": f"{lab.seconds}s",
-            "link": _links(case, lab),
-            "start_spread": "0s",  # the study has its own
-            "app": _apps(seed),
-            "tcp": {"lab": _stack(case)},
+            "link": {
+                "nic": link("h1", "s0", lab.bw_host, wide),
+                "back": link("s0", "h1", lab.bw_host, wide),
+                UP: link("s0", "h2", lab.bw_net, case.discipline),
+                "down": link("h2", "s0", lab.bw_net, case.discipline),
+            },
+            "start_spread": "0s",  # `_start` has its own
+            "app": {
+                LONG: app(LONG, ("h1", "h2"), {"ftp": {}}),
+                PING: app(PING, ("h1", "h2"), {"ping": {"interval": "100ms"}}),
+                PAGE: app(PAGE, ("h2", "h1"), {"ftp": page}),
+            },
+            "tcp": {"lab": stack},
             "record": {"interval": "10ms", "links": [UP], "apps": [LONG]},
         },
-        source=f"csc458 {case.key}",
+        source=name,
     )
 
 
@@ -184,50 +193,12 @@ def network_card(seed: int) -> Scenario:
     """Equation (1): 1000 packets of 1500 bytes behind a link of 100 Mbit/s, filled by datagrams at twice that."""
     link = {"from": "h1", "to": "net", "rate": "100mbit", "queue": {"droptail": {"limit": "1000p"}}}
     flood = {"from": "h1", "to": ["net"], "traffic": {"cbr": {"rate": "200mbit", "size": "1500B"}}}
-    back = {"from": "net", "to": "h1"}
     data: Any = {
         "name": NIC,
         "seed": seed,
         "duration": "1s",
-        "link": {NIC: link, "back": back},
-        "start_spread": "0s",  # the study has its own
+        "link": {NIC: link, "back": {"from": "net", "to": "h1"}},
+        "start_spread": "0s",
         "app": {"flood": flood},
     }
     return from_dict(data, source=NIC)
-
-
-def _stack(case: Case) -> dict[str, Any]:
-    stack = {"preset": "linux-6", "congestion_control": case.congestion}
-    # what takes a reduction back needs RACK
-    other = {"loss_detection": case.detection, "undo": "none", "frto": False}
-    return stack | (other if case.detection else {})
-
-
-def _links(case: Case, lab: Lab) -> dict[str, LinkDict]:
-    def link(start: str, end: str, mbit: float, queue: Mapping[str, Any]) -> LinkDict:
-        made: LinkDict = {
-            "from": start,
-            "to": end,
-            "rate": f"{mbit:g}mbit",
-            "delay": f"{lab.delay:g}ms",
-            "queue": queue,
-        }
-        return made | {"jitter": f"{case.jitter_us}us"} if case.jitter_us and end.startswith("h") else made
-
-    wide = {"droptail": {"limit": "1000p"}}
-    return {
-        "nic": link("h1", "s0", lab.bw_host, wide),
-        "back": link("s0", "h1", lab.bw_host, wide),
-        UP: link("s0", "h2", lab.bw_net, case.discipline),
-        "down": link("h2", "s0", lab.bw_net, case.discipline),
-    }
-
-
-def _apps(seed: int) -> dict[str, AppDict]:
-    starts = _Starts(seed)
-    page = {"direction": "down", "size": f"{PAGE_BYTES}B", "interval": "2s"}
-    return {
-        LONG: {"from": "h1", "to": ["h2"], "tcp": "lab", "start": starts.of(LONG), "traffic": {"ftp": {}}},
-        PING: {"from": "h1", "to": ["h2"], "start": starts.of(PING), "traffic": {"ping": {"interval": "100ms"}}},
-        PAGE: {"from": "h2", "to": ["h1"], "tcp": "lab", "start": starts.of(PAGE), "traffic": {"ftp": page}},
-    }

@@ -1,4 +1,4 @@
-"""One run of the lab with its own flags, written in the formats of its own programs.
+"""Writes one run of the lab in the formats of the lab's own programs.
 
 q.txt          time,packets                                       monitor.py, each 0.1 s
 ping.txt       64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=4.21 ms      ping
@@ -6,7 +6,7 @@ cwnd.txt       time source destination length snd_nxt snd_una cwnd ssthresh wind
 download.txt   seconds of a fetch                                 curl -w %{time_total}
 q.png, rtt.png, cwnd-iperf.png, download.png and lab.svg with all four
 
-What a run does not know stands as 0 in cwnd.txt: the length of a segment, the sequence numbers, the window that the receiver
+Fields of cwnd.txt without a value in a run are 0: the length of a segment, the sequence numbers, the window that the receiver
 offers. Windows are in segments, srtt in ms. q.txt counts segments of MTU size.
 """
 
@@ -19,12 +19,12 @@ import polars as pl
 from bloatlab.plots import figure, save_figure
 from bloatlab.simulation import Result
 from bloatlab.studies.csc458.build import LONG, Lab
-from bloatlab.studies.csc458.figures import MSS, lab_panels
 from bloatlab.studies.csc458.measure import fetch_times, series
+from bloatlab.studies.csc458.pages import MSS, lab_panels
 
 H1, H2 = "10.0.0.1", "10.0.0.2"
 
-#: iperf's port, by which the lab's plot_tcpprobe.py finds the flow; the client's is nobody's business.
+#: iperf's port, by which the lab's plot_tcpprobe.py finds the flow; the client's port is arbitrary.
 PORT, CLIENT_PORT = 5001, 40_000
 
 #: Linux' threshold before the first loss.
@@ -34,7 +34,7 @@ _PLOTS = ("q", "cwnd-iperf", "rtt", "download")
 
 
 def write_lab(result: Result, folder: Path, packets: int | None, lab: Lab) -> None:
-    """The lab's four text files and their plots. Raises `OSError` when the folder cannot be written."""
+    """Writes the lab's four text files and their plots. Raises `OSError` if the folder cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
     frames = series(result)
     (folder / "q.txt").write_text(_queue(frames["queue"]), encoding="ascii")
@@ -63,7 +63,7 @@ def _pings(result: Result) -> str:
 
 
 def _digits(rtt_ms: float) -> int:
-    """As iputils prints: three significant digits below 100 ms."""
+    """Digits after the point as in iputils: three significant digits below 100 ms."""
     return 3 if rtt_ms < 1 else 2 if rtt_ms < 10 else 1 if rtt_ms < 100 else 0
 
 

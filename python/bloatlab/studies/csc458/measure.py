@@ -1,7 +1,4 @@
-"""One run reduced to the numbers that tables and claims need. The same for a simulation and for a live run.
-
-Keys end in their unit. NaN stands for what there is none of.
-"""
+"""Reduces a run, simulated or live, to the numbers of tables and claims. Keys end in their unit; NaN marks an absent value."""
 
 from __future__ import annotations
 
@@ -15,10 +12,9 @@ from numpy.typing import NDArray
 from bloatlab.simulation import Result
 from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
-#: What a run is reduced to.
 Measures = dict[str, float]
 
-#: A queue counts as full from here to its longest: the report's "full" is read off a plot.
+#: A queue counts as full from this share of its greatest length on: the report's "full" is read off a plot.
 FULL = 0.9
 
 #: Time from h1 into the queue of s0: one link (1 ms) and little else.
@@ -28,12 +24,12 @@ Floats = NDArray[np.float64]
 
 
 def measure(result: Result) -> Measures:
-    """Everything that a table or a claim asks of one run of the lab's own network."""
+    """All measures of one run of the lab's network."""
     return fetches(result) | pings(result) | flow(result) | queue(result) | equation_2(result, Lab())
 
 
 def fetches(result: Result) -> Measures:
-    """Times of page fetches, as the lab's `helper.py` takes mean and standard deviation (of the population)."""
+    """Times of page fetches, with the mean and (population) standard deviation of the lab's `helper.py`."""
     took = fetch_times(result)
     if len(took) == 0:
         return {"fetches": 0.0, **dict.fromkeys(("fetch_mean_s", "fetch_sd_s", "fetch_median_s"), math.nan)}
@@ -70,7 +66,7 @@ def answered(result: Result) -> pl.DataFrame:
 
 
 def flow(result: Result) -> Measures:
-    """The long flow: what it carried, what it lost, how its window moved."""
+    """The long flow: goodput, losses, moves of its window."""
     app = result.summary["apps"][LONG]
     window = cwnd(result)["cwnd_bytes"].to_numpy()
     steps = np.diff(window[window > 0])
@@ -86,7 +82,7 @@ def flow(result: Result) -> Measures:
 
 
 def known(count: float | None) -> float:
-    """A counter, or NaN where the kernel keeps it to itself."""
+    """A counter, or NaN if the kernel does not report it."""
     return math.nan if count is None else float(count)
 
 
@@ -113,12 +109,12 @@ def queue(result: Result) -> Measures:
     }
 
 
-#: What is told apart from single packets when a queue is said to climb: a second, many round trips and a tenth of a sawtooth.
+#: The span over which a queue's climb is measured: a second, many round trips and a tenth of a sawtooth.
 TREND_S = 1.0
 
 
 def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
-    """The part of the time in which the queue, averaged over `span_s`, is longer than in the span before; NaN if too short."""
+    """The share of the time in which the queue, averaged over `span_s`, is longer than in the span before; NaN if too short."""
     t, packets = frame["t_s"].to_numpy(), frame["packets"].to_numpy()
     bins = round(span_s / (t[1] - t[0])) if len(t) > 1 else 0
     if bins == 0 or len(packets) < 3 * bins:
@@ -134,7 +130,7 @@ def queue_series(result: Result) -> pl.DataFrame:
 
 
 def equation_2(result: Result, lab: Lab) -> Measures:
-    """The CSC458 report, equation (2), sample by sample: each ping beside the queue that it met."""
+    """Equation (2) of the CSC458 report, sample by sample: each ping and the queue that it met."""
     frame, series = answered(result), queue_series(result)
     if frame.height < 2 or series.height < 2:
         return dict.fromkeys(("eq2_off_median_ms", "eq2_off_p95_ms", "eq2_correlation"), math.nan)
@@ -151,7 +147,7 @@ def equation_2(result: Result, lab: Lab) -> Measures:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """What figures and the lab's text files draw on: queue and window each 0.1 s, pings, fetches."""
+    """The series of figures and of the lab's text files: queue and window each 0.1 s, pings, fetches."""
     tenth = pl.int_range(pl.len()) % 10 == 0
     fetched = result.table("files").filter(pl.col("app") == PAGE).select("start_s", "took_s").sort("start_s")
     return {

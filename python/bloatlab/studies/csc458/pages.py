@@ -1,0 +1,318 @@
+"""The tables, figures and answer of the study, for the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from bloatlab.plots import Mark, Panel, Series, style
+from bloatlab.report import Answer, Drawn, Point
+from bloatlab.studies.claims import Checked, Runs, median_of, tally
+from bloatlab.studies.csc458.build import (
+    EXPERIMENTS,
+    QUEUES,
+    TODAY,
+    Case,
+    Lab,
+    cases,
+    experiment_cases,
+    kit,
+    plain,
+    today,
+)
+from bloatlab.studies.csc458.rules import LARGEST, MEAN, PRINTED, SD, WAITS, in_second_reading
+from bloatlab.studies.drawing import answered, of_cases, points, ticks
+from bloatlab.studies.published import rows as published
+from bloatlab.studies.study import Live, Results
+from bloatlab.studies.tables import (
+    Field,
+    as_printed,
+    between,
+    cells_table,
+    judged_cell,
+    median_cell,
+    medians_table,
+    origin_cell,
+    verdict_cell,
+)
+from bloatlab.tables import TextCell, TextTable, counted, number, row
+
+# ------------------------------------------------------------------------------------------------------------ tables
+
+#: Digits after the point, by metric of a cell.
+DIGITS = {MEAN: 3, SD: 3, WAITS: 3, LARGEST: 1}
+
+#: The table of all cases: measure, heading, digits.
+COLUMNS = (
+    ("fetch_mean_s", "fetch mean s", 2), ("fetch_sd_s", "sd s", 2), ("rtt_median_ms", "RTT median ms", 0), ("rtt_p95_ms", "p95 ms", 0),
+    ("rtt_max_ms", "max ms", 0), ("queue_mean_packets", "queue mean", 1), ("queue_max_packets", "max", 0),
+    ("throughput_mbit", "flow Mbit/s", 2), ("dropped_percent", "dropped %", 1), ("retransmits", "resent", 0), ("timeouts", "RTOs", 0),
+    ("pings_lost_percent", "pings lost %", 1),
+)  # fmt: skip
+
+
+def published_tables(results: Results) -> list[TextTable]:
+    """Each published number, ours, and the verdict with its reason; then every case, simulated."""
+    fields: dict[str, Field] = {
+        "case": lambda c: c.case,
+        "metric": lambda c: c.metric,
+        "published": as_printed,
+        "ours": lambda c: judged_cell(c, number(c.ours, DIGITS[c.metric])),
+        "central 80 %": lambda c: between(c, DIGITS[c.metric]),
+        "accepted": lambda c: c.accepted(DIGITS[c.metric]),
+        "by": lambda c: origin_cell(c.origin),
+        "": verdict_cell,
+        "why": lambda c: c.reason,
+    }
+    note = (
+        "Fetches: super-segments of two in the queue, as in Mininet, twice: with losses found by RACK-TLP, and by duplicate "
+        "ACKs alone. Equation (2): ordinary packets; its values are ours and not counted."
+    )
+    all_note = "Queues in segments. x2: a packet of the limit is a super-segment of up to two. RTOs and resent: of the long flow."
+    return [
+        cells_table("Published and ours", results.scorecard.cells, fields, note),
+        medians_table("All cases, simulated", results.runs, cases(), COLUMNS, note=all_note),
+    ]
+
+
+def readings(results: Results) -> list[Checked]:
+    """The claims checked with losses found by duplicate ACKs alone."""
+    return results.study.check(in_second_reading(results.runs))
+
+
+def readings_table(results: Results) -> TextTable:
+    """The claims whose verdict depends on the loss detection, and the number of claims that hold with each."""
+
+    def held(claim: Checked) -> TextCell:
+        word = {True: "holds", False: "differs", None: "not run"}[claim.holds]
+        return TextCell(f"{claim.ours}: {word}", "good" if claim.holds else "bad")
+
+    first, second = results.claims, readings(results)
+    rows = [row(a.where, a.says, held(a), held(b)) for a, b in zip(first, second, strict=True) if a.holds != b.holds]
+    note = f"With RACK-TLP {tally(first)}. By duplicate ACKs {tally(second)}."
+    heads = ["where", "says", "RACK-TLP", "duplicate ACKs"]
+    return TextTable("Claims that depend on how losses are found", heads, rows, note, left=4)
+
+
+def experiment_tables(results: Results) -> list[TextTable]:
+    """The cases of the requested experiments: medians over seeds."""
+    return [
+        medians_table(f"{name}: {EXPERIMENTS[name]}", results.ran[name].runs, experiment_cases(name), COLUMNS)
+        for name in results.asked
+    ]
+
+
+#: The table of kernels: measure, heading, digits, and the report's metric where it printed one for Reno.
+LIVE_COLUMNS = (
+    ("fetch_mean_s", "fetch mean s", 2, MEAN),
+    ("fetch_sd_s", "fetch sd s", 2, SD),
+    ("rtt_median_ms", "RTT median ms", 1, ""),
+    ("rtt_max_ms", "RTT max ms", 1, ""),
+    ("queue_mean_packets", "queue mean", 1, ""),
+    ("throughput_mbit", "flow Mbit/s", 2, ""),
+)
+
+
+def live_tables(results: Results) -> list[TextTable]:
+    """Simulated, on kernels, published. The numbers of an invalid run are muted, and the reason is given."""
+    if results.live is None:
+        return []
+    columns, groups = ["case"], [("", 1)]
+    for _, heading, _, metric in LIVE_COLUMNS:
+        names = ["simulated", "live", *(["published"] if metric else [])]
+        columns += names
+        groups.append((heading, len(names)))
+    note = "One live run a case; an invalid one (by its own limit of lateness) is shown and never counted or repeated."
+    chosen = [case for case in (*kit()[:3], *plain(), *today()) if str(case) in results.runs]
+    rows = [_live_row(case, results.runs, results.live) for case in chosen]
+    title, groups = "Simulated, live, published", [*groups, ("", 1)]
+    return [TextTable(title, [*columns, "live run"], rows, note, groups, words_last=True)]
+
+
+def _live_row(case: Case, runs: Runs, live: Live) -> list[TextCell]:
+    own, reason = live.measures.get(str(case)), live.invalid.get(str(case))
+    found = [TextCell(str(case))]
+    for measure, _, digits, metric in LIVE_COLUMNS:
+        muted = own is None or reason is not None
+        found.append(median_cell(runs, str(case), measure, digits))
+        found.append(TextCell("-" if own is None else number(own[measure], digits), "muted" if muted else "plain"))
+        if metric:
+            known = case.congestion == "reno" and case.limit is not None and case.segments > 1
+            found.append(TextCell(f"{PRINTED[case.limit or 0, metric]:.2f}" if known else "", "muted"))
+    verdict = "" if own is None else f"invalid: {reason}" if reason else "valid"
+    return [*found, TextCell(verdict, "bad" if reason else "good")]
+
+
+def setup_table() -> TextTable:
+    """The report's parameters."""
+    parameters = [r for r in published("csc458") if r.note.startswith(("parameter", "incidental"))]
+    rows = [row(r.case, r.metric, f"{r.value} {r.unit}".strip(), r.where) for r in parameters]
+    return TextTable("The report's parameters", ["of", "what", "value", "where"], rows, left=4)
+
+
+def tables(results: Results) -> list[TextTable]:
+    """Published and ours, every case, the kernels and the requested experiments."""
+    experiments = experiment_tables(results)
+    return [*published_tables(results), *live_tables(results), *experiments, readings_table(results)]
+
+
+# ----------------------------------------------------------------------------------------------------------- figures
+
+#: Series of one run, as kept by `measure.series`.
+Frames = Mapping[str, pl.DataFrame]
+
+#: Payload of a segment, for windows in segments.
+MSS = 1448
+
+
+def needed() -> list[Case]:
+    """The cases whose series the figures draw."""
+    return [*(Case("reno", q, 2) for q in QUEUES), Case("bbr", 100, 2), *(Case("reno", queue=q) for q in TODAY)]
+
+
+def figures(frames: Mapping[str, Frames]) -> list[Drawn]:
+    """The report's figures 1 to 10 from our runs (window, queue, round-trip time), the fetch times, and the remedies."""
+    lab, numbers = Lab(), {5: ("1", "2", "8"), 20: ("3", "4", "9"), 100: ("5", "6", "10")}
+    drawn: list[Drawn] = []
+    for q, (first, second, third) in numbers.items():
+        kit = frames[str(Case("reno", q, 2))]
+        panels = [_queue(kit, f"Queue of Reno, Q = {q}", 2 * q), _cwnd(kit, f"Window of Reno, Q = {q}"),
+                  _rtt(kit, f"Pings, Q = {q}", lab.eq2_ms(q), lab.eq2_ms(2 * q)),
+                  _fetch(kit, f"Page fetches, Q = {q}", PRINTED[q, MEAN])]  # fmt: skip
+        caption = (
+            f"Reno with a queue of {q} packets, super-segments of two: the report’s figures {first}, {second} and {third}, "
+            "and the fetch times of its table."
+        )
+        drawn.append(Drawn(f"{first}, {second}, {third}", f"q{q}", caption, panels))
+    return [*drawn, _compared(frames)]
+
+
+def lab_panels(frames: Frames, packets: int | None, lab: Lab) -> list[Panel]:
+    """The four plots of one run of the lab."""
+    marks = () if packets is None else (packets,)
+    waits = (lab.eq2_ms(p) for p in marks)
+    return [
+        _queue(frames, "Queue", *marks), _cwnd(frames, "Window"), _rtt(frames, "Round-trip time", *waits), _fetch(frames, "Page fetches"),
+    ]  # fmt: skip
+
+
+def _queue(frames: Frames, title: str, *levels: int) -> Panel:
+    f = frames["queue"]
+    series = [Series("queue", f["t_s"].to_numpy(), f["packets"].to_numpy())]
+    return Panel(title, "time (s)", "queue (segments)", series, marks=[Mark(str(n), float(n)) for n in levels])
+
+
+def _cwnd(frames: Frames, title: str) -> Panel:
+    f = frames["cwnd"]
+    series = [Series("cwnd", f["t_s"].to_numpy(), f["cwnd_bytes"].to_numpy() / MSS)]
+    return Panel(title, "time (s)", "window (segments)", series)
+
+
+def _rtt(frames: Frames, title: str, *levels: float) -> Panel:
+    f = frames["ping"]
+    series = [Series("ping", f["t_s"].to_numpy(), f["rtt_ms"].to_numpy())]
+    return Panel(title, "time (s)", "RTT (ms)", series, marks=[Mark(f"{ms:.0f}", ms) for ms in levels])
+
+
+def _fetch(frames: Frames, title: str, *means: float) -> Panel:
+    """Fetches, all on one scale if they fit."""
+    took, most = frames["fetch"]["took_s"].to_numpy(), 2.5
+    series = [Series("fetch", frames["fetch"]["start_s"].to_numpy(), took, "points")]
+    top = None if len(took) and float(took.max()) > most else most
+    marks = [Mark(f"{seconds:.2f}", seconds) for seconds in means]
+    return Panel(title, "time (s)", "fetch time (s)", series, y_range=(0.0, top), marks=marks)
+
+
+def _compared(frames: Mapping[str, Frames]) -> Drawn:
+    """The remedies of the report and of today: distributions of pings and fetches."""
+    shown = {
+        "Reno, Q = 100": Case("reno", 100, 2),
+        "Reno, Q = 20": Case("reno", 20, 2),
+        "BBR, Q = 100": Case("bbr", 100, 2),
+        **{f"Reno, {q}": Case("reno", queue=q) for q in TODAY},
+    }
+
+    def panel(title: str, label: str, frame: str, column: str, x_range: tuple[float, float]) -> Panel:
+        lines: list[Series] = []
+        for name, case in shown.items():
+            ordered = frames[str(case)][frame][column].sort().to_numpy()
+            shares = 100.0 * np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
+            lines.append(Series(name, ordered, shares, "step"))
+        return Panel(title, label, "share at or below (%)", lines, x_range, (0.0, 101.0), log_x=True)
+
+    panels = [
+        panel("Round-trip time of pings", "RTT (ms)", "ping", "rtt_ms", (3.0, 300.0)),
+        panel("Page fetches", "fetch time (s)", "fetch", "took_s", (0.2, 3.0)),
+    ]
+    caption = "Two remedies of the report (a smaller buffer, BBR) and today's queue management: distributions, further left is better."
+    return Drawn("", "remedies", caption, panels)
+
+
+# ------------------------------------------------------------------------------------------------------------ answer
+
+#: The lab's own buffers (as its kit queues packets), and the queue disciplines that replace them, with their defaults.
+BUFFERS = {f"{q} packets": Case("reno", q, 2) for q in QUEUES}
+MODERN = {{"codel": "CoDel", "pie": "PIE"}.get(name, name): Case("reno", queue=name) for name in TODAY}
+
+#: The measures of the answer: the waits of a person, and the rate of the upload.
+PING, FETCH, FLOW = "rtt_median_ms", "fetch_mean_s", "throughput_mbit"
+MEASURES = (PING, FETCH, FLOW)
+Values = Mapping[tuple[str, str], float]
+
+
+def answer(runs: Runs, seeds: int) -> Answer:
+    """Does a smaller buffer cure bufferbloat, and what do today's queues do instead? Answered from the runs."""
+    shown = BUFFERS | MODERN
+    return answered(
+        "Does a smaller buffer cure bufferbloat, and what does queue management of today do?",
+        f"Medians of {counted(seeds, 'seed')} of 60 s under Reno on 10 Mbit/s. Buffers hold packets as Mininet counts them "
+        "(super-segments of two); hollow points are the report's.",
+        draw(runs),
+        {(name, m): median_of(runs, str(case), m) for name, case in shown.items() for m in MEASURES},
+        _sentence,
+        lambda of: [_point(name, *(of[name, m] for m in MEASURES)) for name in shown],
+    )
+
+
+def _sentence(of: Values) -> str:
+    large, small, tiny = ([of[f"{q} packets", m] for m in MEASURES] for q in (100, 20, 5))
+    fastest = min(of[name, FETCH] for name in MODERN)
+    best = min((name for name in MODERN if of[name, FETCH] <= 1.1 * fastest), key=lambda name: of[name, PING])
+    first = "In part" if small[1] < large[1] else "No"
+    price = 100.0 * (1.0 - tiny[2] / large[2])
+    turned = "but" if tiny[1] > small[1] or price > 1.0 else "and"
+    again = " again" if tiny[1] > small[1] else ""
+    lost = f" and the upload loses {number(price, 0)} % of its rate" if price > 1.0 else ""
+    return (
+        f"{first}: with 20 packets instead of 100 a ping takes {number(small[0], 0)} ms instead of {number(large[0], 0)} and a page "
+        f"{number(small[1], 2)} s instead of {number(large[1], 2)}, {turned} with 5 packets a page takes {number(tiny[1], 2)} s{again}{lost}. "
+        f"{best} in place of the buffer: {number(of[best, PING], 1)} ms and {number(of[best, FETCH], 2)} s, with "
+        f"{number(of[best, FLOW], 1)} of {number(large[2], 1)} Mbit/s for the upload."
+    )
+
+
+def _point(name: str, ping: float, fetch: float, flow: float) -> Point:
+    text = f"a ping; {number(fetch, 2)} s a page; upload {number(flow, 2)} Mbit/s"
+    return Point(name, f"{number(ping, 0 if ping >= 10 else 1)} ms", text)
+
+
+def draw(runs: Runs) -> Drawn:
+    """Pings and pages behind each queue: ours with its interval, and the report's means."""
+    chosen = [*BUFFERS.values(), *MODERN.values()]
+    x_range, x_ticks = (-0.5, len(chosen) - 0.5), ticks([*(f"{q} pkt" for q in QUEUES), *MODERN])
+    xs, means = list(range(len(chosen))), [PRINTED[q, MEAN] for q in QUEUES]
+    report = Series("the report", xs[:3], means, "points", style.PUBLISHED, hollow=True)
+
+    def line(measure: str, label: str, colour: int = 0) -> Series:
+        return points(label, xs, of_cases(runs, chosen, measure), style.COLOURS[colour])
+
+    panels = [
+        Panel("Round-trip time of pings: median and 95th percentile", "queue of the bottleneck", "RTT (ms)",
+              [line(PING, "median"), line("rtt_p95_ms", "95th percentile", 1)], x_range, (3.0, 400.0), log_y=True, x_ticks=x_ticks),
+        Panel("Mean time of a page fetch", "queue of the bottleneck", "fetch time (s)", [line(FETCH, "ours"), report], x_range,
+              (0.0, None), x_ticks=x_ticks),
+    ]  # fmt: skip
+    caption = "The lab's three buffers, and CoDel, fq_codel and PIE at their defaults. Bars: the central 80 % of seeds."
+    return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.6))
