@@ -21,9 +21,8 @@ from bloatlab.studies.mmcn1999.build import (
     second_reading,
     sensitivity_cases,
 )
-from bloatlab.studies.mmcn1999.claims import CLAIMS, LINK_KBS, OFFERED_KBS
 from bloatlab.studies.mmcn1999.measure import measure
-from bloatlab.studies.mmcn1999.scorecard import GATES, Gate, explain
+from bloatlab.studies.mmcn1999.rules import CLAIMS, GATES, LINK_KBS, OFFERED_KBS, Gate, explain
 from bloatlab.studies.mmcn1999.small import build_small, dispersion, in_step, measure_small, small_cases
 from bloatlab.studies.mmcn1999.study import STUDY
 from bloatlab.studies.published import rows

@@ -1,11 +1,11 @@
-"""The workload of the slides and the queues that are compared, as scenarios.
+"""The workload of the slides, the compared queues, and their scenarios.
 
     ftp, mm, udp --100 Mbit/s--> r1 --10 Mbit/s, the queue, 20 ms--> r2 --100 Mbit/s--> sink
 
 30 endless FTPs, six ProShare sessions of 210 kbit/s (code point AF41), a blast of 10 Mbit/s in 1000-byte packets from 20
-to 60 s. Not in the slides, ours: the round trip of 40 ms; Reno with 1500-byte packets; the blast's datagrams are shaken
+to 60 s. Not in the slides, so ours: the round trip of 40 ms; Reno with 1500-byte packets; the blast's datagrams jitter
 within their spacing, since exact ones would lock into the phase of a drop-tail queue; sessions in three parts of the run,
-so that their delays and drops can be told apart.
+so that each part has its own delays and drops.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ LINK = "bottleneck"
 SESSIONS = 6
 #: The senders' TCP: ns-2's Reno without limited transmit, which is younger than the slides (RFC 3042, 2001).
 RENO = {"preset": "ns2-reno", "limited_transmit": False}
-#: The same with ns-2 2.35's limited transmit: the other reading (README, "Changed after looking").
+#: The other reading, with ns-2 2.35's limited transmit (README, "Changed after looking").
 RENO_2001 = {"preset": "ns2-reno", "limited_transmit": True}
 
 EXPERIMENTS = {
-    "sensitivity": "what the slides leave open, one thing at a time (always run)",
+    "sensitivity": "the things that the slides leave open, one at a time (always run)",
     "thresholds": "how to pick thresholds: mm-th x udp-th, and the shares that result",
     "classes": "more classes: voice and video apart from other tagged traffic",
     "early_drop": "early drop (RED) inside CBT's classes of datagrams, where the slides have fixed thresholds",
@@ -40,7 +40,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A queue that is compared, and the state that it holds beside the packets."""
+    """A compared queue, and the state that it holds in addition to the packets."""
 
     key: str
     name: str
@@ -48,7 +48,7 @@ class Scheme:
     state: str
 
 
-#: RED as the slides set it; what they leave open as ALTQ has it.
+#: RED with the slides' settings, and ALTQ's where they have none.
 RED = {"variant": "altq", "limit": "60p", "min": "15p", "max": "30p", "probability": 0.1, "weight": 0.002}
 
 SCHEMES = (
@@ -65,13 +65,13 @@ SCHEMES = (
 PAPER = ("fifo", "red", "fred", "cbt", "cbq")
 
 
-#: The case in which a FIFO drops all alike: arrivals that hardly depend on each other.
+#: The case in which a FIFO drops all traffic alike: arrivals that hardly depend on each other.
 LAW = "fifo, blast of fifty flows, smooth sessions"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One point: a queue, and how the workload differs from the slides'."""
+    """A queue, and the workload's differences from the slides'."""
 
     key: str
     queue: Json
@@ -96,31 +96,29 @@ def limited_transmit(key: str) -> str:
 
 
 def second_reading() -> list[Case]:
-    """The queues of the tagged gates with limited transmit in the senders, on which it was taken out of them."""
+    """The queues of the orders of tagged datagrams with limited transmit in the senders."""
     queues = {s.key: s.queue for s in SCHEMES}
     return [Case(limited_transmit(k), queues[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 
 def sensitivity_cases() -> list[Case]:
-    """What the slides leave open: packets of a session, 30 or 240 FTPs, an irregular blast, weights of the averages, FRED's readings."""
+    """Cases for the things that the slides leave open: a session's packets, 30 or 240 FTPs, an irregular blast, weights, FRED's readings."""
     by_key = {s.key: s.queue for s in SCHEMES}
     cases = [Case(f"{key}, smooth sessions", by_key[key], session="cbr") for key in PAPER]
     cases += [Case(f"{key}, 240 FTPs", by_key[key], ftps=240) for key in PAPER]
     cases += [Case(f"{key}, blast of ten flows", by_key[key], blasts=10) for key in PAPER]
-    cases += [Case(f"cbt, weight {label}", cbt(weight=w)) for label, w in _WEIGHTS]
-    cases += [
+    weights = (("1/128", 1 / 128), ("1/16", 1 / 16), ("1", 1.0))
+    return [
+        *cases,
+        *(Case(f"cbt, weight {label}", cbt(weight=w)) for label, w in weights),
         Case(LAW, by_key["fifo"], session="cbr", blasts=50),
         Case("cbt, averages by the clock", cbt(sampling="time")),
         Case("fred, drop all", {"fred": {"many_flows": "drop_all"}}),
     ]
-    return cases
-
-
-_WEIGHTS = (("1/128", 1 / 128), ("1/16", 1 / 16), ("1", 1.0))
 
 
 def experiment_cases(name: str) -> list[Case]:
-    """The points of an experiment. Raises `KeyError` for an unknown one."""
+    """The cases of an experiment. Raises `KeyError` for an unknown one."""
     return {
         "sensitivity": sensitivity_cases(),
         "thresholds": [
@@ -169,11 +167,10 @@ def cbt(
 
 
 def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
-    """The scenario of one point."""
-    link = {"rate": f"{LINK_MBIT:g}mbit", "delay": "20ms", "queue": dict(case.queue)}
+    """The scenario of one case."""
     access = {"rate": "100mbit", "delay": "100us", "both_ways": True}
     links: dict[str, Any] = {
-        LINK: {"from": "r1", "to": "r2", **link},
+        LINK: {"from": "r1", "to": "r2", "rate": f"{LINK_MBIT:g}mbit", "delay": "20ms", "queue": dict(case.queue)},
         "back": {"from": "r2", "to": "r1", "rate": f"{LINK_MBIT:g}mbit", "delay": "20ms"},
         "out": {"from": "r2", "to": "sink", **access},
     }
@@ -204,18 +201,15 @@ def _sessions(case: Case, seconds: int) -> dict[str, Any]:
         {"proshare": {}} if case.session == "proshare" else {"cbr": {"rate": "210kbit", "size": 700, "randomize": 1.0}}
     )
     parts = (("before", 0, BLAST_S[0]), ("blast", *BLAST_S), ("after", BLAST_S[1], seconds))
-    base = {"from": "mm", "to": ["sink"]}
-    video = {
-        f"mm_{part}_{i}": base | {"dscp": 34, "start": f"{a}s", "stop": f"{b}s", "traffic": traffic}
+    kinds = (("mm", SESSIONS, 34, traffic), ("voice", case.calls, 46, {"voip": {}}))
+    return {
+        f"{kind}_{part}_{i}": {
+            "from": "mm", "to": ["sink"], "dscp": dscp, "start": f"{a}s", "stop": f"{b}s", "traffic": sent,
+        }
+        for kind, number, dscp, sent in kinds
         for part, a, b in parts
-        for i in range(SESSIONS)
-    }
-    voice = {
-        f"voice_{part}_{i}": base | {"dscp": 46, "start": f"{a}s", "stop": f"{b}s", "traffic": {"voip": {}}}
-        for part, a, b in parts
-        for i in range(case.calls)
-    }
-    return video | voice
+        for i in range(number)
+    }  # fmt: skip
 
 
 def _blast(case: Case) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One run reduced to what tables, gates and figures need. All of it is of the blast's time, 20 to 60 s, if not said.
+"""Reduces a run to the measures of tables, orders and figures, over the time of the blast, 20 to 60 s, unless said.
 
 drop rate     datagrams dropped over datagrams sent, in the queue compared
 latency       mean one-way delay without the path's propagation: waiting and serialisation
@@ -69,7 +69,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """Sessions whose name begins so, together: weighted by the packets that arrived."""
+    """All sessions of a prefix together, weighted by the packets that arrived."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
     sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)
@@ -126,7 +126,7 @@ def _goodput(bins: pl.DataFrame) -> float:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Of the first seed, what the figures draw: TCP in kB/s over time."""
+    """The series that the figures draw, of the first seed: TCP in kB/s over time."""
     if result.seed != 1:
         return {}
     tcp = tcp_series(result)

@@ -1,6 +1,6 @@
-"""Small networks for sentences of the slides that the workload cannot show: two flows, equal classes, two or thirty FTPs alone.
+"""Small networks for sentences of the slides that the workload cannot test: two flows, equal classes, two or thirty FTPs alone.
 
-    two flows      10 and 1 Mbit/s of datagrams on 10 Mbit/s: who loses how much ("10 -> 9, 1 -> 0.9")
+    two flows      10 and 1 Mbit/s of datagrams on 10 Mbit/s: the losses of each ("10 -> 9, 1 -> 0.9")
     equal classes  CBQ with a third of the link for each of three classes that want more
     two ftp        two FTPs on 45 Mbit/s, as in Floyd and Jacobson's figure: queue and throughput, RED beside drop-tail
     thirty ftp     the slides' transfers without sessions and blast: do they cut their windows together?
@@ -24,13 +24,13 @@ from bloatlab.scenario import LinkDict, Scenario, from_dict
 from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import LINK, LINK_MBIT, RED, RENO, Json
 
-#: Length of a run and how much of its start is left out, in s.
+#: Length of a run and of the part at its start that is left out, in s.
 SECONDS = 30
 WARM_UP_S = 5
 
 #: Floyd and Jacobson's link.
 TWO_FTP_MBIT = 45.0
-#: min_th of RED (max_th is three times it), and the buffers of drop-tail that stand beside it, in packets.
+#: min_th of RED (max_th is three times it), and the compared buffers of drop-tail, in packets.
 TWO_FTP_MIN_TH = (3, 5, 10, 20, 30, 50)
 TWO_FTP_LIMITS = (15, 30, 60, 80, 100, 120, 140)
 
@@ -43,7 +43,7 @@ _EQUAL = [
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """One small network: what it is of, and its queue."""
+    """A small network: its kind and its queue."""
 
     key: str
     kind: str
@@ -54,7 +54,7 @@ class Small:
 
 
 def small_cases() -> list[Small]:
-    """All of them."""
+    """All small networks."""
     red, droptail = {"red": RED}, {"droptail": {"limit": "60p"}}
     return [
         Small("two flows, red", "two flows", red),
@@ -99,8 +99,8 @@ def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
 
 
 def _started(apps: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Applications start within a fifth of a second of their time: what tells seeds apart behind drop-tail."""
-    dice = random.Random(f"mmcn1999/small/{seed}")  # noqa: S311  what tells one seed from another, not a secret
+    """Starts applications within a fifth of a second of their time, so that seeds differ behind drop-tail."""
+    dice = random.Random(f"mmcn1999/small/{seed}")  # noqa: S311  no secret
     return {
         name: {**app, "start": f"{_AT_MS.get(name, 0) + round(200 * dice.random())}ms"} for name, app in apps.items()
     }
@@ -140,7 +140,7 @@ _APPS = {"two flows": _two_flows, "equal classes": _equal_classes, "two ftp": _t
 
 
 def measure_small(result: Result) -> dict[str, float]:
-    """What the claims ask of a small network; what does not apply is left out."""
+    """The measures of a small network; those that do not apply are left out."""
     apps = result.summary["apps"]
     if "fast" in apps:
         return _of_two_flows(result)
@@ -160,7 +160,7 @@ def _of_two_flows(result: Result) -> dict[str, float]:
 
 
 def _of_transfers(result: Result) -> dict[str, float]:
-    """Queue and throughput after the warm-up, and how far the senders' windows move together."""
+    """Queue and throughput after the warm-up, and the correlation of the senders' windows."""
     queue = result.table("queue_series").filter((pl.col("link") == LINK) & (pl.col("t_s") >= WARM_UP_S))
     t = queue["t_s"].to_numpy()
     width = float(t[1] - t[0])
@@ -189,7 +189,7 @@ def windows(result: Result) -> NDArray[np.float64]:
 
 
 def in_step(rows: NDArray[np.float64]) -> float:
-    """How far n series move together: mean correlation of two of them, from the variance of their sum; 0 to 1 (all in step).
+    """Mean correlation of two of n series, from the variance of their sum: 0 to 1 (all in step).
 
     With standard scores, Var(sum) = n + n (n - 1) r. NaN where fewer than two of them move at all.
     """
@@ -202,7 +202,7 @@ def in_step(rows: NDArray[np.float64]) -> float:
 
 
 def dispersion(counts: NDArray[np.float64]) -> float:
-    """Variance over mean of counts: 1 for drops that know nothing of each other, more for drops in clusters; NaN for none."""
+    """Variance over mean of counts: 1 for independent drops, more for drops in clusters; NaN for none."""
     mean = float(counts.mean())
     return float(counts.var()) / mean if mean else float("nan")
 
@@ -212,7 +212,7 @@ DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 
 
 def series_small(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Of the first seed of two networks of two FTPs, what the figure draws: queue and windows."""
+    """The series that the figure draws, of the first seed of two networks of two FTPs: queue and windows."""
     if result.seed != 1 or result.scenario.name not in {f"mmcn1999 {key}" for key in DRAWN}:
         return {}
     queue = result.table("queue_series").filter(pl.col("link") == LINK).select("t_s", "queue_packets_mean")
