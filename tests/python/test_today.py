@@ -14,14 +14,11 @@ from bloatlab.cli.main import call
 from bloatlab.scenario import load
 from bloatlab.simulation import run
 from bloatlab.studies.scorecard import Verdict
-from bloatlab.studies.today.answer import answer
-from bloatlab.studies.today.build import build
-from bloatlab.studies.today.cases import Case, Line, Stack, cases, considered, quick
-from bloatlab.studies.today.considerations import Consideration, mean_size
+from bloatlab.studies.today.cases import Case, Consideration, Line, Stack, build, cases, considered, mean_size, quick
 from bloatlab.studies.today.measure import measure
-from bloatlab.studies.today.scorecard import FULL, LAWS, over_loads
+from bloatlab.studies.today.pages import answer, considerations_table, loads_table
+from bloatlab.studies.today.rules import FULL, LAWS, over_loads
 from bloatlab.studies.today.study import STUDY
-from bloatlab.studies.today.tables import considerations_table, loads_table
 from bloatlab.workloads.cable_home import DOWN, UP
 from bloatlab.workloads.cable_loads import LOADED
 
@@ -274,7 +271,7 @@ def test_the_answer_is_computed_from_the_runs():
     found = over_loads(runs, Line.CAKE, Stack.BBR3, "game_p99_ms")
     assert found is not None
     assert found.median == 14.0
-    assert answer({}, 2).sentence.startswith("Not all")
+    assert answer({}, 2).sentence.startswith("A quick look skips")
 
 
 def test_tables_leave_out_what_did_not_run():

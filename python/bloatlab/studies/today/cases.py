@@ -1,18 +1,45 @@
-"""What stands at the end of a home's line, which TCP it has, and what runs.
+"""CableLabs 2012's home and loads, with a game added, on the lines and TCPs of 2012 and of today.
 
-What runs: the nine loads of CableLabs 2012, and the considerations of SCTE 2013.
+    home --lan-- modem ==up/down== cmts --- servers              of 2012, or of DOCSIS 3.1
+    home --lan-- router --wan-- modem ==up/down== cmts           a router that shapes to 95 % of the sustained rates, both ways
+
+The line is the paper's: 5 Mbit/s up (10 MB at 20), 20 Mbit/s down (20 MB at 50). With DOCSIS 3.1 the CMTS has the modem's disciplines
+downstream; on all other lines it has the paper's drop-tail queue. The game sends 128 bytes each 33 ms, marked as traffic that does not
+build queues (code point 45); the call is marked for expedited forwarding (46). A modem of 2012 ignores both.
+
+SCTE 2013 lists considerations for every scheme ("Considerations For All Bufferbloat Mitigation Schemes") as research to be done, without
+numbers. Each is one upload (unless said) beside the call, the pages and the game of CableLabs 2012, on the same line:
+
+LEDBAT: five LEDBAT uploads (target 100 ms) beside one. A short queue hides them from their own measure; their share would be 0 if they
+yielded, and five sixths if they were like any other.
+
+50 sessions: 50 uploads, as a swarm or a browser opens.
+
+1 Mbit/s: five uploads on a service flow of 1 Mbit/s up and 16 kB of burst; a proactive grant each 8.1 ms is the same share of it.
+
+bursts: 150 kB of UDP at once each 6 s, 240 ms of the line.
+
+short flows: transfers of 3 kB to 1 MB (Pareto, 11 kB on average) that offer half of the line.
+
+rate changes: 5 and 1.25 Mbit/s in turn, 10 s each, as from peak to sustained rate, with 16 kB of burst. The router shapes to 95 % of 5 Mbit/s throughout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from bloatlab.studies.today.considerations import Consideration
+from bloatlab.scenario import Scenario, from_dict
 from bloatlab.workloads import cable_loads
+from bloatlab.workloads.cable_home import DOWN, UP, Setup, describe
 from bloatlab.workloads.cable_loads import NUMBERS, Queue
+
+SECONDS, WARM_UP = 60, 10
+GAME, NQB, EF = "game", 45, 46
+BACKGROUND, SHORT = "background", "short"
+MTU_MS = 1500 * 8e-3 / 5.0
 
 
 class Line(StrEnum):
@@ -26,7 +53,7 @@ class Line(StrEnum):
 
 
 class Stack(StrEnum):
-    """Whose TCP."""
+    """The TCP of all hosts."""
 
     OF_2012 = "TCP of 2012"
     CUBIC = "CUBIC, HyStart++"
@@ -34,7 +61,18 @@ class Stack(StrEnum):
     PRAGUE = "Prague"
 
 
-#: Stacks of today as a scenario has them; that of 2012 is the paper's own.
+class Consideration(StrEnum):
+    """A consideration of SCTE 2013."""
+
+    LEDBAT = "LEDBAT"
+    SESSIONS = "50 sessions"
+    LOW_RATE = "1 Mbit/s"
+    BURSTS = "bursts"
+    SHORT = "short flows"
+    RATE = "rate changes"
+
+
+#: Today's stacks; that of 2012 is the paper's own.
 TCP: Mapping[Stack, Mapping[str, Any]] = {
     Stack.CUBIC: {"preset": "linux-6", "hystart": "rfc9406"},
     Stack.BBR3: {"preset": "bbr3"},
@@ -44,7 +82,7 @@ TCP: Mapping[Stack, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One load of CableLabs 2012 (its number), on one line, with one TCP; or a consideration, beside load 2."""
+    """One load of CableLabs 2012 (its number), on one line, with one TCP; or a consideration, with load 2."""
 
     line: Line
     stack: Stack
@@ -64,30 +102,148 @@ class Case:
         """The load, on the modem of 2012."""
         return cable_loads.Case(self.number, Queue.DROPTAIL_417)
 
-    @property
-    def load(self) -> str:
-        """The load in words."""
-        return self.home.load
-
 
 def considered(line: Line, stack: Stack, what: Consideration) -> Case:
-    """A consideration: one upload, and what is asked."""
+    """The case of a consideration."""
     return Case(line, stack, 2, what)
 
 
 def cases() -> list[Case]:
-    """All of them."""
-    loads = [Case(line, stack, n) for line in Line for stack in Stack for n in NUMBERS]
-    return loads + [considered(line, stack, what) for line in Line for stack in Stack for what in Consideration]
-
-
-#: Loads of a quick look: none, one transfer, five and a stream; and two considerations.
-QUICK = (1, 2, 6)
-QUICK_CONSIDERED = (Consideration.LEDBAT, Consideration.RATE)
+    """All cases: every load and consideration on every line with every TCP."""
+    return _of(list(Stack), NUMBERS, list(Consideration))
 
 
 def quick() -> list[Case]:
-    """Two kinds of TCP, three loads, two considerations."""
-    stacks = (Stack.OF_2012, Stack.PRAGUE)
-    loads = [Case(line, stack, n) for line in Line for stack in stacks for n in QUICK]
-    return loads + [considered(line, stack, what) for line in Line for stack in stacks for what in QUICK_CONSIDERED]
+    """Two kinds of TCP, three loads (none, one transfer, five and a stream), two considerations."""
+    return _of([Stack.OF_2012, Stack.PRAGUE], (1, 2, 6), [Consideration.LEDBAT, Consideration.RATE])
+
+
+def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration]) -> list[Case]:
+    loads = [Case(line, stack, n) for line in Line for stack in stacks for n in numbers]
+    return loads + [considered(line, stack, what) for line in Line for stack in stacks for what in whats]
+
+
+# ---------------------------------------------------------------------------------------------------------- scenarios
+
+#: The things that the paper leaves open, fixed here, so that results do not follow the study of the paper when its reading changes.
+OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
+
+#: A grant each 2.025 ms of 253 bytes, enough for the largest packet of a call or a game: 218 bytes, 18 of Ethernet, 10 of DOCSIS.
+GUARANTEED = "1mbit"
+
+#: The share of the line to which a router shapes, so that packets wait in its own queue; and the sustained rates, Mbit/s.
+SHARE, SUSTAINED = 0.95, {UP: 5.0, DOWN: 20.0}
+
+#: Bytes that DOCSIS adds to an IP packet, and its least size: tc-cake(8), `docsis`.
+OVERHEAD, MPU = 18, 64
+
+LOW_MBIT, SLOW_MBIT = 1.0, 1.25
+
+#: Transfers of the short flows: least and largest size in bytes, the law's shape, and their share of 5 Mbit/s.
+LEAST, LARGEST, SHAPE, OFFERED = 3e3, 1e6, 1.2, 0.5
+
+
+def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
+    """The validated scenario of one run."""
+    name = f"today {case}"
+    data: Any = {"name": name, **describe(case.home, seed, replace(OPEN, seconds=seconds))}
+    data["record"] = {"warm_up": f"{min(WARM_UP, seconds // 4)}s"}
+    data["app"]["voip"]["dscp"] = EF
+    data["app"][GAME] = {
+        "from": "home",
+        "to": ["phone"],
+        "start": "0s",
+        "start_spread": "33ms",
+        "dscp": NQB,
+        "traffic": {"cbr": {"rate": f"{128 * 8 / 0.033:.0f}bit", "size": "128B", "randomize": 0.1}},
+    }
+    if case.stack is not Stack.OF_2012:
+        data["tcp"] = {stack: dict(TCP[case.stack]) for stack in data["tcp"]}
+    _set_line(data["link"], case.line)
+    if case.what is not None:
+        _add_uploads(data["app"], case.what)
+        _set_rates(data["link"], case.what, seconds)
+    return from_dict(data, source=name)
+
+
+def _set_line(links: dict[str, Any], line: Line) -> None:
+    """Replaces the modem of 2012, or puts a router in front of it."""
+    match line:
+        case Line.MODEM_2012:
+            return
+        case Line.PIE:
+            for way in (UP, DOWN):
+                links[way] = _modem31(links[way]) | {"queue": {"docsis_pie": {}}}
+        case Line.LLD:
+            for way, low_latency in {UP: {"guaranteed_grant_rate": GUARANTEED}, DOWN: {}}.items():
+                links[way] = _modem31(links[way]) | {"queue": {"docsis_lld": {"l_dscp": [NQB, EF]}}}
+                links[way]["docsis31"]["low_latency"] = low_latency
+        case Line.FQ_CODEL | Line.CAKE:
+            links["lan"] |= {"to": "router"}
+            for name, way, start, end in (("wan", UP, "router", "modem"), ("wan_down", DOWN, "modem", "router")):
+                shaped = _shaped(line, SHARE * SUSTAINED[way])
+                links[name] = {"from": start, "to": end, "rate": "1gbit", **shaped}
+
+
+def _modem31(link: dict[str, Any]) -> dict[str, Any]:
+    """One direction of DOCSIS 3.1 with the shaping of a 2012 link; its channel has its own rate."""
+    of: dict[str, Any] = (
+        {"flow": link["docsis"]["flow"]} if "docsis" in link else {"flow": link["shaper"], "downstream": {}}
+    )
+    return {"from": link["from"], "to": link["to"], "delay": link["delay"], "docsis31": of}
+
+
+def _shaped(line: Line, mbit: float) -> dict[str, Any]:
+    """A router's queue with its own rate."""
+    if line is Line.CAKE:
+        return {"queue": {"cake": {"bandwidth": f"{mbit:g}mbit", "overhead": OVERHEAD, "mpu": MPU}}}
+    return {"queue": {"fq_codel": {}}, "shaper": {"htb": {"rate": f"{mbit:g}mbit"}}}
+
+
+def _add_uploads(apps: dict[str, Any], what: Consideration) -> None:
+    """Adds the applications of a consideration, or changes the number of uploads."""
+    ftp: dict[str, Any] = {"from": "home", "to": ["ftp"], "start": "1s"}
+    match what:
+        case Consideration.LEDBAT:
+            apps[BACKGROUND] = ftp | {"tcp": "ledbat", "traffic": {"ftp": {"flows": 5, "stagger": "200ms"}}}
+        case Consideration.SESSIONS:
+            apps["ftp"]["traffic"] = {"ftp": {"flows": 50, "stagger": "20ms"}}
+        case Consideration.LOW_RATE:
+            apps["ftp"]["traffic"] = {"ftp": {"flows": 5, "stagger": "200ms"}}
+        case Consideration.BURSTS:
+            burst = {"bytes": "150KB", "transport": "udp", "interval": "6s"}
+            apps["burst"] = ftp | {"traffic": {"burst": burst}}
+        case Consideration.SHORT:
+            size = {"pareto": {"min": f"{LEAST:.0f}B", "max": f"{LARGEST:.0f}B", "shape": SHAPE}}
+            interval = f"{mean_size() * 8 / (OFFERED * 5e6) * 1e9:.0f}ns"
+            short = {"interval": interval, "size": size, "direction": "up"}
+            apps[SHORT] = ftp | {"tcp": "bulk", "traffic": {"short": short}}
+        case Consideration.RATE:
+            pass
+
+
+def mean_size() -> float:
+    """Mean of the truncated Pareto law, bytes."""
+    a, low, high = SHAPE, LEAST, LARGEST
+    return low**a / (1 - (low / high) ** a) * a / (a - 1) * (low ** (1 - a) - high ** (1 - a))
+
+
+def _set_rates(links: dict[str, Any], what: Consideration, seconds: int) -> None:
+    """Sets the rates of a consideration in the modem and in a router in front of it."""
+    modem = links[UP].get("docsis31") or links[UP]["docsis"]
+    if what in (Consideration.LOW_RATE, Consideration.RATE):
+        modem["flow"] |= {"max_traffic_burst": "16KB"}
+    if what is Consideration.LOW_RATE:
+        modem["flow"] |= {"max_sustained_rate": f"{LOW_MBIT:g}mbit"}
+        if "low_latency" in modem:
+            modem["low_latency"] |= {"guaranteed_grant_rate": "250kbit", "guaranteed_grant_interval": "8.1ms"}
+        if (router := links.get("wan")) is not None:
+            shaper, key = (
+                (router["shaper"]["htb"], "rate") if "shaper" in router else (router["queue"]["cake"], "bandwidth")
+            )
+            shaper[key] = f"{SHARE * LOW_MBIT * 1e3:g}kbit"
+    elif what is Consideration.RATE:
+        rates = enumerate(range(10, seconds, 10))
+        links[UP]["changes"] = [
+            {"at": f"{t}s", "max_sustained_rate": "5mbit" if n % 2 else "1250kbit"} for n, t in rates
+        ]

@@ -1,4 +1,4 @@
-"""What a run is reduced to: the call, the pages, the game, the upload, and what the identities need."""
+"""Reduces a run to the call, the pages, the game, the upload, and the terms of the identities."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import math
 from typing import Any
 
 from bloatlab.simulation import Result
-from bloatlab.studies.today.build import GAME
-from bloatlab.studies.today.considerations import BACKGROUND, SHORT
-from bloatlab.sweep import Measure
+from bloatlab.studies.today.cases import BACKGROUND, GAME, SHORT
 from bloatlab.workloads.cable_home import UP
 
 Measures = dict[str, float]
 
 
 def measure(result: Result) -> Measures:
-    """Delays one way in ms, pages in s, uploads in Mbit/s. Infinity: no page was finished, no packet arrived; NaN: there is no such thing."""
+    """Delays one way in ms, pages in s, uploads in Mbit/s. Infinity: no page was finished, no packet arrived; NaN: not in this case."""
     apps, links = result.summary["apps"], result.summary["links"]
     game, call, pages = apps[GAME], apps["voip"], apps["web"]["web"]
     uploads = [app["goodput_mbit"] for name, app in apps.items() if name.startswith("ftp")]
@@ -42,16 +40,11 @@ def measure(result: Result) -> Measures:
 
 
 def _or_never(delay: float | None) -> float:
-    """A delay; infinity where nothing arrived."""
+    """A delay; infinity if no packet arrived."""
     return math.inf if delay is None else delay
 
 
 def _missing(link: dict[str, Any]) -> int:
-    """Packets that a link's books do not account for: what was there and came, less what left, was dropped, or is there."""
-    came = link["at_start_packets"] + link["offered_packets"]
-    return (
-        came - link["delivered_packets"] - link["dropped_packets"] - link["backlog_packets"] - link["in_flight_packets"]
-    )
-
-
-MEASURE = Measure("today", measure)
+    """Packets that a link's books do not account for: at the start or offered, less delivered, dropped, queued or in flight."""
+    known = sum(link[f"{fate}_packets"] for fate in ("delivered", "dropped", "backlog", "in_flight"))
+    return link["at_start_packets"] + link["offered_packets"] - known

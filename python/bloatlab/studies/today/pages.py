@@ -1,0 +1,211 @@
+"""The tables, figure and answer of the study: every line with every TCP over the loads, load by load, and the considerations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bloatlab.plots import Panel, Series, style
+from bloatlab.report import Answer, Drawn, Point
+from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.drawing import answered, intervals, points, ticks
+from bloatlab.studies.tables import median_cell
+from bloatlab.studies.today.cases import Case, Consideration, Line, Stack, considered
+from bloatlab.studies.today.rules import over_loads
+from bloatlab.tables import Spread, TextCell, TextTable, counted, number, row
+from bloatlab.workloads.cable_loads import LOADED, NUMBERS
+
+# ------------------------------------------------------------------------------------------------------------ tables
+
+#: Measure, head of its column, digits.
+COLUMNS = (
+    ("game_p50_ms", "game median ms", 0), ("game_p99_ms", "game 99 % ms", 0), ("game_lost_percent", "game lost %", 2),
+    ("call_p99_ms", "call 99 % ms", 0), ("call_mos", "call MOS", 2), ("page_s", "page s", 2), ("upload_mbit", "upload Mbit/s", 2),
+)  # fmt: skip
+ASKED = (
+    ("game_p99_ms", "game 99 % ms", 0), ("game_lost_percent", "game lost %", 1), ("call_mos", "call MOS", 2), ("page_s", "page s", 1),
+    ("upload_mbit", "upload Mbit/s", 2), ("background_share", "LEDBAT's share", 2), ("short_s", "short flow s", 2),
+)  # fmt: skip
+
+#: A line in a word or two, and below an axis.
+SHORT = dict(zip(Line, ("2012 modem", "3.1, PIE", "3.1, Low Latency", "fq_codel", "CAKE"), strict=True))
+TICKS = ticks(("2012", "PIE", "LLD", "fq_codel", "CAKE"))
+
+
+def _with_interval(s: Spread, digits: int) -> str:
+    """A median, with its interval in brackets if `digits` show one."""
+    low, high = number(s.low, digits), number(s.high, digits)
+    return number(s.median, digits) if low == high else f"{number(s.median, digits)} ({low}-{high})"
+
+
+def lines_table(runs: Runs) -> TextTable:
+    """Each line with each TCP: the median over the loads with its interval over seeds."""
+    rows: list[list[TextCell]] = []
+    for line, stack in ((line, stack) for line in Line for stack in Stack):
+        if any(Case(line, stack, n).key in runs for n in LOADED):
+            found = [(over_loads(runs, line, stack, measure), digits) for measure, _, digits in COLUMNS]
+            rows.append(row(line, stack, *("-" if s is None else _with_interval(s, digits) for s, digits in found)))
+    note = "Median over the loads 2 to 9 of each seed; in brackets the central 80 % of seeds. Delays are one way, to the server."
+    return TextTable("All lines and TCPs", ["line", "TCP", *(head for _, head, _ in COLUMNS)], rows, note, left=2)
+
+
+def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
+    """A measure load by load: the modem of 2012 with its TCP, and every line with a TCP of today."""
+    ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Line for n in NUMBERS))
+    now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
+    columns = [(Line.MODEM_2012, Stack.OF_2012), *((line, now) for line in Line)]
+    rows = [
+        row(
+            f"{n}: {Case(Line.MODEM_2012, Stack.CUBIC, n).home.load}",
+            *(median_cell(runs, Case(line, stack, n).key, measure, digits) for line, stack in columns),
+        )
+        for n in NUMBERS
+        if any(Case(line, stack, n).key in runs for line, stack in columns)
+    ]
+    heads = ["load", "2012 modem, TCP of 2012", *SHORT.values()]
+    return TextTable(title, heads, rows, f"Except in the first column TCP is {now}.")
+
+
+def _considered_table(
+    title: str, runs: Runs, columns: Sequence[tuple[Stack, str, str, int]], asked: Sequence[Consideration]
+) -> TextTable:
+    """Considerations by line; a column without any value is left out."""
+
+    def text(line: Line, what: Consideration, column: tuple[Stack, str, str, int]) -> str:
+        stack, measure, _, digits = column
+        s = over_seeds(runs, considered(line, stack, what).key, measure)
+        return "" if s is None else _with_interval(s, digits)
+
+    shown = [column for column in columns if any(text(line, what, column) for what in asked for line in Line)]
+    rows = [row(what, SHORT[line], *(text(line, what, c) for c in shown)) for what in asked for line in Line]
+    note = "Median over seeds; in brackets the central 80 % of seeds."
+    return TextTable(title, ["", "line", *(head for _, _, head, _ in shown)], rows, note, left=2)
+
+
+def _asked(runs: Runs, stacks: Sequence[Stack]) -> list[Consideration]:
+    return [w for w in Consideration if any(considered(line, s, w).key in runs for line in Line for s in stacks)]
+
+
+def game_table(runs: Runs) -> TextTable:
+    """The game under every consideration: lines by TCP."""
+    title = "The game under every consideration: 99th percentile, ms"
+    columns = [(s, "game_p99_ms", str(s), 0) for s in Stack]
+    return _considered_table(title, runs, columns, _asked(runs, list(Stack)))
+
+
+def considerations_table(runs: Runs, stack: Stack) -> TextTable:
+    """Every consideration on every line, with one TCP."""
+    columns = [(stack, measure, head, digits) for measure, head, digits in ASKED]
+    return _considered_table(f"All measures, with {stack}", runs, columns, _asked(runs, [stack]))
+
+
+# ------------------------------------------------------------------------------------------------------------ answer
+
+#: Measure, title, unit, least value of its axis.
+SHOWN = (
+    ("game_p99_ms", "A game, 99 of 100 packets", "ms", 2.0),
+    ("call_mos", "A call", "MOS", 0.9),
+    ("page_s", "A page", "s", 1.0),
+    ("upload_mbit", "The upload", "Mbit/s", 0.0),
+)
+MEASURES = [measure for measure, *_ in SHOWN]
+
+#: The medians of each measure of a line, by TCP.
+ByStack = Mapping[Stack, Mapping[str, float]]
+
+
+def _medians(runs: Runs) -> dict[Line, dict[Stack, dict[str, float]]]:
+    """The medians of every line and TCP that have all measures."""
+    found: dict[Line, dict[Stack, dict[str, float]]] = {}
+    for line, stack in ((line, stack) for line in Line for stack in Stack):
+        spreads = {m: over_loads(runs, line, stack, m) for m in MEASURES}
+        known = {m: s.median for m, s in spreads.items() if s is not None}
+        if len(known) == len(MEASURES):
+            found.setdefault(line, {})[stack] = known
+    return found
+
+
+def answer(runs: Runs, seeds: int) -> Answer:
+    """What have thirteen years changed for a call, a page, a game and an upload? Answered from the runs."""
+    found = _medians(runs)
+    before = found.get(Line.MODEM_2012, {}).get(Stack.OF_2012, {})
+    of = {line: {s: v for s, v in own.items() if s is not Stack.OF_2012} for line, own in found.items()}
+    of = {line: own for line, own in of.items() if own}
+    return answered(
+        "What have thirteen years changed for a call, a page, a game and an upload on a busy line?",
+        f"Medians over the loads of CableLabs 2012 and {counted(seeds, 'seed')}, on the same line of 5 Mbit/s up: "
+        "only the equipment and TCP differ.",
+        draw(runs),
+        {m: before.get(m) if of else None for m in MEASURES},
+        lambda before: _sentence(before, of),
+        lambda before: _points(before, of),
+    )
+
+
+def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
+    """The line on which the worst TCP delays the game least: the range over TCPs, and the effect of TCP alone."""
+    best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
+    now, alone = of[best], of.get(Line.MODEM_2012, {})
+
+    def pair(measure: str, digits: int) -> str:
+        return f"{_range(now, measure, digits)} instead of {number(before[measure], digits)}"
+
+    least = min((v["game_p99_ms"] for v in alone.values()), default=0.0)
+    tcp = (
+        f" {_either(list(alone))} alone leaves the game of a 2012 modem at {_range(alone, 'game_p99_ms', 0)} ms: the queue matters more than TCP."
+        if least > 2.0 * max(v["game_p99_ms"] for v in now.values())
+        else ""
+    )
+    return (
+        f"{best} ({_either(list(now))}): 99 of 100 packets of a game take {pair('game_p99_ms', 0)} ms, a call has MOS "
+        f"{pair('call_mos', 1)}, a page takes {pair('page_s', 1)} s, and the upload has {pair('upload_mbit', 1)} Mbit/s.{tcp}"
+    )
+
+
+def _range(of: ByStack, measure: str, digits: int) -> str:
+    """From the least to the greatest of all TCPs."""
+    medians = [values[measure] for values in of.values()]
+    low, high = number(min(medians), digits), number(max(medians), digits)
+    return low if low == high else f"{low} to {high}"
+
+
+def _short(stack: Stack) -> str:
+    return str(stack).partition(",")[0]
+
+
+def _either(stacks: Sequence[Stack]) -> str:
+    """`a`; `a or b`; `a, b or c`."""
+    names = [_short(stack) for stack in stacks]
+    return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+
+
+def _points(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> list[Point]:
+    def rest(of: ByStack) -> str:
+        return f"MOS {_range(of, 'call_mos', 1)}, a page {_range(of, 'page_s', 1)} s, upload {_range(of, 'upload_mbit', 1)} Mbit/s"
+
+    then = {Stack.OF_2012: before}
+    found = [Point("2012 modem, TCP of 2012", f"{_range(then, 'game_p99_ms', 0)} ms", f"a game; {rest(then)}", "bad")]
+    for line, own in of.items():
+        each = ", ".join(f"{_short(s)} {number(v['game_p99_ms'], 0)}" for s, v in own.items())
+        found.append(Point(line, f"{_range(own, 'game_p99_ms', 0)} ms", f"a game ({each}); {rest(own)}"))
+    return found
+
+
+def draw(runs: Runs) -> Drawn:
+    """The four measures by equipment, a colour for each TCP."""
+    panels: list[Panel] = []
+    for measure, title, unit, low in SHOWN:
+        series: list[Series] = []
+        for n, stack in enumerate(Stack):
+            spreads = [over_loads(runs, line, stack, measure) for line in Line]
+            xs = [x + 0.12 * (n - 1.5) for x in range(len(Line))]
+            if np.isfinite(intervals(spreads)).any():
+                series.append(points(stack, xs, spreads, style.COLOURS[n]))
+        log, x_range = measure in ("game_p99_ms", "page_s"), (-0.5, len(Line) - 0.5)
+        panels.append(Panel(title, "", unit, series, x_range, (low, None), log_y=log, x_ticks=TICKS))
+    caption = (
+        "From left to right: the modem of 2012, DOCSIS 3.1 with DOCSIS-PIE and with Low Latency (LLD), a router with fq_codel and with CAKE. "
+        "Medians over the loads; bars: the central 80 % of seeds."
+    )
+    return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.0))
