@@ -5,7 +5,7 @@
 
 use scenario::Scenario;
 use serde_json::{Map, Value, json};
-use sim::{Column, Outcome, Table, Waits};
+use sim::{Column, Outcome, QueueDelays, Table};
 use std::collections::BTreeMap;
 use units::Duration;
 
@@ -16,21 +16,21 @@ const MOST_FLOWS: usize = 8;
 ///
 /// `t_s` is where the bins begin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
 /// `delay_ms_max`, `queue_packets` (longest queue seen at the end of a bin of the series), `dropped` and `marked` (packets in the bin)
-/// and `cdf` of sojourn times; a discipline of two queues also `wait_l_ms` and `wait_c_ms`, means of what `waits` has read.
+/// and `cdf` of sojourn times; a dual-queue discipline also `wait_l_ms` and `wait_c_ms`, means of `queue_delays`.
 /// `flows` has a line per flow and direction, or per application with more than [`MOST_FLOWS`] (`flow` is null then), if it has series
 /// at all: rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
-    waits: impl Iterator<Item = (&'a str, &'a Waits)>,
+    queue_delays: impl Iterator<Item = (&'a str, &'a QueueDelays)>,
     points: usize,
 ) -> Value {
-    let waits = waits.collect();
+    let queue_delays = queue_delays.collect();
     let series = Bins::new(scenario, points);
     json!({
         "t_s": series.begins(),
         "width_s": series.width_s,
-        "links": links(outcome, &waits, &series),
+        "links": links(outcome, &queue_delays, &series),
         "flows": flows(outcome, &series),
         "delays": delays(outcome),
     })
@@ -107,7 +107,7 @@ impl Bins {
     }
 }
 
-fn links(outcome: &Outcome, waits: &BTreeMap<&str, &Waits>, bins: &Bins) -> Value {
+fn links(outcome: &Outcome, queue_delays: &BTreeMap<&str, &QueueDelays>, bins: &Bins) -> Value {
     let mut found = Map::new();
     let series = table(outcome, "queue_series");
     let curves = cdfs(table(outcome, "sojourn_histogram"), &["link"]);
@@ -122,7 +122,7 @@ fn links(outcome: &Outcome, waits: &BTreeMap<&str, &Waits>, bins: &Bins) -> Valu
             "marked": bins.sums(of("marked_packets")),
             "cdf": cdf,
         });
-        if let Some(of) = waits.get(name) {
+        if let Some(of) = queue_delays.get(name) {
             for (key, values) in ["wait_l_ms", "wait_c_ms"].into_iter().zip(&of.ms) {
                 charts[key] = json!(bins.means(values, &vec![1.0; values.len()]));
             }

@@ -33,7 +33,7 @@ impl Run {
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let mut world = World::build(&scenario)?;
         // what its charts draw
-        world.read_waits();
+        world.sample_queue_delays();
         Ok(Self { scenario, world })
     }
 
@@ -57,7 +57,7 @@ impl Run {
 
     /// Its charts, with at most `points` bins.
     pub fn charts(&self, outcome: &Outcome, points: usize) -> serde_json::Value {
-        charts(outcome, &self.scenario, self.world.waits(), points)
+        charts(outcome, &self.scenario, self.world.queue_delays(), points)
     }
 
     /// The scenario of this run.

@@ -6,7 +6,7 @@ mod counts;
 mod row;
 
 pub use counts::{Counts, Known, ReceiverCounts, SenderCounts};
-pub use row::{Direction, Model, ModelSeries, Row, RowSeries, Window};
+pub use row::{Direction, PathSeries, Row, RowSeries, SenderState};
 
 use crate::emodel::Codec;
 use crate::{FileDone, Files, Histogram, Jitter, PageLoads, Probes, VoipMeter};
@@ -262,9 +262,9 @@ impl Tally {
     }
 
     /// Records the sender's state at the end of a bin.
-    pub fn sample(&mut self, row: u32, direction: usize, bin_end: Time, window: Window) {
+    pub fn sample(&mut self, row: u32, direction: usize, bin_end: Time, state: SenderState) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
-            series.sample(bin_end - Duration::from_nanos(1), window);
+            series.sample(bin_end - Duration::from_nanos(1), state);
         }
     }
 }

@@ -21,4 +21,4 @@ pub use link::{
 };
 pub use measure::{Better, Kind, Measure};
 pub use meta::{Ecn, Flags, LEAST_BYTES, NodeId, Packed, PacketMeta};
-pub use reading::{Item, Reading, Unit, Value};
+pub use reading::{Item, PathModel, Reading, Sample, Unit, Value};

@@ -6,8 +6,10 @@
 //!
 //! A discipline with many queues reports its overall state first. If [`Reading::queues`] is true, it then begins a section
 //! for each queue or class ([`Reading::queue`]).
+//!
+//! State that a table or plot shows over time is also reported as a [`Sample`], in one form for all algorithms that have it.
 
-use units::{Duration, Time};
+use units::{BitRate, Duration, Time};
 
 /// The unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,17 +109,74 @@ pub enum Item<'a> {
     Value(&'a str, Unit, Value<'a>),
 }
 
+/// State that a table or plot shows over time, in one form for every algorithm that reports it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sample {
+    /// Queueing delay in the L and in the C queue of a dual-queue discipline.
+    QueueDelays([Duration; 2]),
+    /// A controller's model of the path.
+    Path(PathModel),
+}
+
+/// A controller's model of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathModel {
+    /// The controller's phase, such as "startup".
+    pub mode: &'static str,
+    /// Pacing rate, payload bits per second.
+    pub pacing_rate: BitRate,
+    /// Estimated bottleneck bandwidth, payload bits per second; zero before the first sample.
+    pub btl_bw: BitRate,
+    /// Estimated round-trip propagation time; zero before the first sample.
+    pub rt_prop: Duration,
+}
+
+impl PathModel {
+    /// A model from estimates in bytes per second and microseconds.
+    pub fn new(mode: &'static str, pacing_rate: f64, btl_bw: f64, rt_prop_us: Option<u32>) -> Self {
+        let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
+        let rt_prop = Duration::from_micros(rt_prop_us.unwrap_or(0).into());
+        Self { mode, pacing_rate: bits(pacing_rate), btl_bw: bits(btl_bw), rt_prop }
+    }
+}
+
 /// A reading in progress: passes a probe's values to the instrument one by one.
 pub struct Reading<'a> {
     now: Time,
     queues: bool,
-    to: &'a mut dyn FnMut(Item<'_>),
+    to: Instrument<'a>,
+}
+
+/// The instrument of a reading.
+enum Instrument<'a> {
+    /// Takes every value.
+    Values(&'a mut dyn FnMut(Item<'_>)),
+    /// Takes samples only.
+    Samples(&'a mut dyn FnMut(Sample)),
 }
 
 impl<'a> Reading<'a> {
     /// A reading at `now`; `queues`: includes each inner queue.
     pub fn new(now: Time, queues: bool, to: &'a mut dyn FnMut(Item<'_>)) -> Self {
-        Self { now, queues, to }
+        Self { now, queues, to: Instrument::Values(to) }
+    }
+
+    /// A reading of the samples at `now`.
+    pub fn samples(now: Time, to: &'a mut dyn FnMut(Sample)) -> Self {
+        Self { now, queues: false, to: Instrument::Samples(to) }
+    }
+
+    fn put(&mut self, item: Item<'_>) {
+        if let Instrument::Values(to) = &mut self.to {
+            to(item);
+        }
+    }
+
+    /// A sample for a table or plot. It is not part of a trace.
+    pub fn sample(&mut self, sample: Sample) {
+        if let Instrument::Samples(to) = &mut self.to {
+            to(sample);
+        }
     }
 
     /// The moment of the reading.
@@ -132,12 +191,12 @@ impl<'a> Reading<'a> {
 
     /// Begins the section of this queue or class.
     pub fn queue(&mut self, name: &str) {
-        (self.to)(Item::Queue(name));
+        self.put(Item::Queue(name));
     }
 
     /// A number in any unit; `None` if it has no value now.
     pub fn value(&mut self, name: &str, unit: Unit, value: Option<f64>) {
-        (self.to)(Item::Value(name, unit, Value::Number(value.filter(|v| v.is_finite()))));
+        self.put(Item::Value(name, unit, Value::Number(value.filter(|v| v.is_finite()))));
     }
 
     /// A count, a probability or a factor.
@@ -182,12 +241,12 @@ impl<'a> Reading<'a> {
 
     /// A truth value.
     pub fn flag(&mut self, name: &str, so: bool) {
-        (self.to)(Item::Value(name, Unit::One, Value::Flag(so)));
+        self.put(Item::Value(name, Unit::One, Value::Flag(so)));
     }
 
     /// One of a few words.
     pub fn word(&mut self, name: &str, word: &str) {
-        (self.to)(Item::Value(name, Unit::One, Value::Word(word)));
+        self.put(Item::Value(name, Unit::One, Value::Word(word)));
     }
 }
 

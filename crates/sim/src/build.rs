@@ -63,7 +63,7 @@ impl<S: Sink> World<S> {
             arrived: Vec::new(),
             ports,
             local: Local::default(),
-            waits: Vec::new(),
+            queue_delays: Vec::new(),
         };
         let mut world = Self {
             apps: Vec::new(),

@@ -2,8 +2,8 @@
 
 use crate::codec::{Envelope, Form, encode};
 use crate::net::Net;
-use measure::tally::{self, SenderCounts, Tally};
-use packet::{Flags, FlowId, NodeId, PacketMeta};
+use measure::tally::{self, SenderCounts, SenderState, Tally};
+use packet::{Flags, FlowId, NodeId, PacketMeta, Reading, Sample};
 use record::Sink;
 use std::collections::VecDeque;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
@@ -86,16 +86,16 @@ impl End {
     }
 
     /// The state of this end as a sender.
-    pub(crate) fn window(&self, stack: &TcpParams) -> tally::Window {
-        let probe = self.tcp.probe(stack);
-        let model = probe.model.filter(|m| m.btl_bw.0 > 0).map(|m| tally::Model {
-            mode: m.mode,
-            pacing_bps: m.pacing_rate.0,
-            btl_bw_bps: m.btl_bw.0,
-            rt_prop: m.rt_prop,
-        });
-        let tcp::Probe { cwnd_bytes, ssthresh_bytes, srtt, .. } = probe;
-        tally::Window { cwnd_bytes, ssthresh_bytes, srtt, model }
+    pub(crate) fn sender_state(&self, now: Time, stack: &TcpParams) -> SenderState {
+        let tcp::Probe { cwnd_bytes, ssthresh_bytes, srtt, .. } = self.tcp.probe(stack);
+        let mut path = None;
+        let mut take = |sample: Sample| {
+            if let Sample::Path(model) = sample {
+                path = Some(model);
+            }
+        };
+        self.tcp.read_controller(&mut Reading::samples(now, &mut take));
+        SenderState { cwnd_bytes, ssthresh_bytes, srtt, path: path.filter(|model| model.btl_bw.0 > 0) }
     }
 }
 

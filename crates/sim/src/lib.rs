@@ -15,6 +15,7 @@
 //! | `table`, `deliver` | the tables of connections and counters; packets and timers reach connections |
 //! | [`capture`], `tags` | a run as capture files; tags that hold what packets leave out of their segments |
 //! | [`trace`], `look` | a run as traces: states and fates, moment by moment |
+//! | `queue_delays` | the delay in each queue of dual-queue disciplines |
 //! | `account` | what a run gives account of: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
@@ -34,15 +35,15 @@ mod local;
 mod look;
 mod net;
 mod pages;
+mod queue_delays;
 mod release;
 mod ring;
 mod table;
 mod tags;
 pub mod trace;
-mod waits;
 mod world;
 
 pub use conn::CONNECTION_BYTES;
 pub use measure::{Column, Outcome, Table};
-pub use waits::Waits;
+pub use queue_delays::QueueDelays;
 pub use world::{Ended, InFlight, WORK_PER_LOOK, World};

@@ -5,9 +5,9 @@ use crate::event::{Events, Target};
 use crate::fifo::Offered;
 use crate::link::{Carrier, Link, link_id};
 use crate::local::Local;
+use crate::queue_delays::QueueDelays;
 use crate::release::{Release, direction_index};
 use crate::tags::Tags;
-use crate::waits::Waits;
 use measure::LinkMeter;
 use packet::{Flags, FlowTable, NodeId, Packed, PacketMeta};
 use port::{Carries, Change, Env, Port};
@@ -36,8 +36,8 @@ pub(crate) struct Net<S> {
     pub ports: Vec<u16>,
     /// Packets that their sockets count, on their way out of their hosts.
     pub local: Local,
-    /// The waits in disciplines of two queues, if they are read.
-    pub waits: Vec<Waits>,
+    /// Queueing delays of dual-queue disciplines, if they are sampled.
+    pub queue_delays: Vec<QueueDelays>,
 }
 
 impl<S: Sink> Net<S> {
@@ -310,10 +310,11 @@ impl<S: Sink> Net<S> {
         self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
     }
 
-    /// Reads the waits in disciplines of two queues, if that is asked for; everything before `now` has been done.
-    pub(crate) fn read_waits(&mut self, now: Time) {
-        self.waits
-            .retain_mut(|of| self.links[usize::from(of.link)].carrier.port().is_some_and(|port| of.read(now, port)));
+    /// Samples the queueing delays of dual-queue disciplines, if requested; all events before `now` are done.
+    pub(crate) fn sample_queue_delays(&mut self, now: Time) {
+        let links = &self.links;
+        let port = |of: &QueueDelays| links[usize::from(of.link)].carrier.port();
+        self.queue_delays.retain_mut(|of| port(of).is_some_and(|port| of.sample(now, port)));
     }
 
     fn catch_up_to(&mut self, last: Time) {

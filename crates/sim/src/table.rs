@@ -177,7 +177,7 @@ impl<S: Sink> Core<S> {
             return;
         }
         self.net.catch_up();
-        self.net.read_waits(now);
+        self.net.sample_queue_delays(now);
         for slot in 0..self.conns.len() {
             self.settle_drops(slot);
         }
@@ -189,7 +189,7 @@ impl<S: Sink> Core<S> {
             }
             for (direction, end) in conn.ends.iter().enumerate() {
                 let stack = &self.stacks[usize::from(self.paths[usize::from(end.path)].stack)];
-                self.tally.sample(conn.cold.row, direction, now, end.window(stack));
+                self.tally.sample(conn.cold.row, direction, now, end.sender_state(now, stack));
             }
         }
     }

@@ -12,8 +12,8 @@
 use crate::conn::{AppEvent, AppEventKind, Use};
 use crate::event::Target;
 use crate::host::AppHost;
+use crate::queue_delays::QueueDelays;
 use crate::table::Core;
-use crate::waits::Waits;
 use port::Carries;
 use record::Sink;
 use scenario::Task;
@@ -118,18 +118,18 @@ impl<S: Sink> World<S> {
         })
     }
 
-    /// Starts sampling the queueing delay in each queue of dual-queue disciplines, for [`World::waits`].
-    pub fn read_waits(&mut self) {
+    /// Starts sampling the queueing delay in each queue of dual-queue disciplines, for [`World::queue_delays`].
+    pub fn sample_queue_delays(&mut self) {
         let net = &mut self.core.net;
-        net.waits = net.ports.iter().map(|link| Waits::of(*link)).collect();
+        net.queue_delays = net.ports.iter().map(|link| QueueDelays::new(*link)).collect();
     }
 
     /// Queueing delay in each queue of dual-queue disciplines, by link name: at the end of each bin so far, if any application
-    /// has series and [`World::read_waits`] was called; empty otherwise.
-    pub fn waits(&self) -> impl Iterator<Item = (&str, &Waits)> {
+    /// has series and [`World::sample_queue_delays`] was called; empty otherwise.
+    pub fn queue_delays(&self) -> impl Iterator<Item = (&str, &QueueDelays)> {
         let net = &self.core.net;
-        let read = net.waits.iter().filter(|of| !of.ms[0].is_empty());
-        read.map(|of| (&*net.links[usize::from(of.link)].name, of))
+        let sampled = net.queue_delays.iter().filter(|of| !of.ms[0].is_empty());
+        sampled.map(|of| (&*net.links[usize::from(of.link)].name, of))
     }
 
     /// Memory used by segments in flight now.

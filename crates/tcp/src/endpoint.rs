@@ -245,7 +245,6 @@ impl Endpoint {
             rto: self.tx.rtt.rto(p.rto.max_rto),
             in_flight: self.tx.in_flight(),
             state: self.tx.state,
-            model: self.tx.cc.model(),
         }
     }
 
@@ -276,6 +275,11 @@ impl Endpoint {
         }
         out.number("retransmits", self.stats.retransmits);
         out.number("timeouts", self.stats.timeouts);
+        self.tx.cc.probe(out);
+    }
+
+    /// Reports the controller's state only.
+    pub fn read_controller(&self, out: &mut Reading<'_>) {
         self.tx.cc.probe(out);
     }
 

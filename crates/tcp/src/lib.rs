@@ -53,4 +53,4 @@ pub use endpoint::Endpoint;
 pub use params::{LossDetection, ReceiveWindow, Recovery, TcpParams};
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};
-pub use stats::{Model, Probe, State, Stats};
+pub use stats::{Probe, State, Stats};

@@ -1,6 +1,6 @@
 //! Counters of an endpoint, and a snapshot of its state.
 
-use units::{BitRate, Duration};
+use units::Duration;
 
 /// The sender's congestion state (names after Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,28 +35,6 @@ impl State {
     }
 }
 
-/// Estimates of a controller that models the path.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Model {
-    /// Phase of BBR: 0 startup, 1 drain, 2 probe-bandwidth, 3 probe-RTT.
-    pub mode: u8,
-    /// Pacing rate, payload bits per second.
-    pub pacing_rate: BitRate,
-    /// Estimated bandwidth of the bottleneck, payload bits per second.
-    pub btl_bw: BitRate,
-    /// Estimated round-trip propagation time; zero before the first sample.
-    pub rt_prop: Duration,
-}
-
-impl Model {
-    /// An estimate in bytes per second and microseconds.
-    pub(crate) fn new(mode: u8, pacing_rate: f64, btl_bw: f64, rt_prop_us: Option<u32>) -> Self {
-        let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
-        let rt_prop = Duration::from_micros(rt_prop_us.unwrap_or(0).into());
-        Self { mode, pacing_rate: bits(pacing_rate), btl_bw: bits(btl_bw), rt_prop }
-    }
-}
-
 /// Snapshot of an endpoint for a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probe {
@@ -72,8 +50,6 @@ pub struct Probe {
     pub in_flight: u64,
     /// Congestion state.
     pub state: State,
-    /// BBR's estimates; None for other controllers.
-    pub model: Option<Model>,
 }
 
 /// Counters since the start of the connection.

@@ -1,7 +1,7 @@
 //! One TCP connection of an application: two sockets, one in each namespace.
 
 use crate::sys::TcpInfo;
-use measure::tally::Window;
+use measure::tally::SenderState;
 use std::os::fd::OwnedFd;
 use traffic::ConnId;
 use units::Duration;
@@ -43,12 +43,12 @@ pub(super) struct Conn {
 const INFINITE: u32 = 0x7fff_ffff;
 
 /// The congestion window and related state of the kernel's sender.
-pub(super) fn window(info: &TcpInfo) -> Window {
+pub(super) fn sender_state(info: &TcpInfo) -> SenderState {
     let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
-    Window {
+    SenderState {
         cwnd_bytes: bytes(info.cwnd),
         ssthresh_bytes: if info.ssthresh >= INFINITE { u64::MAX } else { bytes(info.ssthresh) },
         srtt: Duration::from_micros(u64::from(info.rtt_us)),
-        model: None,
+        path: None,
     }
 }

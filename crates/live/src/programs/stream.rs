@@ -1,6 +1,6 @@
 //! TCP connections: writing, reading, closing, and reading the kernel's counters.
 
-use super::conn::window;
+use super::conn::sender_state;
 use super::poll::Token;
 use super::state::{AppEvent, HostState};
 use crate::sys::{set_notsent_lowat, tcp_info};
@@ -236,7 +236,7 @@ impl HostState {
             self.count(slot);
             let Some(conn) = &self.conns[slot] else { continue };
             for (direction, end) in conn.ends.iter().enumerate().filter(|(_, e)| e.connected) {
-                self.tally.sample(number, direction, now, window(&end.last_info));
+                self.tally.sample(number, direction, now, sender_state(&end.last_info));
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use super::account::{Account, Column, Table, mbit, ms};
 use crate::LinkMeter;
-use crate::tally::Model;
 
 /// Builds a table column by column.
 macro_rules! table {
@@ -191,7 +190,7 @@ impl Account<'_> {
             .iter()
             .enumerate()
             .flat_map(|(i, row)| row.directions.iter().enumerate().map(move |(direction, d)| (i, row, direction, d)))
-            .filter_map(|(i, row, direction, d)| Some((i, row, direction, d.series.as_deref()?.model.as_deref()?)))
+            .filter_map(|(i, row, direction, d)| Some((i, row, direction, d.series.as_deref()?.path.as_deref()?)))
             .flat_map(|(i, row, direction, m)| {
                 let app = &tally.apps[usize::from(row.app)];
                 let known = (0..m.mode.len()).filter(|bin| m.mode.get(*bin).is_finite());
@@ -203,7 +202,7 @@ impl Account<'_> {
             "flow": U64 = |(_, flow, ..)| *flow as u64,
             "direction": Text = |(_, _, direction, ..)| ["forward", "reverse"][*direction].to_owned(),
             "t_s": F64 = |(.., m, bin)| m.mode.begin(*bin).secs(),
-            "mode": Text = |(.., m, bin)| Model::MODES[m.mode.get(*bin) as usize].to_owned(),
+            "mode": Text = |(.., m, bin)| m.mode_at(*bin).to_owned(),
             "pacing_bps": F64 = |(.., m, bin)| m.pacing.get(*bin),
             "btl_bw_bps": F64 = |(.., m, bin)| m.btl_bw.get(*bin),
             "rt_prop_ms": F64 = |(.., m, bin)| m.rt_prop.get(*bin) * 1e-6,

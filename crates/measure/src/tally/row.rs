@@ -2,12 +2,12 @@
 
 use super::counts::Counts;
 use crate::{Channel, Series};
-use packet::FlowId;
+use packet::{FlowId, PathModel};
 use units::{Duration, Problem, Time};
 
-/// The state of a sender.
+/// The state of a sender at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Window {
+pub struct SenderState {
     /// Congestion window, bytes.
     pub cwnd_bytes: u64,
     /// Slow-start threshold, bytes; `u64::MAX` while it is infinite.
@@ -15,25 +15,7 @@ pub struct Window {
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
     /// The controller's model of the path, if it has one and has measured a rate.
-    pub model: Option<Model>,
-}
-
-/// The path model of a controller (BBR).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Model {
-    /// Its phase, an index into [`Model::MODES`].
-    pub mode: u8,
-    /// Pacing rate, payload bits per second.
-    pub pacing_bps: u64,
-    /// Estimated bottleneck bandwidth, payload bits per second.
-    pub btl_bw_bps: u64,
-    /// Estimated round-trip propagation time; zero before the first sample.
-    pub rt_prop: Duration,
-}
-
-impl Model {
-    /// Names of the phases of BBR version 1.
-    pub(crate) const MODES: [&'static str; 4] = ["startup", "drain", "probe_bw", "probe_rtt"];
+    pub path: Option<PathModel>,
 }
 
 /// One direction of a flow.
@@ -73,17 +55,19 @@ pub struct RowSeries {
     pub delay_max: Series,
     /// Packets dropped on the way in each bin.
     pub dropped: Series,
-    /// The path model of the controller; created at its first sample.
-    pub model: Option<Box<ModelSeries>>,
+    /// The controller's model of the path; created at its first sample.
+    pub path: Option<Box<PathSeries>>,
     /// Duration of the run and width of a bin.
     span: (Duration, Duration),
 }
 
-/// BBR's path model at the end of each bin.
+/// A controller's model of the path at the end of each bin.
 #[derive(Clone, Debug)]
-pub struct ModelSeries {
-    /// Number of the mode (see [`Model::MODES`]).
+pub struct PathSeries {
+    /// The controller's phase, an index into `modes`.
     pub mode: Series,
+    /// Names of the phases seen so far.
+    modes: Vec<&'static str>,
     /// Pacing rate, payload bits per second.
     pub pacing: Series,
     /// Estimated bottleneck bandwidth, payload bits per second.
@@ -92,10 +76,27 @@ pub struct ModelSeries {
     pub rt_prop: Series,
 }
 
-impl ModelSeries {
+impl PathSeries {
     fn new((duration, bin): (Duration, Duration)) -> Option<Box<Self>> {
         let series = || Series::new(Channel::Last, Time::ZERO, bin, duration).ok();
-        Some(Box::new(Self { mode: series()?, pacing: series()?, btl_bw: series()?, rt_prop: series()? }))
+        let (mode, pacing, btl_bw, rt_prop) = (series()?, series()?, series()?, series()?);
+        Some(Box::new(Self { mode, modes: Vec::new(), pacing, btl_bw, rt_prop }))
+    }
+
+    fn sample(&mut self, within: Time, model: PathModel) {
+        let mode = self.modes.iter().position(|mode| *mode == model.mode).unwrap_or_else(|| {
+            self.modes.push(model.mode);
+            self.modes.len() - 1
+        });
+        self.mode.put(within, mode as u64);
+        self.pacing.put(within, model.pacing_rate.0);
+        self.btl_bw.put(within, model.btl_bw.0);
+        self.rt_prop.put(within, model.rt_prop.0);
+    }
+
+    /// The controller's phase at the end of a bin that has a sample.
+    pub(crate) fn mode_at(&self, bin: usize) -> &'static str {
+        self.modes[self.mode.get(bin) as usize]
     }
 }
 
@@ -122,27 +123,58 @@ impl RowSeries {
             delay: series(Channel::Mean)?,
             delay_max: series(Channel::Max)?,
             dropped: series(Channel::Sum)?,
-            model: None,
+            path: None,
             span: (duration, bin),
         })
     }
 
     /// Records the sender's state at a moment within a bin.
-    pub(super) fn sample(&mut self, within: Time, window: Window) {
-        self.cwnd.put(within, window.cwnd_bytes);
-        self.ssthresh.put(within, window.ssthresh_bytes);
-        if !window.srtt.is_zero() {
-            self.srtt.put(within, window.srtt.0);
+    pub(super) fn sample(&mut self, within: Time, state: SenderState) {
+        self.cwnd.put(within, state.cwnd_bytes);
+        self.ssthresh.put(within, state.ssthresh_bytes);
+        if !state.srtt.is_zero() {
+            self.srtt.put(within, state.srtt.0);
         }
-        let Some(model) = window.model else { return };
-        if self.model.is_none() {
-            self.model = ModelSeries::new(self.span);
+        let Some(model) = state.path else { return };
+        if self.path.is_none() {
+            self.path = PathSeries::new(self.span);
         }
-        if let Some(m) = &mut self.model {
-            m.mode.put(within, model.mode.into());
-            m.pacing.put(within, model.pacing_bps);
-            m.btl_bw.put(within, model.btl_bw_bps);
-            m.rt_prop.put(within, model.rt_prop.0);
+        if let Some(path) = &mut self.path {
+            path.sample(within, model);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::{Reading, Sample};
+    use units::BitRate;
+
+    /// The probe of a controller with modes of its own.
+    fn probe(mode: &'static str, btl_bw: u64, out: &mut Reading<'_>) {
+        out.word("my_phase", mode);
+        let (pacing_rate, btl_bw) = (BitRate(2 * btl_bw), BitRate(btl_bw));
+        out.sample(Sample::Path(PathModel { mode, pacing_rate, btl_bw, rt_prop: Duration::from_millis(40) }));
+    }
+
+    #[test]
+    fn a_controller_with_a_model_is_known_by_its_samples_only() {
+        let mut series = RowSeries::new(Duration::from_secs(3), Duration::from_secs(1)).unwrap();
+        for (ms, mode, btl_bw) in [(999, "climb", 5_000_000), (1999, "cruise", 6_000_000), (2999, "climb", 7_000_000)] {
+            let now = Time(ms * 1_000_000);
+            let mut path = None;
+            let mut take = |sample: Sample| {
+                if let Sample::Path(model) = sample {
+                    path = Some(model);
+                }
+            };
+            probe(mode, btl_bw, &mut Reading::samples(now, &mut take));
+            series.sample(now, SenderState { path, ..SenderState::default() });
+        }
+        let path = series.path.unwrap();
+        assert_eq!([0, 1, 2].map(|bin| path.mode_at(bin)), ["climb", "cruise", "climb"]);
+        assert_eq!((path.btl_bw.column(), path.pacing.get(1)), (vec![5e6, 6e6, 7e6], 12e6));
+        assert_eq!(path.rt_prop.get(0), 40e6);
     }
 }

@@ -24,7 +24,7 @@ use super::{Pi2, Recur, Turns};
 use crate::law::pie::next_on_grid;
 use crate::single::mark;
 use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading};
+use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading, Sample};
 use units::{Duration, Limit, Problem, Time};
 
 /// Classes of packets, stored in [`PacketMeta::class`] while they wait. This one: in C.
@@ -300,6 +300,7 @@ impl QueueDiscipline for Dualpi2 {
         out.flag("overload", self.pi.overload());
         out.duration("delay_l", delay_l);
         out.duration("delay_c", delay_c);
+        out.sample(Sample::QueueDelays([delay_l, delay_c]));
         out.value("credit", packet::Unit::Bytes, self.turns.credit());
         let told: &[(&str, &Side)] = if out.queues() { &[("L", &self.l), ("C", &self.c)] } else { &[] };
         for (name, side) in told {

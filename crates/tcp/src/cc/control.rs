@@ -10,7 +10,7 @@
 use super::shared::SharedParams;
 use crate::params::group::Group;
 use crate::params::{Ect, EctOn};
-use crate::stats::{Model, State};
+use crate::stats::State;
 use packet::Reading;
 use units::{Duration, Rng, Time};
 
@@ -365,11 +365,6 @@ pub(crate) trait Control: Sized {
     }
 
     /// Reports its state, in the names of its source: always the same ones, in the same order. The sender reports the window, the
-    /// threshold and the pacing rate.
+    /// threshold and the pacing rate. A model of the path is also reported as [`packet::Sample::Path`].
     fn probe(&self, out: &mut Reading<'_>);
-
-    /// Its estimate of the path.
-    fn model(&self) -> Option<Model> {
-        None
-    }
 }

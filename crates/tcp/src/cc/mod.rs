@@ -26,7 +26,6 @@ mod tests;
 mod westwood;
 
 use crate::params::{EcnFeedback, TcpParams};
-use crate::stats::Model;
 use control::{AckSample, Congestion, Control, Drive, LostSegment, Needs, Silence, Stack, Window};
 use list::controllers;
 use packet::Reading;
@@ -109,10 +108,6 @@ impl Controller {
 
     pub(crate) fn probe(&self, out: &mut Reading<'_>) {
         each!(self, c => c.probe(out));
-    }
-
-    pub(crate) fn model(&self) -> Option<Model> {
-        each!(self, c => c.model())
     }
 }
 

@@ -37,7 +37,7 @@ use crate::single::mark;
 use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room, ServiceFlows};
 use packet::{
     Aggregate, Backlog, ClassCount, DropReason, Ecn, LinkView, MAC_HEADER, MarkReason, PacketMeta, Point, Reading,
-    ServiceFlow, docsis_frame, ethernet_frame,
+    Sample, ServiceFlow, docsis_frame, ethernet_frame,
 };
 use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
 
@@ -380,6 +380,7 @@ impl QueueDiscipline for DocsisLld {
         out.number("p_cl", self.p_cl);
         out.number("p_native", self.p_native);
         out.duration("qdelay_l", self.qdelay_l);
+        out.sample(Sample::QueueDelays([self.qdelay_l, self.pie.state().qdelay_old]));
         out.duration("min_th", self.rates.as_ref().map(|r| r.ramp.min_th()));
         out.duration("max_th", self.rates.as_ref().map(|r| r.ramp.max_th()));
         out.rate("r_l", self.r_l as f64);

@@ -5,8 +5,8 @@ use crate::cc::control::{
     AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Needs, Silence, Stack, Turn, Window,
 };
 use crate::cc::shared::NoParams;
-use crate::stats::{Model, State};
-use packet::{Reading, Unit};
+use crate::stats::State;
+use packet::{PathModel, Reading, Sample, Unit};
 use units::{Rng, Time};
 
 impl Control for Bbr {
@@ -126,15 +126,6 @@ impl Control for Bbr {
         out.flag("full_pipe", self.full);
         out.segments("extra_acked", self.aggregation.extra());
         out.rate("lt_bw", self.long_term.rate().map(|bw| 8.0 * bw));
-    }
-
-    fn model(&self) -> Option<Model> {
-        let mode = match self.mode {
-            Mode::Startup => 0,
-            Mode::Drain => 1,
-            Mode::ProbeBw(_) => 2,
-            Mode::ProbeRtt { .. } => 3,
-        };
-        Some(Model::new(mode, self.pacing_rate, self.btl_bw(), self.rt_prop))
+        out.sample(Sample::Path(PathModel::new(mode, self.pacing_rate, self.btl_bw(), self.rt_prop)));
     }
 }

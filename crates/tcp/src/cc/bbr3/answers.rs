@@ -9,8 +9,8 @@ use super::{
 use crate::cc::control::{
     AckSample, Answers, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Silence, Stack, Turn, Window,
 };
-use crate::stats::{Model, State};
-use packet::{Reading, Unit};
+use crate::stats::State;
+use packet::{PathModel, Reading, Sample, Unit};
 use units::{Rng, Time};
 
 impl Bbr3 {
@@ -197,15 +197,7 @@ impl Control for Bbr3 {
         out.value("inflight_shortterm", Unit::Segments, known(self.bounds.inflight_shortterm / self.mss));
         out.segments("extra_acked", self.path.excess.extra_acked() / self.mss);
         out.number("ecn_alpha", self.bounds.marks.alpha());
-    }
-
-    fn model(&self) -> Option<Model> {
-        let mode = match self.phase {
-            Phase::Startup => 0,
-            Phase::Drain => 1,
-            Phase::ProbeRtt => 3,
-            _ => 2,
-        };
-        Some(Model::new(mode, self.pacing_rate, self.max_bw(), self.path.min_rtt))
+        let mode = if self.is_in_a_probe_bw_state() { "probe_bw" } else { self.phase.word() };
+        out.sample(Sample::Path(PathModel::new(mode, self.pacing_rate, self.max_bw(), self.path.min_rtt)));
     }
 }
