@@ -1,10 +1,10 @@
-//! The available choices: disciplines, applications, TCP stacks, with their parameters; and scales of grades.
+//! The available choices: disciplines, links, applications and TCP stacks, with their parameters; scales of grades.
 
 use serde_json::{Value, json};
 
-/// The catalogue as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...], "grades": [...]}`.
+/// Returns the catalogue as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...], "grades": [...]}`.
 ///
-/// The law that a user brings is among the disciplines where `outside` says that it can be run.
+/// With `outside`, the disciplines include the user's own law.
 pub fn catalogue(outside: bool) -> String {
     let qdiscs: Vec<Value> = qdisc::QDISCS
         .iter()
@@ -46,8 +46,8 @@ pub fn catalogue(outside: bool) -> String {
     json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
 }
 
-/// What a summary may have, as JSON: `{"measures": [...], "units": [...]}`, each measure with the statistics below it. Docs, labels
-/// and comparisons come from it.
+/// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`, each with the statistics below it. Docs, labels
+/// and comparisons are derived from it.
 pub fn measures() -> String {
     let measures: Vec<Value> = measure::declared().iter().map(declared).collect();
     let units = packet::Unit::NAMED
@@ -68,18 +68,18 @@ fn declared(m: &measure::Declared) -> Value {
     })
 }
 
-/// The grades of a scale, and below what each is given: null for the last.
+/// The grades of a scale with their exclusive upper limits, null for the last.
 fn bands(scale: &measure::Scale) -> Vec<Value> {
     let below = |b: &measure::Band| b.below.is_finite().then_some(b.below);
     scale.bands.iter().map(|b| json!({ "grade": b.grade, "below": below(b) })).collect()
 }
 
-/// The parameters that a schema of its own describes.
+/// The parameters in a schema of their own.
 fn params(schema: &Value) -> Vec<Value> {
     properties(schema, schema)
 }
 
-/// Name, default, description and words of every property of an object's schema, which is part of `root`.
+/// Name, default, description and words of every property in an object's schema, which is part of `root`.
 fn properties(root: &Value, schema: &Value) -> Vec<Value> {
     let Some(map) = schema["properties"].as_object() else { return Vec::new() };
     map.iter()
@@ -89,7 +89,7 @@ fn properties(root: &Value, schema: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// The words that a value may be.
+/// The words that are valid for a value.
 fn words<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     let of = schema["$ref"].as_str().and_then(|at| root.pointer(at.trim_start_matches('#'))).unwrap_or(schema);
     let own = of["const"].as_str().into_iter();
@@ -98,7 +98,7 @@ fn words<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     own.chain(listed).chain(others.flat_map(|other| words(root, other))).collect()
 }
 
-/// The parameters of one application, found in the schema of all.
+/// The parameters of one application, from the schema of all.
 fn app_params(traffic: &Value, name: &str) -> Vec<Value> {
     let variants = traffic["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
     let reference = variants.iter().find_map(|v| v["properties"][name]["$ref"].as_str()).unwrap_or_default();

@@ -1,7 +1,6 @@
-//! The charts of a result: its series in few enough bins for a screen, its distributions as curves.
+//! The charts of a result: series in few enough bins for a screen, distributions as curves.
 //!
-//! All that stands here is in the result's tables, too; bins are put together so that nothing is lost of a sum or a maximum.
-//! Units: ms, Mbit/s, s. A mean of nothing is null.
+//! All data are from the result's tables. Merged bins keep sums and maxima exact. Units: ms, Mbit/s, s. A mean without values is null.
 
 use scenario::Scenario;
 use serde_json::{Map, Value, json};
@@ -9,16 +8,16 @@ use sim::{Column, Outcome, QueueDelays, Table};
 use std::collections::BTreeMap;
 use units::Duration;
 
-/// Most lines that one application has; with more flows it has one line, their sum.
+/// Most flows of an application with a line each; with more flows the application has one line, their sum.
 const MOST_FLOWS: usize = 8;
 
-/// The charts of a result, with at most `points` bins.
+/// Returns the charts of a result, with at most `points` bins.
 ///
-/// `t_s` is where the bins begin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
-/// `delay_ms_max`, `queue_packets` (longest queue seen at the end of a bin of the series), `dropped` and `marked` (packets in the bin)
+/// `t_s` has the start of each bin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
+/// `delay_ms_max`, `queue_packets` (longest queue at the end of a bin of the series), `dropped` and `marked` (packets in the bin)
 /// and `cdf` of sojourn times; a dual-queue discipline also `wait_l_ms` and `wait_c_ms`, means of `queue_delays`.
-/// `flows` has a line per flow and direction, or per application with more than [`MOST_FLOWS`] (`flow` is null then), if it has series
-/// at all: rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction.
+/// `flows` has a line per flow and direction, or one per application with more than [`MOST_FLOWS`] (then `flow` is null), for flows
+/// with series: the rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
@@ -36,18 +35,18 @@ pub(crate) fn charts<'a>(
     })
 }
 
-/// How the bins of a series are put together. Each drawn bin holds `group` of them, the last also what is left over: it is
-/// longer, not shorter, since the rate in a splinter of time says nothing.
+/// The merging of a series' bins. A drawn bin consists of `group` bins; the last one also has the remainder, since the rate over a
+/// very short bin is meaningless.
 struct Bins {
-    /// So many become one.
+    /// Bins merged into one.
     group: usize,
     /// Bins of the series.
     count: usize,
-    /// How many are drawn.
+    /// Bins drawn.
     drawn: usize,
-    /// Width of a drawn bin but the last, s.
+    /// Width of a drawn bin other than the last, s.
     width_s: f64,
-    /// The run's length, s.
+    /// Duration of the run, s.
     end_s: f64,
 }
 
@@ -78,13 +77,13 @@ impl Bins {
         })
     }
 
-    /// Bytes in each bin as Mbit/s.
+    /// The rate in each drawn bin, Mbit/s, from bytes.
     fn rates(&self, bytes: &[f64]) -> Vec<f64> {
         let span = |i: usize| if i + 1 == self.drawn { self.end_s - i as f64 * self.width_s } else { self.width_s };
         self.chunks(bytes).enumerate().map(|(i, chunk)| chunk.iter().sum::<f64>() * 8e-6 / span(i)).collect()
     }
 
-    /// The means of `values`, each weighted by how many it is of; null where there is none.
+    /// The weighted means of each drawn bin; null without values.
     fn means(&self, values: &[f64], weights: &[f64]) -> Vec<Option<f64>> {
         let pairs: Vec<(f64, f64)> = values.iter().copied().zip(weights.iter().copied()).collect();
         let mean = |chunk: &[(f64, f64)]| {
@@ -95,12 +94,12 @@ impl Bins {
         self.chunks(&pairs).map(mean).collect()
     }
 
-    /// The sum of each bin.
+    /// The sum of each drawn bin.
     fn sums(&self, values: &[f64]) -> Vec<f64> {
         self.chunks(values).map(|chunk| chunk.iter().sum()).collect()
     }
 
-    /// The greatest of each bin; null where there is none.
+    /// The maximum of each drawn bin; null without values.
     fn greatest(&self, values: &[f64]) -> Vec<Option<f64>> {
         let most = |chunk: &[f64]| chunk.iter().copied().filter(|v| v.is_finite()).reduce(f64::max);
         self.chunks(values).map(most).collect()
@@ -133,14 +132,14 @@ fn links(outcome: &Outcome, queue_delays: &BTreeMap<&str, &QueueDelays>, bins: &
 }
 
 /// The flows of one application and direction: number, and rate in each bin.
-type Lines = Vec<(u64, Vec<f64>)>;
+type FlowRates = Vec<(u64, Vec<f64>)>;
 
 fn flows(outcome: &Outcome, bins: &Bins) -> Value {
     let series = table(outcome, "flow_series");
     let (apps, ways) = (texts(series, "app"), texts(series, "direction"));
     let (flow, bytes) = (counts(series, "flow"), numbers(series, "wire_bytes"));
-    // a flow's rows of one direction are one after the other, one for each bin
-    let mut lines: BTreeMap<(&str, &str), Lines> = BTreeMap::new();
+    // the rows of a flow and direction are consecutive, one for each bin
+    let mut lines: BTreeMap<(&str, &str), FlowRates> = BTreeMap::new();
     for start in (0..apps.len()).step_by(bins.count.max(1)) {
         let own = &bytes[start..(start + bins.count).min(bytes.len())];
         if own.iter().any(|b| *b > 0.0) {
@@ -169,7 +168,7 @@ fn delays(outcome: &Outcome) -> Value {
     curves.into_iter().map(curve).collect()
 }
 
-/// A curve for each histogram of a table: `ms`, the upper ends of its bins, and `share`, how many were at most that.
+/// A curve for each histogram of a table: `ms`, the upper limits of bins, and `share`, the share of values up to there.
 fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     let (upper, count) = (numbers(of, "upper_ms"), counts(of, "count"));
     let mut bins: BTreeMap<Vec<String>, Vec<(f64, u64)>> = BTreeMap::new();
@@ -184,8 +183,8 @@ fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     bins.into_iter().map(curve).collect()
 }
 
-/// Values and shares of the bins that a chart can tell apart: the last, and each that is a hundredth above the one kept before it or
-/// holds the curve's next fifth of a percent.
+/// Values and shares of the bins that are distinguishable in a chart: the last one, and each that is 1 % above the previous one or
+/// adds 0.2 % of the values.
 fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
     let all: u64 = bins.iter().map(|b| b.1).sum();
     let (mut below, mut last) = (0, (0.0, 0.0));
@@ -201,7 +200,7 @@ fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
     kept.into_iter().unzip()
 }
 
-/// Each name and the rows that it stands in, which are one after the other.
+/// Each name with its rows, which are consecutive.
 fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
     let mut found: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
     for (i, name) in names.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! What every face of the program needs, and no language: `py` gives it to Python, `web` to a page.
+//! The parts shared by all faces of the program, independent of their language: `py` is for Python, `web` for a page.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`resolve`], [`scenario()`] | a text to a scenario, with every problem at its path |
-//! | [`Run`] | one run, in slices; its summary as the one JSON text that all faces give |
-//! | [`catalogue()`] | what there is to choose from, with every parameter |
-//! | [`measures()`] | what a summary may have: names, units, which way is better |
-//! | [`toml`] | a scenario as TOML: as it was given, or without what the defaults say |
-//! | [`charts`] | series and distributions of a result, thin enough to draw |
+//! | [`resolve`], [`scenario()`] | a scenario from text, with problems by path |
+//! | [`Run`] | a run in slices; its summary as JSON, with the same bytes in all faces |
+//! | [`catalogue()`] | the available choices, with all parameters |
+//! | [`measures()`] | the measures of a summary: names, units, better direction |
+//! | [`toml`] | a scenario as TOML, in full or without defaults |
+//! | [`charts`] | series and distributions of a result, reduced for drawing |
 
 mod catalogue;
 mod charts;
@@ -24,7 +24,7 @@ use units::Problem;
 /// The version of bloatlab.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The format that `name` means.   Errors: another word than toml or json.
+/// Returns the format of this name.   Errors: a name other than toml or json.
 pub fn format(name: &str) -> Result<Format, Problem> {
     match name {
         "toml" => Ok(Format::Toml),
@@ -38,12 +38,12 @@ pub fn resolve(text: &str, format: Format, sets: &[(String, String)]) -> Result<
     read::scenario(text, format, sets).map(|s| s.canonical())
 }
 
-/// A scenario from JSON.
+/// Reads a scenario from JSON.
 pub fn scenario(json: &str) -> Result<Scenario, Vec<Problem>> {
     read::scenario(json, Format::Json, &[])
 }
 
-/// A queue discipline from JSON: its name in quotes, or a table of that name.   Errors: one that cannot be built.
+/// Reads a queue discipline from JSON: its name in quotes, or a table of that name.   Errors: an invalid discipline.
 pub fn discipline(json: &str) -> Result<qdisc::Spec, Problem> {
     let spec: qdisc::Spec = read::typed(read::parse(json, Format::Json)?)?;
     spec.validate()?;

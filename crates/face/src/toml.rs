@@ -1,16 +1,16 @@
-//! A scenario as TOML, for people: what `resolve` reads back as the same scenario.
+//! A scenario as readable TOML, which `resolve` reads back as the same scenario.
 
 use scenario::{Scenario, read};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use units::{Problem, shown};
 
-/// A tree of tables and values as TOML.
+/// Writes a tree of tables and values as TOML.
 ///
-/// Plain values stand first, then a section per link, application and stack; within these a table of one key, which names
-/// a choice, is written `queue.codel = { ... }`, other tables on one line. A key that is null is left out, as TOML has no
-/// null: a tree that holds any is best made by [`sparse`].
-/// Errors: what TOML cannot say: a whole number beyond 64 bits with sign, a root that is no table.
+/// Plain values come first, then a section per link, application and stack. In a section, a table of one key, which names a choice,
+/// is written as `queue.codel = { ... }`, other tables on one line. Null keys are omitted, since TOML has no null: for a tree that
+/// may have some, use [`sparse`].
+/// Errors: a value that TOML does not have, such as an integer of more than 63 bits; a root that is not a table.
 pub fn text(tree: &Value) -> Result<String, Problem> {
     let Value::Object(root) = tree else { return Err(Problem::new("", "expected a table of a scenario's keys")) };
     let mut out = String::new();
@@ -18,7 +18,7 @@ pub fn text(tree: &Value) -> Result<String, Problem> {
     entries(&mut out, plain)?;
     for (name, value) in sections {
         let Value::Object(map) = value else { continue };
-        // tables of named tables: a section for each
+        // a table of named tables has a section for each
         if !map.is_empty() && map.values().all(Value::is_object) {
             for (inner, value) in map {
                 let Value::Object(fields) = value else { continue };
@@ -33,7 +33,7 @@ pub fn text(tree: &Value) -> Result<String, Problem> {
     Ok(out)
 }
 
-/// Lines `key = value`.
+/// Writes lines `key = value`.
 fn entries(out: &mut String, fields: Vec<(&String, &Value)>) -> Result<(), Problem> {
     for (name, value) in fields {
         if value.is_null() {
@@ -51,13 +51,13 @@ fn entries(out: &mut String, fields: Vec<(&String, &Value)>) -> Result<(), Probl
     Ok(())
 }
 
-/// A value on one line.
+/// Writes a value on one line.
 fn inline(out: &mut String, value: &Value) -> Result<(), Problem> {
     match value {
-        Value::Null => return Err(Problem::new("", "null has no place in TOML")),
+        Value::Null => return Err(Problem::new("", "null is not a value in TOML")),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Number(n) if n.as_u64().is_some_and(|n| i64::try_from(n).is_err()) => {
-            return Err(Problem::new("", format!("{n} is more than TOML can say, {}", i64::MAX)));
+            return Err(Problem::new("", format!("{n} is too large for TOML; expected at most {}", i64::MAX)));
         }
         Value::Number(n) => out.push_str(&n.to_string()),
         Value::String(text) => out.push_str(&quoted(text)),
@@ -82,32 +82,32 @@ fn inline(out: &mut String, value: &Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A key, bare where it may be.
+/// A key, bare if possible, otherwise quoted.
 fn key(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// A basic string: JSON's escapes are TOML's, and TOML wants DEL escaped, too.
+/// A basic string. TOML has the escapes of JSON, and also requires that of DEL.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// The tree of a scenario without what its defaults say: read back, it is the same scenario.
+/// The tree of a scenario without defaults, which is read back as the same scenario.
 ///
-/// A key is left out if the scenario is the same without it, from the outside in, so nothing here knows a default.
+/// A key is omitted if the scenario is the same without it, from the outermost keys to the innermost; no list of defaults is needed.
 pub fn sparse(scenario: &Scenario) -> Result<Value, Problem> {
     let mut tree = read::parse(&scenario.canonical(), read::Format::Json)?;
     let same = |tree: &Value| read::typed::<Scenario>(tree.clone()).is_ok_and(|s| s == *scenario);
     if !same(&tree) {
-        return Err(Problem::new("", format!("\"{}\" is not read back as itself", shown(&scenario.name))));
+        return Err(Problem::new("", format!("\"{}\" is not the same scenario when read back", shown(&scenario.name))));
     }
     let mut path = Vec::new();
     prune(&mut tree, &mut path, &same);
     Ok(tree)
 }
 
-/// Takes out what can go below `path`, one key at a time.
+/// Removes redundant keys below `path`, one at a time.
 fn prune(tree: &mut Value, path: &mut Vec<String>, same: &impl Fn(&Value) -> bool) {
     let names: Vec<String> = match at(tree, path) {
         Some(Value::Object(map)) => map.keys().cloned().collect(),
@@ -130,7 +130,7 @@ fn prune(tree: &mut Value, path: &mut Vec<String>, same: &impl Fn(&Value) -> boo
     }
 }
 
-/// The value at a path of keys and places.
+/// The value at a path of keys and indices.
 fn at<'a>(tree: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     path.iter().try_fold(tree, |place, part| match place {
         Value::Object(map) => map.get_mut(part),

@@ -5,12 +5,9 @@
 //! `{"problems": [{"path": "link.up.rate", "message": "..."}]}`. After a panic the module is not used again; its message is
 //! the output.
 //!
-//! No bindings are generated: the functions are few, and take and give numbers.
+//! No bindings are generated: there are few functions, and all arguments and results are numbers.
 
-#![allow(
-    unsafe_code,
-    reason = "exported names, which no other crate may have: they begin with bl_; nothing else here is unsafe"
-)]
+#![allow(unsafe_code, reason = "exported names, all with the prefix bl_; there is no other unsafe code")]
 
 use face::Run;
 use serde_json::{Value, json};
@@ -24,11 +21,11 @@ static INPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static OUTPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The run under way.
+    /// The current run.
     static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
 }
 
-/// Room for `length` bytes of input.
+/// Allocates `length` bytes for input; returns their address.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_input(length: usize) -> *mut u8 {
     lock(&INPUT, |room| {
@@ -38,13 +35,13 @@ pub extern "C" fn bl_input(length: usize) -> *mut u8 {
     })
 }
 
-/// The address of the last answer.
+/// Returns the address of the last output.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_output() -> *const u8 {
     lock(&OUTPUT, |room| room.as_ptr())
 }
 
-/// The length of the last answer in bytes.
+/// Returns the length of the last output in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_output_length() -> usize {
     lock(&OUTPUT, |room| room.len())
@@ -63,8 +60,8 @@ pub extern "C" fn bl_describe() {
     ));
 }
 
-/// Reads the input, TOML (`json` is 0) or JSON, as it was given: `{"tree", "resolved"}`. A text that can be read but not be
-/// built has its problems beside its tree.
+/// Reads the input, TOML (`json` is 0) or JSON: `{"tree", "resolved"}`. A text that can be parsed but not built has problems besides
+/// its tree.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_read(json: u32) {
     use scenario::read::{self, Format};
@@ -75,9 +72,9 @@ pub extern "C" fn bl_read(json: u32) {
         Ok(mut tree) => match read::scenario(&text, format, &[]) {
             Err(problems) => json!({ "tree": tree, "problems": listed(&problems) }),
             Ok(scenario) => {
-                // a form shows parameters, not tc's words
+                // the form shows parameters, not tc syntax
                 read::queues_as_tables(&mut tree);
-                // a null says "the default"; where the default is something else, only the sparse tree can be written
+                // null stands for the default, but TOML has no null: a tree with one is replaced by the sparse tree
                 let tree = if has_null(&tree) { face::toml::sparse(&scenario).unwrap_or(tree) } else { tree };
                 json!({ "tree": tree, "resolved": scenario })
             }
@@ -86,7 +83,7 @@ pub extern "C" fn bl_read(json: u32) {
     answer(read.to_string());
 }
 
-/// The input, a tree as JSON, as TOML: `{"toml"}`.
+/// Writes the input, a tree as JSON, as TOML: `{"toml"}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_toml() {
     let tree = scenario::read::parse(&input(), scenario::read::Format::Json);
@@ -94,7 +91,7 @@ pub extern "C" fn bl_toml() {
     answer(text.map_or_else(|p| refused(&[p]), |toml| json!({ "toml": toml })).to_string());
 }
 
-/// Begins a run of the input, a scenario as JSON, in place of the one under way: `{}`.
+/// Begins a run of the input, a scenario as JSON, and discards the current one: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_begin() {
     RUN.set(None);
@@ -108,17 +105,17 @@ pub extern "C" fn bl_begin() {
     });
 }
 
-/// Goes on with the run for a slice; returns how much of it is done, 1 at its end, -1 if none is under way.
+/// Continues the run for a slice; returns the fraction done, 1 at its end, -1 without a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_go_on() -> f64 {
     RUN.with_borrow_mut(|run| run.as_mut().map_or(-1.0, Run::go_on))
 }
 
-/// Ends the run: `{"summary", "charts"}`, the latter with about so many points. The summary is the text of every other face.
+/// Ends the run: `{"summary", "charts"}`, the charts with about `points` points. The summary has the same bytes as in all faces.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_finish(points: usize) {
     answer(match RUN.take() {
-        None => refused(&[Problem::new("", "no run is under way")]).to_string(),
+        None => refused(&[Problem::new("", "there is no run")]).to_string(),
         Some(run) => {
             let outcome = run.outcome();
             let charts = run.charts(&outcome, points);

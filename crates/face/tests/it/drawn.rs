@@ -1,4 +1,4 @@
-//! What is drawn is what was measured.
+//! Charts agree with the summary.
 
 use face::Run;
 use scenario::read;
@@ -32,7 +32,7 @@ fn sum(list: &Value) -> f64 {
     list.as_array().expect("a list").iter().map(|v| v.as_f64().expect("a number")).sum()
 }
 
-/// A run in slices is the run: the summary of both is one text.
+/// A run in slices has the same summary as a run at once.
 #[test]
 fn slices_change_nothing() {
     let (run, outcome) = ran(20);
@@ -40,7 +40,7 @@ fn slices_change_nothing() {
     assert_eq!(face::summary(&outcome), face::summary(&whole));
 }
 
-/// Bins times their width are the bytes of the summary, however many bins there are, also where they do not divide the run.
+/// Rates times bin widths add up to the bytes of the summary, for any number of bins, also one that does not divide the run.
 #[test]
 fn rates_add_up_to_the_bytes() {
     for flows in [2, 20] {
@@ -51,7 +51,7 @@ fn rates_add_up_to_the_bytes() {
             let last = 7.0 - (starts - 1) as f64 * width;
             assert!(starts <= points.min(6001) && last >= width * 0.999_999 && last < width * 2.0, "{starts} {last}");
             let lines = drawn["flows"].as_array().expect("lines");
-            let expected = if flows == 2 { 5 } else { 3 }; // there and back; twenty flows are one line
+            let expected = if flows == 2 { 5 } else { 3 }; // forward and reverse; twenty flows are one line
             assert_eq!(lines.len(), expected);
             let bytes = |line: &Value| {
                 let rates = line["mbit"].as_array().expect("rates");
@@ -66,7 +66,7 @@ fn rates_add_up_to_the_bytes() {
     }
 }
 
-/// The mean of the delays, weighted by packets, is the summary's when one bin holds all; the greatest is the greatest.
+/// With one bin, the mean of the delays and their maximum are those of the summary.
 #[test]
 fn one_bin_is_the_whole_run() {
     let (run, outcome) = ran(2);
@@ -97,7 +97,7 @@ fn curves_pass_the_median() {
     assert!((half - median).abs() < 0.01 * median, "{half} and {median}");
 }
 
-/// Drops and marks of all bins are the summary's. Of two queues the wait in each is told, of one queue none.
+/// Drops and marks of all bins add up to the summary's. Only a dual-queue discipline has a delay per queue.
 #[test]
 fn drops_marks_and_two_queues() {
     let text = r#"
@@ -119,7 +119,7 @@ fn drops_marks_and_two_queues() {
         assert!(sum(&drawn["links"]["on"]["dropped"]) > 0.0 && sum(&drawn["links"]["up"]["marked"]) > 0.0);
         assert!(drawn["links"]["on"].get("wait_l_ms").is_none());
     }
-    // C is held at 15 ms, L is marked from 1 ms on: mean and head of the queue are near, and the packets' own mean lies between
+    // C is controlled to 15 ms, L is marked from 1 ms on; the mean of all packets lies between the two
     let up = &run.charts(&outcome, 1)["links"]["up"];
     let [l, c, both] = ["wait_l_ms", "wait_c_ms", "delay_ms"].map(|key| up[key][0].as_f64().expect("a wait"));
     assert!(l < 3.0 && (8.0..25.0).contains(&c), "{l} and {c}");

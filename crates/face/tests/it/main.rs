@@ -1,4 +1,4 @@
-//! What every face shares: one test binary, since each binary links the whole core again.
+//! Tests of the shared parts, in one binary, since each binary links the whole core again.
 
 mod drawn;
 mod measures;

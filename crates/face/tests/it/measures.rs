@@ -1,4 +1,4 @@
-//! Every key of a summary is declared once, and every declaration is a key of some summary.
+//! Every key of a summary has one declaration, and every declaration is a key of some summary.
 
 use measure::{Declared, declared};
 use packet::Unit;
@@ -6,7 +6,7 @@ use scenario::read;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Every kind of application, on a line that is recorded.
+/// Every kind of application, on a recorded link.
 const APPLICATIONS: &str = r#"
     duration = "8s"
     record.warm_up = "1s"
@@ -27,7 +27,7 @@ const APPLICATIONS: &str = r#"
     app.web = { from = "a", to = ["b"], traffic.web = { servers = 1 } }
 "#;
 
-/// Others of a key: on a scale of its own, and where each line is.
+/// Variants with other keys: scales, ECN, disciplines with classes.
 const SETS: &[&[(&str, &str)]] = &[
     &[],
     &[("grade.scale", "rpm")],
@@ -61,7 +61,7 @@ fn paths(prefix: &str, of: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Keys without any below them.
+/// Keys without keys below them.
 fn leaves(of: &[Declared]) -> Vec<&Declared> {
     of.iter().flat_map(|d| if d.parts.is_empty() { vec![d] } else { leaves(&d.parts) }).collect()
 }
@@ -83,12 +83,12 @@ fn a_key_is_declared_once_and_a_declaration_is_a_key() {
     let declared: Vec<&str> = leaves(&all).iter().map(|d| d.path.as_str()).collect();
     let once: BTreeSet<&str> = declared.iter().copied().collect();
     assert_eq!(once.len(), declared.len(), "declared twice: {declared:?}");
-    // a bench alone makes those of live runs
+    // only live runs have these keys
     let of_summaries: BTreeSet<&str> = once.iter().copied().filter(|path| !path.starts_with("live.")).collect();
     assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_summaries);
 }
 
-/// Columns end in their unit, and statistics stand below a name that does.
+/// A key ends in its unit, or is a statistic below one that does.
 #[test]
 fn a_name_that_ends_in_a_unit_has_it() {
     let all = declared();
@@ -99,23 +99,23 @@ fn a_name_that_ends_in_a_unit_has_it() {
             assert_eq!(d.unit, *unit, "{}", d.path);
         }
         if matches!(d.unit, Unit::Milliseconds | Unit::Seconds | Unit::Mbit | Unit::Percent) {
-            // the rates of flows stand below a name with the unit
+            // the rates of flows are below a name with the unit
             let above = d.path.rsplit_once('.').map_or("", |(above, _)| above);
             assert!(ends.is_some() || above.contains("_mbit"), "{}", d.path);
         }
     }
 }
 
-/// What is noticed first is one number of each thing: two of one application or link have two places.
+/// Ranks are unique: a distribution is represented by at most one statistic.
 #[test]
-fn ranks_are_places() {
+fn ranks_are_consecutive() {
     let all = declared();
     let ranked: Vec<_> = leaves(&all).into_iter().filter(|d| d.rank.is_some()).collect();
     assert!(ranked.len() > 20);
     for d in &all {
         let below = leaves(std::slice::from_ref(d)).iter().filter(|leaf| leaf.rank.is_some()).count();
-        assert!(below <= 1, "{}: {below} statistics stand for it", d.path);
+        assert!(below <= 1, "{}: {below} statistics represent it", d.path);
     }
     let places: BTreeSet<_> = ranked.iter().filter_map(|d| d.rank).collect();
-    assert_eq!(places, (1..=places.len() as u8).collect(), "no place is left out");
+    assert_eq!(places, (1..=places.len() as u8).collect(), "ranks are consecutive");
 }

@@ -1,4 +1,4 @@
-//! Scenarios as TOML are read back as themselves.
+//! Scenarios written as TOML are read back as the same scenarios.
 
 use face::toml;
 use scenario::{Scenario, read};
@@ -19,7 +19,7 @@ fn scenario(text: &str) -> Scenario {
     read::scenario(text, read::Format::Toml, &[]).expect(text)
 }
 
-/// The scenario, and what writing it came to: as it was given, and without its defaults.
+/// The scenario, its TOML in full, and its TOML without defaults.
 fn both_ways(text: &str) -> (Scenario, String, String) {
     let tree = read::parse(text, read::Format::Toml).expect("TOML");
     let given = scenario(text);
@@ -28,7 +28,7 @@ fn both_ways(text: &str) -> (Scenario, String, String) {
 }
 
 #[test]
-fn every_example_is_read_back_as_itself() {
+fn every_example_is_read_back_as_the_same_scenario() {
     for file in examples() {
         let (given, as_given, sparse) = both_ways(&fs::read_to_string(&file).expect("text"));
         assert_eq!(scenario(&as_given), given, "{as_given}");
@@ -38,7 +38,7 @@ fn every_example_is_read_back_as_itself() {
 }
 
 #[test]
-fn what_is_written_is_what_a_person_would_write() {
+fn sparse_toml_has_the_keys_that_a_person_would_write() {
     let (_, _, sparse) = both_ways(
         r#"
         duration = "60s"
@@ -87,15 +87,15 @@ fn names_and_texts_of_any_kind_survive() {
 }
 
 #[test]
-fn what_toml_cannot_say_is_refused_at_its_path() {
+fn values_that_toml_does_not_have_are_refused_at_their_path() {
     let refused = |tree| toml::text(&tree).expect_err("no TOML").to_string();
     assert_eq!(
         refused(json!({ "seed": u64::MAX })),
-        "seed: 18446744073709551615 is more than TOML can say, 9223372036854775807"
+        "seed: 18446744073709551615 is too large for TOML; expected at most 9223372036854775807"
     );
     assert_eq!(
         refused(json!({ "link": { "up": { "lose": [1, null] } } })),
-        "link.up.lose.1: null has no place in TOML"
+        "link.up.lose.1: null is not a value in TOML"
     );
     assert_eq!(refused(json!([])), "expected a table of a scenario's keys");
 }
