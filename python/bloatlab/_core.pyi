@@ -1,4 +1,4 @@
-"""The compiled core: scenarios in, measures out. Built from crates/py; see `bloatlab.run` and `bloatlab.live`."""
+"""The compiled core, built from crates/py; see `bloatlab.run` and `bloatlab.live`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final
@@ -15,10 +15,10 @@ class RunOutput(TypedDict):
     tables: dict[str, dict[str, Column]]
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be built. `args[0]` is a list of lines: file, path, value, what is valid."""
+    """A scenario that cannot be built. `args[0]` is a list of lines: file, path, value, valid values."""
 
 class PanicException(BaseException):
-    """A bug's assertion in the core. Like `KeyboardInterrupt` no `Exception`: nothing takes it for an answer."""
+    """A failed assertion in the core: a bug. Not an `Exception`, so that it is not caught by accident."""
 
 def version() -> str:
     """The version of the core, as in Cargo.toml."""
@@ -26,9 +26,9 @@ def version() -> str:
 def resolve(
     text: str, format: Literal["toml", "json"] = "toml", source: str = "", sets: list[tuple[str, str]] = ...
 ) -> str:
-    """The validated scenario with every default filled in, as canonical JSON.
+    """Return the validated scenario with every default filled in, as canonical JSON.
 
-    `source` names the text in messages; `sets` are (path, value) pairs laid over it, later ones winning.
+    `source` names the text in messages; `sets` are overrides as (path, value) pairs; the last one for a path wins.
     Raises `ScenarioError`.
     """
 
@@ -44,17 +44,17 @@ def run(
     laws: Mapping[str, Callable[[], object]] | None = None,
     trace: Callable[[str, dict[str, Any]], object] | None = None,
 ) -> RunOutput:
-    """Simulate to the end without the GIL; with it where a law is written in Python.
+    """Simulate to the end, without the GIL unless a law is written in Python.
 
-    `seed` replaces the scenario's own. `progress` is called now and then with the fraction done, in [0, 1];
-    an exception that it raises cancels the run and comes out of this function. `captures` is a folder for left.pcap
-    and right.pcap, taken at the ends of `capture_link` (of the slowest link). `laws` has, for each link whose law is
-    written in Python, what makes one. `trace` gets the chunks of what the scenario's `trace` asks for: a table's name,
-    and its columns as arrays, or as (places, words). Raises `ScenarioError`, `OSError` and `LawFailure`.
+    `seed` replaces the scenario's own. `progress` is called a few times a second with the fraction done, in [0, 1];
+    an exception in it cancels the run and is raised here. `captures` is a folder for left.pcap and right.pcap, captured
+    at the ends of `capture_link` (by default the slowest link). `laws` has a callable that makes the law for each link
+    with a law in Python. `trace` receives the tables that the scenario's `trace` selects, in chunks: a table's name,
+    and its columns as arrays, or as (indices, words). Raises `ScenarioError`, `OSError` and `LawFailure`.
     """
 
 class DeliveryTrace(TypedDict):
-    """A trace of mahimahi in the compact form of a scenario's `source`, and what it is like."""
+    """A mahimahi trace in the compact form of a scenario's `source`, with its statistics."""
 
     compact: str
     lines: int
@@ -63,24 +63,24 @@ class DeliveryTrace(TypedDict):
     gaps_over_100ms: int
 
 def delivery_trace(text: str) -> DeliveryTrace:
-    """A trace in mahimahi's format, or in the compact form.
+    """Read a trace in mahimahi's format, or in the compact form.
 
-    Raises `ValueError` with two arguments: the line (of the compact form the word), and what is wrong.
+    Raises `ValueError` with two arguments: the line (in the compact form the word), and the mistake.
     """
 
 def delivery_file(resolved: str, link: str) -> str:
-    """What a link of a scenario lets through in its duration, under its seed, as a file of mahimahi.
+    """Return the delivery opportunities of a link, for the duration and seed of its scenario, as a mahimahi file.
 
-    Raises `ScenarioError`: no such link, one with a rate, a duration without an opportunity.
+    Raises `ScenarioError`: an unknown link, one with a rate, a duration without an opportunity.
     """
 
-class LawFailure(Exception):  # noqa: N818  it is told as a LawError
-    """A law in Python broke. `args` are link, method, and what is wrong, None where the cause says it."""
+class LawFailure(Exception):  # noqa: N818  users see it as a LawError
+    """A law in Python failed. `args` are link, method, and the mistake (None if the exception has a cause)."""
 
 def quantity(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
-    """What a text with a unit says, and the number; None for any other text.
+    """Return the kind and the number of a text with a unit; None for any other text.
 
-    A duration is in ns, a rate in bit/s, a size in bytes, a share a part of one; all but shares are whole.
+    A duration is in ns, a rate in bit/s, a size in bytes; a share is a fraction, and all others are integers.
     """
 
 @final
@@ -89,47 +89,47 @@ class LawPacket:
 
     @property
     def flow(self) -> int:
-        """Its flow: packets of one flow have one number."""
+        """Number of its flow."""
     @property
     def size(self) -> int:
         """Bytes on the wire."""
     @property
     def enqueued_ns(self) -> int:
-        """When it joined the queue."""
+        """Time of its arrival at the queue."""
     @property
     def ect(self) -> bool:
-        """Whether it is ECN-capable, so that it can be marked."""
+        """True if it is ECN-capable, so that it can be marked."""
     @property
     def dscp(self) -> int:
         """Differentiated services code point, 0 to 63."""
     @property
     def pure_ack(self) -> bool:
-        """Whether it is a TCP segment without payload."""
+        """True for a TCP segment without payload."""
 
 @final
 class LawView:
-    """What a law sees of its queue and link at one call."""
+    """A law's view of its queue and link during a call."""
 
     @property
     def now_ns(self) -> int:
-        """The moment of the call."""
+        """Time of the call."""
     @property
     def sojourn_ns(self) -> int:
-        """How long the packet has waited; 0 for an arrival or a tick."""
+        """Queueing delay of the packet so far; 0 for an arrival or a tick."""
     @property
     def packets(self) -> int:
-        """Packets that wait, without the one in question."""
+        """Packets in the queue, without the packet of the call."""
     @property
     def bytes(self) -> int:
-        """Bytes that wait, without the packet in question."""
+        """Bytes in the queue, without the packet of the call."""
     @property
     def rate(self) -> int:
-        """The link's rate, bit/s: the sustained one of a shaper or a modem."""
+        """Rate of the link, bit/s; the sustained rate of a shaper or modem."""
     @property
     def downstream_ns(self) -> int:
-        """How long a packet that leaves now still waits behind this queue (in a modem)."""
+        """Further queueing delay of a packet that leaves now (in a modem)."""
     def expected_delay_ns(self, bytes: int) -> int:
-        """How long `bytes` take to leave: at the peak rate while tokens last, then at the sustained one."""
+        """Time that `bytes` take to leave: at the peak rate while tokens last, then at the sustained rate."""
     def random(self) -> float:
         """The next number of the law's own random stream, in [0, 1)."""
 
@@ -150,40 +150,40 @@ def live(
 ) -> RunOutput:
     """Run on the wall clock, without the GIL; see `bloatlab.live.run`.
 
-    `look` is called about ten times a second with what there is to see; what it raises ends the run and comes out.
+    `look` is called about ten times a second with a view of the bench; an exception in it ends the run and is raised.
     Raises `ScenarioError` and `LiveError`; `RuntimeError` for a bug in one of its threads.
     """
 
 def live_clean() -> int:
-    """End what dead runs have left behind; how many processes there were."""
+    """End the processes that dead runs have left; return their number."""
 
 def has_live() -> bool:
-    """Whether this build has the live bench. Without it `live` raises `LiveError`; `live_clean` has nothing to end."""
+    """Return True if this build has the live bench. Without it `live` raises `LiveError` and `live_clean` returns 0."""
 
 def as_toml(resolved: str) -> str:
-    """A scenario (canonical JSON) as TOML, without what its defaults say; read back, it is the same.
+    """Write a scenario (canonical JSON) as TOML that omits defaults and is read back as the same scenario.
 
     Raises `ScenarioError`.
     """
 
 def tc_commands(resolved: str, link: str | None = None) -> str:
-    """Shell commands that set Linux up like a scenario's links, or one of them. Raises `ScenarioError`."""
+    """Return shell commands that configure Linux like a scenario's links, or one of them. Raises `ScenarioError`."""
 
 def catalogue() -> str:
-    """JSON: the disciplines, applications and TCP presets that the core knows, each with its parameters and source."""
+    """Return the disciplines, links, applications and TCP presets as JSON, each with its parameters and source."""
 
 def measures() -> str:
-    """JSON: every key that a summary may have, with words, unit, direction and a sentence; and the units."""
+    """Return every measure of a summary as JSON, with its words, unit, direction and description; and the units."""
 
 def emodel(loss: float, delay_ms: float) -> tuple[float, float]:
-    """(R, MOS) of the E-model for a loss fraction in [0, 1] and a one-way delay in milliseconds."""
+    """Return (R, MOS) of the E-model for a loss fraction in [0, 1] and a one-way delay in milliseconds."""
 
 def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list[tuple[int, int, int]]:
-    """Random 5-tuples through the classifier of a fair discipline; an entry for each of 1 to `sessions` sessions.
+    """Count collisions of random 5-tuples in the classifier of a fair discipline, for 1 to `sessions` sessions.
 
     An entry counts the trials in which (two sessions share a queue, the first session shares its queue, the first
     session is in a group with more sessions than queues). `spec` is JSON: '"sfq_hss"', '{"sfq_hss": {"groups": 32}}'.
-    Raises `ScenarioError` for a discipline that is not valid or not of type A.
+    Raises `ScenarioError` for a discipline that is invalid or not of type A.
     """
 
 EcnWord: TypeAlias = Literal["not-ect", "ect1", "ect0", "ce"]
@@ -194,7 +194,7 @@ class Packet:
 
     @property
     def number(self) -> int:
-        """Its number: 0 for the first that was offered."""
+        """Its number, from 0 in the order of offers."""
     @property
     def flow(self) -> int:
         """Its flow."""
@@ -203,21 +203,21 @@ class Packet:
         """Bytes on the wire."""
     @property
     def enqueued_ns(self) -> int:
-        """When it was offered."""
+        """Time at which it was offered."""
     @property
     def ecn(self) -> int:
-        """ECN field: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE."""
+        """ECN field: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE."""
     @property
     def ecn_word(self) -> EcnWord:
-        """ECN field by its word."""
+        """Name of the ECN field."""
 
 @final
 class Fate:
-    """What a discipline did to a packet, other than send it."""
+    """A drop or mark of a packet by a discipline."""
 
     @property
     def what(self) -> Literal["dropped", "marked"]:
-        """What happened."""
+        """The event."""
     @property
     def number(self) -> int:
         """The packet's number."""
@@ -226,16 +226,17 @@ class Fate:
         """The packet's flow."""
     @property
     def reason(self) -> str:
-        """Why: tail_full, early_head, ..., law, step."""
+        """The reason: tail_full, early_head, ..., law, step."""
     @property
     def point(self) -> Literal["enqueue", "dequeue"]:
-        """Where."""
+        """The side of the queue."""
 
 @final
 class Discipline:
-    """A queue discipline by itself: what a simulation runs, fed by hand. Times are nanoseconds and never go back.
+    """A single queue discipline, the same as in simulations, with packets offered by the caller.
 
-    Raises `ValueError` for a time before the last call's, a size of 0, an ECN field that there is not.
+    Times are in nanoseconds and must not decrease.
+    Raises `ValueError` for a time before that of the last call, a size of 0, an invalid ECN field.
     """
 
     def __new__(cls, spec: str, rate: str = "5mbit", seed: int = 1) -> Self:
@@ -249,33 +250,33 @@ class Discipline:
         dscp: int = 0,
         addresses: tuple[str, str] | None = None,
     ) -> list[Fate]:
-        """Offers a packet of `size` bytes; the fates that this caused, its own included if it was refused.
+        """Offer a packet of `size` bytes; return the resulting drops and marks, its own included.
 
-        `ecn` is the field's code or its word, `addresses` are the IPv4 addresses of source and destination; without
-        them each flow is a host of its own.
+        `ecn` is the code of the field or its name, `addresses` are the IPv4 addresses of source and
+        destination; without them each flow has its own source.
         """
     def probe(self) -> dict[str, Any]:
-        """The discipline's state now, by the names and units of a trace (docs/traces.md).
+        """Return the discipline's state, with the names and units of a trace (docs/traces.md).
 
-        `queues` is a list with the state of each queue in service, for disciplines that have several.
+        `queues` is a list with the state of each active queue, for disciplines with several.
         """
     def dequeue(self, time_ns: int) -> tuple[Packet | None, list[Fate]]:
-        """Asks for the next packet; it, or None, and the fates that this caused."""
+        """Dequeue the next packet; return it, or None, and the resulting drops and marks."""
     def wake(self, time_ns: int) -> list[Fate]:
-        """Lets the discipline's timer happen; the fates that this caused."""
+        """Run the discipline's timer; return the resulting drops and marks."""
     @property
     def next_wake_ns(self) -> int | None:
-        """When the discipline wants `wake`; None for never."""
+        """Time of the discipline's timer; None if none runs."""
     @property
     def packets(self) -> int:
-        """Packets waiting."""
+        """Packets in the queue."""
     @property
     def bytes(self) -> int:
-        """Bytes waiting."""
+        """Bytes in the queue."""
 
 @final
 class SentSegment:
-    """A segment that a sender put on the wire."""
+    """A segment that a sender has sent."""
 
     @property
     def seq(self) -> int:
@@ -288,30 +289,30 @@ class SentSegment:
         """Bytes on the wire."""
     @property
     def retransmission(self) -> bool:
-        """Whether part of it was sent before."""
+        """True if part of it was sent before."""
 
 @final
 class TcpSender:
-    """A TCP sender by itself, already connected: the simulator's own, fed with ACKs by hand.
+    """A single TCP sender, the simulator's own, already connected, with ACKs passed by the caller.
 
     Round trips are measured from send times (Karn's rule), so ACKs need no time stamps; `rtt` is that of the handshake.
-    Times are nanoseconds and never go back (`ValueError`).
+    Times are in nanoseconds and must not decrease (`ValueError`).
     """
 
     def __new__(cls, stack: str = '{"preset": "linux-6"}', rtt: str | None = None) -> Self:
         """`stack` is the JSON of a scenario's TCP table; see `bloatlab.parts.tcp_sender`."""
     def write(self, time_ns: int, bytes: int) -> list[SentSegment]:
-        """Gives it `bytes` more to send; the segments that leave at once."""
+        """Write `bytes` more to send; return the segments that leave at once."""
     def ack(self, time_ns: int, number: int, sack: list[tuple[int, int]] = ..., ece: bool = False) -> list[SentSegment]:
-        """An ACK: everything below `number` has been received, and the blocks (start, end) above it.
+        """Receive an ACK of everything below `number` and of the blocks (start, end) above it.
 
-        `ece` is the echo of a CE mark, for a stack with `ecn`.
+        Returns the segments that leave. `ece` is the echo of a CE mark, for a stack with `ecn`.
         """
     def timer(self, time_ns: int) -> list[SentSegment]:
-        """Lets its timer happen, if it is due; the segments that leave."""
+        """Run its timer, if it is due; return the segments that leave."""
     @property
     def deadline_ns(self) -> int | None:
-        """When its timer is due; None if none runs."""
+        """Time of its timer; None if none runs."""
     @property
     def cwnd_bytes(self) -> int:
         """Congestion window."""
@@ -320,7 +321,7 @@ class TcpSender:
         """Slow start threshold; None while it is infinite."""
     @property
     def in_flight_bytes(self) -> int:
-        """Bytes believed to be in the network."""
+        """Estimated bytes in flight."""
     @property
     def srtt_ms(self) -> float:
         """Smoothed round-trip time; 0 before the first sample."""
@@ -332,10 +333,10 @@ class TcpSender:
         """Congestion state: cwr reduces after an ECN echo, recovery is fast recovery, loss follows a timeout."""
     @property
     def lost_segments(self) -> int:
-        """Segments taken for lost and not acknowledged since, sent again or not."""
+        """Segments deemed lost and not acknowledged since, retransmitted or not."""
     @property
     def retransmits(self) -> int:
-        """Segments sent again so far."""
+        """Segments retransmitted so far."""
     @property
     def timeouts(self) -> int:
         """Retransmission timeouts so far."""
@@ -344,7 +345,7 @@ class TcpSender:
         """Fast recoveries so far."""
     @property
     def ecn_reductions(self) -> int:
-        """Reductions so far that answered an ECN echo."""
+        """Window reductions in response to an ECN echo so far."""
     @property
     def mss(self) -> int:
         """Largest payload of a segment, bytes."""

@@ -107,7 +107,7 @@ def test_addresses_and_dscp_reach_the_discipline():
 def test_time_never_goes_back():
     queue = parts.discipline("droptail")
     queue.enqueue(5, 100)
-    with pytest.raises(ValueError, match="time 4 ns lies before"):
+    with pytest.raises(ValueError, match="time 4 ns is before"):
         queue.dequeue(4)
 
 

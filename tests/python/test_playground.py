@@ -108,7 +108,7 @@ def test_as_toml_is_read_back_as_the_same_scenario(file: Path):
 
 def test_as_toml_refuses_a_seed_that_toml_cannot_say():
     scenario = from_dict({"seed": 2**63, "duration": "1s", "link": {"a": {"from": "x", "to": "y"}}})
-    with pytest.raises(ValueError, match="seed: 9223372036854775808 is more than TOML can say"):
+    with pytest.raises(ValueError, match="seed: 9223372036854775808 is too large for TOML"):
         scenario.as_toml()
 
 

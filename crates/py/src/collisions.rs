@@ -1,11 +1,11 @@
-//! Random sessions through a discipline's classifier.
+//! Hash collisions in a discipline's classifier.
 
 use crate::refuse;
 use pyo3::prelude::*;
 use units::Problem;
 
-/// For 1 to `sessions` active sessions with random 5-tuples: in how many of `trials` two share a queue, the first session
-/// shares its queue, and the first session is in an overfull group.
+/// Counts collisions among 1 to `sessions` active sessions with random 5-tuples: in how many of `trials` any two share a queue, the
+/// first session shares its queue, and the first session is in an overfull group.
 ///
 /// `spec` is a fair discipline as JSON: `"sfq_hss"` in quotes, or a table. Errors: one that is not valid, or not fair.
 #[pyfunction]

@@ -1,4 +1,4 @@
-//! Recorded traces of links, read and written.
+//! Delivery traces of links: reading and writing.
 
 use port::Lines;
 use pyo3::exceptions::PyValueError;
@@ -6,22 +6,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use units::{Problem, shown};
 
-/// A trace in mahimahi's format, or in the compact form of a scenario's `source`: its compact form and its facts
-/// (`lines`, `period_ms`, `longest_gap_ms`, `gaps_over_100ms`). Raises `ValueError`: line and what is wrong.
+/// Reads a trace in mahimahi's format, or in the compact form of a scenario's `source`; returns its compact form and its statistics
+/// (`lines`, `period_ms`, `longest_gap_ms`, `gaps_over_100ms`). Raises `ValueError` with the line and the mistake.
 #[pyfunction]
 pub(crate) fn delivery_trace<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
     let read = if text.starts_with('+') { Lines::read_compact(text) } else { Lines::read(text) };
     let lines = read.map_err(|bad| PyValueError::new_err((bad.line, bad.message)))?;
-    let facts = PyDict::new(py);
-    facts.set_item("compact", lines.compact())?;
-    facts.set_item("lines", lines.count())?;
-    facts.set_item("period_ms", lines.period().0 / 1_000_000)?;
-    facts.set_item("longest_gap_ms", lines.longest_gap().0 / 1_000_000)?;
-    facts.set_item("gaps_over_100ms", lines.gaps().filter(|g| g.0 > 100_000_000).count())?;
-    Ok(facts)
+    let statistics = PyDict::new(py);
+    statistics.set_item("compact", lines.compact())?;
+    statistics.set_item("lines", lines.count())?;
+    statistics.set_item("period_ms", lines.period().0 / 1_000_000)?;
+    statistics.set_item("longest_gap_ms", lines.longest_gap().0 / 1_000_000)?;
+    statistics.set_item("gaps_over_100ms", lines.gaps().filter(|g| g.0 > 100_000_000).count())?;
+    Ok(statistics)
 }
 
-/// What link `link` of a scenario (canonical JSON, see `resolve`) lets through in its duration, under its seed, as a file of mahimahi.
+/// Returns the delivery opportunities of a link, for the duration and seed of its scenario (canonical JSON, see `resolve`), as a
+/// mahimahi file.
 #[pyfunction]
 pub(crate) fn delivery_file(resolved: &str, link: &str) -> PyResult<String> {
     let scenario = crate::scenario_of(resolved)?;

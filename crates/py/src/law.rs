@@ -1,9 +1,10 @@
 //! Laws written in Python: objects of a user's class, called as a queue calls a law.
 //!
 //! Python has read the file and passes, for each link, a callable that makes a new object ([`Laws`]). A run with such laws keeps
-//! the GIL. The first error in one of them is stored ([`Trouble`]); from then on every law passes everything, and the run ends
-//! at the next progress check. Times are whole nanoseconds in both languages.
+//! the GIL. After the first error in one of them, which is stored, every law passes all packets, and the run ends at the next
+//! progress check. Times are integers of nanoseconds in both languages.
 
+use crate::error::{FirstError, locked};
 use packet::{Ecn, Flags, LinkView, MarkReason, PacketMeta, Reading, Unit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
@@ -12,15 +13,15 @@ use qdisc::law::{
     foreign::{AnyForeign, Maker},
 };
 use scenario::Scenario;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use units::{Problem, Rng, Time};
 
 pyo3::create_exception!(
     _core,
     LawFailure,
     pyo3::exceptions::PyException,
-    "A law written in Python broke. Its arguments: link, method, what is wrong (None where the cause says it)."
+    "A law written in Python failed. Its arguments: link, method, and the mistake (None if it has a cause)."
 );
 
 /// A packet as a law sees it.
@@ -29,7 +30,7 @@ pub(crate) struct LawPacket(PacketMeta);
 
 #[pymethods]
 impl LawPacket {
-    /// Its flow: packets of one flow have one number.
+    /// Number of its flow.
     #[getter]
     fn flow(&self) -> u32 {
         self.0.flow.0
@@ -39,12 +40,12 @@ impl LawPacket {
     fn size(&self) -> u16 {
         self.0.size
     }
-    /// When it joined the queue, ns.
+    /// Time of its arrival at the queue, ns.
     #[getter]
     fn enqueued_ns(&self) -> u64 {
         self.0.stamp.0
     }
-    /// Whether it is ECN-capable, so that it can be marked.
+    /// True if it is ECN-capable, so that it can be marked.
     #[getter]
     fn ect(&self) -> bool {
         self.0.ecn() != Ecn::NotEct
@@ -54,26 +55,26 @@ impl LawPacket {
     fn dscp(&self) -> u8 {
         self.0.tos >> 2
     }
-    /// Whether it is a TCP segment without payload.
+    /// True for a TCP segment without payload.
     #[getter]
     fn pure_ack(&self) -> bool {
         self.0.flags.has(Flags::PURE_ACK)
     }
 }
 
-/// A law's view of its queue and link at one call.
+/// A law's view of its queue and link during a call.
 #[pyclass(frozen, module = "bloatlab._core")]
 pub(crate) struct LawView {
-    /// The moment of the call.
+    /// Time of the call, ns.
     #[pyo3(get)]
     now_ns: u64,
-    /// How long the packet has waited; 0 for an arrival or a tick.
+    /// Queueing delay of the packet so far, ns; 0 for an arrival or a tick.
     #[pyo3(get)]
     sojourn_ns: u64,
-    /// Packets that wait, without the one in question.
+    /// Packets in the queue, without the packet of the call.
     #[pyo3(get)]
     packets: u32,
-    /// Bytes that wait, without the packet in question.
+    /// Bytes in the queue, without the packet of the call.
     #[pyo3(get)]
     bytes: u64,
     link: LinkView,
@@ -82,17 +83,17 @@ pub(crate) struct LawView {
 
 #[pymethods]
 impl LawView {
-    /// The link's rate, bit/s: the sustained one of a shaper or a modem.
+    /// Rate of the link, bit/s; the sustained rate of a shaper or modem.
     #[getter]
     fn rate(&self) -> u64 {
         self.link.rate.0
     }
-    /// How long a packet that leaves now still waits behind this queue (in a modem), ns.
+    /// Further queueing delay of a packet that leaves now (in a modem), ns.
     #[getter]
     fn downstream_ns(&self) -> u64 {
         self.link.downstream_delay.0
     }
-    /// How long `bytes` take to leave, ns: at the peak rate while tokens last, then at the sustained one.
+    /// Time that `bytes` take to leave, ns: at the peak rate while tokens last, then at the sustained rate.
     fn expected_delay_ns(&self, bytes: u64) -> u64 {
         self.link.expected_delay(bytes).0
     }
@@ -102,38 +103,16 @@ impl LawView {
     }
 }
 
-/// A lock whose holder has panicked still holds plain data.
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The first error in a law of this run.
-#[derive(Default)]
-struct Trouble {
-    there: AtomicBool,
-    error: Mutex<Option<PyErr>>,
-}
-
-impl Trouble {
-    fn is_there(&self) -> bool {
-        self.there.load(Ordering::Relaxed)
-    }
-    fn keep(&self, error: PyErr) {
-        locked(&self.error).get_or_insert(error);
-        self.there.store(true, Ordering::Relaxed);
-    }
-}
-
 /// The laws of a run: their makers, by link, and the first error.
 #[derive(Default)]
 pub(crate) struct Laws {
     any: bool,
-    trouble: Arc<Trouble>,
+    error: FirstError,
 }
 
 impl Laws {
-    /// Adds the laws that `scenario` names. `makers` has a callable for each link with such a law, which returns a new object.
-    pub(crate) fn bring(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> Result<Self, Problem> {
+    /// Puts the laws that `scenario` names into its links. `makers` has a callable for each such link, which returns a new object.
+    pub(crate) fn insert(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> Result<Self, Problem> {
         let mut laws = Self::default();
         for (name, link) in &mut scenario.link {
             let Some((path, law)) = link.queue.outside() else { continue };
@@ -142,12 +121,12 @@ impl Laws {
                 return law.ready().map(|()| laws).map_err(|p| p.under(&format!("link.{name}.queue.{path}")));
             };
             laws.any = true;
-            let maker = Objects {
+            let maker = PythonLaws {
                 make: make.unbind(),
                 link: name.clone(),
                 seed: scenario.seed,
                 made: AtomicU64::new(0),
-                trouble: laws.trouble.clone(),
+                error: laws.error.clone(),
             };
             link.queue = link.queue.clone().with_outside(law.made_by(Arc::new(maker)));
         }
@@ -159,148 +138,142 @@ impl Laws {
         self.any
     }
 
-    /// Returns true if a law failed, so that the run can end.
-    pub(crate) fn broke(&self) -> bool {
-        self.trouble.is_there()
-    }
-
-    /// Takes the error of the law that failed.
-    pub(crate) fn error(&self) -> Option<PyErr> {
-        locked(&self.trouble.error).take()
+    /// The first error in a law.
+    pub(crate) fn error(&self) -> &FirstError {
+        &self.error
     }
 }
 
-/// Makes the objects of one link.
-struct Objects {
+/// The maker of one link's laws.
+struct PythonLaws {
     make: Py<PyAny>,
     link: String,
     seed: u64,
     made: AtomicU64,
-    trouble: Arc<Trouble>,
+    error: FirstError,
 }
 
-impl Maker for Objects {
+impl Maker for PythonLaws {
     fn make(&self) -> AnyForeign {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let rng = Rng::named(self.seed, &format!("link.{}.law.{number}", self.link));
-        Python::attach(|py| match Object::new(py, self, rng) {
-            Ok(object) => Box::new(object) as AnyForeign,
-            Err(error) => {
-                self.trouble.keep(failure(py, &self.link, "__init__", Wrong::Raised(error)));
-                Box::new(Passing)
+        Python::attach(|py| match PythonLaw::new(py, self, rng) {
+            Ok(law) => Box::new(law) as AnyForeign,
+            Err(mistake) => {
+                self.error.store(failure(py, &self.link, "__init__", mistake));
+                Box::new(PassAll)
             }
         })
     }
 }
 
-/// The law of a link whose object could not be made; passes everything.
-struct Passing;
-impl Law for Passing {
+/// The law of a link whose object could not be made.
+struct PassAll;
+impl Law for PassAll {
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
-/// How a method failed.
-enum Wrong {
+/// The failure of a method.
+enum Mistake {
+    /// It raised an exception.
     Raised(PyErr),
-    Said(String),
+    /// It returned an invalid value.
+    Value(String),
 }
 
-impl From<PyErr> for Wrong {
+impl From<PyErr> for Mistake {
     fn from(error: PyErr) -> Self {
         Self::Raised(error)
     }
 }
 
-/// The exception to raise: Ctrl-C unchanged, everything else as `LawFailure` with its cause.
-fn failure(py: Python<'_>, link: &str, method: &str, wrong: Wrong) -> PyErr {
-    match wrong {
-        Wrong::Raised(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => error,
-        Wrong::Raised(error) => {
-            let told = LawFailure::new_err((link.to_owned(), method.to_owned(), None::<String>));
-            told.set_cause(py, Some(error));
-            told
+/// The exception to raise: Ctrl-C unchanged, any other as `LawFailure` with its cause.
+fn failure(py: Python<'_>, link: &str, method: &str, mistake: Mistake) -> PyErr {
+    match mistake {
+        Mistake::Raised(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => error,
+        Mistake::Raised(error) => {
+            let failure = LawFailure::new_err((link.to_owned(), method.to_owned(), None::<String>));
+            failure.set_cause(py, Some(error));
+            failure
         }
-        Wrong::Said(text) => LawFailure::new_err((link.to_owned(), method.to_owned(), text)),
+        Mistake::Value(text) => LawFailure::new_err((link.to_owned(), method.to_owned(), text)),
     }
 }
 
-/// An object of the user's class: the law of one queue. Methods that the class does not have cost nothing.
-struct Object {
+/// The methods that a class may have, in the order of [`PythonLaw::methods`].
+#[derive(Clone, Copy)]
+enum Method {
+    Arrive,
+    Head,
+    Left,
+    Empty,
+    Overflow,
+    AtRest,
+    Tick,
+    Probe,
+}
+
+impl Method {
+    const NAMES: [&str; 8] = ["arrive", "head", "left", "empty", "overflow", "at_rest", "tick", "probe"];
+
+    fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// The law of one queue: an object of the user's class. Methods that the class does not have cost nothing.
+struct PythonLaw {
     object: Py<PyAny>,
-    arrive: Option<Py<PyAny>>,
-    head: Option<Py<PyAny>>,
-    left: Option<Py<PyAny>>,
-    empty: Option<Py<PyAny>>,
-    overflow: Option<Py<PyAny>>,
-    at_rest: Option<Py<PyAny>>,
-    tick: Option<Py<PyAny>>,
-    probe: Option<Py<PyAny>>,
+    methods: [Option<Py<PyAny>>; Method::NAMES.len()],
     /// `next_tick_ns` after the last call.
     next_tick: Option<Time>,
     link: String,
     rng: Arc<Mutex<Rng>>,
-    trouble: Arc<Trouble>,
+    error: FirstError,
 }
 
-impl Object {
-    fn new(py: Python<'_>, from: &Objects, rng: Rng) -> PyResult<Self> {
+impl PythonLaw {
+    fn new(py: Python<'_>, from: &PythonLaws, rng: Rng) -> Result<Self, Mistake> {
         let object = from.make.bind(py).call0()?;
-        let method = |name: &str| object.getattr_opt(name).map(|m| m.map(Bound::unbind));
-        let mut law = Self {
-            arrive: method("arrive")?,
-            head: method("head")?,
-            left: method("left")?,
-            empty: method("empty")?,
-            overflow: method("overflow")?,
-            at_rest: method("at_rest")?,
-            tick: method("tick")?,
-            probe: method("probe")?,
-            next_tick: None,
-            link: from.link.clone(),
-            rng: Arc::new(Mutex::new(rng)),
-            trouble: from.trouble.clone(),
-            object: object.clone().unbind(),
-        };
+        let mut methods = [const { None }; Method::NAMES.len()];
+        for (method, name) in methods.iter_mut().zip(Method::NAMES) {
+            *method = object.getattr_opt(name)?.map(Bound::unbind);
+        }
+        let (link, error) = (from.link.clone(), from.error.clone());
+        let mut law =
+            Self { object: object.unbind(), methods, next_tick: None, link, rng: Arc::new(Mutex::new(rng)), error };
         match law.read_tick(py) {
-            Ok(()) => Ok(law),
-            Err(Wrong::Raised(error)) => Err(error),
-            Err(Wrong::Said(text)) => Err(pyo3::exceptions::PyTypeError::new_err(text)),
+            Err(Mistake::Value(text)) => Err(pyo3::exceptions::PyTypeError::new_err(text).into()),
+            read => read.map(|()| law),
         }
     }
 
+    /// The method, if the class has it and no law has failed.
+    fn method(&self, method: Method) -> Option<&Py<PyAny>> {
+        self.methods[method as usize].as_ref().filter(|_| !self.error.is_set())
+    }
+
     /// Reads `next_tick_ns`, which any method may have changed.
-    fn read_tick(&mut self, py: Python<'_>) -> Result<(), Wrong> {
-        if self.tick.is_some() {
-            let given = self.object.bind(py).getattr(pyo3::intern!(py, "next_tick_ns"))?;
-            let said = || Wrong::Said(format!("next_tick_ns is {}; expected whole nanoseconds or None", shown(&given)));
-            self.next_tick = given.extract::<Option<u64>>().map_err(|_| said())?.map(Time);
+    fn read_tick(&mut self, py: Python<'_>) -> Result<(), Mistake> {
+        if self.methods[Method::Tick as usize].is_some() {
+            let next = self.object.bind(py).getattr(pyo3::intern!(py, "next_tick_ns"))?;
+            let invalid = || format!("next_tick_ns is {}; expected whole nanoseconds or None", shown(&next));
+            self.next_tick = next.extract::<Option<u64>>().map_err(|_| Mistake::Value(invalid()))?.map(Time);
         }
         Ok(())
     }
 
-    /// Calls `method`, if the class has it and no law has failed: `give` makes the call and reads its result.
+    /// Calls a method, if the class has it and no law has failed: `call` makes the call and reads its result.
     fn call<T>(
         &mut self,
-        which: impl Fn(&Self) -> &Option<Py<PyAny>>,
-        method: &str,
-        give: impl FnOnce(&Self, Python<'_>, &Bound<'_, PyAny>) -> Result<T, Wrong>,
+        method: Method,
+        call: impl FnOnce(&Self, &Bound<'_, PyAny>) -> Result<T, Mistake>,
     ) -> Option<T> {
-        which(self).as_ref()?;
-        if self.trouble.is_there() {
-            return None;
-        }
+        self.method(method)?;
         Python::attach(|py| {
-            let answer = match which(self) {
-                Some(bound) => give(self, py, bound.bind(py)),
-                None => return None,
-            };
-            match answer.and_then(|value| self.read_tick(py).map(|()| value)) {
-                Ok(value) => Some(value),
-                Err(wrong) => {
-                    self.trouble.keep(failure(py, &self.link, method, wrong));
-                    None
-                }
-            }
+            let result = call(self, self.method(method)?.bind(py));
+            let result = result.and_then(|value| self.read_tick(py).map(|()| value));
+            result.map_err(|mistake| self.error.store(failure(py, &self.link, method.name(), mistake))).ok()
         })
     }
 
@@ -316,99 +289,87 @@ impl Object {
     }
 
     /// Calls a method with a packet; returns its verdict.
-    fn decide(
-        &mut self,
-        which: impl Fn(&Self) -> &Option<Py<PyAny>>,
-        method: &str,
-        packet: &PacketMeta,
-        view: &View<'_>,
-    ) -> Verdict {
-        let ask = |law: &Self, py: Python<'_>, bound: &Bound<'_, PyAny>| {
-            verdict(
-                method,
-                packet,
-                &bound.call1((Bound::new(py, LawPacket(*packet))?, Bound::new(py, law.view(view))?))?,
-            )
+    fn decide(&mut self, method: Method, packet: &PacketMeta, view: &View<'_>) -> Verdict {
+        let decide = |law: &Self, bound: &Bound<'_, PyAny>| {
+            verdict(method, packet, &bound.call1((LawPacket(*packet), law.view(view)))?)
         };
-        self.call(which, method, ask).unwrap_or(Verdict::Pass)
+        self.call(method, decide).unwrap_or(Verdict::Pass)
     }
 }
 
 /// Converts a method's return value to a verdict.
-fn verdict(method: &str, packet: &PacketMeta, answer: &Bound<'_, PyAny>) -> Result<Verdict, Wrong> {
+fn verdict(method: Method, packet: &PacketMeta, answer: &Bound<'_, PyAny>) -> Result<Verdict, Mistake> {
     if answer.is_none() {
         return Ok(Verdict::Pass);
     }
+    let name = method.name();
     match answer.cast::<PyString>().ok().and_then(|s| s.to_str().ok()) {
         Some("pass") => Ok(Verdict::Pass),
         Some("drop") => Ok(Verdict::Drop),
         Some("mark") if packet.ecn() != Ecn::NotEct => Ok(Verdict::Mark(MarkReason::Law)),
-        Some("mark") => Err(Wrong::Said(format!(
-            "{method} returned \"mark\" for a packet that is not ECN-capable; only one with packet.ect can be marked"
+        Some("mark") => Err(Mistake::Value(format!(
+            "{name} returned \"mark\" for a packet that is not ECN-capable; only one with packet.ect can be marked"
         ))),
-        _ => Err(Wrong::Said(format!(
-            "{method} returned {}; expected \"pass\", \"drop\", \"mark\" or nothing",
+        _ => Err(Mistake::Value(format!(
+            "{name} returned {}; expected \"pass\", \"drop\", \"mark\" or nothing",
             shown(answer)
         ))),
     }
 }
 
-/// A value as Python writes it, clipped.
+/// A value's `repr`, clipped.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or_else(|_| "a value that cannot be shown".into(), |r| units::shown(&r.to_string_lossy()).clone())
 }
 
-impl Law for Object {
+impl Law for PythonLaw {
     fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, _rng: &mut Rng) -> Verdict {
-        self.decide(|l| &l.arrive, "arrive", packet, view)
+        self.decide(Method::Arrive, packet, view)
     }
     fn head(&mut self, packet: &PacketMeta, view: &View<'_>, _rng: &mut Rng) -> Verdict {
-        self.decide(|l| &l.head, "head", packet, view)
+        self.decide(Method::Head, packet, view)
     }
     fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
-        self.call(
-            |l| &l.left,
-            "left",
-            |l, py, m| Ok(m.call1((Bound::new(py, LawPacket(*packet))?, Bound::new(py, l.view(view))?))?.unbind()),
-        );
+        self.call(Method::Left, |law, m| Ok(m.call1((LawPacket(*packet), law.view(view)))?.unbind()));
     }
     fn empty(&mut self, now: Time) {
-        self.call(|l| &l.empty, "empty", |_, _, m| Ok(m.call1((now.0,))?.unbind()));
+        self.call(Method::Empty, |_, m| Ok(m.call1((now.0,))?.unbind()));
     }
     fn at_rest(&mut self, now: Time) -> bool {
-        self.call(|l| &l.at_rest, "at_rest", |_, _, m| Ok(m.call1((now.0,))?.is_truthy()?)).unwrap_or(true)
+        self.call(Method::AtRest, |_, m| Ok(m.call1((now.0,))?.is_truthy()?)).unwrap_or(true)
     }
     fn overflow(&mut self, now: Time) {
-        self.call(|l| &l.overflow, "overflow", |_, _, m| Ok(m.call1((now.0,))?.unbind()));
+        self.call(Method::Overflow, |_, m| Ok(m.call1((now.0,))?.unbind()));
     }
     fn next_tick(&self) -> Option<Time> {
-        if self.trouble.is_there() { None } else { self.next_tick }
+        if self.error.is_set() { None } else { self.next_tick }
     }
     fn tick(&mut self, view: &View<'_>) {
-        self.call(|l| &l.tick, "tick", |l, py, m| Ok(m.call1((Bound::new(py, l.view(view))?,))?.unbind()));
+        self.call(Method::Tick, |law, m| Ok(m.call1((law.view(view),))?.unbind()));
         if let Some(next) = self.next_tick().filter(|t| *t <= view.now) {
-            let text =
-                format!("tick left next_tick_ns at {}; expected a time after now, {}, or None", next.0, view.now.0);
-            Python::attach(|py| self.trouble.keep(failure(py, &self.link, "tick", Wrong::Said(text))));
+            let (next, now) = (next.0, view.now.0);
+            let text = format!("tick left next_tick_ns at {next}; expected a time after now, {now}, or None");
+            Python::attach(|py| self.error.store(failure(py, &self.link, "tick", Mistake::Value(text))));
         }
     }
-    /// `probe()` of the class: a dict of names and numbers, each name with its unit at its end.
+    /// Calls `probe()` of the class: a dict of names and numbers, where each name ends in its unit.
     fn probe(&self, out: &mut Reading<'_>) {
-        let Some(method) = self.probe.as_ref().filter(|_| !self.trouble.is_there()) else { return };
+        let Some(method) = self.method(Method::Probe) else { return };
         Python::attach(|py| {
-            if let Err(wrong) = method.bind(py).call0().map_err(Wrong::from).and_then(|told| tell(&told, out)) {
-                self.trouble.keep(failure(py, &self.link, "probe", wrong));
+            let state = method.bind(py).call0().map_err(Mistake::from);
+            if let Err(mistake) = state.and_then(|state| report(&state, out)) {
+                self.error.store(failure(py, &self.link, "probe", mistake));
             }
         });
     }
 }
 
 /// Writes the return value of `probe()` to the reading.
-fn tell(told: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Wrong> {
-    let said = |what: String| Wrong::Said(format!("probe returned {what}; expected a dict of names and numbers"));
-    let values = told.cast::<PyDict>().map_err(|_| said(shown(told)))?;
+fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake> {
+    let invalid = |what: String| Mistake::Value(format!("probe returned {what}; expected a dict of names and numbers"));
+    let values = state.cast::<PyDict>().map_err(|_| invalid(shown(state)))?;
     for (key, value) in values {
-        let name = key.extract::<String>().map_err(|_| said(format!("the key {}", shown(&key))))?;
+        let name = key.extract::<String>().map_err(|_| invalid(format!("the key {}", shown(&key))))?;
         if value.is_none() {
             out.value(&name, Unit::One, None);
         } else if let Ok(flag) = value.cast::<PyBool>() {
@@ -416,7 +377,7 @@ fn tell(told: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Wrong> {
         } else if let Ok(number) = value.extract::<f64>() {
             out.value(&name, Unit::One, Some(number));
         } else {
-            return Err(said(format!("{} for \"{}\"", shown(&value), units::shown(&name))));
+            return Err(invalid(format!("{} for \"{}\"", shown(&value), units::shown(&name))));
         }
     }
     Ok(())

@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use units::Problem;
 
-/// Runs a scenario (canonical JSON) live; see `bloatlab.live.run`. The GIL is released but for `look`.
+/// Runs a scenario (canonical JSON) live; see `bloatlab.live.run`. Releases the GIL except during `look`.
 #[pyfunction]
 #[pyo3(signature = (resolved, *, congestion=None, max_rate=None, command=None, side="left", background=Vec::new(), unbounded=false, captures=None, look=None))]
-#[allow(clippy::too_many_arguments, reason = "the face of a function with keyword arguments")]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub(crate) fn live(
     py: Python<'_>,
     resolved: &str,
@@ -62,7 +62,7 @@ pub(crate) fn live(
     }
 }
 
-/// A view of the running bench, as plain values.
+/// Converts a view of the running bench to plain values.
 fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
     let links = PyList::empty(py);
     for (name, link) in plan.network.links.iter().map(|l| &l.name).zip(&view.links) {
@@ -84,13 +84,13 @@ fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
     Ok(d.unbind())
 }
 
-/// Ends what dead runs have left behind; returns how many processes there were.
+/// Ends the processes that dead runs have left; returns their number.
 #[pyfunction]
 pub(crate) fn live_clean(py: Python<'_>) -> usize {
     py.detach(::live::clean)
 }
 
-/// Whether this build has the live bench.
+/// Returns true if this build has the live bench.
 #[pyfunction]
 pub(crate) fn has_live() -> bool {
     true

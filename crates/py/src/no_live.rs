@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 const WHY: &str = "this build of bloatlab has no live bench; that needs Linux (docs/install.md)";
 
-/// Refuses; see `bloatlab.live.run`.
+/// Raises `LiveError`; see `bloatlab.live.run`.
 #[pyfunction]
 #[pyo3(signature = (resolved, **options))]
 pub(crate) fn live(resolved: &str, options: Option<Py<PyDict>>) -> PyResult<Py<PyDict>> {
@@ -14,13 +14,13 @@ pub(crate) fn live(resolved: &str, options: Option<Py<PyDict>>) -> PyResult<Py<P
     Err(LiveError::new_err(WHY))
 }
 
-/// Nothing: a build without the bench has left nothing behind.
+/// Returns 0: a build without the bench leaves no processes.
 #[pyfunction]
 pub(crate) fn live_clean() -> usize {
     0
 }
 
-/// Whether this build has the live bench.
+/// Returns false: this build does not have the live bench.
 #[pyfunction]
 pub(crate) fn has_live() -> bool {
     false

@@ -1,4 +1,4 @@
-//! Single parts driven by the caller: one discipline, one TCP sender, for teaching, testing and new algorithms.
+//! Single parts driven by the caller, for teaching, testing and new algorithms: one discipline, one TCP sender.
 
 mod discipline;
 mod sender;

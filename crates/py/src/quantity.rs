@@ -1,17 +1,16 @@
-//! Texts with a unit, as the core reads them.
+//! Quantities: texts with a unit.
 
 use pyo3::prelude::*;
 use units::Amount;
 
-/// The number of a quantity: a share is a fraction, all others are whole.
+/// The number of a quantity: a fraction for a share, an integer for all others.
 #[derive(Debug, IntoPyObject)]
 pub(crate) enum Number {
     Whole(u64),
     Share(f64),
 }
 
-/// What a text with a unit says, and the number: a duration in ns, a rate in bit/s, a size in bytes, packets, a share of one;
-/// `None` for any other text.
+/// Reads a text with a unit; returns its kind and its number (ns, bit/s, bytes, packets, or a fraction), or `None`.
 #[pyfunction]
 pub(crate) fn quantity(text: &str) -> Option<(&'static str, Number)> {
     Some(match Amount::read(text)? {

@@ -2,8 +2,7 @@
 
 use crate::refuse;
 use packet::{
-    DropReason, Ecn, FateSink, FlowId, FlowTable, FlowTuple, Item, LinkView, MarkReason, PacketMeta, Point, Reading,
-    Value,
+    DropReason, FateSink, FlowId, FlowTable, FlowTuple, Item, LinkView, MarkReason, PacketMeta, Point, Reading, Value,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,29 +10,29 @@ use pyo3::types::PyDict;
 use qdisc::{Cx, Queue, QueueDiscipline};
 use units::{BitRate, Problem, Rng, Time, shown};
 
-/// The words for the codes of the IP header's ECN field, by code.   Source: RFC 3168 §5.
-const ECN_WORDS: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
+/// Names of the ECN field's codes, by code.   Source: RFC 3168 §5.
+const ECN_NAMES: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
 
-/// An ECN field as an argument: its code or its word.
+/// An ECN field as an argument: its code or its name.
 #[derive(FromPyObject)]
-enum EcnGiven {
+enum EcnArgument {
     Code(i64),
     Word(String),
 }
 
-impl EcnGiven {
+impl EcnArgument {
     fn code(&self) -> PyResult<u8> {
         let code = match self {
-            Self::Code(code) => usize::try_from(*code).ok().filter(|c| *c < ECN_WORDS.len()),
-            Self::Word(word) => ECN_WORDS.iter().position(|w| w == word),
+            Self::Code(code) => usize::try_from(*code).ok().filter(|c| *c < ECN_NAMES.len()),
+            Self::Word(word) => ECN_NAMES.iter().position(|w| w == word),
         };
         code.map(|c| c as u8).ok_or_else(|| {
-            let given = match self {
+            let value = match self {
                 Self::Code(code) => code.to_string(),
                 Self::Word(word) => format!("{:?}", word.chars().take(20).collect::<String>()),
             };
             PyValueError::new_err(format!(
-                "ecn {given} is not valid; expected \"not-ect\" (0), \"ect1\" (1), \"ect0\" (2) or \"ce\" (3)"
+                "ecn {value} is not valid; expected \"not-ect\" (0), \"ect1\" (1), \"ect0\" (2) or \"ce\" (3)"
             ))
         })
     }
@@ -43,15 +42,15 @@ impl EcnGiven {
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 #[derive(Clone)]
 pub(crate) struct Packet {
-    /// Its number: 0 for the first that was offered.
+    /// Its number, from 0 in the order of offers.
     number: u64,
     /// Its flow.
     flow: u32,
     /// Bytes on the wire.
     size: u16,
-    /// When it was offered, ns.
+    /// Time at which it was offered, ns.
     enqueued_ns: u64,
-    /// ECN field: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    /// ECN field: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     ecn: u8,
 }
 
@@ -65,11 +64,11 @@ impl Packet {
     /// ECN field: `"not-ect"`, `"ect1"`, `"ect0"` or `"ce"`.
     #[getter]
     fn ecn_word(&self) -> &'static str {
-        ECN_WORDS[usize::from(self.ecn & 3)]
+        ECN_NAMES[usize::from(self.ecn & 3)]
     }
 }
 
-/// What a discipline did to a packet, other than send it.
+/// A drop or mark of a packet by a discipline.
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 #[derive(Clone)]
 pub(crate) struct Fate {
@@ -79,7 +78,7 @@ pub(crate) struct Fate {
     number: u64,
     /// The packet's flow.
     flow: u32,
-    /// Why: `tail_full`, `early_head`, ..., `law`, `step`.
+    /// The reason: `tail_full`, `early_head`, ..., `law`, `step`.
     reason: &'static str,
     /// `"enqueue"` or `"dequeue"`.
     point: &'static str,
@@ -99,22 +98,18 @@ fn point_name(point: Point) -> &'static str {
     }
 }
 
-/// Collects fates.
+/// Collects drops and marks.
 #[derive(Default)]
-struct Fates(Vec<Fate>);
+struct Collected(Vec<Fate>);
 
-impl FateSink for Fates {
+impl FateSink for Collected {
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point) {
         let (number, flow, point) = (packet.seq, packet.flow.0, point_name(point));
         self.0.push(Fate { what: "dropped", number, flow, reason: reason.name(), point });
     }
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point) {
-        let reason = match reason {
-            MarkReason::Law => "law",
-            MarkReason::Step => "step",
-        };
         let (number, flow, point) = (packet.seq, packet.flow.0, point_name(point));
-        self.0.push(Fate { what: "marked", number, flow, reason, point });
+        self.0.push(Fate { what: "marked", number, flow, reason: reason.name(), point });
     }
 }
 
@@ -126,10 +121,10 @@ fn address(text: &str) -> PyResult<u32> {
     })
 }
 
-/// A queue discipline by itself: what a simulation and a live bench run, fed by hand.
+/// A single queue discipline, the same as in simulations and live runs, with packets offered by the caller.
 ///
-/// `spec` is the JSON of a scenario's `queue` (`{"codel": {"target": "5ms"}}`), `rate` the link's ("5mbit"), `seed` that of
-/// its random stream. Times are nanoseconds and never go back.
+/// `spec` is the JSON of a scenario's `queue` (`{"codel": {"target": "5ms"}}`), `rate` that of the link ("5mbit"), `seed` that of the
+/// random stream. Times are in nanoseconds and must not decrease.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct Discipline {
     queue: Queue,
@@ -143,7 +138,7 @@ pub(crate) struct Discipline {
 impl Discipline {
     fn advance(&mut self, time_ns: u64) -> PyResult<()> {
         if time_ns < self.now.0 {
-            let message = format!("time {time_ns} ns lies before the last call at {} ns", self.now.0);
+            let message = format!("time {time_ns} ns is before the last call at {} ns", self.now.0);
             return Err(PyValueError::new_err(message));
         }
         self.now = Time(time_ns);
@@ -151,10 +146,11 @@ impl Discipline {
     }
 
     fn call<T>(&mut self, act: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> (T, Vec<Fate>) {
-        let mut fates = Fates::default();
-        let cx = &mut Cx { now: self.now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate: &mut fates };
+        let mut collected = Collected::default();
+        let cx =
+            &mut Cx { now: self.now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate: &mut collected };
         let answer = act(&mut self.queue, cx);
-        (answer, fates.0)
+        (answer, collected.0)
     }
 }
 
@@ -177,10 +173,10 @@ impl Discipline {
         })
     }
 
-    /// Offers a packet of `size` bytes; returns the fates that this caused, its own included if it was refused. `ecn` is the
-    /// field's code or its word, `addresses` are the IPv4 addresses of source and destination.
+    /// Offers a packet of `size` bytes; returns the resulting drops and marks, its own included. `ecn` is the code of the field or its
+    /// name, `addresses` are the IPv4 addresses of source and destination.
     #[pyo3(
-        signature = (time_ns, size, flow=0, ecn=EcnGiven::Code(0), dscp=0, addresses=None),
+        signature = (time_ns, size, flow=0, ecn=EcnArgument::Code(0), dscp=0, addresses=None),
         text_signature = "($self, time_ns, size, flow=0, ecn=0, dscp=0, addresses=None)"
     )]
     fn enqueue(
@@ -188,7 +184,7 @@ impl Discipline {
         time_ns: u64,
         size: u16,
         flow: u32,
-        ecn: EcnGiven,
+        ecn: EcnArgument,
         dscp: u8,
         addresses: Option<(String, String)>,
     ) -> PyResult<Vec<Fate>> {
@@ -197,7 +193,7 @@ impl Discipline {
             let message = "expected a size of 1 to 65535 bytes, a flow below 1048576 and a DSCP of 0 to 63";
             return Err(PyValueError::new_err(message));
         }
-        // without addresses each flow is a host of its own, for classifiers that hash
+        // without addresses each flow has its own source, for classifiers that hash addresses
         let (src, dst) = match &addresses {
             Some((src, dst)) => (address(src)?, address(dst)?),
             None => (flow, u32::MAX),
@@ -210,7 +206,7 @@ impl Discipline {
         Ok(self.call(|queue, cx| queue.enqueue(packet, cx)).1)
     }
 
-    /// Asks for the next packet; returns it, or `None`, and the fates that this caused.
+    /// Dequeues the next packet; returns it, or `None`, and the resulting drops and marks.
     fn dequeue(&mut self, time_ns: u64) -> PyResult<(Option<Packet>, Vec<Fate>)> {
         self.advance(time_ns)?;
         let (packet, fates) = self.call(Queue::dequeue);
@@ -219,18 +215,13 @@ impl Discipline {
             flow: p.flow.0,
             size: p.size,
             enqueued_ns: p.stamp.0,
-            ecn: match p.ecn() {
-                Ecn::NotEct => 0,
-                Ecn::Ect1 => 1,
-                Ecn::Ect0 => 2,
-                Ecn::Ce => 3,
-            },
+            ecn: p.ecn() as u8,
         });
         Ok((packet, fates))
     }
 
-    /// The discipline's state now, by the names and units of a trace (`count`, `drop_next_s`, ...); `queues` is a list with the
-    /// state of each queue in service.
+    /// Returns the discipline's state, with the names and units of a trace (`count`, `drop_next_s`, ...); `queues` is a list with the
+    /// state of each active queue.
     fn probe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = PyDict::new(py);
         let (mut queues, mut failed) = (Vec::new(), None);
@@ -258,25 +249,25 @@ impl Discipline {
         Ok(state)
     }
 
-    /// When the discipline wants `wake`, ns; `None` for never.
+    /// Time of the discipline's timer, ns; `None` if none runs.
     #[getter]
     fn next_wake_ns(&self) -> Option<u64> {
         self.queue.next_wake().map(|t| t.0)
     }
 
-    /// Lets the discipline's timer happen; returns the fates that this caused.
+    /// Runs the discipline's timer; returns the resulting drops and marks.
     fn wake(&mut self, time_ns: u64) -> PyResult<Vec<Fate>> {
         self.advance(time_ns)?;
         Ok(self.call(Queue::wake).1)
     }
 
-    /// Packets waiting.
+    /// Packets in the queue.
     #[getter]
     fn packets(&self) -> u32 {
         self.queue.backlog().packets
     }
 
-    /// Bytes waiting.
+    /// Bytes in the queue.
     #[getter]
     fn bytes(&self) -> u64 {
         self.queue.backlog().bytes

@@ -5,10 +5,10 @@ use packet::Flags;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use scenario::read;
-use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, Stats, TcpParams};
+use tcp::{Endpoint, Event, Io, SackBlock, SackBlocks, Segment, TcpParams};
 use units::{Duration, Problem, Time};
 
-/// A segment that a sender put on the wire.
+/// A segment that a sender has sent.
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 #[derive(Clone)]
 pub(crate) struct SentSegment {
@@ -18,7 +18,7 @@ pub(crate) struct SentSegment {
     length: u32,
     /// Bytes on the wire.
     size: u16,
-    /// Whether part of it was sent before.
+    /// True if part of it was sent before.
     retransmission: bool,
 }
 
@@ -44,12 +44,11 @@ impl Io for Outbox<'_> {
     fn event(&mut self, _: Event) {}
 }
 
-/// A TCP sender by itself, already connected: the simulator's own, fed with ACKs by hand.
+/// A single TCP sender, the simulator's own, already connected, with ACKs passed by the caller.
 ///
 /// `stack` is the JSON of a scenario's TCP table (`{"preset": "linux-6", "initial_window": {"segments": 10}}`).
-/// `rtt` is the round trip that its handshake measured ("100ms"); without it the sender knows none before the first ACK, and
-/// RACK's reordering window is 0. Others are measured from send times (Karn's rule), so ACKs need no time stamps. Times are
-/// nanoseconds.
+/// `rtt` is the round trip of its handshake ("100ms"); without it there is no estimate before the first ACK, and RACK's reordering
+/// window is 0. Later round trips are measured from send times (Karn's rule), so ACKs need no time stamps. Times are in nanoseconds.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct TcpSender {
     stack: TcpParams,
@@ -58,17 +57,13 @@ pub(crate) struct TcpSender {
 }
 
 impl TcpSender {
-    fn stats(&self) -> Stats {
-        self.end.stats()
-    }
-
     fn call(
         &mut self,
         time_ns: u64,
         act: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Outbox<'_>),
     ) -> PyResult<Vec<SentSegment>> {
         if time_ns < self.now.0 {
-            let message = format!("time {time_ns} ns lies before the last call at {} ns", self.now.0);
+            let message = format!("time {time_ns} ns is before the last call at {} ns", self.now.0);
             return Err(PyValueError::new_err(message));
         }
         self.now = Time(time_ns);
@@ -96,7 +91,7 @@ impl TcpSender {
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().map_err(wrong)?;
         stack.opening.handshake = false;
-        // there is no host that could hold back its segments
+        // there is no host to limit its segments
         stack.pacing.tsq = false;
         stack.wire.timestamps = false;
         let mut end = Endpoint::new(&stack, stack.receiver.most_window());
@@ -108,20 +103,20 @@ impl TcpSender {
         Ok(sender)
     }
 
-    /// Gives it `bytes` more to send; returns the segments that leave at once.
+    /// Writes `bytes` more to send; returns the segments that leave at once.
     fn write(&mut self, time_ns: u64, bytes: u64) -> PyResult<Vec<SentSegment>> {
         self.call(time_ns, |end, stack, now, out| end.write(stack, now, bytes, out))
     }
 
-    /// An ACK arrives: everything below `number` has been received, and the blocks `sack` (start, end) above it.
-    /// `ece` is the echo of a CE mark, for a stack with `ecn`. Returns the segments that leave.
+    /// Receives an ACK of everything below `number` and of the blocks `sack` (start, end) above it; `ece` is the echo of a CE mark, for
+    /// a stack with `ecn`. Returns the segments that leave.
     #[pyo3(signature = (time_ns, number, sack=Vec::new(), ece=false))]
     fn ack(&mut self, time_ns: u64, number: u64, sack: Vec<(u64, u64)>, ece: bool) -> PyResult<Vec<SentSegment>> {
         let mut blocks = SackBlocks::NONE;
         for (start, end) in sack {
             if start >= end {
                 return Err(PyValueError::new_err(format!(
-                    "a SACK block ends after it starts, unlike ({start}, {end})"
+                    "({start}, {end}) is not a SACK block; expected an end after its start"
                 )));
             }
             blocks.push(SackBlock { start, end });
@@ -134,12 +129,12 @@ impl TcpSender {
         self.call(time_ns, |end, stack, now, out| end.on_segment(stack, now, &segment, out))
     }
 
-    /// Lets its timer happen, if it is due; returns the segments that leave.
+    /// Runs its timer, if it is due; returns the segments that leave.
     fn timer(&mut self, time_ns: u64) -> PyResult<Vec<SentSegment>> {
         self.call(time_ns, |end, stack, now, out| end.on_timer(stack, now, out))
     }
 
-    /// When its timer is due, ns; `None` if none runs.
+    /// Time of its timer, ns; `None` if none runs.
     #[getter]
     fn deadline_ns(&self) -> Option<u64> {
         Some(self.end.deadline()).filter(|t| *t != Time::NEVER).map(|t| t.0)
@@ -157,7 +152,7 @@ impl TcpSender {
         Some(self.end.probe(&self.stack).ssthresh_bytes).filter(|s| *s != u64::MAX)
     }
 
-    /// Bytes believed to be in the network.
+    /// Estimated bytes in flight.
     #[getter]
     fn in_flight_bytes(&self) -> u64 {
         self.end.probe(&self.stack).in_flight
@@ -181,34 +176,34 @@ impl TcpSender {
         self.end.probe(&self.stack).state.word()
     }
 
-    /// Segments taken for lost and not acknowledged since, sent again or not.
+    /// Segments deemed lost and not acknowledged since, retransmitted or not.
     #[getter]
     fn lost_segments(&self) -> u32 {
         self.end.lost_segments()
     }
 
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     #[getter]
     fn retransmits(&self) -> u32 {
-        self.stats().retransmits
+        self.end.stats().retransmits
     }
 
     /// Retransmission timeouts so far.
     #[getter]
     fn timeouts(&self) -> u32 {
-        self.stats().timeouts
+        self.end.stats().timeouts
     }
 
     /// Fast recoveries so far.
     #[getter]
     fn fast_recoveries(&self) -> u32 {
-        self.stats().fast_recoveries
+        self.end.stats().fast_recoveries
     }
 
-    /// Reductions so far that answered an ECN echo.
+    /// Window reductions in response to an ECN echo so far.
     #[getter]
     fn ecn_reductions(&self) -> u32 {
-        self.stats().ecn_reductions
+        self.end.stats().ecn_reductions
     }
 
     /// Largest payload of a segment, bytes.

@@ -1,0 +1,54 @@
+//! Exceptions, and the first of them in a run.
+
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use units::Problem;
+
+pyo3::create_exception!(
+    _core,
+    ScenarioError,
+    pyo3::exceptions::PyValueError,
+    "A scenario that cannot be built: one line per problem, with its path, the value and the valid values."
+);
+
+pyo3::create_exception!(
+    _core,
+    LiveError,
+    pyo3::exceptions::PyRuntimeError,
+    "This machine cannot run the bench now: no TUN device, no rights, no socket, or a build without the bench."
+);
+
+/// A `ScenarioError` for all problems; its argument is the list of lines.
+pub(crate) fn refuse(source: &str, problems: &[Problem]) -> PyErr {
+    let lines: Vec<String> =
+        problems.iter().map(|p| if source.is_empty() { p.to_string() } else { format!("{source}: {p}") }).collect();
+    ScenarioError::new_err((lines,))
+}
+
+/// Locks plain data, which is valid even if a holder panicked.
+pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The first exception that Python code raised during a run.
+#[derive(Clone, Default)]
+pub(crate) struct FirstError(Arc<(AtomicBool, Mutex<Option<PyErr>>)>);
+
+impl FirstError {
+    /// Returns true if there is one.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    /// Stores an exception, unless there is one already.
+    pub(crate) fn store(&self, error: PyErr) {
+        locked(&self.0.1).get_or_insert(error);
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the exception.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        locked(&self.0.1).take()
+    }
+}
