@@ -215,7 +215,7 @@ fn one(args: &[String]) -> Result<(), String> {
     let before = heap::live();
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
     let mut fullest = Fullest::default();
-    world.run_watched(|world| {
+    world.run_observed(|world| {
         let live = heap::live() - before;
         if live > fullest.live {
             fullest = Fullest { live, in_flight: world.in_flight() };

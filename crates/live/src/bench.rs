@@ -44,9 +44,9 @@ impl Sink for Totals {
     }
     fn put(&mut self, _: Time, record: Record) {
         match record {
-            Record::Dequeued { size, sojourn, .. } => {
+            Record::Dequeued { packet, sojourn, .. } => {
                 self.packets += 1;
-                self.bytes += u64::from(size);
+                self.bytes += u64::from(packet.size);
                 self.sojourn_ns += sojourn.0;
                 self.sojourn_max_ns = self.sojourn_max_ns.max(sojourn.0);
             }

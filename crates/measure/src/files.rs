@@ -1,7 +1,7 @@
 //! Times of files.
 
 use crate::Histogram;
-use crate::percentile::{median, percentile, variation};
+use crate::percentile::Sorted;
 use units::{Duration, Time};
 
 /// Most files of one application that are stored one by one.
@@ -26,31 +26,47 @@ pub(crate) struct FileDone {
 pub struct Files {
     warm_up: Time,
     kept: Vec<FileDone>,
-    /// Times of all files that ended after the warm-up, in ns.
+    /// Times of all files that ended after the warm-up.
     all: Histogram,
 }
 
-/// Statistics of file times; all `None` if no file ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct FileSummary {
-    /// Files that ended.
-    pub count: u64,
-    /// Median and percentiles are exact; otherwise they are accurate to a bin of the histogram.
-    pub exact: bool,
-    /// Mean time, exact.
-    pub mean: Option<Duration>,
-    /// Median (of an even number: the mean of the middle two).
-    pub median: Option<Duration>,
-    /// 95th percentile (nearest rank).
-    pub p95: Option<Duration>,
-    /// 99th percentile (nearest rank).
-    pub p99: Option<Duration>,
-    /// 99.9th percentile (nearest rank).
-    pub p99_9: Option<Duration>,
-    /// Longest, exact.
-    pub max: Option<Duration>,
+/// The times of files, for their statistics; all of them are `None` if no file ended.
+pub(crate) enum FileTimes<'a> {
+    /// Every time is stored.
+    Exact(Sorted),
+    /// Median and percentiles are accurate to a bin.
+    Binned(&'a Histogram),
+}
+
+impl FileTimes<'_> {
+    /// True if median and percentiles are exact.
+    pub(crate) fn exact(&self) -> bool {
+        matches!(self, Self::Exact(_))
+    }
+
+    /// Median (for an even number: the mean of the middle two).
+    pub(crate) fn median(&self) -> Option<Duration> {
+        match self {
+            Self::Exact(times) => times.median(),
+            Self::Binned(all) => all.percentile(50.0),
+        }
+    }
+
+    /// Percentile (nearest rank).
+    pub(crate) fn percentile(&self, p: f64) -> Option<Duration> {
+        match self {
+            Self::Exact(times) => times.percentile(p),
+            Self::Binned(all) => all.percentile(p),
+        }
+    }
+
     /// Coefficient of variation.
-    pub cv: Option<f64>,
+    pub(crate) fn variation(&self) -> Option<f64> {
+        match self {
+            Self::Exact(times) => times.variation(),
+            Self::Binned(all) => all.variation(),
+        }
+    }
 }
 
 impl Files {
@@ -69,6 +85,7 @@ impl Files {
         }
     }
 
+    /// Returns true if the file ended after the warm-up.
     fn counts(&self, file: &FileDone) -> bool {
         file.started + file.took >= self.warm_up
     }
@@ -78,23 +95,15 @@ impl Files {
         &self.kept
     }
 
-    /// The statistics.
-    pub(crate) fn summary(&self) -> FileSummary {
-        let mut ns: Vec<u64> = self.kept.iter().filter(|f| self.counts(f)).map(|f| f.took.0).collect();
-        ns.sort_unstable();
-        let exact = ns.len() as u64 == self.all.count();
-        let at = |p| if exact { percentile(&ns, p).map(Duration) } else { self.all.percentile(p) };
-        FileSummary {
-            count: self.all.count(),
-            exact,
-            mean: self.all.mean(),
-            median: if exact { median(&ns).map(Duration) } else { self.all.percentile(50.0) },
-            p95: at(95.0),
-            p99: at(99.0),
-            p99_9: at(99.9),
-            max: self.all.max(),
-            cv: if exact { variation(&ns) } else { self.all.variation() },
-        }
+    /// The times of all files that ended after the warm-up, in bins.
+    pub(crate) fn all(&self) -> &Histogram {
+        &self.all
+    }
+
+    /// The times of all files that ended after the warm-up, exact while all of them are stored.
+    pub(crate) fn times(&self) -> FileTimes<'_> {
+        let kept = Sorted::new(self.kept.iter().filter(|f| self.counts(f)).map(|f| f.took));
+        if kept.count() == self.all.count() { FileTimes::Exact(kept) } else { FileTimes::Binned(&self.all) }
     }
 }
 
@@ -111,30 +120,32 @@ mod tests {
         let mut files = Files::default();
         // 1001, 1003, ... 1199 ms: each bin of the histogram is 16 ms wide there and holds eight
         (0..100).for_each(|i| files.done(file(2000 + i, 1001 + 2 * i)));
-        let s = files.summary();
+        let (all, times) = (files.all(), files.times());
         let ms = |d: Option<Duration>| d.unwrap().millis();
-        assert_eq!((s.count, s.exact, ms(s.mean), ms(s.median)), (100, true, 1100.0, 1100.0));
-        assert_eq!((ms(s.p95), ms(s.p99), ms(s.p99_9), ms(s.max)), (1189.0, 1197.0, 1199.0, 1199.0));
-        // of n values a step d apart the variance is d^2 (n^2 - 1) / 12: 3333 ms^2
-        assert!((s.cv.unwrap() - 3333.0_f64.sqrt() / 1100.0).abs() < 1e-12);
-        assert_eq!(Files::default().summary(), FileSummary { exact: true, ..FileSummary::default() });
+        assert_eq!((all.count(), times.exact(), ms(all.mean()), ms(times.median())), (100, true, 1100.0, 1100.0));
+        assert_eq!([95.0, 99.0, 99.9].map(|p| ms(times.percentile(p))), [1189.0, 1197.0, 1199.0]);
+        assert_eq!(ms(all.max()), 1199.0);
+        // the variance of n values a step d apart is d^2 (n^2 - 1) / 12: 3333 ms^2
+        assert!((times.variation().unwrap() - 3333.0_f64.sqrt() / 1100.0).abs() < 1e-12);
+        let empty = Files::default();
+        assert_eq!((empty.times().exact(), empty.times().median(), empty.all().mean()), (true, None, None));
     }
 
     #[test]
-    fn the_warm_up_leaves_out_what_ended_in_it() {
+    fn files_that_ended_in_the_warm_up_do_not_count() {
         let mut files = Files::new(Time(1_000_000_000));
         [(999, 5), (1000, 900), (1001, 1)].into_iter().for_each(|(ended, took)| files.done(file(ended, took)));
-        let s = files.summary();
-        assert_eq!((s.count, s.max, files.kept().len()), (2, Some(Duration::from_millis(900)), 3));
+        let all = files.all();
+        assert_eq!((all.count(), all.max(), files.kept().len()), (2, Some(Duration::from_millis(900)), 3));
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut files = Files::default();
         (0..70_000).for_each(|i| files.done(file(1000 + i, 1 + i / 1000)));
-        let s = files.summary();
-        assert_eq!((s.count, s.exact, files.kept().len()), (70_000, false, KEPT));
+        let times = files.times();
+        assert_eq!((files.all().count(), times.exact(), files.kept().len()), (70_000, false, KEPT));
         // 35.5 ms, within half a bin of 1/64
-        assert!(s.median.unwrap().0.abs_diff(35_500_000) < 800_000, "{:?}", s.median);
+        assert!(times.median().unwrap().0.abs_diff(35_500_000) < 800_000, "{:?}", times.median());
     }
 }

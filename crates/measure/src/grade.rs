@@ -6,8 +6,8 @@
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```
 //!
-//! A speed test runs its download and its upload one after the other, and can measure its line while idle. A run has the load
-//! of its scenario: everything measured counts as loaded, and the scale defines the idle path ([`Idle`]).
+//! A speed test makes its download and its upload one after the other, and can measure the idle line. In a run, the whole measured
+//! time counts as loaded, and the scale defines the idle round trip ([`Idle`]).
 
 use std::borrow::Cow;
 use units::Duration;
@@ -62,21 +62,35 @@ const fn band(grade: &'static str, below: f64) -> Band {
 const LETTERS: &[Band] =
     &[band("A+", 5.0), band("A", 30.0), band("B", 60.0), band("C", 200.0), band("D", 400.0), band("F", f64::INFINITY)];
 
+/// The letters of v.recipes.   Source: v.recipes/bufferbloat.
+const MILDER: &[Band] = &[
+    band("A+", 15.0),
+    band("A", 50.0),
+    band("B", 100.0),
+    band("C", 300.0),
+    band("D", 500.0),
+    band("F", f64::INFINITY),
+];
+
+/// Classes of round trips per minute: 300 RPM are round trips of 200 ms, 1000 RPM of 60 ms, 6000 RPM of 10 ms.
+const CLASSES: &[Band] =
+    &[band("poor", 300.0), band("fair", 1000.0), band("good", 6000.0), band("excellent", f64::INFINITY)];
+
 /// Scales by name; the first is the default.
 ///
 /// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (its words are those of Apple's
 /// tool). That Waveform compares a median with a mean is second-hand information.
 pub static SCALES: [Scale; 5] = [
-    // a mean hides the delays that people notice; L4S states its goal at the 99th percentile, too (RFC 9330 §1)
+    // a mean hides the delays that users notice; the goal of L4S is stated at the 99th percentile, too (RFC 9330 §1)
     Scale {
         name: "p99",
-        words: "A+ to F by the letters of dslreports; what load adds to the round trip of 99 of 100 packets at most",
+        words: "A+ to F by the letters of dslreports; the delay that load adds to the round trip at the 99th percentile",
         compares: Compares::P99,
         bands: Cow::Borrowed(LETTERS),
     },
     Scale {
         name: "dslreports",
-        words: "A+ to F; the mean of what a download and what an upload add to the mean round trip",
+        words: "A+ to F; the delay that a download and an upload add to the mean round trip",
         compares: Compares::Added(Idle::Least),
         bands: Cow::Borrowed(LETTERS),
     },
@@ -90,26 +104,13 @@ pub static SCALES: [Scale; 5] = [
         name: "vrecipes",
         words: "A+ to F, milder; loaded less unloaded round trip",
         compares: Compares::Added(Idle::Median),
-        bands: Cow::Borrowed(&[
-            band("A+", 15.0),
-            band("A", 50.0),
-            band("B", 100.0),
-            band("C", 300.0),
-            band("D", 500.0),
-            band("F", f64::INFINITY),
-        ]),
+        bands: Cow::Borrowed(MILDER),
     },
-    // 300 RPM are round trips of 200 ms, 1000 RPM of 60 ms, 6000 RPM of 10 ms
     Scale {
         name: "rpm",
         words: "poor to excellent; round trips per minute under load",
         compares: Compares::Rpm,
-        bands: Cow::Borrowed(&[
-            band("poor", 300.0),
-            band("fair", 1000.0),
-            band("good", 6000.0),
-            band("excellent", f64::INFINITY),
-        ]),
+        bands: Cow::Borrowed(CLASSES),
     },
 ];
 

@@ -14,8 +14,9 @@
 //! | [`Tally`] | what end hosts count: per flow, per application | the sum |
 //! | [`Files`] | times of files | a histogram and at most 2 MB |
 //! | [`PageLoads`] | page load times | at most 1 MB |
-//! | [`Probes`] | round trips of echo requests | a histogram and at most 2 MB |
+//! | [`Echoes`] | round trips of echo requests | a histogram and at most 2 MB |
 
+mod echoes;
 pub mod emodel;
 mod fairness;
 mod files;
@@ -26,13 +27,13 @@ mod link;
 mod outcome;
 mod pages;
 mod percentile;
-mod probes;
 mod rows;
 mod series;
 pub mod tally;
 mod voip;
 mod weighted;
 
+pub(crate) use echoes::Echoes;
 pub(crate) use fairness::jain;
 pub(crate) use files::{FileDone, Files};
 pub use grade::{Band, SCALES, Scale};
@@ -45,7 +46,6 @@ pub use outcome::{
 };
 pub(crate) use pages::PageLoads;
 pub(crate) use percentile::{median, variation};
-pub(crate) use probes::Probes;
 pub use rows::Rows;
 pub(crate) use series::{Channel, Series};
 pub use tally::Tally;

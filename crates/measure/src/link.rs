@@ -110,8 +110,8 @@ impl Sink for LinkMeter {
     fn put(&mut self, now: Time, record: Record) {
         match record {
             Record::Enqueued { link, backlog_packets, .. } if link == self.link => self.enqueued(now, backlog_packets),
-            Record::Dequeued { link, size, backlog_packets, sojourn, .. } if link == self.link => {
-                self.dequeued(now, size, backlog_packets, sojourn);
+            Record::Dequeued { link, packet, backlog_packets, sojourn } if link == self.link => {
+                self.dequeued(now, packet.size, backlog_packets, sojourn);
             }
             Record::Dropped { link, .. } if link == self.link => self.dropped(now),
             Record::Marked { link, .. } if link == self.link => self.mark_series.put(now, 1),
@@ -124,9 +124,10 @@ impl Sink for LinkMeter {
 mod tests {
     use super::*;
     use packet::{DropReason, FlowId, MarkReason, Point};
+    use record::PacketId;
 
     #[test]
-    fn listens_to_its_own_link() {
+    fn records_of_other_links_are_ignored() {
         let s = Duration::from_secs(1);
         let p = LinkMeterParams {
             link: LinkId(1),
@@ -137,45 +138,19 @@ mod tests {
             warm_up: Time(1),
         };
         let mut m = LinkMeter::new(p).unwrap();
-        let (flow, reverse, seq, size, sojourn) = (FlowId(0), false, 0, 1500, Duration::from_millis(1000));
+        let (sojourn, packet) = (s, PacketId { seq: 0, flow: FlowId(0), size: 1500, reverse: false });
+        let (reason, point) = (DropReason::TailFull, Point::Enqueue);
         let at = |ms: u64| Time(ms * 1_000_000);
         // before the end of the warm-up: in the series, not in the distribution
         m.dequeued(Time::ZERO, 0, 0, s * 7);
-        let enqueued = |link, n| Record::Enqueued {
-            link: LinkId(link),
-            flow,
-            reverse,
-            seq,
-            size,
-            backlog_packets: n,
-            backlog_bytes: 0,
-        };
+        let enqueued = |link, n| Record::Enqueued { link: LinkId(link), packet, backlog_packets: n, backlog_bytes: 0 };
         m.put(at(500), enqueued(1, 1));
         m.put(at(600), enqueued(2, 7));
         m.put(at(1000), enqueued(1, 2));
-        m.put(at(1500), Record::Dequeued { link: LinkId(1), flow, reverse, seq, size, backlog_packets: 1, sojourn });
-        m.put(
-            at(1600),
-            Record::Dropped {
-                link: LinkId(1),
-                flow,
-                reverse,
-                seq,
-                size: 50,
-                reason: DropReason::TailFull,
-                point: Point::Enqueue,
-                sojourn,
-            },
-        );
-        let marked = |link| Record::Marked {
-            link: LinkId(link),
-            flow,
-            reverse,
-            seq,
-            size,
-            reason: MarkReason::Law,
-            point: Point::Dequeue,
-        };
+        m.put(at(1500), Record::Dequeued { link: LinkId(1), packet, backlog_packets: 1, sojourn });
+        m.put(at(1600), Record::Dropped { link: LinkId(1), packet, reason, point, sojourn });
+        let marked =
+            |link| Record::Marked { link: LinkId(link), packet, reason: MarkReason::Law, point: Point::Dequeue };
         m.put(at(400), marked(1));
         m.put(at(1700), marked(2));
         m.finish(at(2000));

@@ -1,15 +1,17 @@
 //! Percentiles, medians and deviations of stored values.
 
+use units::Duration;
+
 /// The nearest rank of percentile `p` among `n` values: the smallest r in 1..=n with r >= p/100 n.
 ///
-/// A rank that is whole up to rounding counts as whole, so that the 99.9th of 1000 values is number 999, not 1000.
+/// A rank that is whole up to rounding is taken as whole, so that the 99.9th percentile of 1000 values is number 999, not 1000.
 pub(crate) fn rank(p: f64, n: u64) -> u64 {
     let exact = p.clamp(0.0, 100.0) * n as f64 / 100.0;
     ((exact - exact * 1e-12).ceil() as u64).clamp(1, n.max(1))
 }
 
 /// The value that `p` percent of `sorted` do not exceed (nearest rank); `None` for no values. `p` is clamped to [0, 100].
-pub(crate) fn percentile<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
+fn percentile<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
     sorted.get(rank(p, sorted.len() as u64) as usize - 1).copied()
 }
 
@@ -26,7 +28,7 @@ pub(crate) fn median(values: &[u64]) -> Option<u64> {
 }
 
 /// The median of the distances from the median; `None` for no values. Not scaled.
-pub(crate) fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
+fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
     let m = median(values)?;
     median(&values.iter().map(|v| v.abs_diff(m)).collect::<Vec<_>>())
 }
@@ -39,6 +41,50 @@ pub(crate) fn variation(values: &[u64]) -> Option<f64> {
     let mean = values.iter().map(|&v| u128::from(v)).sum::<u128>() as f64 / n;
     let squares: f64 = values.iter().map(|&v| (v as f64 - mean) * (v as f64 - mean)).sum();
     (mean > 0.0).then(|| (squares / n).sqrt() / mean)
+}
+
+/// Durations in rising order; all statistics are `None` if there are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sorted(Vec<u64>);
+
+impl Sorted {
+    /// Sorts these durations.
+    pub(crate) fn new(durations: impl Iterator<Item = Duration>) -> Self {
+        let mut ns: Vec<u64> = durations.map(|d| d.0).collect();
+        ns.sort_unstable();
+        Self(ns)
+    }
+
+    /// Number of durations.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Mean, rounded down.
+    pub(crate) fn mean(&self) -> Option<Duration> {
+        let sum: u128 = self.0.iter().map(|&v| u128::from(v)).sum();
+        sum.checked_div(self.0.len() as u128).map(|mean| Duration(mean as u64))
+    }
+
+    /// Median (for an even number: the mean of the middle two).
+    pub(crate) fn median(&self) -> Option<Duration> {
+        median(&self.0).map(Duration)
+    }
+
+    /// Median absolute deviation from the median, unscaled, as CableLabs 2012 prints it.
+    pub(crate) fn mad(&self) -> Option<Duration> {
+        median_absolute_deviation(&self.0).map(Duration)
+    }
+
+    /// Percentile (nearest rank).
+    pub(crate) fn percentile(&self, p: f64) -> Option<Duration> {
+        percentile(&self.0, p).map(Duration)
+    }
+
+    /// Coefficient of variation.
+    pub(crate) fn variation(&self) -> Option<f64> {
+        variation(&self.0)
+    }
 }
 
 #[cfg(test)]

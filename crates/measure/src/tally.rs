@@ -1,6 +1,6 @@
 //! Counters and measures of end hosts: per flow (a row for each parallel transfer) and per application.
 //!
-//! Direction 0 is forward, from the application's client to its server; 1 is back.
+//! Direction 0 is forward, from the application's client to its server; 1 is reverse.
 
 mod counts;
 mod row;
@@ -9,7 +9,7 @@ pub use counts::{Counts, Known, ReceiverCounts, SenderCounts};
 pub use row::{Direction, PathSeries, Row, RowSeries, SenderState};
 
 use crate::emodel::Codec;
-use crate::{FileDone, Files, Histogram, Jitter, PageLoads, Probes, VoipMeter};
+use crate::{Echoes, FileDone, Files, Histogram, Jitter, PageLoads, VoipMeter};
 use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
@@ -37,7 +37,7 @@ pub struct AppTally {
     pub jitter: [Jitter; 2],
     /// Quality meters of a call, one per direction that speaks.
     pub voip: Vec<VoipMeter>,
-    /// Its flows always have more to send.
+    /// True if its flows always have more to send.
     pub greedy: bool,
     /// Delay above that of the fastest packet at which a packet is late, if lateness is measured.
     pub late_after: Option<Duration>,
@@ -52,8 +52,8 @@ pub struct AppTally {
     /// Files (or messages) finished, and their times.
     pub files: Box<Files>,
     /// Echo requests.
-    pub probes: Option<Box<Probes>>,
-    /// Each echo request is sent when the previous one is answered.
+    pub echoes: Option<Box<Echoes>>,
+    /// True if each echo request is sent when the previous one is answered.
     pub one_by_one: bool,
 }
 
@@ -72,17 +72,17 @@ pub struct Tally {
     pub apps: Vec<AppTally>,
     /// Flows, application by application.
     pub rows: Vec<Row>,
-    /// The first [`SYNS_KEPT`] SYNs sent by clients, retries included: application, number of its connection, time.
+    /// The first [`SYNS_KEPT`] SYNs sent by clients, retries included: application, number of the connection, time.
     pub syns: Vec<(u16, u32, Time)>,
     /// Packets that arrived for a connection that no longer existed.
     pub flow_gone: u64,
-    /// Some row has series.
+    /// True if a row has series.
     pub has_series: bool,
-    /// End of the warm-up: earlier events are in series and lists, but not in sums and distributions.
+    /// End of the warm-up. Earlier events are in series and lists, but not in sums and distributions.
     pub warm_up: Time,
     /// The counters that senders report.
     pub known: Known,
-    /// [`Tally::begin`] has been called.
+    /// True after [`Tally::begin`].
     pub begun: bool,
 }
 
@@ -120,7 +120,7 @@ impl Tally {
             datagrams: 0,
             datagrams_before: 0,
             files: Box::new(Files::new(self.warm_up)),
-            probes: None,
+            echoes: None,
             one_by_one: matches!(traffic, Traffic::Ping(p) if p.after_answer),
         });
         for _ in 0..rows {
@@ -254,10 +254,10 @@ impl Tally {
     /// Records an echo request of `app` (no `rtt`), or its reply.
     pub fn probe(&mut self, app: usize, number: u64, now: Time, rtt: Option<Duration>) {
         let warm_up = self.warm_up;
-        let probes = self.apps[app].probes.get_or_insert_with(|| Box::new(Probes::new(warm_up)));
+        let echoes = self.apps[app].echoes.get_or_insert_with(|| Box::new(Echoes::new(warm_up)));
         match rtt {
-            None => probes.sent(now),
-            Some(rtt) => probes.answered(number, now, rtt),
+            None => echoes.sent(now),
+            Some(rtt) => echoes.answered(number, now, rtt),
         }
     }
 

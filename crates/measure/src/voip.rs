@@ -46,20 +46,21 @@ pub struct VoipMeter {
     last_delay: u64,
     /// Interarrival jitter in 1/16 ns.
     jitter: u64,
-    reordered: u64,
     next: u64,
     runs: Runs,
 }
 
-/// Runs of packets that are not played out, lost or late.
+/// Runs of packets that are not played out, because they are lost or late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Runs {
     /// Length of the current run.
     length: u64,
-    /// Runs that have ended, and the packets in them.
+    /// Runs that have ended.
     ended: u64,
+    /// Packets in these runs.
     missed: u64,
-    heard: u64,
+    /// Packets played out.
+    played: u64,
 }
 
 impl Runs {
@@ -67,8 +68,8 @@ impl Runs {
         self.length += packets;
     }
 
-    fn hear(&mut self) {
-        self.heard += 1;
+    fn play(&mut self) {
+        self.played += 1;
         if self.length > 0 {
             self.ended += 1;
             self.missed += self.length;
@@ -81,7 +82,7 @@ impl Runs {
         if self.ended == 0 {
             return 1.0;
         }
-        let share = self.missed as f64 / (self.missed + self.heard) as f64;
+        let share = self.missed as f64 / (self.missed + self.played) as f64;
         self.missed as f64 / self.ended as f64 * (1.0 - share)
     }
 }
@@ -89,30 +90,12 @@ impl Runs {
 /// The statistics of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VoipSummary {
-    /// Packets sent.
-    pub sent: u64,
-    /// Packets that arrived.
-    pub arrived: u64,
     /// Packets that never arrived, in percent of those sent.
     pub lost_percent: f64,
     /// Packets that arrived late, in percent of those sent.
     pub late_percent: f64,
     /// Lost or late, in percent of those sent.
     pub plr_percent: f64,
-    /// Packets that arrived after a later one.
-    pub reordered: u64,
-    /// Least one-way delay; `None` if nothing arrived, as for the other delays.
-    pub min_delay: Option<Duration>,
-    /// Mean one-way delay of all that arrived.
-    pub mean_delay: Option<Duration>,
-    /// Median one-way delay.
-    pub p50_delay: Option<Duration>,
-    /// 95th percentile of the one-way delay.
-    pub p95_delay: Option<Duration>,
-    /// 99th percentile of the one-way delay.
-    pub p99_delay: Option<Duration>,
-    /// Greatest one-way delay.
-    pub max_delay: Option<Duration>,
     /// Interarrival jitter at the end of the call (RFC 3550).
     pub jitter: Duration,
     /// Mean length of loss bursts over that of independent losses.
@@ -145,7 +128,6 @@ impl VoipMeter {
             above: 0,
             last_delay: 0,
             jitter: 0,
-            reordered: 0,
             next: 0,
             runs: Runs::default(),
         }
@@ -167,19 +149,18 @@ impl VoipMeter {
                 None => self.above += 1,
             }
         }
-        // J += |D| - (J + 8) / 16 with J in sixteenths (RFC 3550 A.8)
+        // J += |D| - (J + 8) / 16 with J in sixteenths (RFC 3550 §A.8)
         self.jitter = (self.jitter + ns.abs_diff(self.last_delay)).saturating_sub((self.jitter + 8) >> 4);
         self.last_delay = ns;
         if number < self.next {
-            self.reordered += 1;
-            return;
+            return; // overtaken: it was counted as missed
         }
         if self.arrived() > 1 {
             self.runs.miss(number - self.next);
         }
         self.next = number + 1;
         let late = self.delays.min().is_some_and(|min| ns > min.0 + self.late_after.0);
-        if late { self.runs.miss(1) } else { self.runs.hear() }
+        if late { self.runs.miss(1) } else { self.runs.play() }
     }
 
     /// Packets that arrived so far.
@@ -192,7 +173,7 @@ impl VoipMeter {
         &self.delays
     }
 
-    /// The resolution of the late test: delays this close above the border may count as on time.
+    /// Resolution of the late test: delays this close above the border may count as on time.
     #[cfg(test)]
     fn resolution(&self) -> Duration {
         Duration(self.width - 1)
@@ -213,8 +194,7 @@ impl VoipMeter {
         let percent = |n: u64| if sent == 0 { 0.0 } else { 100.0 * n as f64 / sent as f64 };
         let (lost, late) = (sent.saturating_sub(arrived), self.late());
         let loss = percent(lost + late) / 100.0;
-        let mean = self.delays.mean();
-        let delay = mean.unwrap_or(Duration::ZERO) + self.network_delay;
+        let delay = self.delays.mean().unwrap_or(Duration::ZERO) + self.network_delay;
         let burst_ratio = self.runs.ratio();
         // ratings range from 0 to 100
         let scale = |r: f64| r.clamp(0.0, 100.0);
@@ -222,18 +202,9 @@ impl VoipMeter {
         let r_loss_only = scale(emodel::r_value(Duration::ZERO, loss));
         let r_g107 = scale(emodel::r_g107(delay, self.codec, loss, burst_ratio));
         VoipSummary {
-            sent,
-            arrived,
             lost_percent: percent(lost),
             late_percent: percent(late),
             plr_percent: percent(lost + late),
-            reordered: self.reordered,
-            min_delay: self.delays.min(),
-            mean_delay: mean,
-            p50_delay: self.delays.percentile(50.0),
-            p95_delay: self.delays.percentile(95.0),
-            p99_delay: self.delays.percentile(99.0),
-            max_delay: self.delays.max(),
             jitter: Duration(self.jitter >> 4),
             burst_ratio,
             r_g107,
@@ -271,10 +242,10 @@ mod tests {
         feed(&mut m, &[40 * MS, 70 * MS, 71 * MS, 100 * MS, 101 * MS, 500 * MS, 10 * MS]);
         assert_eq!(m.late(), 4);
         let s = m.summary(10);
-        assert_eq!((s.arrived, s.lost_percent, s.late_percent, s.plr_percent), (7, 30.0, 40.0, 70.0));
-        assert_eq!((s.min_delay.unwrap().0, s.max_delay.unwrap().0), (10 * MS, 500 * MS));
+        assert_eq!((m.arrived(), s.lost_percent, s.late_percent, s.plr_percent), (7, 30.0, 40.0, 70.0));
+        assert_eq!((m.delays().min().unwrap().0, m.delays().max().unwrap().0), (10 * MS, 500 * MS));
         // (40+70+71+100+101+500+10)/7 = 892/7 ms
-        assert_eq!(s.mean_delay.unwrap().0, (892 * MS + 3) / 7);
+        assert_eq!(m.delays().mean().unwrap().0, (892 * MS + 3) / 7);
     }
 
     #[test]
@@ -304,7 +275,7 @@ mod tests {
         assert_eq!(m.late(), 2);
         assert!(m.resolution() < Duration::from_micros(160));
         let s = meter().summary(5);
-        assert_eq!((s.lost_percent, s.mean_delay, s.jitter), (100.0, None, Duration::ZERO));
+        assert_eq!((s.lost_percent, s.jitter), (100.0, Duration::ZERO));
         assert_eq!(meter().summary(0).plr_percent, 0.0);
     }
 
@@ -355,8 +326,8 @@ mod tests {
         assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
         // independent losses of 10 %: near 1
         let mut rng = Rng::named(3, "bursts");
-        let heard: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
-        assert!((burst_ratio(&heard) - 1.0).abs() < 0.02);
+        let played: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
+        assert!((burst_ratio(&played) - 1.0).abs() < 0.02);
         // late packets count, too: 4 and 5 are 70 ms above the least delay
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
@@ -364,11 +335,12 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_out_of_order_are_counted() {
+    fn an_overtaken_packet_counts_as_a_run_of_one() {
         let mut m = meter();
-        for (n, at) in [(0, 10), (2, 50), (1, 55), (3, 70)] {
+        for (n, at) in [(0, 10), (2, 50), (1, 55), (3, 70), (4, 90), (6, 130), (5, 135), (7, 150)] {
             m.arrival(n, Time(n * 20 * MS), Time(at * MS));
         }
-        assert_eq!(m.summary(4).reordered, 1);
+        // nothing is lost; of 0..8, 1 and 5 arrive too late to be played in order: two runs of 1, and 6 of 8 are played
+        assert_eq!((m.summary(8).lost_percent, m.summary(8).burst_ratio), (0.0, 6.0 / 8.0));
     }
 }

@@ -5,7 +5,7 @@
 use crate::env::{Env, Recorder};
 use crate::propagation::Propagation;
 use crate::server::{Reported, Request, Serializer, Server, Taken};
-use packet::{Count, DropReason, FateSink, Flags, PacketMeta, Point, ServiceFlow};
+use packet::{Count, DropReason, FateSink, PacketMeta, Point, ServiceFlow};
 use qdisc::{Cx, Queue};
 use record::{LinkId, Mask, Record, Sink};
 use units::{BitRate, Rng, Time};
@@ -62,10 +62,7 @@ impl Egress {
             let (link, backlog) = (self.link, self.queue.backlog());
             env.put(now, Mask::ENQUEUED, || Record::Enqueued {
                 link,
-                flow: packet.flow,
-                reverse: packet.flags.has(Flags::REVERSE),
-                seq: packet.seq,
-                size: packet.size,
+                packet: (&packet).into(),
                 backlog_packets: backlog.packets,
                 backlog_bytes: backlog.bytes,
             });
@@ -178,10 +175,7 @@ impl Egress {
         let (link, backlog) = (self.link, self.queue.backlog());
         env.put(now, Mask::DEQUEUED, || Record::Dequeued {
             link,
-            flow: packet.flow,
-            reverse: packet.flags.has(Flags::REVERSE),
-            seq: packet.seq,
-            size: packet.size,
+            packet: (&packet).into(),
             backlog_packets: backlog.packets,
             sojourn: now.since(packet.stamp),
         });

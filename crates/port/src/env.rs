@@ -1,6 +1,6 @@
 //! The environment that a host lends to a port, and the port's counters.
 
-use packet::{Count, DropReason, FateSink, Flags, FlowTable, MarkReason, PacketMeta, Point};
+use packet::{Count, DropReason, FateSink, FlowTable, MarkReason, PacketMeta, Point};
 use qdisc::Counters;
 use record::{LinkId, Mask, Record, Sink};
 use units::Time;
@@ -34,29 +34,13 @@ pub(crate) struct Recorder<'a, 'b, S> {
 impl<S: Sink> FateSink for Recorder<'_, '_, S> {
     fn dropped(&mut self, p: &PacketMeta, reason: DropReason, point: Point) {
         let (link, now) = (self.link, self.now);
-        self.env.put(now, Mask::DROPPED, || Record::Dropped {
-            link,
-            flow: p.flow,
-            reverse: p.flags.has(Flags::REVERSE),
-            seq: p.seq,
-            size: p.size,
-            reason,
-            point,
-            sojourn: now.since(p.stamp),
-        });
+        let sojourn = now.since(p.stamp);
+        self.env.put(now, Mask::DROPPED, || Record::Dropped { link, packet: p.into(), reason, point, sojourn });
         self.env.fate.dropped(p, reason, point);
     }
     fn marked(&mut self, p: &PacketMeta, reason: MarkReason, point: Point) {
         let link = self.link;
-        self.env.put(self.now, Mask::MARKED, || Record::Marked {
-            link,
-            flow: p.flow,
-            reverse: p.flags.has(Flags::REVERSE),
-            seq: p.seq,
-            size: p.size,
-            reason,
-            point,
-        });
+        self.env.put(self.now, Mask::MARKED, || Record::Marked { link, packet: p.into(), reason, point });
         self.env.fate.marked(p, reason, point);
     }
 }

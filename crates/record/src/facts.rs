@@ -1,6 +1,6 @@
 //! Records of a run, and the links and flows they belong to.
 
-use packet::{DropReason, FlowId, FlowTuple, MarkReason, PacketMeta, Point, Reading};
+use packet::{DropReason, Flags, FlowId, FlowTuple, MarkReason, PacketMeta, Point, Reading};
 use tcp::Segment;
 use units::Duration;
 
@@ -8,21 +8,35 @@ use units::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
-/// One record. Its time is passed separately.
+/// The packet of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketId {
+    /// Its [`PacketMeta::seq`].
+    pub seq: u64,
+    /// Its flow.
+    pub flow: FlowId,
+    /// Its bytes on the wire.
+    pub size: u16,
+    /// True from the flow's responder to its initiator.
+    pub reverse: bool,
+}
+
+impl From<&PacketMeta> for PacketId {
+    #[inline]
+    fn from(p: &PacketMeta) -> Self {
+        Self { seq: p.seq, flow: p.flow, size: p.size, reverse: p.flags.has(Flags::REVERSE) }
+    }
+}
+
+/// An event of a run. Its time is passed separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record {
     /// A packet entered a queue; the backlog includes it.
     Enqueued {
-        /// Whose queue.
+        /// FlowOwner queue.
         link: LinkId,
-        /// The packet's flow.
-        flow: FlowId,
-        /// It travels from the flow's responder to its initiator.
-        reverse: bool,
-        /// [`PacketMeta::seq`].
-        seq: u64,
-        /// The packet's bytes on the wire.
-        size: u16,
+        /// The packet.
+        packet: PacketId,
         /// Packets in the queue.
         backlog_packets: u32,
         /// Bytes on the wire in the queue.
@@ -30,16 +44,10 @@ pub enum Record {
     },
     /// A packet left a queue for transmission; the backlog no longer includes it.
     Dequeued {
-        /// Whose queue.
+        /// FlowOwner queue.
         link: LinkId,
-        /// The packet's flow.
-        flow: FlowId,
-        /// It travels from the flow's responder to its initiator.
-        reverse: bool,
-        /// [`PacketMeta::seq`].
-        seq: u64,
-        /// The packet's bytes on the wire.
-        size: u16,
+        /// The packet.
+        packet: PacketId,
         /// Packets left in the queue.
         backlog_packets: u32,
         /// Time from the packet's enqueue to now.
@@ -47,58 +55,40 @@ pub enum Record {
     },
     /// A packet was dropped.
     Dropped {
-        /// Whose queue.
+        /// FlowOwner queue.
         link: LinkId,
-        /// The packet's flow.
-        flow: FlowId,
-        /// It travels from the flow's responder to its initiator.
-        reverse: bool,
-        /// [`PacketMeta::seq`].
-        seq: u64,
-        /// The packet's bytes on the wire.
-        size: u16,
-        /// Why.
+        /// The packet.
+        packet: PacketId,
+        /// The reason.
         reason: DropReason,
-        /// On which side of the queue.
+        /// The side of the queue.
         point: Point,
         /// Time since its arrival at the queue.
         sojourn: Duration,
     },
     /// A packet was marked with CE.
     Marked {
-        /// Whose queue.
+        /// FlowOwner queue.
         link: LinkId,
-        /// The packet's flow.
-        flow: FlowId,
-        /// It travels from the flow's responder to its initiator.
-        reverse: bool,
-        /// [`PacketMeta::seq`].
-        seq: u64,
-        /// The packet's bytes on the wire.
-        size: u16,
-        /// Why.
+        /// The packet.
+        packet: PacketId,
+        /// The reason.
         reason: MarkReason,
-        /// On which side of the queue.
+        /// The side of the queue.
         point: Point,
     },
     /// A packet with payload reached its end host.
     Delivered {
-        /// The packet's flow.
-        flow: FlowId,
-        /// [`PacketMeta::seq`].
-        seq: u64,
-        /// The packet's bytes on the wire.
-        size: u16,
-        /// It travelled from the flow's responder to its initiator.
-        reverse: bool,
-        /// One way, from the host that sent it (1 us resolution).
+        /// The packet.
+        packet: PacketId,
+        /// One-way delay from the sending host, in steps of 1 us.
         delay: Duration,
     },
-    /// The state of one end of a connection, as a sender, after anything that may have changed it.
+    /// The state of one end of a connection as a sender, after every event that may have changed it.
     Sender {
         /// The sender's flow.
         flow: FlowId,
-        /// It is the flow's responder: its data travel in the reverse direction.
+        /// True for the flow's responder, whose data travel in the reverse direction.
         reverse: bool,
         /// Congestion window in bytes.
         cwnd: u32,
@@ -110,7 +100,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// The bit of this record's kind.
+    /// The kind of this record.
     #[inline]
     pub const fn kind(&self) -> Mask {
         match self {
@@ -126,7 +116,7 @@ impl Record {
 
 const _: () = assert!(size_of::<Record>() <= 32);
 
-/// Kinds of records as bits.
+/// A set of kinds of records, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mask(pub u8);
 
@@ -168,20 +158,20 @@ impl Mask {
 /// An end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// Where packets arrive at its queue.
+    /// The end with its queue.
     Near,
-    /// Where they come out.
+    /// The end where packets arrive.
     Far,
 }
 
 /// A packet at an end of a link, with its segment and its flow's addresses.
 #[derive(Clone, Copy, Debug)]
-pub struct Passing<'a> {
-    /// Which link.
+pub struct CapturedPacket<'a> {
+    /// The link.
     pub link: LinkId,
-    /// Which end.
+    /// The end of the link.
     pub end: LinkEnd,
-    /// The packet as queues see it, but for `body`.
+    /// The packet as queues see it, except for `body`.
     pub packet: &'a PacketMeta,
     /// Its flow's addresses and ports, in the flow's forward direction.
     pub tuple: FlowTuple,
@@ -192,56 +182,49 @@ pub struct Passing<'a> {
 /// The subject of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A link: its queue, what serves it, and the law.
+    /// A link: its queue, its server and its law.
     Link(LinkId),
     /// One end of a connection as a sender.
     Sender {
         /// Its flow.
         flow: FlowId,
-        /// It is the flow's responder.
+        /// True for the flow's responder.
         reverse: bool,
     },
 }
 
 /// The owner of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Whose {
+pub struct FlowOwner {
     /// Number of the application, in the order of names.
     pub app: u16,
-    /// Number of the flow within the application: all connections of a user are one.
+    /// Number of the flow within the application; all connections of a user are one flow.
     pub flow: u32,
     /// Number of the connection within the application, from 1.
     pub connection: u32,
 }
 
-/// Something whose state can be read.
+/// A link or sender whose state can be read.
 pub trait Probed {
     /// Reads the state around it, such as the backlog of a law's queue.
     fn around(&self, _out: &mut Reading<'_>) {}
-    /// Reads its own state, which decides whether it changed.
+    /// Reads its own state, by which changes are detected.
     fn own(&self, out: &mut Reading<'_>);
 }
 
 /// One record of each kind, in the order of their bits.
 #[cfg(test)]
 pub(crate) fn samples() -> [Record; 6] {
-    let (link, flow, reverse, seq, size) = (LinkId(2), FlowId(3), false, 2896, 1500);
+    let (link, flow) = (LinkId(2), FlowId(3));
+    let packet = PacketId { seq: 2896, flow, size: 1500, reverse: false };
     let sojourn = Duration::from_millis(5);
+    let (reason, point) = (DropReason::EarlyHead, Point::Dequeue);
     [
-        Record::Enqueued { link, flow, reverse, seq, size, backlog_packets: 1, backlog_bytes: 1500 },
-        Record::Dequeued { link, flow, reverse, seq, size, backlog_packets: 0, sojourn },
-        Record::Dropped {
-            link,
-            flow,
-            reverse,
-            seq,
-            size,
-            reason: DropReason::EarlyHead,
-            point: Point::Dequeue,
-            sojourn,
-        },
-        Record::Marked { link, flow, reverse, seq, size, reason: MarkReason::Law, point: Point::Enqueue },
-        Record::Delivered { flow, reverse, seq, size, delay: Duration::from_millis(30) },
+        Record::Enqueued { link, packet, backlog_packets: 1, backlog_bytes: 1500 },
+        Record::Dequeued { link, packet, backlog_packets: 0, sojourn },
+        Record::Dropped { link, packet, reason, point, sojourn },
+        Record::Marked { link, packet, reason: MarkReason::Law, point: Point::Enqueue },
+        Record::Delivered { packet, delay: Duration::from_millis(30) },
         Record::Sender { flow, reverse: true, cwnd: 14_600, ssthresh: u32::MAX, srtt_us: 50_000 },
     ]
 }

@@ -1,8 +1,8 @@
-//! The vocabulary of facts, and the sinks that take them.
+//! Records of the events in a run, and the sinks that receive them.
 //!
-//! A run speaks in [`Record`]s: small values, made only if a sink's mask asks for their kind, handed over in simulated
-//! order. Measures are sinks that reduce; a trace is a sink that keeps. Sinks are generic in the loop, never `dyn`, so a
-//! sink that wants nothing costs nothing. One may also have the state of links and senders read ([`Sink::read`]). [`trace`] makes
+//! A [`Record`] is a small value. It is built only if a sink's mask contains its kind, and passed on in the order of simulated time.
+//! Measures are sinks that compute statistics; a trace is a sink that stores records. Sinks are generic in the loop, never `dyn`, so
+//! a sink without records costs nothing. A sink may also read the state of links and senders ([`Sink::read`]). [`trace`] has
 //! tables of both; [`pcap`] is the format of capture files.
 
 mod facts;
@@ -12,5 +12,5 @@ pub mod trace;
 
 #[cfg(test)]
 pub(crate) use facts::samples;
-pub use facts::{LinkEnd, LinkId, Mask, Passing, Probed, Record, Subject, Whose};
+pub use facts::{CapturedPacket, FlowOwner, LinkEnd, LinkId, Mask, PacketId, Probed, Record, Subject};
 pub use sink::{Sink, Tape};

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_as_the_format_says() {
+    fn the_bytes_of_a_file() {
         let mut p = Pcap::new(Vec::new(), 3).unwrap();
         p.put(1_500_000_007, &[0x45, 1, 2, 3, 4]).unwrap();
         p.put(0, &[0x60]).unwrap();

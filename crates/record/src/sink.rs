@@ -1,39 +1,39 @@
-//! What takes facts, and how several take them together.
+//! The sinks of records, and their combinations.
 
-use crate::{Mask, Passing, Probed, Record, Subject, Whose};
+use crate::{CapturedPacket, FlowOwner, Mask, Probed, Record, Subject};
 use packet::FlowId;
 use units::Time;
 
-/// Takes records.
+/// A receiver of records.
 pub trait Sink {
-    /// Whether it wants packets ([`Sink::packet`]). Known when a run is compiled, so that others pay nothing for it.
+    /// True if it captures packets ([`Sink::packet`]). Known when a run is compiled, so that other runs pay nothing for it.
     const PACKETS: bool = false;
-    /// The kinds this sink wants. Tested before a record is built.
+    /// The kinds of records that it receives. Tested before a record is built.
     fn mask(&self) -> Mask;
-    /// One record of a wanted kind, at `now`.
+    /// Receives a record of a kind in the mask.
     fn put(&mut self, now: Time, record: Record);
-    /// A packet is at an end of a link, at `now`. Only for those with [`Sink::PACKETS`].
-    fn packet(&mut self, _now: Time, _passing: &Passing<'_>) {}
+    /// Receives a packet at an end of a link. Called only with [`Sink::PACKETS`].
+    fn packet(&mut self, _now: Time, _captured: &CapturedPacket<'_>) {}
 
-    /// Whether it reads the state of links and senders (the methods below). Known when a run is compiled, as [`Sink::PACKETS`].
+    /// True if it reads the state of links and senders, by the methods below. Known when a run is compiled.
     const PROBES: bool = false;
-    /// When it next wants to read everything that it [`wants`](Sink::wants); the run reads just before the events of that moment.
-    fn next_look(&self) -> Time {
+    /// The time of its next reading of everything that it [`wants`](Sink::wants), made just before the events of that moment.
+    fn next_reading(&self) -> Time {
         Time::NEVER
     }
-    /// Everything has been read for [`Sink::next_look`], which moves on.
-    fn looked(&mut self) {}
-    /// Whether it wants this state read: at its moments, or else after everything that may have `changed` it.
+    /// Advances [`Sink::next_reading`], after that reading was made.
+    fn reading_done(&mut self) {}
+    /// Returns true if it reads this state: after every event that may have `changed` it, or at its moments.
     fn wants(&self, _of: Subject, _changed: bool) -> bool {
         false
     }
-    /// The state of `of` at `now`.
+    /// Reads the state of `of` at `now`.
     fn read(&mut self, _now: Time, _of: Subject, _changed: bool, _state: &dyn Probed) {}
-    /// A flow begins under this number.
-    fn opened(&mut self, _flow: FlowId, _whose: Whose) {}
+    /// Receives the owner of a new flow.
+    fn opened(&mut self, _flow: FlowId, _owner: FlowOwner) {}
 }
 
-/// Wants nothing.
+/// Receives nothing.
 impl Sink for () {
     #[inline]
     fn mask(&self) -> Mask {
@@ -43,10 +43,10 @@ impl Sink for () {
     fn put(&mut self, _: Time, _: Record) {}
 }
 
-/// Keeps everything: for tests and short traces.
+/// Stores every record, for tests and short traces.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
-    /// Records in order, each with its moment.
+    /// Records in order, each with its time.
     pub records: Vec<(Time, Record)>,
 }
 
@@ -59,14 +59,14 @@ impl Sink for Tape {
     }
 }
 
-/// Feeds two sinks, each with the kinds that it wants.
+/// Passes records on to two sinks, by their masks.
 impl<A: Sink, B: Sink> Sink for (A, B) {
     const PACKETS: bool = A::PACKETS || B::PACKETS;
     #[inline]
     fn mask(&self) -> Mask {
         self.0.mask().with(self.1.mask())
     }
-    // the kind of record is known where it is made: there nothing of it is built that no sink reads
+    // inlined where the kind of record is constant, so that no field is computed that no sink reads
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         let kind = record.kind();
@@ -77,21 +77,21 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
             self.1.put(now, record);
         }
     }
-    fn packet(&mut self, now: Time, passing: &Passing<'_>) {
-        self.0.packet(now, passing);
-        self.1.packet(now, passing);
+    fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
+        self.0.packet(now, captured);
+        self.1.packet(now, captured);
     }
     const PROBES: bool = A::PROBES || B::PROBES;
-    fn next_look(&self) -> Time {
-        self.0.next_look().min(self.1.next_look())
+    fn next_reading(&self) -> Time {
+        self.0.next_reading().min(self.1.next_reading())
     }
-    fn looked(&mut self) {
-        let now = self.next_look();
-        if self.0.next_look() == now {
-            self.0.looked();
+    fn reading_done(&mut self) {
+        let now = self.next_reading();
+        if self.0.next_reading() == now {
+            self.0.reading_done();
         }
-        if self.1.next_look() == now {
-            self.1.looked();
+        if self.1.next_reading() == now {
+            self.1.reading_done();
         }
     }
     fn wants(&self, of: Subject, changed: bool) -> bool {
@@ -105,13 +105,13 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
             self.1.read(now, of, changed, state);
         }
     }
-    fn opened(&mut self, flow: FlowId, whose: Whose) {
-        self.0.opened(flow, whose);
-        self.1.opened(flow, whose);
+    fn opened(&mut self, flow: FlowId, owner: FlowOwner) {
+        self.0.opened(flow, owner);
+        self.1.opened(flow, owner);
     }
 }
 
-/// Feeds what is borrowed: a caller that keeps its sink lends it to a run.
+/// A borrowed sink, for callers that keep theirs.
 impl<S: Sink> Sink for &mut S {
     const PACKETS: bool = S::PACKETS;
     #[inline]
@@ -122,15 +122,15 @@ impl<S: Sink> Sink for &mut S {
     fn put(&mut self, now: Time, record: Record) {
         (**self).put(now, record);
     }
-    fn packet(&mut self, now: Time, passing: &Passing<'_>) {
-        (**self).packet(now, passing);
+    fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
+        (**self).packet(now, captured);
     }
     const PROBES: bool = S::PROBES;
-    fn next_look(&self) -> Time {
-        (**self).next_look()
+    fn next_reading(&self) -> Time {
+        (**self).next_reading()
     }
-    fn looked(&mut self) {
-        (**self).looked();
+    fn reading_done(&mut self) {
+        (**self).reading_done();
     }
     fn wants(&self, of: Subject, changed: bool) -> bool {
         (**self).wants(of, changed)
@@ -138,20 +138,8 @@ impl<S: Sink> Sink for &mut S {
     fn read(&mut self, now: Time, of: Subject, changed: bool, state: &dyn Probed) {
         (**self).read(now, of, changed, state);
     }
-    fn opened(&mut self, flow: FlowId, whose: Whose) {
-        (**self).opened(flow, whose);
-    }
-}
-
-/// Feeds many sinks of one type (a meter for each link), each with the kinds that it wants.
-impl<S: Sink> Sink for Vec<S> {
-    fn mask(&self) -> Mask {
-        self.iter().fold(Mask::NONE, |m, s| m.with(s.mask()))
-    }
-    #[inline]
-    fn put(&mut self, now: Time, record: Record) {
-        let kind = record.kind();
-        self.iter_mut().filter(|s| s.mask().has(kind)).for_each(|s| s.put(now, record));
+    fn opened(&mut self, flow: FlowId, owner: FlowOwner) {
+        (**self).opened(flow, owner);
     }
 }
 
@@ -174,7 +162,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// Wants some kinds and refuses to be given others.
+    /// Receives some kinds and panics at others.
     struct Picky(Mask, usize);
     impl Sink for Picky {
         fn mask(&self) -> Mask {
@@ -187,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn compound_sinks_give_each_what_it_wants() {
+    fn compound_sinks_respect_the_masks_of_their_parts() {
         let picky = |m| Picky(m, 0);
-        let mut sink = ((picky(Mask::DROPPED), Tape::default()), (vec![picky(Mask::SENDER), picky(Mask::DROPPED)], ()));
+        let mut sink = ((picky(Mask::DROPPED), Tape::default()), (picky(Mask::SENDER), ()));
         for r in samples() {
             sink.put(Time::ZERO, r);
         }
-        let ((a, tape), (many, ())) = sink;
-        assert_eq!((a.1, tape.records.len(), many[0].1, many[1].1), (1, 6, 1, 1));
+        let ((dropped, tape), (sender, ())) = sink;
+        assert_eq!((dropped.1, tape.records.len(), sender.1), (1, 6, 1));
         let mut lent = Tape::default();
         let mut pair = (Some(&mut lent), None::<Tape>);
         assert_eq!((pair.mask(), None::<Tape>.mask()), (Mask::ALL, Mask::NONE));

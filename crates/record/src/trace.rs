@@ -1,17 +1,17 @@
-//! Tables of a trace, in columns, handed over in chunks.
+//! Tables of a trace, by columns and in chunks.
 //!
-//! [`Readings`] makes a table of probe readings: a row is a reading, a column a value by its name and unit. Laws report
-//! different values, so a table has every column that any law has; cells without a value are empty. [`Fates`] makes a table of
-//! records: a row is what happened to a packet.
+//! [`ReadingTable`] is a table of probe readings: a row is a reading, a column a value by its name and unit. Laws report different
+//! values, so a table has the columns of all laws, with nulls where a law has no such value. [`FateTable`] is a table of records: a
+//! row is an event in the life of a packet.
 //!
-//! A table that reaches `CHUNK_ROWS` rows is handed over and restarts empty, so memory stays at a few chunks whatever the length
-//! of the run. The receiver of a chunk owns its columns.
+//! A table that reaches `CHUNK_ROWS` rows is passed on as a chunk and restarts empty, so memory stays at a few chunks whatever the
+//! length of the run. The receiver of a chunk owns its columns.
 
-use crate::{Record, Whose};
+use crate::{FlowOwner, Record};
 use packet::{DropReason, MarkReason, Point, Unit, Value};
 use units::Time;
 
-/// The values of one column. Every kind has its own null.
+/// The values of a column. Every type has its own null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// Numbers; null is NaN.
@@ -20,11 +20,11 @@ pub enum Data {
     U64(Vec<u64>),
     /// 0, 1, and 2 for null.
     Flag(Vec<u8>),
-    /// Indices into a list of words; null is `u16::MAX`.
+    /// Indices into a list of words; null is [`NO_WORD`].
     Word(Vec<u16>, Vec<String>),
 }
 
-/// No word.
+/// The null of a column of words.
 pub const NO_WORD: u16 = u16::MAX;
 
 impl Data {
@@ -55,7 +55,7 @@ impl Data {
             Self::Word(v, _) => v.truncate(rows),
         }
     }
-    /// An empty column of this kind.
+    /// An empty column of this type.
     fn emptied(&self) -> Self {
         match self {
             Self::F64(_) => Self::F64(Vec::new()),
@@ -66,21 +66,21 @@ impl Data {
     }
 }
 
-/// A named column. Its name ends in its unit.
+/// A named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
+    /// Its name, which ends in its unit.
     pub name: String,
     /// Its values.
     pub data: Data,
 }
 
-/// Some rows of one table.
+/// Consecutive rows of one table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {
     /// The table.
     pub table: &'static str,
-    /// Columns of equal length. Later chunks of a table may have more of them.
+    /// Columns of equal length. Later chunks of a table may have more columns.
     pub columns: Vec<Column>,
 }
 
@@ -96,31 +96,31 @@ impl Chunk {
     }
 }
 
-/// Rows per chunk: some 5 MB per table.
+/// Rows per chunk: about 5 MB per table.
 const CHUNK_ROWS: usize = 65_536;
 
 /// A table of readings under construction.
 #[derive(Clone, Debug)]
-pub struct Readings {
+pub struct ReadingTable {
     table: &'static str,
     rows: usize,
     columns: Vec<Column>,
-    /// The column where the next value probably belongs: a probe reports its values in a fixed order.
+    /// The column of the next value, if the probe reports its values in the same order as before.
     next: usize,
 }
 
-impl Readings {
+impl ReadingTable {
     /// An empty table.
     pub fn new(table: &'static str) -> Self {
         Self { table, rows: 0, columns: Vec::new(), next: 0 }
     }
 
-    /// Returns true if there are enough rows to be handed over.
+    /// Returns true if there are enough rows for a chunk.
     pub fn is_full(&self) -> bool {
         self.rows >= CHUNK_ROWS
     }
 
-    /// Begins a row; [`Readings::end`] completes it.
+    /// Begins a row; [`ReadingTable::end`] completes it.
     pub fn begin(&mut self) {
         self.next = 0;
     }
@@ -152,7 +152,7 @@ impl Readings {
             (Data::F64(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Flag(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Word(v, words), Value::Word(word)) => v.push(place(words, word)),
-            // another law of the table uses this name for a value of another kind
+            // another law uses this name for a value of another type
             (other, _) => other.pad(self.rows + 1),
         }
     }
@@ -178,9 +178,14 @@ impl Readings {
             return None;
         }
         self.rows = 0;
-        let fresh = self.columns.iter().map(|c| Column { name: c.name.clone(), data: c.data.emptied() }).collect();
-        Some(Chunk { table: self.table, columns: std::mem::replace(&mut self.columns, fresh) })
+        Some(Chunk { table: self.table, columns: take(&mut self.columns) })
     }
+}
+
+/// Takes the columns and leaves empty ones.
+fn take(columns: &mut Vec<Column>) -> Vec<Column> {
+    let empty = columns.iter().map(|c| Column { name: c.name.clone(), data: c.data.emptied() }).collect();
+    std::mem::replace(columns, empty)
 }
 
 /// The index of `word` in `words`; appends it if missing.
@@ -192,35 +197,25 @@ fn place(words: &mut Vec<String>, word: &str) -> u16 {
     u16::try_from(at).unwrap_or(NO_WORD)
 }
 
-/// What became of a packet, in the order of [`FATES`].
+/// Words for the kinds of records.
 const FATES: [&str; 5] = ["enqueued", "dequeued", "dropped", "marked", "delivered"];
-const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
-const POINTS: [&str; 2] = ["enqueue", "dequeue"];
 
-/// A table of what became of packets, under construction.
-#[derive(Clone, Debug, Default)]
-pub struct Fates {
-    links: Vec<String>,
-    apps: Vec<String>,
-    t_s: Vec<f64>,
-    fate: Vec<u16>,
-    link: Vec<u16>,
-    app: Vec<u16>,
-    flow: Vec<u64>,
-    connection: Vec<u64>,
-    direction: Vec<u16>,
-    seq: Vec<u64>,
-    size: Vec<u64>,
-    backlog_packets: Vec<u64>,
-    backlog_bytes: Vec<u64>,
-    sojourn_ms: Vec<f64>,
-    delay_ms: Vec<f64>,
-    reason: Vec<u16>,
-    point: Vec<u16>,
+/// A table of packet records, under construction.
+#[derive(Clone, Debug)]
+pub struct FateTable {
+    columns: Vec<Column>,
 }
 
-/// The columns that only some fates have.
-struct Rest {
+/// A value of a row.
+enum Cell {
+    F64(f64),
+    U64(u64),
+    /// An index into the words of its column.
+    Word(u16),
+}
+
+/// The columns that only some records have.
+struct Optional {
     backlog: (u64, u64),
     sojourn_ms: f64,
     delay_ms: f64,
@@ -228,90 +223,99 @@ struct Rest {
     point: u16,
 }
 
-const REST: Rest =
-    Rest { backlog: (u64::MAX, u64::MAX), sojourn_ms: f64::NAN, delay_ms: f64::NAN, reason: NO_WORD, point: NO_WORD };
+const NULLS: Optional = Optional {
+    backlog: (u64::MAX, u64::MAX),
+    sojourn_ms: f64::NAN,
+    delay_ms: f64::NAN,
+    reason: NO_WORD,
+    point: NO_WORD,
+};
 
-impl Fates {
+impl FateTable {
     /// An empty table of these links and applications, by number.
     pub fn new(links: Vec<String>, apps: Vec<String>) -> Self {
-        Self { links, apps, ..Self::default() }
+        let text = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect();
+        let marks = [MarkReason::Law, MarkReason::Step].map(MarkReason::name);
+        let reasons: Vec<&str> = DropReason::ALL.iter().map(|r| r.name()).chain(marks).collect();
+        debug_assert!(Point::Enqueue as u16 == 0 && MarkReason::Law as u16 == 0, "codes are indices");
+        let (f64s, u64s) = (Data::F64(Vec::new()), Data::U64(Vec::new()));
+        let words = |words: Vec<String>| Data::Word(Vec::new(), words);
+        let columns = [
+            ("t_s", f64s.clone()),
+            ("fate", words(text(&FATES))),
+            ("link", words(links)),
+            ("app", words(apps)),
+            ("flow", u64s.clone()),
+            ("connection", u64s.clone()),
+            ("direction", words(text(&["forward", "reverse"]))),
+            ("seq", u64s.clone()),
+            ("size_bytes", u64s.clone()),
+            ("backlog_packets", u64s.clone()),
+            ("backlog_bytes", u64s),
+            ("sojourn_ms", f64s.clone()),
+            ("delay_ms", f64s),
+            ("reason", words(text(&reasons))),
+            ("point", words(text(&["enqueue", "dequeue"]))),
+        ];
+        Self { columns: columns.map(|(name, data)| Column { name: name.to_owned(), data }).into() }
     }
 
-    /// Returns true if there are enough rows to be handed over.
+    /// Returns true if there are enough rows for a chunk.
     pub fn is_full(&self) -> bool {
-        self.t_s.len() >= CHUNK_ROWS
+        self.columns[0].data.len() >= CHUNK_ROWS
     }
 
-    /// Adds a row, if the record is of a packet. Units: those of the columns.
-    pub fn put(&mut self, now: Time, record: &Record, whose: Whose) {
-        let ms = |d: units::Duration| d.millis();
-        let (fate, link, reverse, seq, size, rest) = match *record {
-            Record::Enqueued { link, reverse, seq, size, backlog_packets, backlog_bytes, .. } => {
-                (0, link.0, reverse, seq, size, Rest { backlog: (backlog_packets.into(), backlog_bytes), ..REST })
+    /// Adds a row for a record of a packet; ignores others.
+    pub fn put(&mut self, now: Time, record: &Record, owner: FlowOwner) {
+        let (fate, link, packet, optional) = match *record {
+            Record::Enqueued { link, packet, backlog_packets, backlog_bytes } => {
+                (0, link.0, packet, Optional { backlog: (backlog_packets.into(), backlog_bytes), ..NULLS })
             }
-            Record::Dequeued { link, reverse, seq, size, backlog_packets, sojourn, .. } => {
-                let rest = Rest { backlog: (backlog_packets.into(), u64::MAX), sojourn_ms: ms(sojourn), ..REST };
-                (1, link.0, reverse, seq, size, rest)
+            Record::Dequeued { link, packet, backlog_packets, sojourn } => {
+                let backlog = (backlog_packets.into(), u64::MAX);
+                (1, link.0, packet, Optional { backlog, sojourn_ms: sojourn.millis(), ..NULLS })
             }
-            Record::Dropped { link, reverse, seq, size, reason, point, sojourn, .. } => {
-                let rest = Rest { reason: reason as u16, point: point as u16, sojourn_ms: ms(sojourn), ..REST };
-                (2, link.0, reverse, seq, size, rest)
+            Record::Dropped { link, packet, reason, point, sojourn } => {
+                let (reason, point, sojourn_ms) = (reason as u16, point as u16, sojourn.millis());
+                (2, link.0, packet, Optional { reason, point, sojourn_ms, ..NULLS })
             }
-            Record::Marked { link, reverse, seq, size, reason, point, .. } => {
+            Record::Marked { link, packet, reason, point } => {
                 let reason = DropReason::ALL.len() as u16 + reason as u16;
-                (3, link.0, reverse, seq, size, Rest { reason, point: point as u16, ..REST })
+                (3, link.0, packet, Optional { reason, point: point as u16, ..NULLS })
             }
-            Record::Delivered { reverse, seq, size, delay, .. } => {
-                (4, NO_WORD, reverse, seq, size, Rest { delay_ms: ms(delay), ..REST })
-            }
+            Record::Delivered { packet, delay } => (4, NO_WORD, packet, Optional { delay_ms: delay.millis(), ..NULLS }),
             Record::Sender { .. } => return,
         };
-        self.t_s.push(now.secs());
-        self.fate.push(fate);
-        self.link.push(link);
-        self.app.push(whose.app);
-        self.flow.push(whose.flow.into());
-        self.connection.push(whose.connection.into());
-        self.direction.push(reverse.into());
-        self.seq.push(seq);
-        self.size.push(size.into());
-        self.backlog_packets.push(rest.backlog.0);
-        self.backlog_bytes.push(rest.backlog.1);
-        self.sojourn_ms.push(rest.sojourn_ms);
-        self.delay_ms.push(rest.delay_ms);
-        self.reason.push(rest.reason);
-        self.point.push(rest.point);
+        let row = [
+            Cell::F64(now.secs()),
+            Cell::Word(fate),
+            Cell::Word(link),
+            Cell::Word(owner.app),
+            Cell::U64(owner.flow.into()),
+            Cell::U64(owner.connection.into()),
+            Cell::Word(packet.reverse.into()),
+            Cell::U64(packet.seq),
+            Cell::U64(packet.size.into()),
+            Cell::U64(optional.backlog.0),
+            Cell::U64(optional.backlog.1),
+            Cell::F64(optional.sojourn_ms),
+            Cell::F64(optional.delay_ms),
+            Cell::Word(optional.reason),
+            Cell::Word(optional.point),
+        ];
+        for (column, cell) in self.columns.iter_mut().zip(row) {
+            match (&mut column.data, cell) {
+                (Data::F64(v), Cell::F64(x)) => v.push(x),
+                (Data::U64(v), Cell::U64(n)) => v.push(n),
+                (Data::Word(v, _), Cell::Word(code)) => v.push(code),
+                _ => debug_assert!(false, "{} has values of another type", column.name),
+            }
+        }
     }
 
     /// Takes the rows so far; the table restarts empty.
     pub fn take(&mut self) -> Option<Chunk> {
-        if self.t_s.is_empty() {
-            return None;
-        }
-        let full = std::mem::replace(self, Self::new(self.links.clone(), self.apps.clone()));
-        let words = |of: &[&str]| of.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
-        let marks = [MarkReason::Law, MarkReason::Step].map(MarkReason::name);
-        let reasons: Vec<&str> = DropReason::ALL.iter().map(|r| r.name()).chain(marks).collect();
-        debug_assert!(Point::Enqueue as u16 == 0 && MarkReason::Law as u16 == 0, "codes are places in lists");
-        let columns = [
-            ("t_s", Data::F64(full.t_s)),
-            ("fate", Data::Word(full.fate, words(&FATES))),
-            ("link", Data::Word(full.link, full.links)),
-            ("app", Data::Word(full.app, full.apps)),
-            ("flow", Data::U64(full.flow)),
-            ("connection", Data::U64(full.connection)),
-            ("direction", Data::Word(full.direction, words(&DIRECTIONS))),
-            ("seq", Data::U64(full.seq)),
-            ("size_bytes", Data::U64(full.size)),
-            ("backlog_packets", Data::U64(full.backlog_packets)),
-            ("backlog_bytes", Data::U64(full.backlog_bytes)),
-            ("sojourn_ms", Data::F64(full.sojourn_ms)),
-            ("delay_ms", Data::F64(full.delay_ms)),
-            ("reason", Data::Word(full.reason, words(&reasons))),
-            ("point", Data::Word(full.point, words(&POINTS))),
-        ];
-        let columns = columns.into_iter().map(|(name, data)| Column { name: name.to_owned(), data }).collect();
-        Some(Chunk { table: "packets", columns })
+        (self.columns[0].data.len() > 0).then(|| Chunk { table: "packets", columns: take(&mut self.columns) })
     }
 }
 
@@ -322,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_table_has_the_columns_of_all_its_rows() {
-        let mut table = Readings::new("links");
+        let mut table = ReadingTable::new("links");
         let mut row = |values: &[(&str, Unit, Value<'_>)]| {
             table.begin();
             values.iter().for_each(|(name, unit, value)| table.put(name, *unit, *value));
@@ -330,7 +334,7 @@ mod tests {
         };
         let (one, ms) = (Unit::One, Unit::Milliseconds);
         row(&[("count", one, Value::Number(Some(3.0))), ("dropping", one, Value::Flag(true))]);
-        // another law: no count, and a delay; a name twice counts once
+        // another law: no count, but a delay; a second value of the same name is ignored
         row(&[
             ("qdelay", ms, Value::Number(None)),
             ("mode", one, Value::Word("drain")),
@@ -349,7 +353,7 @@ mod tests {
         assert_eq!(chunk.column("dropping"), Some(&Data::Flag(vec![1, 2, 0])));
         let mode = Data::Word(vec![NO_WORD, 0, NO_WORD], vec!["drain".to_owned()]);
         assert_eq!(chunk.column("mode"), Some(&mode));
-        // it begins anew with the same columns, and hands over nothing twice
+        // it restarts with the same columns, and passes nothing on twice
         assert!(table.take().is_none());
         table.begin();
         table.put("mode", one, Value::Word("startup"));
@@ -360,10 +364,10 @@ mod tests {
     }
 
     #[test]
-    fn every_fate_is_a_row() {
-        let mut table = Fates::new(vec!["a".into(), "b".into(), "up".into()], vec!["ftp".into()]);
-        let whose = Whose { app: 0, flow: 4, connection: 9 };
-        samples().iter().for_each(|record| table.put(Time(7_000_000_000), record, whose));
+    fn every_packet_record_is_a_row() {
+        let mut table = FateTable::new(vec!["a".into(), "b".into(), "up".into()], vec!["ftp".into()]);
+        let owner = FlowOwner { app: 0, flow: 4, connection: 9 };
+        samples().iter().for_each(|record| table.put(Time(7_000_000_000), record, owner));
         let chunk = table.take().unwrap();
         assert_eq!((chunk.rows(), chunk.columns.len()), (5, 15));
         let words = |name: &str| match chunk.column(name) {
@@ -383,12 +387,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_says_so() {
-        let mut table = Fates::default();
+    fn a_table_is_full_at_its_chunk_size() {
+        let mut table = FateTable::new(Vec::new(), Vec::new());
         let record = samples()[0];
         (0..CHUNK_ROWS).for_each(|_| {
             assert!(!table.is_full());
-            table.put(Time(1), &record, Whose::default());
+            table.put(Time(1), &record, FlowOwner::default());
         });
         assert!(table.is_full());
         assert_eq!(table.take().unwrap().rows(), CHUNK_ROWS);

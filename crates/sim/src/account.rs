@@ -1,4 +1,4 @@
-//! A world's account: what `measure` makes its summary and tables from.
+//! The result of a run, computed by `measure` from the world's counters.
 
 use crate::world::World;
 use measure::{Account, Outcome};
@@ -7,11 +7,11 @@ use scenario::Scenario;
 use traffic::Application;
 
 impl<S: Sink> World<S> {
-    /// The result so far; after [`World::run`], of the whole run. `scenario` is the one that built this world.
+    /// The result so far, or of the whole run after [`World::run`]. `scenario` must be the one that built this world.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
-        // after a run the machines look back from its end, before it from the last event
+        // figures of applications refer to the end of a complete run, otherwise to the last event
         let now = if self.over { self.end } else { self.now() };
-        let links = self.core.net.links.iter().map(|link| link.account(now, capacity(scenario, &link.name)));
+        let links = self.engine.net.links.iter().map(|link| link.account(now, capacity(scenario, &link.name)));
         Account {
             name: &scenario.name,
             seed: scenario.seed,
@@ -20,16 +20,16 @@ impl<S: Sink> World<S> {
             events: self.events(),
             links: links.collect(),
             grading: scenario.grading(),
-            tally: &self.core.tally,
-            figures: self.apps.iter().map(|a| a.machine.figures(now)).collect(),
-            words: self.apps.iter().map(|a| a.machine.words()).collect(),
-            columns: self.apps.iter().map(|a| a.machine.columns()).collect(),
+            tally: &self.engine.tally,
+            figures: self.apps.iter().map(|a| a.figures(now)).collect(),
+            words: self.apps.iter().map(|a| a.words()).collect(),
+            columns: self.apps.iter().map(|a| a.columns()).collect(),
         }
         .outcome()
     }
 }
 
-/// What the rate of a link carries after the warm-up; one that leads back is the same as the one there.
+/// Bits that a link's rate carries after the warm-up; the reverse of a link has the same rate.
 fn capacity(scenario: &Scenario, name: &str) -> Option<f64> {
     scenario.link.get(name.trim_start_matches('~'))?.capacity(scenario.record.warm_up, scenario.duration)
 }

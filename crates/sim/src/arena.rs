@@ -1,4 +1,4 @@
-//! What only end hosts read of a packet in flight, by index: freed where the packet is delivered or meets its fate.
+//! Storage for the parts of packets in flight that only end hosts read, by index.
 
 use units::prefetch;
 
@@ -31,7 +31,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Takes the value out; panics if it is not there, which means that a packet was delivered twice.
+    /// Removes a value; panics if it is missing, which means that a packet was delivered twice.
     #[inline]
     pub(crate) fn take(&mut self, index: u32) -> T {
         let value = self.slots[index as usize].take().expect("a body is taken once");
@@ -39,7 +39,7 @@ impl<T> Arena<T> {
         value
     }
 
-    /// Fetches the slot of a value that will be taken soon.
+    /// Prefetches the slot of a value that will be taken soon.
     #[inline]
     pub(crate) fn prefetch(&self, index: u32) {
         if let Some(slot) = self.slots.get(index as usize) {
@@ -47,12 +47,12 @@ impl<T> Arena<T> {
         }
     }
 
-    /// The value, if it is there.
+    /// Returns the value, if it is stored.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.as_ref()
     }
 
-    /// Values stored.
+    /// Number of values stored.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }

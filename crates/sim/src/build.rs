@@ -2,14 +2,14 @@
 
 use crate::codec::Bodies;
 use crate::conn::Path;
+use crate::engine::{AppState, Engine};
 use crate::event::{Events, Target};
 use crate::link;
-use crate::local::{self, Local};
 use crate::net::Net;
 use crate::pages;
-use crate::table::{AppState, Core};
-use crate::tags::Tags;
-use crate::world::{AppSlot, CATCH_UP, World};
+use crate::segment_tags::SegmentTags;
+use crate::tsq::{self, Tsq};
+use crate::world::{CATCH_UP, World};
 use measure::{Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
 use port::{Carries, Service};
@@ -21,7 +21,7 @@ use traffic::{Application, Timers};
 use units::{Problem, Rng, Time};
 
 impl World<()> {
-    /// A world that keeps measures and nothing else.   Errors: the first problem of the scenario.
+    /// A world that computes measures only.   Errors: the first problem of the scenario.
     pub fn build(scenario: &Scenario) -> Result<Self, Problem> {
         World::with_sink(scenario, ())
     }
@@ -30,7 +30,7 @@ impl World<()> {
 impl<S: Sink> World<S> {
     /// A world whose records go to `sink`.
     ///
-    /// A sink that asks for records of links, or for packets, takes the plain links off their fast path; every result stays the same.
+    /// A sink that requests records of links or packets takes the plain links off their fast path; every result stays the same.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         let network = scenario.network()?;
         let end = Time(scenario.duration.0);
@@ -42,11 +42,11 @@ impl<S: Sink> World<S> {
             events.push(*at, Target::Clock);
         }
         let mut built = Vec::new();
-        let seen = sink.mask() != Mask::NONE || S::PACKETS || S::PROBES;
-        let counting = local::nodes(&network);
+        let observed = sink.mask() != Mask::NONE || S::PACKETS || S::PROBES;
+        let tsq_nodes = tsq::nodes(&network);
         for (i, link) in network.links.iter().enumerate() {
-            let counted = counting.contains(&link.from);
-            built.push(link::build(link, i as u16, scenario, seen || counted)?);
+            let counted = tsq_nodes.contains(&link.from);
+            built.push(link::build(link, i as u16, scenario, observed || counted)?);
         }
         let is_port = |i: &u16| built[usize::from(*i)].carrier.port().is_some();
         let ports = (0..built.len() as u16).filter(is_port).collect();
@@ -56,18 +56,18 @@ impl<S: Sink> World<S> {
             links: built,
             routes: network.routes,
             bodies: Bodies::default(),
-            tags: Tags::default(),
+            tags: SegmentTags::default(),
             flows: FlowTable::default(),
             sink,
             flow_drops: Vec::new(),
             arrived: Vec::new(),
             ports,
-            local: Local::default(),
+            tsq: Tsq::default(),
             queue_delays: Vec::new(),
         };
         let mut world = Self {
             apps: Vec::new(),
-            core: core(net, network.stacks),
+            engine: engine(net, network.stacks),
             end,
             over: false,
             bin,
@@ -75,13 +75,13 @@ impl<S: Sink> World<S> {
             next_catch_up: if opportunities { Time(CATCH_UP.0) } else { Time::NEVER },
             tasks,
         };
-        world.core.tally.warm_up = Time(scenario.record.warm_up.0);
-        world.core.tally.known.ce_packets = world.core.stacks.iter().any(|stack| stack.ecn.ecn);
+        world.engine.tally.warm_up = Time(scenario.record.warm_up.0);
+        world.engine.tally.known.ce_packets = world.engine.stacks.iter().any(|stack| stack.ecn.ecn);
         world.add_apps(scenario, &network.apps)?;
-        world.core.conns = pages::table(world.core.tally.rows.len());
-        world.core.net.events.push(world.next_sample, Target::Clock);
+        world.engine.conns = pages::table(world.engine.tally.rows.len());
+        world.engine.net.events.push(world.next_sample, Target::Clock);
         if opportunities {
-            world.core.net.events.push(world.next_catch_up, Target::Clock);
+            world.engine.net.events.push(world.next_catch_up, Target::Clock);
         }
         Ok(world)
     }
@@ -92,9 +92,9 @@ impl<S: Sink> World<S> {
             let machine = traffic.build();
             let rows = traffic.rows();
             let series = app.recorded.then_some((scenario.duration, self.bin));
-            let first_row = self.core.tally.add_app(&app.name, traffic, rows, series)?;
+            let first_row = self.engine.tally.add_app(&app.name, traffic, rows, series)?;
             let first_path = self.add_paths(i as u16, app, machine.counts())?;
-            self.core.apps.push(AppState {
+            self.engine.apps.push(AppState {
                 rng: app.rng.clone(),
                 controllers: Rng::named(scenario.seed, &format!("app.{}.tcp", app.name)).bits(),
                 timers: Timers::new(app.start, app.stop),
@@ -104,26 +104,26 @@ impl<S: Sink> World<S> {
                 opened: 0,
                 udp: vec![None; app.to.len()],
             });
-            self.apps.push(AppSlot { machine });
-            self.core.arm_app(i as u16);
+            self.apps.push(machine);
+            self.engine.arm_app(i as u16);
         }
         Ok(())
     }
 
-    /// The paths of application `i` to each server, there and back; returns the index of the first.
+    /// Adds the paths of application `i` to each server, forward and reverse; returns the index of the first.
     fn add_paths(&mut self, i: u16, app: &NetworkApp, counts: bool) -> Result<u16, Problem> {
-        let core = &mut self.core;
-        let first = core.paths.len();
+        let engine = &mut self.engine;
+        let first = engine.paths.len();
         if first + 2 * app.to.len() > usize::from(u16::MAX) {
             let message = "too many servers; expected at most 32767 for all applications together".to_owned();
             return Err(Problem::new(format!("app.{}.to", app.name), message));
         }
-        // rows are added in order, so the last one is of this application, and all of one application have series or none has
-        let series = core.tally.rows.last().is_some_and(|row| row.directions[0].series.is_some());
-        let [header, server_header] = app.stacks.map(|stack| core.headers[usize::from(stack)]);
-        let reads = app.stacks.map(|stack| core.stacks[usize::from(stack)].reads_ack_time());
+        // rows are added in order, so the last one is this application's, and either all rows of an application have series or none
+        let series = engine.tally.rows.last().is_some_and(|row| row.directions[0].series.is_some());
+        let [header, server_header] = app.stacks.map(|stack| engine.headers[usize::from(stack)]);
+        let reads = app.stacks.map(|stack| engine.stacks[usize::from(stack)].reads_ack_time());
         for server in &app.to {
-            let there = Path {
+            let forward = Path {
                 at: NodeId(app.from),
                 peer: NodeId(*server),
                 direction: Flags::default(),
@@ -137,24 +137,24 @@ impl<S: Sink> World<S> {
                 ack_time: reads[1],
             };
             let (direction, stack) = (Flags::REVERSE, app.stacks[1]);
-            let back = Path {
-                at: there.peer,
-                peer: there.at,
+            let reverse = Path {
+                at: forward.peer,
+                peer: forward.at,
                 direction,
                 stack,
                 peer_header: header,
                 ack_time: reads[0],
-                ..there
+                ..forward
             };
-            core.paths.extend([there, back]);
+            engine.paths.extend([forward, reverse]);
         }
         Ok(first as u16)
     }
 }
 
-/// Everything but the applications, which are still to come.
-fn core<S>(net: Net<S>, stacks: Vec<TcpParams>) -> Core<S> {
-    Core {
+/// The engine without applications.
+fn engine<S>(net: Net<S>, stacks: Vec<TcpParams>) -> Engine<S> {
+    Engine {
         net,
         conns: Vec::new(),
         paths: Vec::new(),

@@ -1,52 +1,52 @@
-//! A simulation as two capture files: what an instrument at each end of a link would have seen.
+//! A simulation as two capture files: the packets at each end of a link.
 //!
 //! ```text
 //!   node `from` --- left.pcap --- queue, link ... link, queue --- right.pcap --- node `to`
 //! ```
 //!
-//! `left` holds what arrives at the queue of the link at its node (whatever the queue then does with it) and what has come
-//! out of the links that lead there from the other node; `right` likewise at the other node. That is where the live bench
-//! captures. Time 0 of the run is 1 January 1970.
+//! `left` holds the packets that arrive at the link's queue (dropped or not), and those that arrive at its node over links from the
+//! other node; `right` holds the same at the other node. The live bench captures in the same places. Time 0 of the run is
+//! 1 January 1970.
 //!
-//! Headers are what a real host would write: IPv4 with the addresses and ports that classifiers see (10.0.x.y is node number
+//! Headers are those of a real host: IPv4 with the addresses and ports that classifiers see (10.0.x.y is node number
 //! x * 256 + y in the order of names; an application's port is its number in the order of names, from 1), DSCP and ECN; TCP
 //! with the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time stamps
-//! (of 1 us) as simulated; UDP; pings as ICMP echo. Of a packet [`KEPT`] bytes are kept; behind the headers are zeros.
+//! (of 1 us) as simulated; UDP; pings as ICMP echo. The first [`KEPT`] bytes of a packet are kept; payload is zeros.
 //!
-//! Departs: a packet is as long as its real headers and its payload, also where a preset counts otherwise (ns-2: 10 bytes for
-//! a time stamp, none for options). Datagrams are as long as in the simulation, frames of Ethernet included if it counts them.
+//! Departs: a packet is as long as its real headers and payload, even if the preset has other sizes (ns-2: 10 bytes for
+//! a time stamp, none for options). Datagrams are as long as in the simulation, with Ethernet framing if it is included there.
 //!
 //! Source: RFC 9293 §3.1, RFC 7323 §2, §3, RFC 2018 §2, §3, RFC 3168 §6.1.1.
 
 use packet::craft::{self, Ip, Tcp};
 use packet::{Flags, FlowTuple};
 use record::pcap::Pcap;
-use record::{LinkEnd, Mask, Passing, Record, Sink};
+use record::{CapturedPacket, LinkEnd, Mask, Record, Sink};
 use scenario::{Link, NetworkLink, Scenario};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use tcp::{AccEcnOption, Recovery, Segment, TcpParams};
 use units::{BitRate, Problem, Time};
 
-/// Bytes that are kept of each packet: every header there can be is shorter.
+/// Bytes kept of each packet, more than any header.
 pub const KEPT: u32 = 128;
 
 /// Bytes of IPv4 and UDP headers, and of IPv4 and ICMP echo headers.
 const DATAGRAM_HEADERS: u16 = 28;
 
-/// Takes the packets at both ends of a link.
+/// A sink that captures the packets at both ends of a link.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     /// Left, right.
     files: [Pcap<W>; 2],
-    /// By link: which file has its near end, if any has.
+    /// The file of each link's near end, by link; `None` for a link elsewhere.
     near: Vec<Option<usize>>,
     apps: Vec<App>,
     bytes: Vec<u8>,
     failed: io::Result<()>,
 }
 
-/// What headers say that packets do not carry.
+/// Properties of an application that its headers need and its packets do not carry.
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
@@ -55,10 +55,10 @@ struct App {
 }
 
 impl<W: Write> Capture<W> {
-    /// Captures at both ends of `link`: its `from` on the left. Without a name: of the slowest link (its shaper or modem
-    /// considered), the first of equals. Heads are written at once.
+    /// Captures at both ends of `link`, with its `from` on the left; `None`: the slowest link (by its shaper or modem), and the first
+    /// of equals. Writes the file headers at once.
     ///
-    /// Errors: no such link; a file that cannot be written ([`Capture::finish`] tells of it).
+    /// Errors: an unknown link; a file that cannot be written. [`Capture::finish`] reports later write errors.
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
         let network = scenario.network()?;
         let links = &network.links;
@@ -82,7 +82,7 @@ impl<W: Write> Capture<W> {
         Ok(Self { files, near: near.collect(), apps: apps.collect(), bytes: Vec::new(), failed: Ok(()) })
     }
 
-    /// Writes what is left.   Errors: the first that there was, since the capture began.
+    /// Flushes both files.   Errors: the first write error of the capture.
     pub fn finish(self) -> io::Result<[W; 2]> {
         self.failed?;
         let [left, right] = self.files;
@@ -96,10 +96,10 @@ fn unknown(name: &str, links: &[NetworkLink]) -> Problem {
     Problem::new("capture", format!("unknown link \"{name}\"{hint} (known: {})", known.join(", ")))
 }
 
-/// The link with the lowest rate in the long run; `min_by_key` gives the first of equals.
+/// The link with the lowest sustained rate; the first of equals.
 fn slowest(links: &[NetworkLink]) -> Option<&NetworkLink> {
     let rate = |l: &Link| l.sustained_rate().into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX));
-    // "~up" comes before "up" in the order of names, and is the way back
+    // "~up", the reverse of "up", precedes it in the order of names
     links.iter().min_by_key(|l| (rate(&l.declared), l.name.starts_with('~')))
 }
 
@@ -112,24 +112,24 @@ impl<W: Write> Sink for Capture<W> {
 
     fn put(&mut self, _: Time, _: Record) {}
 
-    fn packet(&mut self, now: Time, passing: &Passing<'_>) {
-        let Some(near) = self.near[usize::from(passing.link.0)] else { return };
-        let file = match passing.end {
+    fn packet(&mut self, now: Time, captured: &CapturedPacket<'_>) {
+        let Some(near) = self.near[usize::from(captured.link.0)] else { return };
+        let file = match captured.end {
             LinkEnd::Near => near,
             LinkEnd::Far => 1 - near,
         };
         if self.failed.is_ok() {
-            write(&mut self.bytes, &self.apps, passing);
+            write(&mut self.bytes, &self.apps, captured);
             self.failed = self.files[file].put(now.0, &self.bytes);
         }
     }
 }
 
 /// Writes one packet into `out`.
-fn write(out: &mut Vec<u8>, apps: &[App], passing: &Passing<'_>) {
-    let Passing { packet, tuple, segment, .. } = *passing;
+fn write(out: &mut Vec<u8>, apps: &[App], captured: &CapturedPacket<'_>) {
+    let CapturedPacket { packet, tuple, segment, .. } = *captured;
     let back = packet.flags.has(Flags::REVERSE);
-    // the host numbers its applications so
+    // the destination port is the application's number, from 1
     let app = apps.get(usize::from(tuple.dport).wrapping_sub(1));
     let tuple = if back { tuple.reversed() } else { tuple };
     let to = Ip { src: Ipv4Addr::from(tuple.src).into(), dst: Ipv4Addr::from(tuple.dst).into(), tos: packet.tos };
@@ -138,8 +138,8 @@ fn write(out: &mut Vec<u8>, apps: &[App], passing: &Passing<'_>) {
         _ => {
             let payload = usize::from(packet.size.saturating_sub(DATAGRAM_HEADERS));
             if app.is_some_and(|a| a.ping) {
-                // a ping and its answer have one identifier
-                craft::echo(out, to, back, passing.tuple.sport, packet.seq as u16, payload);
+                // a request and its reply have the same identifier
+                craft::echo(out, to, back, captured.tuple.sport, packet.seq as u16, payload);
             } else {
                 craft::udp(out, to, (tuple.sport, tuple.dport), payload);
             }
@@ -165,7 +165,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     }
     let mut options = Options::new();
     if syn {
-        // ours is what options leave of it
+        // the scenario's MSS excludes the options of every segment
         let stamp = if stack.wire.timestamps { 12 } else { 0 };
         options.mss((stack.wire.mss + stamp).min(65_535) as u16);
     }
@@ -176,7 +176,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
         options.timestamps(segment.ts_val, segment.ts_ecr);
     }
     let window = segment.window().map_or(stack.first_window(), u64::from);
-    // a window is never scaled in a SYN, nor where no SYN could agree on it
+    // the window of a SYN is not scaled, nor any window without a handshake
     let shift = if stack.opening.handshake { stack.receiver.window_scale() as u8 } else { 0 };
     if syn {
         options.put(&[3, 3, shift]);
@@ -195,7 +195,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     craft::tcp(out, to, &header, segment.len as usize);
 }
 
-/// TCP options as they are appended: at most 40 bytes, each list on whole words by NOPs in front, as Linux writes them.
+/// TCP options under construction: at most 40 bytes, each option aligned to words by NOPs before it, as Linux writes them.
 #[derive(Debug)]
 struct Options {
     bytes: [u8; 44],
@@ -212,7 +212,7 @@ impl Options {
         self.length += bytes.len();
     }
 
-    /// NOPs until `length` more bytes end on a word.
+    /// Adds NOPs until `length` more bytes end on a word.
     fn align(&mut self, length: usize) {
         while !(self.length + length).is_multiple_of(4) {
             self.put(&[1]);
@@ -231,7 +231,7 @@ impl Options {
         self.put(&ecr.to_be_bytes());
     }
 
-    /// AccECN's counters, of three bytes each.   Source: RFC 9768 §3.2.3.
+    /// Adds AccECN's counters, of three bytes each.   Source: RFC 9768 §3.2.3.
     fn accecn(&mut self, option: &AccEcnOption) {
         let n = usize::from(option.fields);
         if n == 0 {
@@ -256,7 +256,7 @@ impl Options {
         }
     }
 
-    /// All of them, with NOPs behind up to a whole word.
+    /// All options, padded to a whole word by NOPs.
     fn padded(&mut self) -> &[u8] {
         self.align(0);
         &self.bytes[..self.length]

@@ -1,18 +1,18 @@
 //! Segments to packets and back.
 //!
-//! What a queue may read travels in the packet; the rest of a segment waits in the arena, unless both
-//! ends can derive it. `tcp` promises not to read what a form leaves out.
+//! A packet carries the fields that a queue may read; the rest of a segment is stored in the arena, unless both ends can derive it.
+//! `tcp` does not read the fields that a form omits.
 //!
-//! | form | of which segment | `seq` | `body` | left out |
+//! | form | segments | `seq` | `body` | omitted |
 //! |---|---|---|---|---|
 //! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its own stamp |
 //! | counting ACK | the same, whose ECN bits are AccECN's counter | the ACK | the echoed stamp | its own stamp |
 //! | plain data | of a side that received only the other's SYN | its number | its stamp | ACK 1, the echo |
 //! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its own stamp |
-//! | whole | any other, also one that stands for several | its number, of a pure ACK that | [`Body`] | nothing |
+//! | whole | any other, also one of several segments (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
-//! The first three make up nearly all traffic and need no arena: with AccECN, plain data and ACKs carry the counter in their flags. A
-//! sender that measures one-way delay reads the stamp of ACKs: its plain ones are whole. So is any segment that carries a window.
+//! The first three make up nearly all traffic and need no arena: with AccECN, plain data and ACKs carry the counter in their flags. If
+//! a sender measures one-way delay by the stamps of ACKs, its plain ACKs are whole. So is any segment that carries a window.
 
 use crate::arena::Arena;
 use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta};
@@ -20,20 +20,20 @@ use std::num::NonZeroU32;
 use tcp::{PlainData, SackBlock, Segment};
 use units::{Duration, Time};
 
-/// Flags that make a segment more than plain data or an ACK, whatever its ECN bits are.
+/// Flags that neither plain nor counting segments have.
 const MORE: Flags =
     Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ACCECN_OPTION.0 | Flags::GSO.0 | Flags::WINDOW.0);
-/// Flags that a plain segment has none of: those, and ECN bits, which a counting one may have.
+/// Flags that plain segments do not have: those, and the ECN bits, which counting segments may have.
 const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 
-/// The flags of a plain segment that hold AccECN's counter.
+/// The flags that hold AccECN's counter.
 const COUNTED: Flags = Flags(Flags::ACE.0 | Flags::ECN.0);
 /// The flags that plain data keeps.
 const KEPT: Flags = Flags(COUNTED.0 | Flags::PSH.0);
-/// Flags of which a SACK has none.
+/// Flags that a SACK does not have.
 const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0 | Flags::WINDOW.0);
 
-/// How a segment travels.
+/// The form of a segment in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     PlainAck,
@@ -44,7 +44,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// That of a segment; `ack_time` says that the other side reads the stamps of ACKs.
+    /// The form of a segment; `ack_time`: the other side reads the stamps of ACKs.
     #[inline]
     pub(crate) fn of(segment: &Segment, ack_time: bool) -> Self {
         let (plain, pure) = (!segment.flags.any(SPECIAL), segment.flags.has(Flags::PURE_ACK));
@@ -57,7 +57,7 @@ impl Form {
         }
     }
 
-    /// Of a segment that is not plain.
+    /// The form of a segment that is not plain.
     fn of_special(segment: &Segment, ack_time: bool) -> Self {
         match (counts(segment.flags), segment.flags.has(Flags::PURE_ACK)) {
             (true, true) if !ack_time => Self::CountingAck,
@@ -67,7 +67,7 @@ impl Form {
         }
     }
 
-    /// That of a packet's flags.
+    /// The form that a packet's flags indicate.
     #[inline]
     pub(crate) fn of_packet(flags: Flags) -> Self {
         match (flags.has(Flags::INLINE), flags.has(Flags::PURE_ACK)) {
@@ -90,7 +90,7 @@ pub(crate) struct Envelope {
     pub size: u16,
 }
 
-/// The packet of a segment that its host sends at `now`. Inline, so that it stays in registers.
+/// Encodes a segment that its host sends at `now`. Inline, so that it stays in registers.
 #[inline(always)]
 pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelope, bodies: &mut Bodies) -> PacketMeta {
     let &Envelope { flow, direction, to, dscp, size } = envelope;
@@ -103,19 +103,19 @@ pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelo
             let sacks = Sacks::new(segment);
             (flags.with(sacks.whole()), bodies.sacks.put(sacks))
         }
-        Form::Whole => (flags.with(seen(segment)), bodies.whole.put(Body { segment: *segment, sent: now })),
+        Form::Whole => (flags.with(sack_flags(segment)), bodies.whole.put(Body { segment: *segment, sent: now })),
     };
     let tos = dscp << 2 | segment.ecn as u8;
     PacketMeta { stamp: now, seq, flow, body, size, dst: to, tos, class: 0, flags }
 }
 
-/// Of a plain ACK: everything before which byte has arrived, and the stamp that it echoes.
+/// Decodes a plain ACK: its acknowledgment number and the echoed stamp.
 #[inline]
 pub(crate) fn plain_ack(packet: &PacketMeta) -> (u64, u32) {
     (packet.seq, packet.body)
 }
 
-/// A counting ACK.
+/// Decodes a counting ACK.
 #[inline]
 pub(crate) fn counting_ack(packet: &PacketMeta) -> Segment {
     let flags = packet.flags.and(COUNTED.with(Flags::PURE_ACK));
@@ -123,7 +123,7 @@ pub(crate) fn counting_ack(packet: &PacketMeta) -> Segment {
     Segment { ack, ts_ecr, flags, has_ack: true, ecn: packet.ecn(), ..Segment::default() }
 }
 
-/// Plain data that arrives at `now`, and how long it took; the other side's have `peer_header` bytes of headers.
+/// Decodes plain data that arrives at `now`; returns it and its delay. `peer_header`: header bytes of the other side's plain data.
 #[inline]
 pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (PlainData, Duration) {
     let len = u32::from(packet.size - peer_header);
@@ -144,23 +144,23 @@ pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
     Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
 }
 
-/// The part of a segment kept in the arena while its packet is in flight.
+/// The part of a segment that is stored in the arena while its packet is in flight.
 #[derive(Clone, Copy, Debug)]
 struct Body {
     segment: Segment,
-    /// When its host sent it.
+    /// The time at which its host sent it.
     sent: Time,
 }
 
-/// The part of a pure ACK with SACK blocks kept in the arena: half a cache line, since thousands of flows may lose packets.
+/// The part of a pure ACK with SACK blocks that is stored in the arena: half a cache line, since thousands of flows may lose packets.
 ///
-/// Blocks as (start - ACK, length), the first one not empty, and below the ACK if it reports a duplicate (RFC 2883); a fourth one only without time stamps (40 bytes of options
-/// hold no more), or else the echoed stamp.
+/// Blocks are (start - ACK, length). The first one is not empty, and lies below the ACK if it reports a duplicate (RFC 2883). There
+/// is a fourth one only without time stamps, since 40 bytes of options hold no more; otherwise its place holds the echoed stamp.
 #[derive(Clone, Copy, Debug)]
 struct Sacks {
     first: (u32, NonZeroU32),
     more: [(u32, u32); 2],
-    /// A fourth block, or the stamp and no length.
+    /// A fourth block, or the stamp with length 0.
     last: (u32, u32),
 }
 
@@ -176,8 +176,8 @@ impl Sacks {
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
-    /// Whether they are all that the receiver holds: one or two blocks (more may have had no room), and none of a duplicate, which
-    /// lies below the ACK or within the second block.
+    /// Returns [`Flags::SACK_WHOLE`] if the blocks are certainly all that the receiver has: one or two blocks (more may not have
+    /// fit), none of which reports a duplicate, which lies below the ACK or within the second block.
     #[inline]
     fn whole(&self) -> Flags {
         let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);
@@ -186,7 +186,7 @@ impl Sacks {
         if below || within || self.more[1].1 > 0 { Flags::default() } else { Flags::SACK_WHOLE }
     }
 
-    /// The segment of a packet with this `ack`, these `flags` and this ECN field.
+    /// Restores the segment of a packet with this `ack`, these `flags` and this ECN field.
     fn segment(&self, ack: u64, flags: Flags, ecn: Ecn) -> Segment {
         let mut s = Segment { ack, flags, has_ack: true, ecn, ..Segment::default() };
         let parts = [(self.first.0, self.first.1.get()), self.more[0], self.more[1], self.last];
@@ -199,8 +199,8 @@ impl Sacks {
     }
 }
 
-/// The flags by which a queue sees the SACK blocks of an ACK that carries a window.
-fn seen(segment: &Segment) -> Flags {
+/// The flags that describe the SACK blocks of an ACK with a window to a queue.
+fn sack_flags(segment: &Segment) -> Flags {
     let blocks = segment.flags.has(Flags::WINDOW.with(Flags::SACK)) && segment.flags.has(Flags::PURE_ACK);
     if blocks { Sacks::new(segment).whole() } else { Flags::default() }
 }
@@ -211,7 +211,7 @@ fn is_sack(flags: Flags) -> bool {
     flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !flags.any(NOT_SACK)
 }
 
-/// Whether a segment is plain but for AccECN's counter.
+/// Returns true if a segment is plain except for AccECN's counter.
 #[inline]
 fn counts(flags: Flags) -> bool {
     flags.has(Flags::ACE) && !flags.any(MORE)
@@ -229,13 +229,13 @@ impl Bodies {
         self.whole.len() + self.sacks.len()
     }
 
-    /// The segment of a SACK. It is no longer here.
+    /// Removes and returns the segment of a SACK.
     #[inline]
     pub(crate) fn sack(&mut self, packet: &PacketMeta) -> Segment {
         self.sacks.take(packet.body).segment(packet.seq, packet.flags, packet.ecn())
     }
 
-    /// A whole segment that arrives at `now`, and how long it took. It is no longer here.
+    /// Removes and returns a whole segment that arrives at `now`, with its delay.
     #[inline]
     pub(crate) fn whole(&mut self, packet: &PacketMeta, now: Time) -> (Segment, Duration) {
         let Body { mut segment, sent } = self.whole.take(packet.body);
@@ -243,7 +243,7 @@ impl Bodies {
         (segment, now.since(sent))
     }
 
-    /// The packets of the segments that a packet holds, and what they are to their sender. It is no longer here.
+    /// Removes a packet of several segments; returns a packet for each, with its segment.
     #[cold]
     pub(crate) fn cut(&mut self, packet: &PacketMeta) -> Vec<(PacketMeta, Segment)> {
         let Body { mut segment, sent } = self.whole.take(packet.body);
@@ -262,7 +262,7 @@ impl Bodies {
         segment.cut().map(one).collect()
     }
 
-    /// Fetches the slot of a packet that will soon be delivered.
+    /// Prefetches the slot of a packet that will soon be delivered.
     #[inline]
     pub(crate) fn prefetch(&self, packet: &PacketMeta) {
         if packet.flags.has(Flags::INLINE) {
@@ -275,7 +275,7 @@ impl Bodies {
         }
     }
 
-    /// Frees the slot of a packet that goes no further.
+    /// Frees the slot of a dropped packet.
     #[inline]
     pub(crate) fn free(&mut self, packet: &PacketMeta) {
         if packet.flags.has(Flags::INLINE) {
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
     }
 
-    /// Segments as ends send them, drawn at random, through a packet and back: what the form keeps is what was sent.
+    /// Encodes and decodes random segments as ends send them: the fields that a form keeps are those that were sent.
     #[test]
     fn a_segment_comes_out_as_it_went_in() {
         let mut rng = Rng::named(1, "codec");
@@ -323,7 +323,7 @@ mod tests {
             let (ack_time, peer_header) = (rng.below(4) == 0, 52);
             let direction = if rng.below(2) == 0 { Flags::default() } else { Flags::REVERSE };
             let sent = Time(rng.below(1 << 40));
-            let segment = drawn(&mut rng, sent);
+            let segment = random_segment(&mut rng, sent);
             let size = (u32::from(peer_header) + segment.len) as u16;
             let (flow, dscp) = (FlowId::new(7, 3), rng.below(64) as u8);
             let envelope = Envelope { flow, direction, to: NodeId(1), dscp, size };
@@ -360,9 +360,9 @@ mod tests {
                 Form::Sack => {
                     seen[2] += 1;
                     seen[6] += u32::from(segment.flags.has(Flags::ACE));
-                    // with four blocks there is no room for the echo
+                    // four blocks leave no room for the echo
                     let ts_ecr = if segment.sack.as_slice().len() < 4 { segment.ts_ecr } else { 0 };
-                    // the packet also tells a queue if these are all the blocks
+                    // the packet also has a flag for queues if these are all the blocks
                     let flags = flags.with(packet.flags.and(Flags::SACK_WHOLE));
                     let kept = Segment { seq: 0, ts_val: 0, ts_ecr, flags, ..segment };
                     assert_eq!(bodies.sack(&packet), kept);
@@ -372,13 +372,13 @@ mod tests {
                     assert_eq!(bodies.whole(&packet, sent + took), (segment, took));
                 }
             }
-            assert_eq!(bodies.len(), 0, "nothing stays in the arena");
+            assert_eq!(bodies.len(), 0, "the arena is empty");
         }
         assert!(seen.iter().all(|n| *n > 500), "{seen:?}");
     }
 
-    /// A pure ACK with or without SACK blocks and echo or counter, ECN-capable or not, or data that may carry a FIN.
-    fn drawn(rng: &mut Rng, sent: Time) -> Segment {
+    /// A random segment: a pure ACK with or without SACK blocks, echo and counter, ECN-capable or not, or data that may have a FIN.
+    fn random_segment(rng: &mut Rng, sent: Time) -> Segment {
         let ack = if rng.below(2) == 0 { 1 } else { 1 << 33 | rng.below(1 << 33) };
         let mut s = Segment {
             seq: rng.below(1 << 40),

@@ -1,4 +1,4 @@
-//! Connections: two TCP ends and the host's state of each.
+//! Connections: two TCP ends, each with its host's state.
 
 use crate::codec::{Envelope, Form, encode};
 use crate::net::Net;
@@ -17,11 +17,12 @@ pub(crate) enum Use {
     Udp,
 }
 
-/// The path from one side of an application's flows to the other: the properties its packets share. A world has few.
+/// The path from one side of an application's flows to the other, with the properties that its packets share. A world has few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
-    /// The nodes of this side and of the other.
+    /// The node of this side.
     pub at: NodeId,
+    /// The node of the other side.
     pub peer: NodeId,
     pub direction: Flags,
     pub dscp: u8,
@@ -32,16 +33,16 @@ pub(crate) struct Path {
     /// Header bytes of a plain data segment of the other side.
     pub peer_header: u16,
     pub app: u16,
-    /// The application is notified of received payload.
+    /// True if the application is notified of received payload.
     pub counts: bool,
-    /// Its rows have series.
+    /// True if its rows have series.
     pub series: bool,
-    /// The other side reads the time stamps of this side's ACKs.
+    /// True if the other side reads the time stamps of this side's ACKs.
     pub ack_time: bool,
 }
 
-/// One end: the TCP machine, the host's state of it, and its timer's earliest event in the event set. Cache lines
-/// matter here: see [`Endpoint`], which begins 32 bytes into the first.
+/// One end: its TCP machine, its host's state, and the earliest event of its timer. Laid out by cache lines: [`Endpoint`] begins
+/// 32 bytes into the first.
 #[repr(C, align(64))]
 pub(crate) struct End {
     pub timer: Time,
@@ -55,16 +56,16 @@ pub(crate) struct End {
 
 /// The rarely read part of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cold {
-    /// The row of counters that this connection adds to.
+pub(crate) struct ConnInfo {
+    /// The row of counters to which this connection adds.
     pub row: u32,
     /// Its number among the application's flows.
     pub number: u32,
-    /// `Closed` was reported, by end.
+    /// Whether each end has reported `Closed`.
     pub closed: [bool; 2],
 }
 
-/// Packets received at one end. Added to the row of counters when the connection ends: rows are many, and far away in memory.
+/// Packets received at one end. Added to the row of counters when the connection ends, since rows are not in the cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RxCounts {
     pub packets: u64,
@@ -99,12 +100,12 @@ impl End {
     }
 }
 
-/// A slot of the connection table: an odd number of cache lines, so that the lines that are hot in every connection
-/// spread over all sets of a cache. (Sixteen, two ends of eight, would put the first line of each into one set of sixteen.)
+/// A slot of the connection table: an odd number of cache lines, so that the hot lines of all connections spread over all sets of
+/// a cache. (With sixteen lines, two ends of eight, every first line would share one set in sixteen.)
 pub(crate) struct Conn {
     pub ends: [End; 2],
     /// In the odd line.
-    pub cold: Cold,
+    pub info: ConnInfo,
 }
 
 /// Bytes of a connection in a world's table: both ends, with room for a few segments and a few ranges each. Further
@@ -117,6 +118,14 @@ impl Conn {
     pub(crate) fn used(&self) -> Use {
         self.ends[0].used
     }
+
+    /// Adds the final counters of both ends to the row.
+    pub(crate) fn retire(&self, tally: &mut Tally) {
+        for (direction, end) in self.ends.iter().enumerate() {
+            let (rx, sender) = end.account();
+            tally.retire(self.info.row, direction, rx, sender);
+        }
+    }
 }
 
 /// An event for an application; events are delivered in order.
@@ -125,7 +134,7 @@ pub(crate) struct AppEvent {
     pub app: u16,
     pub flow: FlowId,
     pub side: u8,
-    pub what: AppEventKind,
+    pub kind: AppEventKind,
 }
 
 /// The kind of an [`AppEvent`].
@@ -135,7 +144,7 @@ pub(crate) enum AppEventKind {
     Received(u64),
     Datagram(u64),
     Closed,
-    /// This side gave up; no segment is sent to the other.
+    /// This side gave up without notifying the other.
     Failed,
 }
 
@@ -144,12 +153,12 @@ pub(crate) struct Wire<'a, S> {
     pub net: &'a mut Net<S>,
     pub flow: FlowId,
     pub path: &'a Path,
-    pub cold: &'a mut Cold,
+    pub info: &'a mut ConnInfo,
     pub stack: &'a TcpParams,
     pub tally: &'a mut Tally,
     pub app_events: &'a mut VecDeque<AppEvent>,
     pub deferred_acks: &'a mut Vec<(NodeId, PacketMeta)>,
-    /// Payload was delivered to the application in this call.
+    /// True if payload was delivered to the application in this call.
     pub delivered: bool,
 }
 
@@ -159,7 +168,7 @@ impl<S: Sink> Wire<'_, S> {
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
         let (now, path) = (self.net.now(), self.path);
         let form = Form::of(segment, path.ack_time);
-        // all others stand for themselves only
+        // segments of all other forms are single
         let size = if form == Form::Whole {
             self.stack.wire.packet_size(segment)
         } else {
@@ -168,7 +177,7 @@ impl<S: Sink> Wire<'_, S> {
         let envelope = Envelope { flow: self.flow, direction: path.direction, to: path.peer, dscp: path.dscp, size };
         let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);
         if form == Form::Whole && segment.flags.has(Flags::SYN) && !segment.has_ack {
-            self.tally.syn(path.app, self.cold.number, now);
+            self.tally.syn(path.app, self.info.number, now);
         }
         if S::PACKETS {
             self.net.tags.put(&mut packet, Some(segment));
@@ -196,11 +205,11 @@ impl<S: Sink> Io for Wire<'_, S> {
     #[inline]
     fn event(&mut self, event: Event) {
         let side = u8::from(self.path.direction.has(Flags::REVERSE));
-        let what = match event {
+        let kind = match event {
             Event::Received { bytes } => {
-                // what this side receives was sent by the other; its counter is the endpoint's own
+                // the series belongs to the other side, which sent the payload; the endpoint keeps the sum
                 if self.path.series {
-                    self.tally.goodput_series(self.cold.row, usize::from(1 - side), self.net.now(), bytes);
+                    self.tally.goodput_series(self.info.row, usize::from(1 - side), self.net.now(), bytes);
                 }
                 if !self.path.counts {
                     return;
@@ -210,13 +219,13 @@ impl<S: Sink> Io for Wire<'_, S> {
             }
             Event::Connected => AppEventKind::Connected,
             Event::Closed => {
-                self.cold.closed[usize::from(side)] = true;
+                self.info.closed[usize::from(side)] = true;
                 AppEventKind::Closed
             }
             Event::Failed => AppEventKind::Failed,
             Event::PeerFinished | Event::Acked { .. } => return,
         };
-        self.app_events.push_back(AppEvent { app: self.path.app, flow: self.flow, side, what });
+        self.app_events.push_back(AppEvent { app: self.path.app, flow: self.flow, side, kind });
     }
 }
 
@@ -226,7 +235,7 @@ mod tests {
 
     #[test]
     fn sizes() {
-        // what a connection costs, and what its packets touch
+        // bytes of a connection, and the place of its hot lines
         assert_eq!((std::mem::offset_of!(End, tcp), size_of::<Conn>()), (32, (8 + 8 + 1) * 64));
     }
 }

@@ -1,25 +1,25 @@
-//! Packets and timers reach the ends of connections.
+//! Delivery of packets and timers to the ends of connections.
 
 use crate::codec::{Form, counting_ack, inline_delay, plain_ack, plain_data};
 use crate::conn::{AppEvent, AppEventKind, Conn, End, Path, Use, Wire};
+use crate::engine::Engine;
 use crate::event::Target;
 use crate::link::Carrier;
-use crate::table::Core;
 use packet::{DropReason, Flags, PacketMeta};
 use record::{Mask, Record, Sink};
 use tcp::{Endpoint, TcpParams};
 use units::{Duration, Time, prefetch};
 
-/// Connections that the second level of a cache holds: with more, those of the next packets are prefetched.
+/// Connections that fit in the second-level cache; with more, those of the next packets are prefetched.
 const IN_CACHE: usize = 128;
-/// How many packets reach a host before one whose connection is prefetched, and before what its lines point to is.
+/// Packets that reach a host before the one whose connection is prefetched, and before the one whose referenced lines are.
 const LOOKAHEAD: [usize; 2] = [5, 2];
 
-impl<S: Sink> Core<S> {
-    /// A packet has come to its host over link `i`: prefetches the connections of those behind it.
+impl<S: Sink> Engine<S> {
+    /// Prefetches the connections of the packets behind one that has come to its host over link `i`.
     ///
-    /// Of ten thousand connections each is cold when a packet comes for it, and a packet touches half a dozen of their
-    /// lines; but the packets of the next moments wait in the link's ring.
+    /// With ten thousand connections, each is cold when a packet arrives for it, and a packet touches half a dozen of its lines. But
+    /// the next packets are known: they wait in the link's ring.
     #[inline]
     pub(crate) fn prefetch_next(&self, i: u16) {
         if self.conns.len() <= IN_CACHE {
@@ -37,7 +37,7 @@ impl<S: Sink> Core<S> {
         }
     }
 
-    /// The same for the connection of the next timer.
+    /// Prefetches the connection of the next timer.
     #[inline]
     pub(crate) fn prefetch_timer(&self) {
         if self.conns.len() > IN_CACHE
@@ -49,13 +49,13 @@ impl<S: Sink> Core<S> {
         }
     }
 
-    /// The end that a packet is for.
+    /// The end that receives a packet.
     #[inline]
     fn end_of(&self, packet: &PacketMeta) -> &End {
         &self.conns[packet.flow.slot()].ends[usize::from(!packet.flags.has(Flags::REVERSE))]
     }
 
-    /// A packet has reached its host.
+    /// Delivers a packet that has reached its host.
     #[inline]
     pub(crate) fn deliver(&mut self, mut packet: PacketMeta) {
         if S::PACKETS {
@@ -65,7 +65,7 @@ impl<S: Sink> Core<S> {
         let direction = usize::from(packet.flags.has(Flags::REVERSE));
         let side = 1 - direction;
         let now = self.net.now();
-        let Conn { ends, cold } = &mut self.conns[slot];
+        let Conn { ends, info } = &mut self.conns[slot];
         let end = &mut ends[side];
         if end.flow != packet.flow || end.used != Use::Tcp {
             return self.deliver_other(packet);
@@ -74,7 +74,7 @@ impl<S: Sink> Core<S> {
         end.rx.packets += 1;
         end.rx.wire_bytes += packet.bytes();
         if series {
-            self.tally.arrived_series(cold.row, direction, now, packet.size);
+            self.tally.arrived_series(info.row, direction, now, packet.size);
         }
         match Form::of_packet(packet.flags) {
             Form::PlainAck => {
@@ -105,7 +105,7 @@ impl<S: Sink> Core<S> {
         self.after(slot, side);
     }
 
-    /// Payload of `app` has come to `side` of a connection after `delay`; with `series` its row has series.
+    /// Records payload of `app` that reached `side` of a connection after `delay`; `series`: its row has series.
     #[inline(always)]
     fn payload_arrived(
         &mut self,
@@ -118,16 +118,16 @@ impl<S: Sink> Core<S> {
         let now = self.net.now();
         self.tally.delay(app, 1 - side, now, delay);
         if series {
-            self.tally.delay_series(self.conns[slot].cold.row, 1 - side, now, delay);
+            self.tally.delay_series(self.conns[slot].info.row, 1 - side, now, delay);
         }
-        self.net.tell_delivered(packet, delay);
+        self.net.record_delivered(packet, delay);
     }
 
-    /// A packet that no TCP end waits for.
+    /// Delivers a datagram, or a packet whose connection no longer exists.
     #[inline(never)]
     fn deliver_other(&mut self, packet: PacketMeta) {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
-        let Conn { ends, cold } = &self.conns[packet.flow.slot()];
+        let Conn { ends, info } = &self.conns[packet.flow.slot()];
         let end = &ends[side];
         if end.flow != packet.flow || end.used == Use::Free {
             return self.flow_gone(&packet);
@@ -135,18 +135,18 @@ impl<S: Sink> Core<S> {
         let now = self.net.now();
         let delay = inline_delay(now, packet.body);
         let Path { app, counts, .. } = self.paths[usize::from(end.path)];
-        self.tally.datagram(cold.row, 1 - side, now, &packet, delay);
-        self.net.tell_delivered(&packet, delay);
+        self.tally.datagram(info.row, 1 - side, now, &packet, delay);
+        self.net.record_delivered(&packet, delay);
         if counts {
-            let what = AppEventKind::Datagram(packet.seq);
-            self.app_events.push_back(AppEvent { app, flow: packet.flow, side: side as u8, what });
+            let kind = AppEventKind::Datagram(packet.seq);
+            self.app_events.push_back(AppEvent { app, flow: packet.flow, side: side as u8, kind });
         }
     }
 
-    /// Lets one end act, with the wire to its peer.
+    /// Lets one end act, connected to its peer.
     #[inline(always)]
     fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
-        let Conn { ends, cold } = &mut self.conns[slot];
+        let Conn { ends, info } = &mut self.conns[slot];
         let end = &mut ends[side];
         let path = &self.paths[usize::from(end.path)];
         let stack = &self.stacks[usize::from(path.stack)];
@@ -154,7 +154,7 @@ impl<S: Sink> Core<S> {
             net: &mut self.net,
             flow: end.flow,
             path,
-            cold,
+            info,
             stack,
             tally: &mut self.tally,
             app_events: &mut self.app_events,
@@ -164,6 +164,7 @@ impl<S: Sink> Core<S> {
         act(&mut end.tcp, stack, &mut wire);
     }
 
+    /// Drops a packet whose connection no longer exists.
     #[cold]
     fn flow_gone(&mut self, packet: &PacketMeta) {
         self.net.bodies.free(packet);
@@ -171,10 +172,7 @@ impl<S: Sink> Core<S> {
         if self.net.sink.mask().has(Mask::DROPPED) {
             let record = Record::Dropped {
                 link: record::LinkId(u16::MAX),
-                flow: packet.flow,
-                reverse: packet.flags.has(Flags::REVERSE),
-                seq: packet.seq,
-                size: packet.size,
+                packet: packet.into(),
                 reason: DropReason::FlowGone,
                 point: packet::Point::Dequeue,
                 sojourn: Duration::ZERO,
@@ -183,7 +181,7 @@ impl<S: Sink> Core<S> {
         }
     }
 
-    /// After any call into an end: its timer is scheduled, the sink gets its state.
+    /// Schedules an end's timer and reports its state to the sink, after any call into it.
     #[inline]
     fn after(&mut self, slot: usize, side: usize) {
         let end = &mut self.conns[slot].ends[side];
@@ -206,11 +204,11 @@ impl<S: Sink> Core<S> {
             self.net.sink.put(now, record);
         }
         if S::PROBES {
-            self.look_at_end(slot, side);
+            self.read_changed_sender(slot, side);
         }
     }
 
-    /// Lets one end of a connection do something.
+    /// Lets one end of a connection act now.
     pub(crate) fn with_end(
         &mut self,
         slot: usize,
@@ -222,21 +220,22 @@ impl<S: Sink> Core<S> {
         self.after(slot, side);
     }
 
-    /// A packet has left its host's device: its socket may send on.
+    /// Handles a packet that has left its host's device, so that its socket may send.
     #[cold]
     pub(crate) fn left(&mut self) {
-        let Some((flow, side, bytes)) = self.net.local.take(self.net.now()) else { return };
+        let Some((flow, side, bytes)) = self.net.tsq.take(self.net.now()) else { return };
         let end = &self.conns[flow.slot()].ends[side];
         if end.flow == flow && end.used == Use::Tcp {
             self.with_end(flow.slot(), side, |tcp, stack, now, wire| tcp.on_left(stack, now, bytes, wire));
         }
     }
 
+    /// Handles the event of an end's timer.
     pub(crate) fn timer(&mut self, i: u32) {
         let (slot, side) = (i as usize / 2, i as usize % 2);
         let end = &mut self.conns[slot].ends[side];
         if end.timer != self.net.now() {
-            return; // lazy: a later event, or nobody, has taken its place
+            return; // lazy: replaced by a later event, or no longer needed
         }
         end.timer = Time::NEVER;
         if end.tcp.deadline() <= self.net.now() {

@@ -3,13 +3,13 @@
 //! With one rate, one delay and no early drops, the moment at which a packet starts to be sent is known when it arrives:
 //! `start = max(now, free_at)`, `free_at' = start + size * 8 / rate`, far end at `free_at' + delay`. So the link needs one
 //! event per packet (its arrival at the far end), and only the first of them is in the event set. Packets that wait,
-//! are being sent or are on the wire share one ring; a cursor separates those waiting and moves lazily.
+//! are being sent or are on the wire share one ring; a cursor, which moves lazily, separates the waiting ones.
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
 //! test (`tests/it/fast_path.rs`) compares the two.
 //!
-//! At equal times a departure goes before an arrival, as in `port`; and `net` schedules a port's arrivals when it would
-//! schedule those of this link, so that two links whose packets arrive in one moment keep their order, too.
+//! At equal times a departure precedes an arrival, as in `port`; and `net` schedules a port's arrivals when it would schedule those
+//! of this link, so that simultaneous arrivals from two links keep their order.
 
 use crate::ring::Ring;
 use measure::{LinkCounts, LinkMeter};
@@ -31,11 +31,11 @@ pub(crate) enum Capacity {
 /// Prefetch distance in entries of the ring: a few cache lines.
 const LOOKAHEAD: usize = 8;
 
-/// Number of cached serialisation times.
+/// Cached serialisation times.
 const SIZES: usize = 32;
 
-/// Serialisation times by size: links see few sizes, and a division costs more than the look-up. Sizes share a place if
-/// they are the same modulo 128 bytes, in steps of four, which those of a stack (52, 64, 72, 80, 1500) do not.
+/// Cache of serialisation times: a link carries few packet sizes, and a division costs more than a look-up. Sizes that are equal
+/// modulo 128 bytes, in steps of four, share a place; those of a stack (52, 64, 72, 80, 1500) do not.
 #[derive(Clone, Debug)]
 struct TxTime {
     rate: Option<BitRate>,
@@ -59,8 +59,8 @@ impl TxTime {
 
 /// A packet on the link.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
-    /// When its transmission starts.
+struct Transmission {
+    /// Start of its transmission.
     start: Time,
     packet: Packed,
 }
@@ -69,11 +69,12 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo {
     /// Packets waiting, in transmission or on the wire.
-    ring: Ring<Entry>,
+    ring: Ring<Transmission>,
     /// Sojourn times of the waiting packets, if the link has a meter.
     sojourns: Ring<Duration>,
-    /// Packets at the front of the ring whose transmission has started, and the start of the next; `NEVER` if none waits.
+    /// Packets at the front of the ring whose transmission has started.
     started: usize,
+    /// Start of the next transmission; `NEVER` if no packet waits.
     next_start: Time,
     waiting: Backlog,
     free_at: Time,
@@ -126,7 +127,6 @@ impl Fifo {
             dropped: self.dropped,
             drops,
             backlog: self.waiting,
-            // those that have started to be sent
             in_flight: self.started as u64,
             ..LinkCounts::default()
         }
@@ -143,7 +143,7 @@ impl Fifo {
 
     #[inline]
     fn start_next(&mut self, meter: &mut Meter) {
-        let Some(&Entry { start, packet }) = self.ring.get(self.started) else {
+        let Some(&Transmission { start, packet }) = self.ring.get(self.started) else {
             return self.next_start = Time::NEVER;
         };
         self.ring.prefetch(self.started + LOOKAHEAD);
@@ -157,7 +157,7 @@ impl Fifo {
         self.next_start = self.ring.get(self.started).map_or(Time::NEVER, |next| next.start);
     }
 
-    /// An arrival.
+    /// Offers a packet.
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, packet: Packed, meter: &mut Meter) -> Offered {
         let Packed { seq, whose, what } = packet;
@@ -186,9 +186,9 @@ impl Fifo {
         let sent = start + self.tx.of(size);
         self.free_at = sent;
         let first = self.ring.is_empty();
-        self.ring.push(Entry { start, packet });
+        self.ring.push(Transmission { start, packet });
         let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + bytes };
-        // the cursor has been moved up to now: if the link is free no packet waits, and this one is sent at once
+        // the cursor is at now: if the link is free, no packet waits and this one is sent at once
         let at_once = start <= now;
         if let Some(meter) = meter {
             meter.enqueued(now, with.packets);
@@ -211,7 +211,7 @@ impl Fifo {
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, meter: &mut Meter) -> (PacketMeta, Option<Time>) {
         self.catch_up(now, meter);
-        let Entry { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
+        let Transmission { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
         self.ring.prefetch(LOOKAHEAD);
         debug_assert!(self.started > 0, "a packet arrives after it has started");
         self.started -= 1;
@@ -219,16 +219,16 @@ impl Fifo {
         (packet.at(start), self.next_arrival())
     }
 
-    /// The packet that arrives after `others` more, if it is on the link already.
+    /// The packet that arrives after `others` more, if it is already on the link.
     #[inline]
     pub(crate) fn ahead(&self, others: usize) -> Option<PacketMeta> {
-        self.ring.get(others).map(|c| c.packet.at(c.start))
+        self.ring.get(others).map(|t| t.packet.at(t.start))
     }
 
     /// The time at which the first packet on the link reaches the far end.
     #[inline]
     pub(crate) fn next_arrival(&mut self) -> Option<Time> {
-        let &Entry { start, packet } = self.ring.get(0)?;
+        let &Transmission { start, packet } = self.ring.get(0)?;
         Some(start + self.tx.of(packet.size()) + self.delay)
     }
 }

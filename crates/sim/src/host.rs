@@ -1,8 +1,8 @@
-//! The host's side of an application: carries out its requests.
+//! The host of an application, which carries out its requests.
 
 use crate::codec::clock_us;
 use crate::conn::Use;
-use crate::table::Core;
+use crate::engine::Engine;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;
 use traffic::{ConnId, Host, Role};
@@ -10,7 +10,7 @@ use units::{Duration, Rng, Time};
 
 /// The host of one application, for one call.
 pub(crate) struct AppHost<'a, S> {
-    pub core: &'a mut Core<S>,
+    pub engine: &'a mut Engine<S>,
     pub app: u16,
 }
 
@@ -18,61 +18,54 @@ impl<S: Sink> AppHost<'_, S> {
     /// The slot of a connection that still exists.
     fn slot(&self, conn: ConnId) -> Option<usize> {
         let flow = FlowId(conn.0);
-        let c = &self.core.conns[flow.slot()];
+        let c = &self.engine.conns[flow.slot()];
         (c.used() == Use::Tcp && c.ends[0].flow == flow).then(|| flow.slot())
-    }
-}
-
-fn index(side: Role) -> usize {
-    match side {
-        Role::Client => 0,
-        Role::Server => 1,
     }
 }
 
 impl<S: Sink> Host for AppHost<'_, S> {
     fn now(&self) -> Time {
-        self.core.net.now()
+        self.engine.net.now()
     }
 
     fn rng(&mut self) -> &mut Rng {
-        &mut self.core.apps[usize::from(self.app)].rng
+        &mut self.engine.apps[usize::from(self.app)].rng
     }
 
     fn open(&mut self, peer: usize) -> ConnId {
-        let flow = self.core.allocate(self.app, peer, Use::Tcp);
-        self.core.with_end(flow.slot(), 0, |tcp, stack, now, wire| tcp.connect(stack, now, wire));
+        let flow = self.engine.allocate(self.app, peer, Use::Tcp);
+        self.engine.with_end(flow.slot(), 0, |tcp, stack, now, wire| tcp.connect(stack, now, wire));
         ConnId(flow.0)
     }
 
     fn write(&mut self, conn: ConnId, side: Role, bytes: u64) {
         if let Some(slot) = self.slot(conn) {
-            self.core.with_end(slot, index(side), |tcp, stack, now, wire| tcp.write(stack, now, bytes, wire));
+            self.engine.with_end(slot, side as usize, |tcp, stack, now, wire| tcp.write(stack, now, bytes, wire));
         }
     }
 
     fn write_offset(&mut self, conn: ConnId, side: Role, notsent_lowat: u64) -> u64 {
-        let sent = self.slot(conn).map_or(0, |slot| self.core.conns[slot].ends[index(side)].tcp.sent());
+        let sent = self.slot(conn).map_or(0, |slot| self.engine.conns[slot].ends[side as usize].tcp.sent());
         sent.saturating_add(notsent_lowat)
     }
 
     fn close(&mut self, conn: ConnId, side: Role) {
         if let Some(slot) = self.slot(conn) {
-            self.core.with_end(slot, index(side), |tcp, stack, now, wire| tcp.close(stack, now, wire));
+            self.engine.with_end(slot, side as usize, |tcp, stack, now, wire| tcp.close(stack, now, wire));
         }
     }
 
     fn datagram(&mut self, peer: usize, side: Role, size: u16, number: u64) {
-        let flow = match self.core.apps[usize::from(self.app)].udp[peer] {
+        let flow = match self.engine.apps[usize::from(self.app)].udp[peer] {
             Some(flow) => flow,
             None => {
-                let flow = self.core.allocate(self.app, peer, Use::Udp);
-                self.core.apps[usize::from(self.app)].udp[peer] = Some(flow);
+                let flow = self.engine.allocate(self.app, peer, Use::Udp);
+                self.engine.apps[usize::from(self.app)].udp[peer] = Some(flow);
                 flow
             }
         };
-        let path = self.core.paths[usize::from(self.core.conns[flow.slot()].ends[index(side)].path)];
-        let now = self.core.net.now();
+        let path = self.engine.paths[usize::from(self.engine.conns[flow.slot()].ends[side as usize].path)];
+        let now = self.engine.net.now();
         let mut packet = PacketMeta {
             stamp: now,
             seq: number,
@@ -84,31 +77,31 @@ impl<S: Sink> Host for AppHost<'_, S> {
             class: 0,
             flags: Flags::INLINE.with(path.direction),
         };
-        self.core.tally.apps[usize::from(self.app)].datagrams += 1;
+        self.engine.tally.apps[usize::from(self.app)].datagrams += 1;
         if S::PACKETS {
-            self.core.net.tags.put(&mut packet, None);
+            self.engine.net.tags.put(&mut packet, None);
         }
-        self.core.net.send(path.at, packet);
+        self.engine.net.send(path.at, packet);
     }
 
     fn timer(&mut self, at: Time, token: u64) {
-        let at = at.max(self.core.net.now());
-        self.core.apps[usize::from(self.app)].timers.set(at, token);
-        self.core.arm_app(self.app);
+        let at = at.max(self.engine.net.now());
+        self.engine.apps[usize::from(self.app)].timers.set(at, token);
+        self.engine.arm_app(self.app);
     }
 
     fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
-        let now = self.core.net.now();
-        self.core.tally.page_loaded(usize::from(self.app), started, objects, now);
+        let now = self.engine.net.now();
+        self.engine.tally.page_loaded(usize::from(self.app), started, objects, now);
     }
 
     fn file_done(&mut self, started: Time, bytes: u64) {
-        let now = self.core.net.now();
-        self.core.tally.file_done(usize::from(self.app), started, bytes, now);
+        let now = self.engine.net.now();
+        self.engine.tally.file_done(usize::from(self.app), started, bytes, now);
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
-        let now = self.core.net.now();
-        self.core.tally.probe(usize::from(self.app), number, now, rtt);
+        let now = self.engine.net.now();
+        self.engine.tally.probe(usize::from(self.app), number, now, rtt);
     }
 }

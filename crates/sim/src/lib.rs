@@ -4,19 +4,19 @@
 //! |---|---|
 //! | [`event`] | the pending events: (time, order, target) in one integer |
 //! | [`fifo`] | plain links, computed at enqueue; everything else is a `port` |
-//! | `link` | what carries the packets of a link |
-//! | `net`, `release` | from link to link; frees what dropped packets own |
+//! | `link` | a link, run by one of the two |
+//! | `net`, `release` | routing from link to link; frees the resources of dropped packets |
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | segments to packets and back |
-//! | `local` | what leaves its host's device, for TCP small queues |
-//! | `pages` | room for many connections |
-//! | `host` | what applications ask for |
+//! | `tsq` | packets in their host's device, for TCP small queues |
+//! | `pages` | memory for many connections |
+//! | `host` | the requests of applications |
 //! | [`World`] | the loop: a step, the applications, the clock |
-//! | `table`, `deliver` | the tables of connections and counters; packets and timers reach connections |
-//! | [`capture`], `tags` | a run as capture files; tags that hold what packets leave out of their segments |
-//! | [`trace`], `look` | a run as traces: states and fates, moment by moment |
+//! | `engine`, `deliver` | the tables of connections and counters; packets and timers reach connections |
+//! | [`capture`], `segment_tags` | a run as capture files; whole segments beside the packets that abbreviate them |
+//! | [`trace`], `probes` | a run as traces: states and fates over time |
 //! | `queue_delays` | the delay in each queue of dual-queue disciplines |
-//! | `account` | what a run gives account of: an [`Outcome`] |
+//! | `account` | the result of a run: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.
 
@@ -27,23 +27,23 @@ pub mod capture;
 mod codec;
 mod conn;
 mod deliver;
+mod engine;
 mod event;
 mod fifo;
 mod host;
 mod link;
-mod local;
-mod look;
 mod net;
 mod pages;
+mod probes;
 mod queue_delays;
 mod release;
 mod ring;
-mod table;
-mod tags;
+mod segment_tags;
 pub mod trace;
+mod tsq;
 mod world;
 
 pub use conn::CONNECTION_BYTES;
 pub use measure::{Column, Outcome, Table};
 pub use queue_delays::QueueDelays;
-pub use world::{Ended, InFlight, WORK_PER_LOOK, World};
+pub use world::{Ended, InFlight, WORK_PER_SLICE, World};

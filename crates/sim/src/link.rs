@@ -1,7 +1,7 @@
-//! What carries the packets of a simulated link.
+//! A simulated link: its queue, transmission and propagation.
 //!
-//! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other is a [`Port`]. The network gives them packets
-//! and schedules their events.
+//! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other is a [`Port`]. The network offers them
+//! packets and schedules their events.
 
 use crate::fifo::{Capacity, Fifo, Meter};
 use measure::LinkCounts;
@@ -15,30 +15,35 @@ use units::{Limit, Problem, Time};
 /// A link of the world.
 pub(crate) type Link = port::Link<Carrier>;
 
-/// How a link is run.
+/// The machine that runs a link.
 pub(crate) enum Carrier {
     /// Computed at enqueue.
     Fifo(Box<Fifo>),
-    /// Anything else. `work` is the moment of its earliest event for work; `armed` that of its earliest event for
-    /// an arrival ([`Time::NEVER`]: none).
+    /// Any other link.
     ///
-    /// Arrivals have events of their own, scheduled when a [`Fifo`] would schedule them: so the order of events in one
+    /// Arrivals have events of their own, scheduled when a [`Fifo`] would schedule them, so that the order of events in one
     /// moment does not depend on which of the two runs a link.
-    ///
-    /// Where nobody takes records, the work of a port that [`Port::can_wait`] has no event while a packet is on its way: it is done
-    /// with the next arrival at either end, or before the run looks at the link. Such a port is `lazy`.
-    ///
-    /// Packets of several segments are cut before it if it `cuts`.
-    Port { port: Box<Port>, work: Time, armed: Time, lazy: bool, cuts: bool },
+    Port {
+        port: Box<Port>,
+        /// The moment of its earliest event for work; [`Time::NEVER`] for none.
+        work: Time,
+        /// The moment of its earliest event for an arrival; [`Time::NEVER`] for none.
+        armed: Time,
+        /// Its work has no event while a packet is in flight: it is done with the next arrival at either end, or before the run
+        /// reads the link's counts. Only for a port that [`Port::can_wait`], without a sink for its records.
+        lazy: bool,
+        /// Packets of several segments are cut before it.
+        cuts: bool,
+    },
 }
 
-/// Link number `i` at rest. It is a [`Fifo`] if it can be one and nothing of it is `seen` but its counts.
-pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, seen: bool) -> Result<Link, Problem> {
-    let carrier = match fast_path(link).filter(|_| !seen) {
+/// Builds link number `i`, idle. It is a [`Fifo`] if it can be one and is not `observed` beyond its counts.
+pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, observed: bool) -> Result<Link, Problem> {
+    let carrier = match fast_path(link).filter(|_| !observed) {
         Some(fifo) => Carrier::Fifo(Box::new(fifo)),
         None => {
             let port = link.build_port(i, scenario.seed)?;
-            let (lazy, cuts) = (!seen && port.can_wait(), link.port.splits_gso());
+            let (lazy, cuts) = (!observed && port.can_wait(), link.port.splits_gso());
             Carrier::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts }
         }
     };
@@ -46,7 +51,7 @@ pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, seen: bool)
 }
 
 impl Carrier {
-    /// Takes out every packet that reaches the far end `now`; returns when the next does ([`Time::NEVER`]: none).
+    /// Removes every packet that reaches the far end `now`; returns the time of the next arrival, [`Time::NEVER`] for none.
     pub(crate) fn arrive_all(&mut self, now: Time, meter: &mut Meter, arrived: &mut Vec<PacketMeta>) -> Time {
         match self {
             Self::Fifo(fifo) => {
@@ -67,7 +72,7 @@ impl Carrier {
         }
     }
 
-    /// Brings the accounts of a [`Fifo`] up to `last`; a port's are.
+    /// Brings the accounts of a [`Fifo`] up to `last`; a port's are up to date already.
     pub(crate) fn catch_up(&mut self, last: Time, meter: &mut Meter) {
         if let Self::Fifo(fifo) = self {
             fifo.catch_up(last, meter);
@@ -92,7 +97,7 @@ impl Carries for Carrier {
     }
 }
 
-/// A link that can be computed at enqueue, if this is one.
+/// Returns the link as a [`Fifo`] if it can be computed at enqueue.
 fn fast_path(link: &NetworkLink) -> Option<Fifo> {
     let spec = &link.port;
     let Spec::Droptail(p) = &spec.queue else { return None };
@@ -110,7 +115,7 @@ fn fast_path(link: &NetworkLink) -> Option<Fifo> {
     Some(Fifo::new(spec.rate, spec.delay, capacity))
 }
 
-/// Index of a link as records name it.
+/// The link's id in records.
 pub(crate) fn link_id(i: u16) -> LinkId {
     LinkId(i)
 }

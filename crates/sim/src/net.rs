@@ -1,21 +1,21 @@
-//! Routing: packets go from link to link, and each link's next event is scheduled. Everything below the end hosts.
+//! Routing: moves packets from link to link, and schedules each link's next event.
 
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
 use crate::fifo::Offered;
 use crate::link::{Carrier, Link, link_id};
-use crate::local::Local;
 use crate::queue_delays::QueueDelays;
 use crate::release::{Release, direction_index};
-use crate::tags::Tags;
+use crate::segment_tags::SegmentTags;
+use crate::tsq::Tsq;
 use measure::LinkMeter;
 use packet::{Flags, FlowTable, NodeId, Packed, PacketMeta};
 use port::{Carries, Change, Env, Port};
-use record::{LinkEnd, Mask, Passing, Record, Sink, Subject};
+use record::{CapturedPacket, LinkEnd, Mask, Record, Sink, Subject};
 use scenario::Routes;
 use units::{Duration, Time};
 
-/// Where a port's records go: to the link's meter and to the run's own sink.
+/// The receivers of a port's records: the link's meter and the run's own sink.
 type Tap<'a, S> = (Option<&'a mut LinkMeter>, &'a mut S);
 
 /// The network.
@@ -24,18 +24,18 @@ pub(crate) struct Net<S> {
     pub links: Vec<Link>,
     pub routes: Routes,
     pub bodies: Bodies,
-    /// Used by runs that look at packets.
-    pub tags: Tags,
+    /// Used only if the sink captures packets.
+    pub tags: SegmentTags,
     pub flows: FlowTable,
     pub sink: S,
-    /// Packets of each flow and direction that met their fate below the end hosts: `2 * slot + direction`.
+    /// Packets dropped below the end hosts, by flow and direction: `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
-    /// Packets that a port has just let go; reused.
+    /// Packets that have just arrived together; reused.
     pub arrived: Vec<PacketMeta>,
-    /// The links that are ports.
+    /// The links that are ports, by number.
     pub ports: Vec<u16>,
-    /// Packets that their sockets count, on their way out of their hosts.
-    pub local: Local,
+    /// Packets in their host's device that count towards TCP small queues.
+    pub tsq: Tsq,
     /// Queueing delays of dual-queue disciplines, if they are sampled.
     pub queue_delays: Vec<QueueDelays>,
 }
@@ -47,7 +47,7 @@ impl<S: Sink> Net<S> {
         self.events.now()
     }
 
-    /// A packet is at `node` and goes on towards its destination. Inline, so that it stays in registers.
+    /// Sends a packet on from `node` towards its destination. Inline, so that it stays in registers.
     #[inline(always)]
     pub(crate) fn send(&mut self, node: NodeId, packet: PacketMeta) {
         let i = self.routes.next(node, packet.dst);
@@ -72,16 +72,16 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Shows a packet to a sink that wants packets.
+    /// Passes a packet to a sink that captures packets.
     #[inline]
-    fn passing(&mut self, i: u16, end: LinkEnd, packet: &PacketMeta) {
+    fn capture(&mut self, i: u16, end: LinkEnd, packet: &PacketMeta) {
         if S::PACKETS {
             let (tuple, segment) = (self.flows.get(packet.flow), self.tags.segment(packet));
-            self.sink.packet(self.events.now(), &Passing { link: link_id(i), end, packet, tuple, segment });
+            self.sink.packet(self.events.now(), &CapturedPacket { link: link_id(i), end, packet, tuple, segment });
         }
     }
 
-    /// A queue has no room for a packet (a [`Packed`], in registers).
+    /// Drops a packet for which a queue has no room (a [`Packed`], in registers).
     #[inline(never)]
     fn full(&mut self, seq: u64, whose: u64, what: u64) {
         let packet = &Packed { seq, whose, what }.at(self.events.now());
@@ -91,14 +91,14 @@ impl<S: Sink> Net<S> {
 
     #[inline(never)]
     fn offer_port(&mut self, i: u16, packet: PacketMeta) {
-        self.passing(i, LinkEnd::Near, &packet);
+        self.capture(i, LinkEnd::Near, &packet);
         if packet.flags.has(Flags::GSO) && self.cut(i, &packet) {
             return;
         }
         self.with_port(i, |port, now, env| port.offer(now, packet, env));
     }
 
-    /// Offers the segments of a packet one by one, if link `i` wants that.
+    /// Offers the segments of a packet one by one, if link `i` cuts them; returns true if it does.
     #[cold]
     fn cut(&mut self, i: u16, packet: &PacketMeta) -> bool {
         if !matches!(self.links[usize::from(i)].carrier, Carrier::Port { cuts: true, .. }) {
@@ -118,7 +118,7 @@ impl<S: Sink> Net<S> {
         true
     }
 
-    /// Lets a port do something and then schedules what it waits for.
+    /// Lets a port act, and schedules its next event.
     #[inline]
     fn with_port(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>)) {
         self.act(i, act);
@@ -126,7 +126,7 @@ impl<S: Sink> Net<S> {
         self.schedule(i);
     }
 
-    /// Shows a port to a sink that reads every change.
+    /// Lets a sink that reads every change read a port.
     #[inline(always)]
     fn read_change(&mut self, i: u16) {
         let of = Subject::Link(link_id(i));
@@ -138,20 +138,20 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Lets a port do something.
+    /// Lets a port act.
     #[inline(always)]
     fn act<T>(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>) -> T) -> Option<T> {
         let now = self.events.now();
-        let Self { links, bodies, tags, flow_drops, local, events, flows, sink, .. } = self;
+        let Self { links, bodies, tags, flow_drops, tsq, events, flows, sink, .. } = self;
         let tags = if S::PACKETS { Some(tags) } else { None };
-        let mut fates = Release { bodies, tags, flow_drops, local, events };
+        let mut release = Release { bodies, tags, flow_drops, tsq, events };
         let link = &mut links[usize::from(i)];
         let Carrier::Port { port, .. } = &mut link.carrier else { return None };
         let mut sink = (link.meter.as_deref_mut(), sink);
-        Some(act(port, now, &mut Env { flows, fate: &mut fates, sink: &mut sink }))
+        Some(act(port, now, &mut Env { flows, fate: &mut release, sink: &mut sink }))
     }
 
-    /// Schedules what a port waits for. Of a lazy one that is the next arrival, and its work only where none is under way.
+    /// Schedules a port's next event. A lazy port has its next arrival scheduled, and its work only while no packet is in flight.
     #[inline(always)]
     fn schedule(&mut self, i: u16) {
         let Carrier::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].carrier else { return };
@@ -189,7 +189,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// The event for the work of the port of link `i` has been taken.
+    /// Handles the event for the work of the port of link `i`.
     pub(crate) fn port_work(&mut self, i: u16) {
         let now = self.events.now();
         let Carrier::Port { work, .. } = &mut self.links[usize::from(i)].carrier else { return };
@@ -199,8 +199,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// The event of link `i` has been taken. A packet that has reached its host is returned, or left in `arrived` if
-    /// a port let several go at once; others travel on.
+    /// Handles the arrival event of link `i`. Returns a packet that has reached its host, or leaves several that arrive together in
+    /// `arrived`; others are sent on.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -227,13 +227,13 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// The same of a link that is a port.
+    /// [`Self::link_event`] for a port.
     #[inline(never)]
     fn port_arrival(&mut self, i: u16, to: NodeId) -> Option<PacketMeta> {
         let now = self.events.now();
         let Carrier::Port { armed, .. } = &mut self.links[usize::from(i)].carrier else { return None };
         if *armed != now {
-            return None; // overtaken: that arrival has happened
+            return None; // a packet overtook this one, and both have arrived
         }
         *armed = Time::NEVER;
         let (packet, next) = self.act(i, |port, now, env| {
@@ -247,7 +247,7 @@ impl<S: Sink> Net<S> {
         }
         self.schedule_arrival(i, next);
         let packet = packet?;
-        self.passing(i, LinkEnd::Far, &packet);
+        self.capture(i, LinkEnd::Far, &packet);
         if packet.dst == to {
             return Some(packet);
         }
@@ -255,8 +255,8 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// Packets that reach the far end in one moment: all were on their way before anything that they cause, so all go
-    /// first. (24 SYNs sent at once meet a queue as 24, not one by one.)
+    /// Handles packets that reach the far end in one moment: all of them are sent on before any of them has an effect. (24 SYNs sent
+    /// at once meet a queue as 24, not one by one.)
     #[cold]
     #[inline(never)]
     fn arrive_together(&mut self, i: u16, to: NodeId, first: PacketMeta) {
@@ -266,13 +266,13 @@ impl<S: Sink> Net<S> {
         let link = &mut self.links[usize::from(i)];
         let next = link.carrier.arrive_all(now, &mut link.meter, &mut arrived);
         for packet in &arrived {
-            self.passing(i, LinkEnd::Far, packet);
+            self.capture(i, LinkEnd::Far, packet);
         }
         self.schedule_arrival(i, next);
         self.forward(to, arrived);
     }
 
-    /// Those that travel on leave in order; those that are home stay in `arrived`.
+    /// Sends on the packets for other nodes, in order, and leaves those for node `to` in `arrived`.
     fn forward(&mut self, to: NodeId, mut arrived: Vec<PacketMeta>) {
         arrived.retain(|packet| {
             let home = packet.dst == to;
@@ -284,7 +284,7 @@ impl<S: Sink> Net<S> {
         self.arrived = arrived;
     }
 
-    /// The arrival of link `i` has been taken, and the next is at `next` ([`Time::NEVER`]: none).
+    /// Schedules the next arrival of link `i` at `next` ([`Time::NEVER`]: none), after one was handled.
     #[inline]
     fn schedule_arrival(&mut self, i: u16, next: Time) {
         if next == Time::NEVER {
@@ -297,7 +297,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Changes link `i`. Only ports change: a link with a schedule is never a `Fifo`.
+    /// Applies a scheduled change to link `i`. It is a port: a link with a schedule is never a `Fifo`.
     pub(crate) fn change(&mut self, i: u16, change: Change) {
         self.with_port(i, |port, now, env| {
             port.work(now, env);
@@ -305,7 +305,7 @@ impl<S: Sink> Net<S> {
         });
     }
 
-    /// Brings every port up to just before this moment: what could wait is done.
+    /// Does the postponed work of every port up to just before this moment.
     pub(crate) fn catch_up(&mut self) {
         self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
     }
@@ -319,7 +319,7 @@ impl<S: Sink> Net<S> {
 
     fn catch_up_to(&mut self, last: Time) {
         for n in 0..self.ports.len() {
-            // no event of the link, so no change to show
+            // not an event of the link, so no change to read
             self.act(self.ports[n], |port, _, env| port.catch_up(last, env));
             self.schedule(self.ports[n]);
         }
@@ -331,7 +331,7 @@ impl<S: Sink> Net<S> {
         self.links.iter_mut().for_each(|link| link.carrier.catch_up(last, &mut link.meter));
     }
 
-    /// Closes every link's accounts at the `end` of the run, just after the `last` moment that counts.
+    /// Closes every link's accounts at the `end` of the run; `last` is the last moment that counts.
     pub(crate) fn finish(&mut self, last: Time, end: Time) {
         self.catch_up_accounts(last);
         self.links.iter_mut().for_each(|link| link.finish(end));
@@ -345,11 +345,9 @@ impl<S: Sink> Net<S> {
 
     /// Records a delivery, if the sink's mask includes it.
     #[inline]
-    pub(crate) fn tell_delivered(&mut self, packet: &PacketMeta, delay: Duration) {
+    pub(crate) fn record_delivered(&mut self, packet: &PacketMeta, delay: Duration) {
         if self.sink.mask().has(Mask::DELIVERED) {
-            let reverse = packet.flags.has(Flags::REVERSE);
-            let record = Record::Delivered { flow: packet.flow, reverse, seq: packet.seq, size: packet.size, delay };
-            self.sink.put(self.events.now(), record);
+            self.sink.put(self.events.now(), Record::Delivered { packet: packet.into(), delay });
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Large pages for the table of connections.
 
-/// Bytes of a table from which on large pages pay.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "elsewhere nobody is asked for large pages"))]
+/// Table size in bytes from which large pages pay.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "large pages are requested on Linux only"))]
 const LARGE: usize = 4 << 20;
 
-/// Room for `most` values that are pushed one by one, from [`LARGE`] on large pages where the system has them.
+/// An empty vector with room for `most` values, on large pages from [`LARGE`] bytes on where the system has them.
 ///
-/// Ten thousand connections lie on more small pages than a processor remembers, so that every packet would look one up. Room
-/// that is asked for at once leaves no holes where smaller tables lay; what is never used costs no memory.
+/// Ten thousand connections cover more small pages than a TLB holds, so that nearly every packet would miss it. Room reserved at
+/// once leaves no holes as a growing table does; the unused part costs no memory.
 #[allow(unsafe_code, reason = "there is no safe way to advise the kernel")]
 pub(crate) fn table<T>(most: usize) -> Vec<T> {
     #[cfg_attr(not(target_os = "linux"), allow(unused_mut, reason = "as above"))]
@@ -18,7 +18,7 @@ pub(crate) fn table<T>(most: usize) -> Vec<T> {
         let room = table.spare_capacity_mut();
         let start = room.as_mut_ptr().addr().next_multiple_of(page);
         let end = room.as_mut_ptr_range().end.addr() / page * page;
-        // SAFETY: the whole pages of this very allocation; the advice changes no content. If it is refused, so be it.
+        // SAFETY: whole pages within this allocation; the advice changes no content, and may be refused
         unsafe { libc::madvise(room.as_mut_ptr().with_addr(start).cast(), end - start, libc::MADV_HUGEPAGE) };
     }
     table

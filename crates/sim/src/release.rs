@@ -1,19 +1,19 @@
-//! Handles packets that a link drops or a device releases.
+//! Packets that a link drops or a host's device releases.
 
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
-use crate::local::Local;
-use crate::tags::Tags;
+use crate::segment_tags::SegmentTags;
+use crate::tsq::Tsq;
 use packet::{DropReason, FateSink, Flags, MarkReason, PacketMeta, Point};
 use units::Time;
 
 /// Frees the resources of dropped packets, and reports packets that leave a host's device.
 pub(crate) struct Release<'a> {
     pub bodies: &'a mut Bodies,
-    /// Of a run that looks at packets.
-    pub tags: Option<&'a mut Tags>,
+    /// Present if the sink captures packets.
+    pub tags: Option<&'a mut SegmentTags>,
     pub flow_drops: &'a mut [u64],
-    pub local: &'a mut Local,
+    pub tsq: &'a mut Tsq,
     pub events: &'a mut Events,
 }
 
@@ -36,7 +36,7 @@ impl FateSink for Release<'_> {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
     #[cold]
     fn left(&mut self, packet: &PacketMeta, at: Time) {
-        self.local.put(packet, at);
+        self.tsq.put(packet, at);
         self.events.push(at.max(self.events.now()), Target::Left);
     }
 }

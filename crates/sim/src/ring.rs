@@ -17,7 +17,7 @@ impl<T: Copy + Default> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// True when nothing is held.
+    /// Returns true if it has no entry.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
@@ -53,7 +53,7 @@ impl<T: Copy + Default> Ring<T> {
         if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }
     }
 
-    /// Fetches the place of the `i`-th oldest entry, which will be needed soon.
+    /// Prefetches the place of the `i`-th oldest entry.
     #[inline]
     pub(crate) fn prefetch(&self, i: usize) {
         prefetch(&self.slots[(self.head + i) & (self.slots.len() - 1)], 0);

@@ -1,73 +1,74 @@
-//! A run as traces: the state of links and senders, moment by moment, and the fate of every packet.
+//! A run as traces: the state of links and senders over time, and the fate of every packet.
 //!
 //! ```text
-//! at each moment of the interval   every chosen link, queue and sender is a row, as it was just before the events of the moment
-//! or at every change               a link after each event at it that changed its law, a sender after each that changed it
-//! packets                          a row for each record of a chosen link, and for each packet that reaches its host
+//! at intervals            a row for every selected link, queue and sender, with its state just before the events of the moment
+//! or at every change      a row for a link after each of its events that changed its law, for a sender after each that changed it
+//! packets                 a row for each record of a selected link, and for each packet that reaches its host
 //! ```
 //!
 //! Tracing does not change the run: it adds no event and draws no random number.
 
 use packet::{FlowId, Item, Reading, Unit, Value};
-use record::trace::{Chunk, Fates, NO_WORD, Readings};
-use record::{Mask, Probed, Record, Sink, Subject, Whose};
+use record::trace::{Chunk, FateTable, NO_WORD, ReadingTable};
+use record::{FlowOwner, Mask, Probed, Record, Sink, Subject};
 use scenario::{Interval, Scenario, can_queue};
 use units::{Duration, Time};
 
 /// The settings and last readings of one traced link.
 #[derive(Clone, Debug, Default)]
-struct Watched {
+struct TracedLink {
     name: String,
     law: bool,
     queues: bool,
     packets: bool,
-    /// Sojourn time of the packet that left last.
+    /// Sojourn time of the last packet that left.
     sojourn: Option<Duration>,
-    seen: Seen,
+    seen: LastValues,
 }
 
-/// The values of the last row of a link or sender that is read at every change.
-type Seen = Vec<u64>;
+/// The last values of a link or sender that is read at every change.
+type LastValues = Vec<u64>;
 
-/// The sink that builds the tables `links`, `queues`, `flows` and `packets`, and passes them to `out` in chunks.
+/// A sink that builds the tables `links`, `queues`, `flows` and `packets`, and passes them to `out` in chunks.
 pub struct Trace<F: FnMut(Chunk)> {
-    /// Time between two readings; none: read at every change.
+    /// Time between two readings; `None` to read at every change.
     interval: Option<Duration>,
     next: Time,
     mask: Mask,
-    links: Vec<Watched>,
+    links: Vec<TracedLink>,
     apps: Vec<(String, bool)>,
-    /// By slot of the flow: its id, its owner, and the last values of its ends.
-    flows: Vec<(FlowId, Whose, [Seen; 2])>,
-    link_rows: Readings,
-    queue_rows: Readings,
-    flow_rows: Readings,
-    fates: Fates,
+    /// By slot of the flow: its id, its owner, and the last values of both ends.
+    flows: Vec<(FlowId, FlowOwner, [LastValues; 2])>,
+    link_rows: ReadingTable,
+    queue_rows: ReadingTable,
+    flow_rows: ReadingTable,
+    fates: FateTable,
     out: F,
 }
 
 impl<F: FnMut(Chunk)> Trace<F> {
     /// The trace that a valid scenario requests; none if it requests nothing.
     pub fn new(scenario: &Scenario, out: F) -> Option<Self> {
-        let asked = scenario.trace.as_ref()?;
-        let watched = |(name, link): (String, scenario::Link)| {
+        let requested = scenario.trace.as_ref()?;
+        let traced = |(name, link): (String, scenario::Link)| {
             let all = can_queue(&link);
-            let queues = asked.queues.has(&name, all);
-            let (law, packets) = (asked.links.has(&name, all), asked.packets.has(&name, all));
-            Watched { name, law, queues, packets, ..Watched::default() }
+            let queues = requested.queues.has(&name, all);
+            let (law, packets) = (requested.links.has(&name, all), requested.packets.has(&name, all));
+            TracedLink { name, law, queues, packets, ..TracedLink::default() }
         };
-        let links: Vec<Watched> = scenario.directed_links().into_iter().map(watched).collect();
-        let apps: Vec<(String, bool)> = scenario.app.keys().map(|n| (n.clone(), asked.flows.has(n, true))).collect();
+        let links: Vec<TracedLink> = scenario.directed_links().into_iter().map(traced).collect();
+        let apps: Vec<(String, bool)> =
+            scenario.app.keys().map(|n| (n.clone(), requested.flows.has(n, true))).collect();
         let packets = links.iter().any(|l| l.packets);
         let read = links.iter().any(|l| l.law || l.queues) || apps.iter().any(|(_, wanted)| *wanted);
         if !packets && !read {
             return None;
         }
-        let interval = if let Interval::Every(every) = asked.interval { Some(every) } else { None };
+        let interval = if let Interval::Every(every) = requested.interval { Some(every) } else { None };
         let names = links.iter().map(|l| l.name.clone()).collect();
-        let fates = Fates::new(names, apps.iter().map(|(name, _)| name.clone()).collect());
+        let fates = FateTable::new(names, apps.iter().map(|(name, _)| name.clone()).collect());
         let (link_rows, queue_rows, flow_rows) =
-            (Readings::new("links"), Readings::new("queues"), Readings::new("flows"));
+            (ReadingTable::new("links"), ReadingTable::new("queues"), ReadingTable::new("flows"));
         Some(Self {
             interval,
             next: if interval.is_some() && read { Time::ZERO } else { Time::NEVER },
@@ -87,7 +88,7 @@ impl<F: FnMut(Chunk)> Trace<F> {
         })
     }
 
-    /// Hands over what is left.
+    /// Passes on the remaining rows.
     pub fn finish(mut self) {
         for rows in [&mut self.link_rows, &mut self.queue_rows, &mut self.flow_rows] {
             rows.take().into_iter().for_each(&mut self.out);
@@ -95,15 +96,15 @@ impl<F: FnMut(Chunk)> Trace<F> {
         self.fates.take().into_iter().for_each(&mut self.out);
     }
 
-    fn whose(&self, flow: FlowId) -> Whose {
-        let none = Whose { app: NO_WORD, flow: u32::MAX, connection: u32::MAX };
-        self.flows.get(flow.slot()).filter(|(is, ..)| *is == flow).map_or(none, |(_, whose, _)| *whose)
+    fn owner(&self, flow: FlowId) -> FlowOwner {
+        let none = FlowOwner { app: NO_WORD, flow: u32::MAX, connection: u32::MAX };
+        self.flows.get(flow.slot()).filter(|(is, ..)| *is == flow).map_or(none, |(_, owner, _)| *owner)
     }
 
     fn read_link(&mut self, now: Time, i: usize, state: &dyn Probed) {
         let Self { links, link_rows, queue_rows, out, .. } = self;
         let link = &links[i];
-        let begin = |rows: &mut Readings| {
+        let begin = |rows: &mut ReadingTable| {
             rows.begin();
             rows.put("t", Unit::Seconds, Value::Number(Some(now.secs())));
             rows.put("link", Unit::One, Value::Word(&link.name));
@@ -145,13 +146,13 @@ impl<F: FnMut(Chunk)> Trace<F> {
     }
 
     fn read_sender(&mut self, now: Time, flow: FlowId, reverse: bool, state: &dyn Probed) {
-        let whose = self.whose(flow);
+        let owner = self.owner(flow);
         let Self { apps, flow_rows, .. } = self;
         flow_rows.begin();
         flow_rows.put("t", Unit::Seconds, Value::Number(Some(now.secs())));
-        flow_rows.put("app", Unit::One, Value::Word(&apps[usize::from(whose.app)].0));
-        flow_rows.put("flow", Unit::One, Value::Number(Some(whose.flow.into())));
-        flow_rows.put("connection", Unit::One, Value::Number(Some(whose.connection.into())));
+        flow_rows.put("app", Unit::One, Value::Word(&apps[usize::from(owner.app)].0));
+        flow_rows.put("flow", Unit::One, Value::Number(Some(owner.flow.into())));
+        flow_rows.put("connection", Unit::One, Value::Number(Some(owner.connection.into())));
         flow_rows.put("direction", Unit::One, Value::Word(if reverse { "reverse" } else { "forward" }));
         let mut put = |item: Item<'_>| {
             if let Item::Value(name, unit, value) = item {
@@ -167,14 +168,14 @@ impl<F: FnMut(Chunk)> Trace<F> {
 }
 
 /// Returns true if the reading changed since `seen`, and updates `seen`.
-fn changed(now: Time, seen: &mut Seen, state: &dyn Probed) -> bool {
+fn changed(now: Time, seen: &mut LastValues, state: &dyn Probed) -> bool {
     let (mut at, mut differs) = (0, false);
     let mut compare = |item: Item<'_>| {
         let Item::Value(_, _, value) = item else { return };
         let bits = match value {
             Value::Number(x) => x.map_or(u64::MAX, f64::to_bits),
             Value::Flag(so) => so.into(),
-            // FNV-1a: words are few, and short
+            // FNV-1a: words are few and short
             Value::Word(word) => {
                 word.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
             }
@@ -202,19 +203,20 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
             self.links[usize::from(link.0)].sojourn = Some(sojourn);
         }
         let (link, flow) = match record {
-            Record::Enqueued { link, flow, .. }
-            | Record::Dequeued { link, flow, .. }
-            | Record::Dropped { link, flow, .. }
-            | Record::Marked { link, flow, .. } => (Some(link), flow),
-            Record::Delivered { flow, .. } | Record::Sender { flow, .. } => (None, flow),
+            Record::Enqueued { link, packet, .. }
+            | Record::Dequeued { link, packet, .. }
+            | Record::Dropped { link, packet, .. }
+            | Record::Marked { link, packet, .. } => (Some(link), packet.flow),
+            Record::Delivered { packet, .. } => (None, packet.flow),
+            Record::Sender { flow, .. } => (None, flow),
         };
-        // a packet dropped at no link arrived at an end that no longer exists
+        // a packet dropped at no link reached an end that no longer exists
         let link = link.and_then(|link| self.links.get(usize::from(link.0)));
         if self.mask == Mask::DEQUEUED || link.is_some_and(|l| !l.packets) {
             return;
         }
-        let whose = self.whose(flow);
-        self.fates.put(now, &record, whose);
+        let owner = self.owner(flow);
+        self.fates.put(now, &record, owner);
         if self.fates.is_full() {
             self.fates.take().into_iter().for_each(&mut self.out);
         }
@@ -222,11 +224,11 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
 
     const PROBES: bool = true;
 
-    fn next_look(&self) -> Time {
+    fn next_reading(&self) -> Time {
         self.next
     }
 
-    fn looked(&mut self) {
+    fn reading_done(&mut self) {
         self.next = self.interval.map_or(Time::NEVER, |interval| self.next + interval);
     }
 
@@ -239,7 +241,7 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
                     link.law || link.queues
                 }
                 Subject::Sender { flow, .. } => {
-                    self.apps.get(usize::from(self.whose(flow).app)).is_some_and(|(_, wanted)| *wanted)
+                    self.apps.get(usize::from(self.owner(flow).app)).is_some_and(|(_, wanted)| *wanted)
                 }
             }
     }
@@ -258,10 +260,10 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
         }
     }
 
-    fn opened(&mut self, flow: FlowId, whose: Whose) {
+    fn opened(&mut self, flow: FlowId, owner: FlowOwner) {
         if self.flows.len() <= flow.slot() {
             self.flows.resize_with(flow.slot() + 1, Default::default);
         }
-        self.flows[flow.slot()] = (flow, whose, Default::default());
+        self.flows[flow.slot()] = (flow, owner, Default::default());
     }
 }

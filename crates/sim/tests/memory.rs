@@ -1,4 +1,4 @@
-//! Memory does not grow with simulated time, and stays small: live bytes are counted by the test's own allocator.
+//! Memory stays small and does not grow with simulated time. The test's own allocator counts live bytes.
 #![allow(unsafe_code, reason = "an allocator that counts must be an allocator")]
 
 #[path = "it/common/mod.rs"]
@@ -14,17 +14,17 @@ struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is passed on to the system's allocator as it came.
+// SAFETY: every call is passed on unchanged to the system's allocator
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
         PEAK.fetch_max(live, Relaxed);
-        // SAFETY: the caller's promise is passed on
+        // SAFETY: the caller's obligations are passed on
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise is passed on
+        // SAFETY: the caller's obligations are passed on
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -34,7 +34,7 @@ static ALLOCATOR: Counting = Counting;
 
 const MB: usize = 1_000_000;
 
-/// Runs; live bytes of the world at its end, peak while it ran, and peak while its results were taken.
+/// Runs a scenario; returns the live bytes of the world at its end, the peak of the run, and the peak while the result was computed.
 fn bytes(toml: &str) -> (usize, usize, usize) {
     let s = read(toml);
     let before = LIVE.load(Relaxed);
@@ -46,7 +46,7 @@ fn bytes(toml: &str) -> (usize, usize, usize) {
     (live, peak, PEAK.load(Relaxed) - before)
 }
 
-/// One test, because the counts are of the process.
+/// A single test, because the counts cover the whole process.
 #[test]
 fn memory_stays_small_and_does_not_grow_with_time() {
     let (live, peak, with_results) = bytes(&modem("droptail = { limit = \"417p\" }", 60, D04_APPS));
@@ -54,7 +54,7 @@ fn memory_stays_small_and_does_not_grow_with_time() {
     assert!(peak < 40 * MB, "{peak}");
     assert!(with_results < 40 * MB, "{with_results}");
 
-    // bins of a fixed number, so ten times the time in the same memory
+    // the number of bins is fixed, so ten times the duration needs the same memory
     let cheap = |seconds: u32| {
         format!(
             r#"

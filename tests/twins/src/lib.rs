@@ -40,16 +40,15 @@ type Arrival = (Time, LinkId, FlowId, u16);
 
 fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     match *record {
-        Record::Enqueued { link, flow, size, .. } => Some((*at, link, flow, size)),
+        Record::Enqueued { link, packet, .. } => Some((*at, link, packet.flow, packet.size)),
         // the reasons for refusing an arrival; every other drop is of a queued packet
         Record::Dropped {
             link,
-            flow,
-            size,
+            packet,
             reason: DropReason::TailFull | DropReason::EarlyTail,
             point: Point::Enqueue,
             ..
-        } => Some((*at, link, flow, size)),
+        } => Some((*at, link, packet.flow, packet.size)),
         _ => None,
     }
 }

@@ -34,11 +34,11 @@ fn of(records: &[TimedRecord], link: u16) -> Vec<TimedRecord> {
     // the live bench has no sequence numbers of datagrams
     let unnumbered = |(at, mut r): TimedRecord| {
         match &mut r {
-            Record::Enqueued { seq, .. }
-            | Record::Dequeued { seq, .. }
-            | Record::Dropped { seq, .. }
-            | Record::Marked { seq, .. }
-            | Record::Delivered { seq, .. } => *seq = 0,
+            Record::Enqueued { packet, .. }
+            | Record::Dequeued { packet, .. }
+            | Record::Dropped { packet, .. }
+            | Record::Marked { packet, .. }
+            | Record::Delivered { packet, .. } => packet.seq = 0,
             Record::Sender { .. } => {}
         }
         (at, r)

@@ -90,9 +90,9 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
 
 fn fate(at: Time, r: &Record) -> Option<Fate> {
     match *r {
-        Record::Dropped { flow, size, reason, point, .. } => Some(Fate::Dropped(at, flow.0, size, reason, point)),
-        Record::Marked { flow, reason, .. } => Some(Fate::Marked(at, flow.0, reason)),
-        Record::Dequeued { flow, size, .. } => Some(Fate::Sent(at, flow.0, size)),
+        Record::Dropped { packet: p, reason, point, .. } => Some(Fate::Dropped(at, p.flow.0, p.size, reason, point)),
+        Record::Marked { packet, reason, .. } => Some(Fate::Marked(at, packet.flow.0, reason)),
+        Record::Dequeued { packet, .. } => Some(Fate::Sent(at, packet.flow.0, packet.size)),
         _ => None,
     }
 }

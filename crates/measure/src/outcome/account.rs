@@ -11,11 +11,11 @@ use units::{Duration, Time};
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Whole numbers.
+    /// Integers.
     U64(Vec<u64>),
     /// Real numbers.
     F64(Vec<f64>),
-    /// Names.
+    /// Texts.
     Text(Vec<String>),
     /// A column of nulls, with this many rows: a counter that this run did not have.
     Unknown(usize),
@@ -103,12 +103,12 @@ impl LinkCounts {
     }
 }
 
-/// A run's account of one link.
+/// The account of one link in a run.
 #[derive(Clone, Debug)]
 pub struct LinkAccount<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Bits that its rate carries from the end of the warm-up on; `None` without a rate.
+    /// Bits that its rate carries after the warm-up; `None` without a rate.
     pub capacity: Option<f64>,
     /// Its counters over the whole run.
     pub total: LinkCounts,
@@ -128,8 +128,8 @@ impl LinkAccount<'_> {
         self.total.since(&self.before)
     }
 
-    /// The sojourn by which its queue is graded: the mean or the 99th percentile, of packets that left. `None` if more packets
-    /// wait at the end than have left, since their sojourn is not known.
+    /// The sojourn time by which its queue is graded: the mean or the 99th percentile of the packets that left. `None` if more packets
+    /// wait at the end than have left, since their sojourn times are not known.
     pub(super) fn graded(&self, scale: &Scale) -> Option<Duration> {
         let sojourn = &self.meter?.sojourn;
         let known = sojourn.count() >= u64::from(self.total.backlog.packets);
@@ -155,9 +155,9 @@ pub struct Account<'a> {
     pub name: &'a str,
     /// Its seed.
     pub seed: u64,
-    /// How long it ran.
+    /// Its duration.
     pub duration: Duration,
-    /// Time at the start that the summary leaves out.
+    /// Time at the start that the summary excludes.
     pub warm_up: Duration,
     /// Events that were handled.
     pub events: u64,

@@ -1,13 +1,13 @@
 //! The summary of an application.
 
 use super::account::{Account, mbit, ms};
-use super::graded::Judged;
+use super::graded::PingGrade;
 use super::statistics::{DELAYS, OVER_TIME, delays, object, over_time, put};
-use crate::files::FileSummary;
-use crate::pages::PageSummary;
+use crate::files::FileTimes;
+use crate::percentile::Sorted;
 use crate::tally::{AppTally, Counts, Row};
 use crate::voip::VoipSummary;
-use crate::{Histogram, Jitter, Probes, VoipMeter, class, jain, variation};
+use crate::{Echoes, Histogram, Jitter, PageLoads, VoipMeter, class, jain, variation};
 use packet::{Kind, Measure, measures};
 use serde_json::{Map, Value};
 use units::Duration;
@@ -61,14 +61,14 @@ impl Flows<'_> {
 measures! {
     /// Measures of every application.
     pub(super) const APP = fn app_measures(c: &Counted<'_>, timeouts: Option<u64>, fast_recoveries: Option<u64>) -> Value {
-        "kind": Kind::ONE, "kind", "The key of its `traffic` (`bloatlab list apps`)." => c.app.kind;
-        "flows": Kind::ONE, "flows", "Its rows in the table `flows`." => c.app.rows;
+        "kind": Kind::ONE, "kind", "Its kind, the key of its `traffic` (`bloatlab list apps`)." => c.app.kind;
+        "flows": Kind::ONE, "flows", "Number of its flows, which are its rows in the table `flows`." => c.app.rows;
         "packets": Kind::PACKETS, "packets", "Packets that arrived at the far host." => c.sum(0, |d| d.packets);
-        "packets_reverse": Kind::PACKETS, "packets back", "Packets that arrived back." => c.sum(1, |d| d.packets);
+        "packets_reverse": Kind::PACKETS, "packets back", "Packets that arrived in the reverse direction." => c.sum(1, |d| d.packets);
         "wire_bytes": Kind::BYTES, "wire", "Bytes of `packets`, headers included." => c.sum(0, |d| d.wire_bytes);
         "wire_bytes_reverse": Kind::BYTES, "wire back", "Bytes of `packets_reverse`, headers included." => c.sum(1, |d| d.wire_bytes);
         "goodput_bytes": Kind::BYTES.more(), "goodput", "Payload that arrived in order." => c.goodput(0);
-        "goodput_bytes_reverse": Kind::BYTES.more(), "goodput back", "Payload that arrived back in order." => c.goodput(1);
+        "goodput_bytes_reverse": Kind::BYTES.more(), "goodput back", "Payload that arrived in order in the reverse direction." => c.goodput(1);
         "goodput_mbit": Kind::MBIT.more().rank(15), "goodput", "`goodput_bytes` over the measured time."
             => mbit(c.goodput(0), c.time);
         "goodput_mbit_reverse": Kind::MBIT.more().rank(16), "goodput back", "`goodput_bytes_reverse` over the measured time."
@@ -76,7 +76,7 @@ measures! {
         "dropped_packets": Kind::PACKETS, "dropped", "Packets dropped on the way, both directions." => c.both(|d| d.dropped);
         "retransmits": Kind::ONE, "retransmits", "Segments sent again, both directions." => c.both(|d| d.retransmits);
         "timeouts": Kind::ONE.less().rank(17), "timeouts",
-            "Retransmission timeouts, both directions; null where a kernel does not report them (live, before Linux 6.7)." => timeouts;
+            "Retransmission timeouts, both directions; null if the kernel does not report them (live, before Linux 6.7)." => timeouts;
         "fast_recoveries": Kind::ONE, "fast recoveries",
             "Times that a sender entered fast recovery, both directions; null in live runs." => fast_recoveries;
         "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay of packets with payload.", DELAYS
@@ -101,7 +101,7 @@ measures! {
     /// Measures of an application with several flows.
     pub(super) const SEVERAL = fn several(greedy: bool, index: f64, f: &Flows<'_>) -> Value {
         "fairness": Kind::scale("0 to 1").more(), "Jain's fairness",
-            "Jain's index over the goodput of its flows, if there are at least two; null where they do not always have more to send."
+            "Jain's index over the goodput of its flows, if there are at least two; null unless they always have more to send."
             => greedy.then_some(index);
         "flow_goodput_mbit": Kind::MBIT.more(), "flow goodput", "", RATES => object(rates(f));
     }
@@ -114,25 +114,25 @@ measures! {
         "jitter_ms_reverse": Kind::MS.less(), "jitter back", "`jitter_ms` of datagrams on the way back." => ms(jitter[1].mean());
     }
     /// Measures of files or messages, and their times.
-    pub(super) const FILES = fn files(f: &FileSummary) -> Value {
-        "done": Kind::ONE.more(), "file, done", "Files (or messages) of a TCP application that were acknowledged to the end." => f.count;
+    pub(super) const FILES = fn files(all: &Histogram, times: &FileTimes<'_>) -> Value {
+        "done": Kind::ONE.more(), "file, done", "Files (or messages) of a TCP application that were acknowledged completely." => all.count();
         "exact": Kind::ONE, "file, exact",
-            "True if the percentiles come from the times themselves and not from a histogram (see below)." => f.exact;
-        "mean_s": Kind::S.less(), "file, mean", "Mean time that a file took." => f.mean.map(Duration::secs);
+            "True if the percentiles are computed from the times themselves, not from a histogram (see below)." => times.exact();
+        "mean_s": Kind::S.less(), "file, mean", "Mean time of a file." => all.mean().map(Duration::secs);
         "median_s": Kind::S.less().rank(10), "file, median",
-            "Median time of a file; for an even number of files the mean of the middle two." => f.median.map(Duration::secs);
-        "p95_s": Kind::S.less(), "file, 95 %", "95th percentile of the time of a file." => f.p95.map(Duration::secs);
-        "p99_s": Kind::S.less(), "file, 99 %", "99th percentile of the time of a file." => f.p99.map(Duration::secs);
-        "p99_9_s": Kind::S.less(), "file, 99.9 %", "99.9th percentile of the time of a file." => f.p99_9.map(Duration::secs);
-        "max_s": Kind::S.less(), "file, maximum", "Longest time of a file." => f.max.map(Duration::secs);
+            "Median time of a file; for an even number of files the mean of the middle two." => times.median().map(Duration::secs);
+        "p95_s": Kind::S.less(), "file, 95 %", "95th percentile of the time of a file." => times.percentile(95.0).map(Duration::secs);
+        "p99_s": Kind::S.less(), "file, 99 %", "99th percentile of the time of a file." => times.percentile(99.0).map(Duration::secs);
+        "p99_9_s": Kind::S.less(), "file, 99.9 %", "99.9th percentile of the time of a file." => times.percentile(99.9).map(Duration::secs);
+        "max_s": Kind::S.less(), "file, maximum", "Longest time of a file." => all.max().map(Duration::secs);
         "cv": Kind::VARIATION, "file, coefficient of variation",
-            "Coefficient of variation of the times." => f.cv;
+            "Coefficient of variation of the times." => times.variation();
     }
     /// Measures of one stream of a call. A packet still in transit at the end is neither lost nor late.
     pub(super) const VOIP = fn voip(meter: &VoipMeter, s: &VoipSummary, sent: u64, judged: u64) -> Value {
         "sent": Kind::PACKETS, "sent", "Packets sent by the call." => sent;
-        "judged": Kind::PACKETS, "judged", "Packets received or dropped; a packet on its way at the end is neither." => judged;
-        "received": Kind::PACKETS, "received", "Packets that arrived." => s.arrived;
+        "judged": Kind::PACKETS, "judged", "Packets received or dropped; a packet still in transit at the end is neither." => judged;
+        "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
         "lost_percent": Kind::PERCENT.less(), "lost", "Packets dropped, of those judged." => s.lost_percent;
         "late_percent": Kind::PERCENT.less(), "late",
             "Packets later than `late_after` behind the least delay of the call, of those judged." => s.late_percent;
@@ -143,13 +143,13 @@ measures! {
             "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.r;
         "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.mos;
         "burst_ratio": Kind::ONE.less(), "burst ratio",
-            "Mean length of runs of lost or late packets over that of independent losses." => s.burst_ratio;
+            "Mean length of runs of lost or late packets, relative to that of independent losses." => s.burst_ratio;
         "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
             "R of the E-model by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the call's codec."
             => s.r_g107;
         "mos_g107": MOS, "MOS by G.107", "Mean opinion score of `r_g107`." => s.mos_g107;
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
-            "R from loss alone, as CableLabs 2012 evidently has it." => s.r_loss_only;
+            "R from loss alone, which CableLabs 2012 evidently prints." => s.r_loss_only;
         "mos_loss_only": MOS, "MOS, loss only", "Mean opinion score of `r_loss_only`." => s.mos_loss_only;
     }
     /// Measures of one direction of a game: `dropped` packets, and those slower than the fastest by more than `late_after`.
@@ -161,48 +161,48 @@ measures! {
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests, of which `lost` were lost. A request still in transit at the end is neither answered nor lost.
-    pub(super) const PING = fn ping(probes: &Probes, judged: &Judged<'_>, lost: u64) -> Value {
-        "sent": Kind::PACKETS, "sent", "Echo requests that left." => probes.count();
-        "answered": Kind::PACKETS, "answered", "Replies that came back." => probes.rtt().count();
+    pub(super) const PING = fn ping(echoes: &Echoes, grade: &PingGrade<'_>, lost: u64) -> Value {
+        "sent": Kind::PACKETS, "sent", "Echo requests that left." => echoes.count();
+        "answered": Kind::PACKETS, "answered", "Replies that came back." => echoes.rtt().count();
         "lost": Kind::PACKETS, "lost",
-            "Requests and replies that were dropped; a packet on its way at the end is neither answered nor lost." => lost;
+            "Requests and replies that were dropped; a packet still in transit at the end is neither answered nor lost." => lost;
         "lost_percent": Kind::PERCENT.less().rank(12), "lost", "Share of echo requests that were lost, of those answered or lost."
-            => 100.0 * lost as f64 / (probes.rtt().count() + lost) as f64;
-        "rtt_ms": Kind::MS.less().rank_by("p99", 11), "round trip", "Round-trip time.", DELAYS => object(delays(probes.rtt()));
+            => 100.0 * lost as f64 / (echoes.rtt().count() + lost) as f64;
+        "rtt_ms": Kind::MS.less().rank_by("p99", 11), "round trip", "Round-trip time.", DELAYS => object(delays(echoes.rtt()));
         "induced_ms": Kind::MS.less(), "delay added by load",
-            "Delay added by load: mean of `ping.rtt_ms` minus the least round trip of the whole run." => ms(judged.added);
+            "Delay added by load: mean of `ping.rtt_ms` minus the least round trip of the whole run." => ms(grade.added);
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
-            "Delay added by load to the slowest in a hundred: the 99th percentile of `ping.rtt_ms` minus that least round trip."
-            => ms(judged.p99);
-        "grade": Kind::scale("A+ to F"), "grade", "Its grade, by the scale of the scenario." => judged.grade;
+            "Delay added by load at the 99th percentile: that of `ping.rtt_ms` minus the least round trip of the whole run."
+            => ms(grade.p99);
+        "grade": Kind::scale("A+ to F"), "grade", "Grade on the scale of the scenario." => grade.grade;
     }
     /// Measures of echo requests each sent when the previous one is answered.
-    pub(super) const ONE_BY_ONE = fn one_by_one(probes: &Probes) -> Value {
+    pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
-            "With `after_answer`: round-trip time, each answer weighted by the time spent waiting for it (docs/workloads.md).", OVER_TIME
-            => object(over_time(probes.rtt()));
+            "With `after_answer`: round-trip time, each reply weighted by the time spent waiting for it (docs/workloads.md).", OVER_TIME
+            => object(over_time(echoes.rtt()));
     }
     /// The responsiveness of an application `rpm`.
     pub(super) const RPM_CLASS = fn rpm_class(rpm: f64) -> Value {
         "class": Kind::ONE, "class", "Class of `rpm.rpm`: poor below 300, fair below 1000, good below 6000, excellent." => class(rpm);
     }
     /// Statistics of page load times.
-    const PAGE_LOADS = fn page_loads(p: &PageSummary) -> Value {
-        "median": Kind::SAME, "median", "Median page load time." => p.median.map(Duration::secs);
-        "mad": Kind::SAME, "median deviation", "Median absolute deviation from the median." => p.mad.map(Duration::secs);
-        "mean": Kind::SAME, "mean", "Mean." => p.mean.map(Duration::secs);
-        "p95": Kind::SAME, "95 %", "95th percentile." => p.p95.map(Duration::secs);
-        "p99": Kind::SAME, "99 %", "99th percentile." => p.p99.map(Duration::secs);
-        "p99_9": Kind::SAME, "99.9 %", "99.9th percentile." => p.p99_9.map(Duration::secs);
-        "cv": Kind::VARIATION, "coefficient of variation", "Coefficient of variation." => p.cv;
-        "min": Kind::SAME, "minimum", "Shortest." => p.min.map(Duration::secs);
-        "max": Kind::SAME, "maximum", "Longest." => p.max.map(Duration::secs);
+    const PAGE_LOADS = fn page_loads(times: &Sorted) -> Value {
+        "median": Kind::SAME, "median", "Median page load time." => times.median().map(Duration::secs);
+        "mad": Kind::SAME, "median deviation", "Median absolute deviation from the median." => times.mad().map(Duration::secs);
+        "mean": Kind::SAME, "mean", "Mean." => times.mean().map(Duration::secs);
+        "p95": Kind::SAME, "95 %", "95th percentile." => times.percentile(95.0).map(Duration::secs);
+        "p99": Kind::SAME, "99 %", "99th percentile." => times.percentile(99.0).map(Duration::secs);
+        "p99_9": Kind::SAME, "99.9 %", "99.9th percentile." => times.percentile(99.9).map(Duration::secs);
+        "cv": Kind::VARIATION, "coefficient of variation", "Coefficient of variation." => times.variation();
+        "min": Kind::SAME, "minimum", "Shortest." => times.percentile(0.0).map(Duration::secs);
+        "max": Kind::SAME, "maximum", "Longest." => times.percentile(100.0).map(Duration::secs);
     }
     /// Measures of page loads.
-    pub(super) const WEB = fn web(p: &PageSummary) -> Value {
-        "pages": Kind::ONE.more(), "pages", "Pages loaded to the end." => p.count;
-        "abandoned": Kind::ONE.less().rank(9), "abandoned", "Pages given up." => p.abandoned;
-        "page_load_s": Kind::S.less().rank_by("median", 8), "page load", "", PAGE_LOADS => object(page_loads(p));
+    pub(super) const WEB = fn web(p: &PageLoads) -> Value {
+        "pages": Kind::ONE.more(), "pages", "Pages loaded completely." => p.count();
+        "abandoned": Kind::ONE.less().rank(9), "abandoned", "Pages abandoned." => p.abandoned_count();
+        "page_load_s": Kind::S.less().rank_by("median", 8), "page load", "", PAGE_LOADS => object(page_loads(&p.times()));
     }
 }
 
@@ -257,9 +257,9 @@ impl Account<'_> {
         if app.datagrams > 0 {
             put(&mut v, datagrams(sent, &app.jitter));
         }
-        let done = app.files.summary();
-        if done.count > 0 {
-            v.insert("files".to_owned(), object(files(&done)));
+        let all = app.files.all();
+        if all.count() > 0 {
+            v.insert("files".to_owned(), object(files(all, &app.files.times())));
         }
         for (stream, (name, meter)) in ["voip", "voip_reverse"].into_iter().zip(&app.voip).enumerate() {
             // both speakers send at the same moments
@@ -272,11 +272,11 @@ impl Account<'_> {
             let way = |i: usize| object(game(&app.delay[i], late_after, c.sum(i, |d| d.dropped)));
             v.insert(app.kind.to_owned(), object([("up", way(0)), ("down", way(1))]));
         }
-        if let Some(probes) = &app.probes {
+        if let Some(echoes) = &app.echoes {
             let mut of = Map::new();
-            put(&mut of, ping(probes, &self.grading.judge(probes), c.both(|d| d.dropped)));
+            put(&mut of, ping(echoes, &self.grading.grade_ping(echoes), c.both(|d| d.dropped)));
             if app.one_by_one {
-                put(&mut of, one_by_one(probes));
+                put(&mut of, one_by_one(echoes));
             }
             v.insert("ping".to_owned(), of.into());
         }
@@ -284,12 +284,12 @@ impl Account<'_> {
             v.insert(app.kind.to_owned(), of.into());
         }
         if let Some(pages) = &app.pages {
-            v.insert("web".to_owned(), object(web(&pages.summary())));
+            v.insert("web".to_owned(), object(web(pages)));
         }
         v.into()
     }
 
-    /// Figures and texts specific to an application's kind.
+    /// Measures specific to an application's kind.
     fn figures(&self, i: usize) -> Option<Map<String, Value>> {
         let figures = self.figures.get(i).filter(|f| !f.is_empty())?;
         let mut of: Map<String, Value> =

@@ -1,17 +1,17 @@
 //! The delay that load adds in a run, and its grade on the scale that the scenario chose.
 //!
 //! ```text
-//!   of a ping      99th percentile of the round trip - least round trip, or on another scale what that compares
-//!   of a queue     99th percentile of the sojourn, or on another scale its mean; it has no round trips per minute
-//!   of a run       of the ping that suffers most, or without pings of the longest queue;
-//!                  in round trips per minute of the responsiveness test, else of the slowest ping
+//!   ping      99th percentile of the round trip - least round trip, or the quantity of another scale
+//!   queue     99th percentile of the sojourn time, or its mean on another scale; it has no round trips per minute
+//!   run       the ping with the most added delay, or without pings the queue with the most;
+//!             in round trips per minute the responsiveness test, otherwise the slowest ping
 //! ```
 //!
-//! A run is graded by what a person feels. Background traffic can wait, so it is graded only if there is nothing else.
+//! A run is graded by the delay that a user notices. Background traffic counts only if there is no other.
 
 use super::account::{Account, Grading, ms};
 use super::statistics::put;
-use crate::{Compares, Idle, Probes, SCALES, Scale};
+use crate::{Compares, Echoes, Idle, SCALES, Scale};
 use packet::{Kind, measures};
 use serde_json::{Map, Value};
 use units::Duration;
@@ -19,8 +19,8 @@ use units::Duration;
 /// A minute, ms.
 const MINUTE: f64 = 60_000.0;
 
-/// The grading of a ping.
-pub(super) struct Judged<'a> {
+/// The grade of a ping.
+pub(super) struct PingGrade<'a> {
     /// Mean delay that load adds to its round trip.
     pub added: Option<Duration>,
     /// 99th percentile of the delay that load adds.
@@ -43,16 +43,16 @@ measures! {
     /// Measures of every run.
     pub(super) const LATENCY = fn latency(l: &Latency<'_>) -> Value {
         "induced_ms": Kind::MS.less().rank(21), "delay added by load",
-            "Delay added by load to the ping that suffers most, background excluded; without pings, to packets in the longest recorded \
-             queue (see Fairness and grade, below)." => ms(l.added);
+            "Delay added by load to the ping with the most, background excluded; without pings, to the packets of the recorded queue with \
+             the most (see Fairness and grade, below)." => ms(l.added);
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of the 99th percentile; other scales grade another measure (see below)." => l.grade;
+            "Grade of the added delay at the 99th percentile; other scales grade another quantity (see below)." => l.grade;
         "from": Kind::ONE, "from", "Source of the grade: `app.NAME` or `link.NAME`." => l.from.as_deref();
     }
     /// Measures of every scale except `rpm`.
     pub(super) const HIGH_PERCENTILE = fn high_percentile(p99: Option<Duration>) -> Value {
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
-            "Delay that load adds to at most 99 of 100 packets; absent on the scale `rpm`." => ms(p99);
+            "Delay added by load at the 99th percentile; absent on the scale `rpm`." => ms(p99);
     }
     /// Measures of the scale `rpm`.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {
@@ -61,11 +61,11 @@ measures! {
              slowest ping in ms."
             => rpm;
     }
-    /// Present if the scenario names a scale.
+    /// Measures of a scenario that names a scale.
     pub(super) const SCALE = fn scale(name: &str) -> Value {
-        "scale": Kind::ONE, "scale", "Name of the scale in the scenario (`own`: a list); absent without one." => name;
+        "scale": Kind::ONE, "scale", "Name of the scenario's scale (`own`: a list of limits); absent without one." => name;
     }
-    /// Present if the run is graded by background traffic, because there is nothing else.
+    /// Measures of a run that is graded by background traffic, because there is no other.
     pub(super) const BACKGROUND = fn background(is: bool) -> Value {
         "background": Kind::ONE, "background", "True if `from` is a background application, because there is no other." => is;
     }
@@ -77,24 +77,24 @@ impl Grading {
     }
 
     /// The delay that load adds to these round trips, and its grade.
-    pub(super) fn judge(&self, probes: &Probes) -> Judged<'_> {
-        let (scale, loaded, p99) = (self.scale(), probes.loaded(&self.load), probes.induced_p99());
+    pub(super) fn grade_ping(&self, echoes: &Echoes) -> PingGrade<'_> {
+        let (scale, loaded, p99) = (self.scale(), echoes.loaded(&self.load), echoes.induced_p99());
         match scale.compares {
             Compares::P99 => {
-                Judged { added: probes.induced(), p99, rpm: None, grade: p99.and_then(|d| scale.added(d)) }
+                PingGrade { added: echoes.induced(), p99, rpm: None, grade: p99.and_then(|d| scale.added(d)) }
             }
             Compares::Added(idle) => {
                 let added = match idle {
-                    Idle::Least => probes.induced(),
+                    Idle::Least => echoes.induced(),
                     Idle::Median => {
-                        loaded.and_then(|loaded| Some(loaded.saturating_sub(probes.unloaded(self.load.start)?)))
+                        loaded.and_then(|loaded| Some(loaded.saturating_sub(echoes.unloaded(self.load.start)?)))
                     }
                 };
-                Judged { added, p99, rpm: None, grade: added.and_then(|d| scale.added(d)) }
+                PingGrade { added, p99, rpm: None, grade: added.and_then(|d| scale.added(d)) }
             }
             Compares::Rpm => {
                 let rpm = loaded.map(|d| MINUTE / d.millis());
-                Judged { added: probes.induced(), p99, rpm, grade: rpm.and_then(|rpm| scale.grade(rpm)) }
+                PingGrade { added: echoes.induced(), p99, rpm, grade: rpm.and_then(|rpm| scale.grade(rpm)) }
             }
         }
     }
@@ -119,8 +119,8 @@ impl Grading {
     fn added<'a>(&'a self, account: &Account<'_>) -> (Latency<'a>, Map<String, Value>) {
         let high = self.scale().compares == Compares::P99;
         let apps = account.tally.apps.iter().filter_map(|app| {
-            let judged = self.judge(app.probes.as_ref()?);
-            Some((if high { judged.p99? } else { judged.added? }, judged.added, judged.p99, "app", &*app.name))
+            let ping = self.grade_ping(app.echoes.as_ref()?);
+            Some((if high { ping.p99? } else { ping.added? }, ping.added, ping.p99, "app", &*app.name))
         });
         let queues = account.links.iter().filter_map(|l| {
             let sojourn = &l.meter?.sojourn;
@@ -128,8 +128,8 @@ impl Grading {
         });
         // ties: the first in the order of names
         let worst = |a: (Duration, _, _, _, _), b: (Duration, _, _, _, _)| if b.0 > a.0 { b } else { a };
-        let (behind, felt): (Vec<_>, Vec<_>) = apps.partition(|(.., name)| self.background.contains(*name));
-        let found = felt.into_iter().reduce(worst).or_else(|| behind.into_iter().reduce(worst));
+        let (background, noticed): (Vec<_>, Vec<_>) = apps.partition(|(.., name)| self.background.contains(*name));
+        let found = noticed.into_iter().reduce(worst).or_else(|| background.into_iter().reduce(worst));
         let found = found.or_else(|| queues.reduce(worst));
         let mut v = Map::new();
         put(&mut v, high_percentile(found.and_then(|(_, _, p99, ..)| p99)));
@@ -145,12 +145,12 @@ impl Grading {
             Some((*rpm, None, &*app.name))
         });
         let pings = apps.filter_map(|app| {
-            let judged = self.judge(app.probes.as_ref()?);
-            Some((judged.rpm?, judged.added, &*app.name))
+            let ping = self.grade_ping(app.echoes.as_ref()?);
+            Some((ping.rpm?, ping.added, &*app.name))
         });
         let worst = |a: (f64, _, _), b: (f64, _, _)| if b.0 < a.0 { b } else { a };
-        let of = |felt: bool| {
-            let is = |(.., name): &(f64, Option<Duration>, &str)| self.background.contains(*name) != felt;
+        let of = |noticed: bool| {
+            let is = |(.., name): &(f64, Option<Duration>, &str)| self.background.contains(*name) != noticed;
             tests.clone().filter(is).reduce(worst).or_else(|| pings.clone().filter(is).reduce(worst))
         };
         let found = of(true).or_else(|| of(false));

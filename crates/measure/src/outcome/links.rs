@@ -21,30 +21,31 @@ measures! {
             "Packets dropped by the queue, the transmit queue or the link." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason: `tail_full`, `head_full`, `push_out` (no room in the queue: the arrival, a head or a tail goes), `early_tail`, \
-             `early_head` (the discipline's decision), `transmit_queue_full` (modem), `ack_filter` (CAKE: a newer ACK says the same; only \
-             where it has dropped), `link_loss` (the wire), `flow_gone`.", REASONS
+            "Drops by reason: `tail_full`, `head_full`, `push_out` (no room: the arrival, a head or another packet is dropped), \
+             `early_tail`, `early_head` (a decision of the discipline), `transmit_queue_full` (modem), `ack_filter` (CAKE: a newer ACK \
+             makes it redundant; only if there are any), `link_loss` (random loss), `flow_gone`.", REASONS
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(26), "marked", "Packets marked with ECN instead of dropped." => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",
-            "Packets in the queue or on the way to the far end when the warm-up ended; 0 without one."
+            "Packets in the queue or on their way to the far end at the end of the warm-up; 0 without one."
             => u64::from(l.before.backlog.packets) + l.before.in_flight;
         "backlog_packets": Kind::PACKETS, "backlog", "Packets still in the queue at the end." => m.backlog.packets;
         "backlog_bytes": Kind::BYTES, "backlog", "Bytes of `backlog_packets`." => m.backlog.bytes;
         "in_flight_packets": Kind::PACKETS, "in flight",
-            "Packets that have left the queue at the end and not yet arrived: being sent, in a modem's transmit queue, on the wire."
+            "Packets that have left the queue and not arrived at the end: being sent, in a modem's transmit queue, or on the wire."
             => m.in_flight;
         "utilisation": Kind::scale("0 to 1").rank(24), "use of the rate",
-            "Delivered bits over what the link's rate carries: of a shaper or modem its sustained rate (a burst is on top, so it may pass \
-             1); a rate that changes counts as it changes; of a recorded link what it could send; null without a rate." => l.utilisation(m);
+            "Delivered bits as a share of the bits that the rate carries: for a shaper or modem the sustained rate (bursts come on top, so \
+             it may exceed 1), for a changing rate the rate of each moment, for a recorded link its opportunities; null without a rate."
+            => l.utilisation(m);
     }
     /// Measures of a recorded link.
     pub(super) const RECORDED = fn recorded(full: &LinkMeter, grade: Option<&str>) -> Value {
         "sojourn_ms": Kind::MS.less().rank_by("p99", 22), "time in queue",
-            "Time in the queue of the packets that left it.", DELAYS => object(delays(&full.sojourn));
+            "Queueing delay of the packets that left the queue.", DELAYS => object(delays(&full.sojourn));
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of the 99th percentile of `sojourn_ms`: what this queue adds to the delay of the packets that wait in it; null where more \
-             wait at the end than have left." => grade;
+            "Grade of the 99th percentile of `sojourn_ms`, the delay that this queue adds to its packets; null if more packets wait at the \
+             end than have left." => grade;
         "queue_packets": Kind::PACKETS.less().rank_by("max", 23), "queue length", "Length of the queue.", LENGTHS
             => object(lengths(&full.queue));
     }
@@ -52,7 +53,7 @@ measures! {
     pub(super) const CLASS = fn class(c: &ClassCount) -> Value {
         "offered_packets": Kind::PACKETS, "offered",
             "Packets that arrived for a class: a class of cbt, dcbt or cbq, a tin of cake, a queue (L or C) of dualpi2 or docsis_lld. \
-             `sanctioned` counts those that queue protection moved from L to C." => c.offered.packets;
+             `sanctioned` is the packets that queue protection moved from L to C." => c.offered.packets;
         "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => c.offered.bytes;
         "delivered_packets": Kind::PACKETS, "delivered", "Packets of the class that left the queue." => c.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => c.delivered.bytes;
@@ -68,27 +69,26 @@ measures! {
     pub(super) const MARKING_CLASS = fn marking_class(marks: [u64; 2]) -> Value {
         "marked_packets": Kind::PACKETS, "marked", "", CLASS_MARKS => object(class_marks(marks[0], marks[1]));
     }
-    /// Measures of a service flow of a DOCSIS 3.1 modem: bytes granted in `time`, and the unused share of the grants and of
-    /// `capacity`, the bits that the link's rate carries in that time.
+    /// Measures of a service flow of a DOCSIS 3.1 modem. `capacity`: the bits that the link's rate carries in `time`.
     pub(super) const GRANTS = fn grants(g: GrantCounts, time: Duration, capacity: Option<f64>) -> Value {
         "requested_bytes": Kind::BYTES, "requested",
             "Bytes that a service flow (L, C) of a DOCSIS 3.1 modem requested, MAC headers included." => g.requested;
         "granted_bytes": Kind::BYTES, "granted", "Bytes granted." => g.granted;
         "proactive_bytes": Kind::BYTES, "proactive", "Bytes granted without a request." => g.proactive;
         "used_bytes": Kind::BYTES, "used", "Granted bytes that carried data." => g.used;
-        "unused_bytes": Kind::BYTES, "unused", "Granted bytes that carried none." => unused(g);
+        "unused_bytes": Kind::BYTES, "unused", "Granted bytes that carried no data." => unused(g);
         "unused_mbit": Kind::MBIT, "unused", "Rate of unused grants." => mbit(unused(g), time);
         "unused_percent": Kind::PERCENT.less(), "unused", "Unused share of the grants." => unused_of(g, g.granted as f64);
         "unused_of_rate_percent": Kind::PERCENT.less(), "unused of rate",
-            "Unused grants as a share of the link's sustained rate; the channel loses them, not the subscriber."
+            "Unused grants as a share of the link's sustained rate; they cost capacity of the channel, not the subscriber's rate."
             => capacity.and_then(|bits| unused_of(g, bits / 8.0));
     }
     /// Measures of a link with delivery opportunities instead of a rate (docs/links.md).
     pub(super) const DELIVERY = fn delivery(o: &OpportunityCounts, time: Duration) -> Value {
         "mean_mbit": Kind::MBIT, "mean",
-            "Mean rate that a link with recorded or modelled delivery offered (docs/links.md)." => mbit(o.bytes, time);
+            "Mean rate offered by a link with recorded or modelled delivery (docs/links.md)." => mbit(o.bytes, time);
         "opportunities": Kind::ONE, "opportunities", "Milliseconds with an opportunity." => o.count;
-        "used": Kind::ONE, "used", "Opportunities in which something was sent." => o.used;
+        "used": Kind::ONE, "used", "Opportunities in which packets were sent." => o.used;
         "bytes": Kind::BYTES, "bytes", "Bytes that the opportunities could carry." => o.bytes;
         "used_bytes": Kind::BYTES, "used", "Bytes sent." => o.used_bytes;
         "wasted_bytes": Kind::BYTES, "wasted", "Bytes of opportunities that were not used." => o.bytes - o.used_bytes;
@@ -107,7 +107,7 @@ fn unused_of(g: GrantCounts, all: f64) -> Option<f64> {
     (all > 0.0).then(|| 100.0 * unused(g) as f64 / all)
 }
 
-/// Drops by reason. Only one discipline filters ACKs, so that reason is left out while its count is 0.
+/// Drops by reason. The reason `ack_filter` is omitted while its count is 0, since only one discipline filters ACKs.
 fn drops(m: &LinkCounts) -> Map<String, Value> {
     let rare = |r: DropReason| r == DropReason::AckFilter && m.drops[r as usize] == 0;
     let reasons = DropReason::ALL.iter().filter(|r| !rare(**r));

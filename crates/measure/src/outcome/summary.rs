@@ -1,10 +1,6 @@
 //! The summary: the numbers that fit on one page.
 //!
-//! ```text
-//!   fairness       Jain's index over the goodput of flows that always have more to send, both directions of each together
-//! ```
-//!
-//! Links: `links.rs`. Applications: `apps.rs`. The delay that load adds, and its grade: `graded.rs`.
+//! Links are in `links.rs`, applications in `apps.rs`, the delay that load adds and its grade in `graded.rs`.
 
 use super::account::Account;
 use super::statistics::{DELAYS, delays, object, put};
@@ -43,7 +39,7 @@ measures! {
         "duration_s": Kind::S, "duration",
             "Simulated time. The run is [0, duration): events at exactly `duration` do not happen." => seconds(a.duration);
         "warm_up_s": Kind::S, "warm up", "Time at the start that the summary leaves out." => seconds(a.warm_up);
-        "events": Kind::ONE, "events", "Events that the simulator handled, in the whole run." => a.events;
+        "events": Kind::ONE, "events", "Events handled by the simulator in the whole run." => a.events;
         "flow_gone_packets": Kind::PACKETS, "flow gone", "Packets that arrived for a connection that no longer existed."
             => a.tally.flow_gone;
         "fairness": Kind::scale("0 to 1").more().rank(20), "Jain's fairness",
@@ -54,15 +50,15 @@ measures! {
     pub(super) const LIVE = fn live(v: &Verdict<'_>) -> Value {
         "valid": Kind::ONE, "live, valid", "True if the numbers of a live run may be used." => v.valid;
         "lateness_ms": Kind::MS, "live, lateness", "Lateness of every packet that left the bench.", DELAYS => object(delays(v.lateness));
-        "rtt_ms": Kind::MS, "live, round trip", "Least round trip of propagation between hosts that talk to each other." => v.rtt.millis();
+        "rtt_ms": Kind::MS, "live, round trip", "Least round-trip propagation time between hosts that communicate." => v.rtt.millis();
         "real_time": Kind::ONE, "live, real time", "True if the packet thread ran under SCHED_FIFO." => v.real_time;
-        "processors_awake": Kind::ONE, "live, processors awake", "True if processors were kept from halting." => v.awake;
+        "processors_awake": Kind::ONE, "live, processors awake", "True if processors were kept from going idle." => v.awake;
         "foreign_packets": Kind::PACKETS, "live, foreign",
-            "Packets that came out of a namespace for nobody on the other side (multicast, router solicitations)." => v.foreign;
+            "Packets from a namespace without a destination on the other side (multicast, router solicitations)." => v.foreign;
         "unwritten_packets": Kind::PACKETS, "live, unwritten",
-            "Packets that a namespace's device did not take (somebody set it down)." => v.unwritten;
+            "Packets that a namespace's device did not accept (the device is down)." => v.unwritten;
         "command_exit_code": Kind::ONE, "live, command exit code",
-            "Exit code of the command; null without one, and if the end of the run ended it." => v.exit_code;
+            "Exit code of the command; null without one, or if the run ended first." => v.exit_code;
     }
 }
 
@@ -72,7 +68,7 @@ fn seconds(d: Duration) -> f64 {
 }
 
 impl Verdict<'_> {
-    /// The numbers of `live` in the summary.
+    /// The measures under `live` in the summary.
     pub fn summary(&self) -> Map<String, Value> {
         let mut of = Map::new();
         put(&mut of, live(self));

@@ -2,6 +2,10 @@
 
 use super::account::{Account, Column, Table, mbit, ms};
 use crate::LinkMeter;
+use crate::tally::Direction;
+
+/// Names of the directions of a flow.
+const WAYS: [&str; 2] = ["forward", "reverse"];
 
 /// Builds a table column by column.
 macro_rules! table {
@@ -13,7 +17,27 @@ macro_rules! table {
     };
 }
 
+/// One direction of a flow, in a table.
+#[derive(Clone, Copy)]
+struct FlowRow<'a> {
+    app: &'a str,
+    /// Number of the flow within its application.
+    flow: u64,
+    /// "forward" or "reverse".
+    direction: &'static str,
+    of: &'a Direction,
+}
+
 impl Account<'_> {
+    /// Every direction of every flow.
+    fn flow_rows(&self) -> impl Iterator<Item = FlowRow<'_>> {
+        self.tally.rows.iter().enumerate().flat_map(|(i, row)| {
+            let app = &self.tally.apps[usize::from(row.app)];
+            let flow = (i - app.first_row) as u64;
+            WAYS.iter().zip(&row.directions).map(move |(direction, of)| FlowRow { app: &app.name, flow, direction, of })
+        })
+    }
+
     pub(super) fn links_table(&self) -> Table {
         let rows: Vec<_> = self.links.iter().map(|l| (l.name, l.counts())).collect();
         table!("links", rows, {
@@ -30,20 +54,11 @@ impl Account<'_> {
 
     pub(super) fn flows_table(&self) -> Table {
         let tally = self.tally;
-        let rows: Vec<_> = tally
-            .rows
-            .iter()
-            .enumerate()
-            .flat_map(|(i, r)| {
-                let app = &tally.apps[usize::from(r.app)];
-                let counted = |name, direction: usize| (app, i - app.first_row, name, r.directions[direction].counts());
-                [counted("forward", 0), counted("reverse", 1)]
-            })
-            .collect();
+        let rows: Vec<_> = self.flow_rows().map(|row| (row, row.of.counts())).collect();
         let mut flows = table!("flows", rows, {
-            "app": Text = |(app, ..)| app.name.clone(),
-            "flow": U64 = |(_, flow, ..)| *flow as u64,
-            "direction": Text = |(_, _, direction, _)| (*direction).to_owned(),
+            "app": Text = |(row, _)| row.app.to_owned(),
+            "flow": U64 = |(row, _)| row.flow,
+            "direction": Text = |(row, _)| row.direction.to_owned(),
             "packets": U64 = |(.., d)| d.packets,
             "wire_bytes": U64 = |(.., d)| d.wire_bytes,
             "goodput_bytes": U64 = |(.., d)| d.goodput_bytes,
@@ -99,7 +114,7 @@ impl Account<'_> {
         let apps = &self.tally.apps;
         let rows: Vec<_> = apps
             .iter()
-            .flat_map(|app| app.probes.iter().flat_map(move |p| p.kept().iter().map(move |k| (app, k))))
+            .flat_map(|app| app.echoes.iter().flat_map(move |p| p.kept().iter().map(move |k| (app, k))))
             .collect();
         table!("pings", rows, {
             "app": Text = |(app, _)| app.name.clone(),
@@ -108,14 +123,15 @@ impl Account<'_> {
         })
     }
 
-    /// Series of applications that report some; `None` without any. Only one kind does, so all have the same columns.
+    /// Series of applications that report their own; `None` without any. Only one kind of application does, so all have the same
+    /// columns.
     pub(super) fn rpm_table(&self) -> Option<Table> {
-        let told = || self.tally.apps.iter().zip(&self.columns).filter(|(_, columns)| !columns.is_empty());
-        let (_, first) = told().next()?;
-        let names = told().flat_map(|(app, columns)| columns[0].1.iter().map(|_| app.name.clone()));
+        let reporting = || self.tally.apps.iter().zip(&self.columns).filter(|(_, columns)| !columns.is_empty());
+        let (_, first) = reporting().next()?;
+        let names = reporting().flat_map(|(app, columns)| columns[0].1.iter().map(|_| app.name.clone()));
         let mut table = Table { name: "rpm", columns: vec![("app", Column::Text(names.collect()))] };
         for (place, (name, _)) in first.iter().enumerate() {
-            let values = told().flat_map(|(_, columns)| columns[place].1.iter().copied());
+            let values = reporting().flat_map(|(_, columns)| columns[place].1.iter().copied());
             table.columns.push((name, Column::F64(values.collect())));
         }
         Some(table)
@@ -153,59 +169,38 @@ impl Account<'_> {
     }
 
     pub(super) fn flow_series(&self) -> Table {
-        let tally = self.tally;
-        let rows: Vec<_> = tally
-            .rows
-            .iter()
-            .enumerate()
-            .flat_map(|(i, row)| row.directions.iter().enumerate().map(move |(direction, d)| (i, row, direction, d)))
-            .filter(|(.., d)| d.total.packets > 0)
-            .flat_map(|(i, row, direction, d)| {
-                let app = &tally.apps[usize::from(row.app)];
-                let bins = d.series.as_deref().map_or(0, |s| s.wire.len());
-                let series = d.series.as_deref();
-                (0..bins).filter_map(move |bin| series.map(|s| (app, i - app.first_row, direction, s, bin)))
-            })
-            .collect();
+        let used = self.flow_rows().filter(|row| row.of.total.packets > 0);
+        let series = used.filter_map(|row| Some((row, row.of.series.as_deref()?)));
+        let rows: Vec<_> = series.flat_map(|(row, s)| (0..s.wire.len()).map(move |bin| (row, s, bin))).collect();
         table!("flow_series", rows, {
-            "app": Text = |(app, ..)| app.name.clone(),
-            "flow": U64 = |(_, flow, ..)| *flow as u64,
-            "direction": Text = |(_, _, direction, ..)| ["forward", "reverse"][*direction].to_owned(),
-            "t_s": F64 = |(_, _, _, s, bin)| s.wire.begin(*bin).secs(),
-            "wire_bytes": F64 = |(_, _, _, s, bin)| s.wire.get(*bin),
-            "goodput_bytes": F64 = |(_, _, _, s, bin)| s.goodput.get(*bin),
-            "cwnd_bytes": F64 = |(_, _, _, s, bin)| s.cwnd.get(*bin),
-            "ssthresh_bytes": F64 = |(_, _, _, s, bin)| finite(s.ssthresh.get(*bin)),
-            "srtt_ms": F64 = |(_, _, _, s, bin)| s.srtt.get(*bin) * 1e-6,
-            "delay_ms_mean": F64 = |(_, _, _, s, bin)| s.delay.get(*bin) * 1e-6,
-            "delay_ms_max": F64 = |(_, _, _, s, bin)| s.delay_max.get(*bin) * 1e-6,
-            "dropped_packets": F64 = |(_, _, _, s, bin)| s.dropped.get(*bin),
+            "app": Text = |(row, ..)| row.app.to_owned(),
+            "flow": U64 = |(row, ..)| row.flow,
+            "direction": Text = |(row, ..)| row.direction.to_owned(),
+            "t_s": F64 = |(_, s, bin)| s.wire.begin(*bin).secs(),
+            "wire_bytes": F64 = |(_, s, bin)| s.wire.get(*bin),
+            "goodput_bytes": F64 = |(_, s, bin)| s.goodput.get(*bin),
+            "cwnd_bytes": F64 = |(_, s, bin)| s.cwnd.get(*bin),
+            "ssthresh_bytes": F64 = |(_, s, bin)| finite(s.ssthresh.get(*bin)),
+            "srtt_ms": F64 = |(_, s, bin)| s.srtt.get(*bin) * 1e-6,
+            "delay_ms_mean": F64 = |(_, s, bin)| s.delay.get(*bin) * 1e-6,
+            "delay_ms_max": F64 = |(_, s, bin)| s.delay_max.get(*bin) * 1e-6,
+            "dropped_packets": F64 = |(_, s, bin)| s.dropped.get(*bin),
         })
     }
 
     pub(super) fn model_series(&self) -> Table {
-        let tally = self.tally;
-        let rows: Vec<_> = tally
-            .rows
-            .iter()
-            .enumerate()
-            .flat_map(|(i, row)| row.directions.iter().enumerate().map(move |(direction, d)| (i, row, direction, d)))
-            .filter_map(|(i, row, direction, d)| Some((i, row, direction, d.series.as_deref()?.path.as_deref()?)))
-            .flat_map(|(i, row, direction, m)| {
-                let app = &tally.apps[usize::from(row.app)];
-                let known = (0..m.mode.len()).filter(|bin| m.mode.get(*bin).is_finite());
-                known.map(move |bin| (app, i - app.first_row, direction, m, bin))
-            })
-            .collect();
+        let models = self.flow_rows().filter_map(|row| Some((row, row.of.series.as_deref()?.path.as_deref()?)));
+        let bins = models.flat_map(|(row, m)| (0..m.mode.len()).map(move |bin| (row, m, bin)));
+        let rows: Vec<_> = bins.filter(|(_, m, bin)| m.mode.get(*bin).is_finite()).collect();
         table!("model_series", rows, {
-            "app": Text = |(app, ..)| app.name.clone(),
-            "flow": U64 = |(_, flow, ..)| *flow as u64,
-            "direction": Text = |(_, _, direction, ..)| ["forward", "reverse"][*direction].to_owned(),
-            "t_s": F64 = |(.., m, bin)| m.mode.begin(*bin).secs(),
-            "mode": Text = |(.., m, bin)| m.mode_at(*bin).to_owned(),
-            "pacing_bps": F64 = |(.., m, bin)| m.pacing.get(*bin),
-            "btl_bw_bps": F64 = |(.., m, bin)| m.btl_bw.get(*bin),
-            "rt_prop_ms": F64 = |(.., m, bin)| m.rt_prop.get(*bin) * 1e-6,
+            "app": Text = |(row, ..)| row.app.to_owned(),
+            "flow": U64 = |(row, ..)| row.flow,
+            "direction": Text = |(row, ..)| row.direction.to_owned(),
+            "t_s": F64 = |(_, m, bin)| m.mode.begin(*bin).secs(),
+            "mode": Text = |(_, m, bin)| m.mode_at(*bin).to_owned(),
+            "pacing_bps": F64 = |(_, m, bin)| m.pacing.get(*bin),
+            "btl_bw_bps": F64 = |(_, m, bin)| m.btl_bw.get(*bin),
+            "rt_prop_ms": F64 = |(_, m, bin)| m.rt_prop.get(*bin) * 1e-6,
         })
     }
 
@@ -237,10 +232,8 @@ impl Account<'_> {
             .apps
             .iter()
             .flat_map(|app| {
-                ["forward", "reverse"]
-                    .into_iter()
-                    .zip(app.delay.iter())
-                    .flat_map(move |(direction, h)| h.bins().map(move |bin| (app, direction, bin)))
+                let delays = WAYS.into_iter().zip(app.delay.iter());
+                delays.flat_map(move |(direction, h)| h.bins().map(move |bin| (app, direction, bin)))
             })
             .collect();
         table!("delay_histogram", rows, {
@@ -253,7 +246,7 @@ impl Account<'_> {
     }
 }
 
-/// An infinite threshold has no number.
+/// The threshold, or NaN if it is infinite.
 fn finite(bytes: f64) -> f64 {
     if bytes >= 1e18 { f64::NAN } else { bytes }
 }

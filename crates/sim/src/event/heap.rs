@@ -1,4 +1,4 @@
-//! A 4-ary heap of keys, a cache line for each level.
+//! A 4-ary heap of keys that touches one cache line per level.
 
 use std::hint::select_unpredictable;
 
@@ -10,8 +10,8 @@ pub(super) struct Four([u128; 4]);
 /// No key.
 pub(super) const EMPTY: Four = Four([u128::MAX; 4]);
 
-/// A 4-ary implicit min-heap. Node `i` is key `i + 3`, so that the children of `i` are the four of group `i + 1`: one
-/// level, one cache line. Places without a node hold [`u128::MAX`], so a level is always four.
+/// A 4-ary implicit min-heap. Node `i` is key `i + 3`, so that the children of `i` are the four keys of group `i + 1`, one cache
+/// line. Unused places hold [`u128::MAX`], so that every group is complete.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
     groups: Vec<Four>,
@@ -66,7 +66,7 @@ impl Heap {
         }
     }
 
-    /// Puts `key` at the root and lets it sink to its place.
+    /// Puts `key` at the root and sifts it down.
     #[inline]
     fn sift_down(&mut self, key: u128) {
         let mut i = 0;

@@ -1,13 +1,13 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
-//! A key is 128 bits: time in nanoseconds (64), sequence number (40), target (24). Comparing keys compares moments, then
-//! the order of scheduling; the target rides along. Three parts share one sequence, and the earliest of their tops is next,
-//! so the split changes the cost of an operation and never the order of events:
+//! A key is 128 bits: time in nanoseconds (64), sequence number (40), target (24). Comparing keys compares times, then the order of
+//! scheduling. Three parts share one sequence, and the next event is the earliest of their first ones, so that the split affects the
+//! cost of an operation but not the order of events:
 //!
-//! | part | who | how |
+//! | part | targets | structure |
 //! |---|---|---|
-//! | arrivals | plain links: few, fire all the time, one event each | a tournament over one leaf per link, no branches |
-//! | ports | links with a discipline: few, several events each | a 4-ary heap |
+//! | arrivals | plain links: few, with one event each that fires all the time | a tournament over one leaf per link, no branches |
+//! | ports | links with a discipline: few, with several events each | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel before a 4-ary heap |
 //!
 //! Events are never cancelled. Timers are lazy: a target that no longer needs one ignores it when it fires.
@@ -34,9 +34,9 @@ pub(crate) enum Target {
     Timer(u32),
     /// An application's timer.
     App(u16),
-    /// A packet has left its host's device, and its socket counts it.
+    /// A packet that counts towards TCP small queues has left its host's device.
     Left,
-    /// The world's own clock: series are sampled, scheduled changes happen.
+    /// The world's own clock: samples of series, scheduled changes.
     Clock,
 }
 
@@ -127,8 +127,8 @@ impl Events {
         u128::from(at.0) << 64 | u128::from(self.sequence << (64 - SEQ_BITS) | u64::from(target.pack()))
     }
 
-    /// Schedules `target` at `at`, after everything already scheduled for that moment. A plain link's event is set by
-    /// [`Events::set_arrival`] instead.
+    /// Schedules `target` at `at`, after all events already scheduled for that moment. For a plain link, call
+    /// [`Events::set_arrival`].
     #[inline]
     pub(crate) fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
@@ -140,9 +140,9 @@ impl Events {
         self.other = self.other.min(key);
     }
 
-    /// The one event of a plain link: when its first packet arrives. It may be set when none is, or when it was just taken.
+    /// Sets the one event of a plain link, the arrival of its first packet, if none is pending or it was just taken.
     ///
-    /// A taken event stays in its leaf until it is set again or cleared; one of the two must come before the next is taken.
+    /// A taken event stays in its leaf until it is set again or cleared, which must happen before the next event is taken.
     #[inline]
     pub(crate) fn set_arrival(&mut self, at: Time, link: u16) {
         if usize::from(link) < LEAVES {
@@ -153,7 +153,7 @@ impl Events {
         }
     }
 
-    /// A plain link is empty.
+    /// Clears the event of a plain link that is empty.
     #[inline]
     pub(crate) fn clear_arrival(&mut self, link: u16) {
         if usize::from(link) < LEAVES {
@@ -164,22 +164,22 @@ impl Events {
     /// Takes the next event if it is due by `until`, and moves `now` to it.
     #[inline]
     pub(crate) fn take(&mut self, until: Time) -> Option<Target> {
-        let line = self.arrivals.top();
-        let key = lesser(line, self.other);
+        let arrival = self.arrivals.top();
+        let key = lesser(arrival, self.other);
         let at = Time((key >> 64) as u64);
-        // nothing ever happens at the end of time: that is an empty set
+        // no event is ever at the end of time: the set is empty
         if at > until || at == Time::NEVER {
             return None;
         }
         self.now = at;
         self.taken += 1;
-        if self.other < line {
+        if self.other < arrival {
             self.pop_other();
         }
         Some(Target::unpack(key as u32))
     }
 
-    /// The timer that is likely to be the next.
+    /// The timer that will probably fire next.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<u32> {
         match Target::unpack(self.timers.top() as u32) {

@@ -4,7 +4,7 @@ use super::*;
 use units::Rng;
 
 #[test]
-fn equal_times_leave_in_the_order_they_came() {
+fn equal_times_are_first_in_first_out() {
     let target = |i: u32| match i % 3 {
         0 => Target::Timer(i),
         1 => Target::App(i as u16),
@@ -22,14 +22,14 @@ fn equal_times_leave_in_the_order_they_came() {
 
 #[test]
 fn agrees_with_a_sorted_list() {
-    // reference: a plain vector of (time, order of scheduling, target), searched for its least
-    // within a slot of the wheel, over some, and beyond all
+    // reference: a vector of (time, order of scheduling, target), searched for its least element
+    // times within a slot of the wheel, over several slots, and beyond all
     for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (70, 1 << 34)] {
         let mut rng = Rng::named(3, "events");
         let mut e = Events::new(links as usize);
         let mut reference: Vec<(u64, usize, Target)> = Vec::new();
-        let is_line = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
-        let is_set = |r: &[(u64, usize, Target)], t| is_line(t) && r.iter().any(|e| e.2 == t);
+        let is_plain = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);
+        let is_set = |r: &[(u64, usize, Target)], t| is_plain(t) && r.iter().any(|e| e.2 == t);
         for n in 0..20_000 {
             let at = e.now().0 + rng.below(span);
             if rng.below(5) < 3 || reference.is_empty() {
@@ -41,7 +41,7 @@ fn agrees_with_a_sorted_list() {
                 };
                 match target {
                     _ if is_set(&reference, target) => continue,
-                    Target::Link(l) if is_line(target) => e.set_arrival(Time(at), l),
+                    Target::Link(l) if is_plain(target) => e.set_arrival(Time(at), l),
                     _ => e.push(Time(at), target),
                 }
                 reference.push((at, n, target));
@@ -51,7 +51,7 @@ fn agrees_with_a_sorted_list() {
                 assert_eq!(e.take(Time::NEVER), Some(target));
                 assert_eq!(e.now(), Time(at));
                 if let Target::Link(l) = target
-                    && is_line(target)
+                    && is_plain(target)
                 {
                     if rng.below(2) == 0 {
                         let again = at + rng.below(span / 2);

@@ -1,24 +1,24 @@
-//! A tournament: the events of plain links, which are few and fire all the time.
+//! A tournament tree for the events of plain links, which are few and fire all the time.
 
 use std::hint::select_unpredictable;
 
-/// The lesser of two keys, without a branch: which link is next cannot be guessed.
+/// The lesser of two keys, without a branch, since which link is next cannot be predicted.
 #[inline(always)]
 pub(super) fn lesser(a: u128, b: u128) -> u128 {
     select_unpredictable(b < a, b, a)
 }
 
-/// Links that play against one another.
+/// Links in a group.
 const GROUP: usize = 8;
 
-/// Links that the tournament admits; those beyond are pushed like ports. Fixed, so that indices need no check.
+/// Links in the tournament; further ones are pushed like ports. Fixed, so that indices need no check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
-/// A tournament: the least of one key per link, [`u128::MAX`] for none.
+/// A tournament tree: the least of one key per link, [`u128::MAX`] for none.
 ///
-/// Links play in groups of eight: a key that is set makes its group play its seven games anew, and with more than one group the
-/// winners play one another. Nearly every world has one group. The games are played when a key is set, not when the winner is asked
-/// for: what comes next hangs on the winner, and between the two there is other work to do.
+/// Links are in groups of eight. Setting a key repeats the seven comparisons of its group, and with more than one group the
+/// comparison of their winners. Nearly every world has one group. The comparisons are made when a key is set, not when the winner is
+/// read: the next step depends on the winner (a data dependency), and there is other work to do in between.
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
     keys: [[u128; GROUP]; GROUP],
@@ -45,7 +45,7 @@ impl Tournament {
         self.winner
     }
 
-    /// Of a link below [`LEAVES`].
+    /// Sets the key of a link below [`LEAVES`].
     #[inline]
     pub(super) fn set(&mut self, link: usize, key: u128) {
         let group = link / GROUP % GROUP;

@@ -1,26 +1,27 @@
-//! Timers: a wheel of slots before a heap.
+//! A timing wheel before a heap.
 
 use super::heap::Heap;
 
-/// Width of a wheel's slot as a power of two of nanoseconds (4 ms), and how many there are: 4.3 s ahead.
+/// Width of a slot as a power of two of nanoseconds (4 ms), shifted by the 64 lower bits of a key.
 pub(super) const SLOT_SHIFT: u32 = 64 + 22;
+/// Number of slots: 4.3 s ahead.
 pub(super) const SLOTS: usize = 1024;
 
-/// Many timers: sorted only when they are near.
+/// Many timers, sorted only when they are near.
 ///
-/// Time is cut into slots. Keys of the slots up to `cursor` are in a small heap, which alone is asked for the least; those
-/// of the next [`SLOTS`] lie unsorted, slot by slot; those beyond are in a heap of their own. When the small heap is empty,
-/// the cursor moves on to the next slot with keys. So a timer costs two writes to places that are known, and its part of a
-/// heap that fits in the first level of the cache, where one heap of tens of thousands would cost a miss per level.
+/// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the least key; those of the next
+/// [`SLOTS`] lie unsorted, slot by slot; those beyond are in a second heap. When the small heap is empty, the cursor moves on to the
+/// next slot with keys. So a timer costs two writes to known places, and operations on a heap that fits in the first-level cache; in
+/// one heap of tens of thousands, every level would be a cache miss.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
     near: Heap,
     slots: Vec<Vec<u128>>,
-    /// Room of slots that were emptied, for those that are filled next.
+    /// Vectors of emptied slots, for reuse.
     spare: Vec<Vec<u128>>,
     /// Bitmap of the slots that have keys.
     used: [u64; SLOTS / 64],
-    /// Keys in `slots`.
+    /// Number of keys in `slots`.
     held: usize,
     cursor: u64,
     far: Heap,
@@ -39,7 +40,7 @@ impl Wheel {
         self.near.len() + self.held + self.far.len()
     }
 
-    /// The least key. The small heap is empty only if there is none.
+    /// The least key. The small heap is empty only if there is no key.
     #[inline]
     pub(super) fn top(&self) -> u128 {
         self.near.top()
@@ -83,7 +84,7 @@ impl Wheel {
         }
     }
 
-    /// Moves the cursor to the next slot with keys, and its keys to the small heap.
+    /// Moves the cursor to the next slot with keys, and these keys to the small heap.
     fn advance(&mut self) {
         let far = |far: &Heap| (far.top() >> SLOT_SHIFT) as u64;
         let next = self.next_used().min(far(&self.far));
@@ -101,20 +102,20 @@ impl Wheel {
         if keys.capacity() > 0 {
             self.spare.push(keys);
         }
-        // bounded: each turn takes one out
+        // bounded: each iteration removes one key
         while far(&self.far) <= next && self.far.len() > 0 {
             self.near.push(self.far.top());
             self.far.pop();
         }
     }
 
-    /// The first slot after the cursor that has keys; the end of time if none has.
+    /// The first slot after the cursor with keys; the end of time if there is none.
     fn next_used(&self) -> u64 {
         if self.held == 0 {
             return u64::MAX;
         }
         let start = self.cursor as usize + 1;
-        // bounded: once around, the first word a second time for its lower bits
+        // bounded: once around, with the first word twice, for its lower bits
         for word in 0..=SLOTS / 64 {
             let at = start / 64 + word;
             let mask = if word == 0 { u64::MAX << (start % 64) } else { u64::MAX };

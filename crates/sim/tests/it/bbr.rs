@@ -1,4 +1,4 @@
-//! BBR through a bottleneck: what CSC458 found of it, and what its model must find.
+//! BBR through a bottleneck: the queue that CSC458 measured, and the model's estimates.
 
 use crate::common::{number, run, series};
 
@@ -24,7 +24,7 @@ fn a_deep_buffer_stays_nearly_empty_and_the_link_full() {
     let queue = |o| number(o, "links.up.queue_packets.mean");
     // CSC458 §5: BBR's queue is a fraction of Reno's, which fills half to all of the buffer
     assert!(queue(&reno) > 50.0 && queue(&bbr) < 0.3 * queue(&reno), "{} {}", queue(&bbr), queue(&reno));
-    // not even in the warm-up
+    // nor in the warm-up
     assert!(series(&bbr, "queue_series", "dropped_packets", "link", "up").iter().all(|n| *n == 0.0));
 }
 
@@ -34,16 +34,16 @@ fn the_model_knows_the_path() {
     let (t, bw) =
         (series(&out, "model_series", "t_s", "app", "ftp"), series(&out, "model_series", "btl_bw_bps", "app", "ftp"));
     let rt = series(&out, "model_series", "rt_prop_ms", "app", "ftp");
-    // 10 Mbit/s less headers: 1448 of 1500 bytes are payload
+    // 10 Mbit/s without headers: 1448 of 1500 bytes are payload
     let truth = 10e6 * 1448.0 / 1500.0;
     let settled: Vec<f64> = t.iter().zip(bw).filter(|(t, _)| **t > 2.0).map(|(_, bw)| bw).collect();
-    // the first sample after ProbeRTT, ten rounds old already, may be of a pipe that has just filled again
+    // the first sample after ProbeRTT, by then ten rounds old, may be of a pipe that has just filled again
     let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
     assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
-    // for ten seconds that of the handshake: 4 ms and 60 bytes at 10 Mbit/s, 48 us
+    // for ten seconds the handshake's: 4 ms and 60 bytes at 10 Mbit/s, 48 us
     let (early, late): (Vec<_>, Vec<_>) = t.iter().zip(rt).partition(|(t, _)| **t < 10.0);
     assert!(early.iter().all(|(_, rt)| (4.04..=4.06).contains(rt)), "{early:?}");
-    // then 4 ms and the serialisation of a segment and its ACK, 1.2 ms and less; for 0.3 s in ten the old minimum has expired
+    // then 4 ms and the serialisation of a segment and its ACK, at most 1.2 ms; for 0.3 s in ten the old minimum has expired
     // and ProbeRTT has not yet found the new one
     let known = late.iter().filter(|(_, rt)| (5.0..=9.0).contains(rt)).count();
     assert!(known as f64 > 0.95 * late.len() as f64, "{known} of {}", late.len());

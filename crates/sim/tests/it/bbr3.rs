@@ -1,4 +1,4 @@
-//! BBR version 3 through a bottleneck: what its rules promise of whole connections, beside version 1.
+//! BBR version 3 through a bottleneck: whole connections compared with its rules and with version 1.
 
 use crate::common::{column, number, run, series};
 use sim::Column;
@@ -26,7 +26,7 @@ fn startup_fills_two_bdp_and_drain_empties_them() {
         let out = run(&path(1000, 0.0, 20, &[form]));
         let of = |column| series(&out, "queue_series", column, "link", "up");
         let (t, queue) = (of("t_s"), of("queue_packets"));
-        // what is in flight is a BDP and the queue: two BDPs, at most a fifth more by ACKs that come in pairs and bursts
+        // in flight are a BDP and the queue: two BDPs, and at most a fifth more by ACKs that arrive in pairs and bursts
         let most = queue.iter().fold(0.0f64, |a, b| a.max(*b));
         assert!((40.0..=96.0).contains(&most), "{form}: {most}");
         // seven rounds of doubling, three without growth, two to four of Drain: a second; then a queue of UP at most, a quarter BDP
@@ -52,13 +52,13 @@ fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not()
     for form in FORMS {
         let ((model, one), (_, five)) = (both(form, 0.01), both(form, 0.05));
         assert!((0.95..1.05).contains(&model), "{form}: {model}");
-        // a probe every 2 to 3 s, at most 63 rounds, finds the full rate again; between two of them every round with a loss takes off
-        // what it lost (draft §5.3.3.5.2): a mean of (1 - 0.99^n) / 0.01 n, 0.75 for 62 rounds, and 1 without
+        // a probe every 2 to 3 s, at most 63 rounds, finds the full rate again; in between every round with a loss reduces the rate by
+        // the share lost (draft §5.3.3.5.2): a mean of (1 - 0.99^n) / 0.01 n, 0.75 for 62 rounds, and 1 without
         assert!((0.75..1.0).contains(&one), "{form}: {one}");
-        // every probe loses more than it may: the bound of the long term closes
+        // every probe exceeds the loss threshold, so that the long-term bound decreases
         assert!(five < 0.6 * one, "{form}: {five} {one}");
     }
-    // version 1 knows no losses below its policer's 20 %
+    // version 1 ignores losses below its policer's 20 %
     let (_, five) = both("bbr", 0.05);
     assert!(five > 0.85, "{five}");
 }
@@ -68,7 +68,7 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
     for form in FORMS {
         let out = run(&path(40, 0.0, 60, &[form]));
         let share = number(&out, "links.up.dropped_packets") / number(&out, "links.up.offered_packets");
-        // a probe every 2 to 3 s loses at most 2 % of what is in flight, and a round's worth of reaction, a quarter of a BDP: 20 of
+        // a probe every 2 to 3 s loses at most 2 % of the data in flight, and a quarter of a BDP in the round until it reacts: 20 of
         // 4000 segments
         assert!(share < 0.01, "{form}: {share}");
         assert!(number(&out, "links.up.utilisation") > 0.85, "{form}: {}", number(&out, "links.up.utilisation"));
@@ -77,7 +77,7 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
 
 #[test]
 fn half_a_bdp_every_five_seconds() {
-    // a buffer so deep that nothing is lost; a standing CUBIC keeps round trips from falling by themselves
+    // a buffer without losses; the standing queue of CUBIC keeps round trips long
     let out = run(&path(300, 0.0, 60, &["bbr3", "cubic"]));
     let t = series(&out, "model_series", "t_s", "app", "bbr3");
     let Column::Text(mode) = column(&out, "model_series", "mode") else { panic!("a mode is a word") };

@@ -1,4 +1,4 @@
-//! Nothing is lost without a fate: packets, their bodies in the arena, connection slots, web pages.
+//! Conservation: every packet, body in the arena, connection slot and web page is accounted for.
 
 use crate::common::{Dice, Numbers, number, read, run};
 use sim::World;
@@ -33,7 +33,7 @@ fn what_hosts_send_arrives_or_is_dropped_or_is_in_the_network() {
     for n in 0..80 {
         let toml = Dice::new(3000 + n, Numbers::Round, true).scenario();
         if !toml.contains("[link.neck]") {
-            continue; // only in a dumbbell do hosts forward nothing for others
+            continue; // in other shapes hosts also forward packets
         }
         seen += 1;
         let s = read(&toml);
@@ -49,13 +49,13 @@ fn what_hosts_send_arrives_or_is_dropped_or_is_in_the_network() {
         let of = |key: &str| apps.values().map(|a| a[key].as_u64().unwrap()).sum::<u64>();
         let home = of("packets") + of("packets_reverse") + number(&outcome, "flow_gone_packets") as u64;
         assert_eq!(sent, home + dropped + inside, "{n}");
-        // and every drop is charged to the flow that suffered it
+        // every drop is counted in the row of its flow
         assert_eq!(dropped, of("dropped_packets"), "{n}");
     }
     assert!(seen > 20);
 }
 
-/// A lossy line, and every kind of application with an end to its work.
+/// A lossy link, and every kind of application that finishes its work.
 const QUIET: &str = r#"
 duration = "900s"
 [link.up]
@@ -115,7 +115,7 @@ fn when_everything_is_quiet_nothing_is_left() {
     assert_eq!(number(&outcome, "apps.kept.goodput_bytes_reverse"), 10.0 * 100_000.0);
     assert_eq!(number(&outcome, "apps.web.web.pages"), 5.0);
     assert_eq!(number(&outcome, "apps.cbr.packets") + number(&outcome, "apps.cbr.dropped_packets"), 5000.0);
-    // a transfer's slot is given back: 4 + 2 + 6 or 7 + 1 at once, and the datagrams' own
+    // the slot of a transfer is freed: 4 + 2 + 6 or 7 + 1 at once, and those of datagrams
     assert!(world.slots() <= 24, "{}", world.slots());
 }
 
@@ -144,13 +144,13 @@ fn slots_are_used_again() {
         assert!(pages > f64::from(seconds) / 3.0, "{pages}");
         world.slots()
     };
-    // 6 connections to each of 4 servers, and those that are still saying farewell
+    // 6 connections to each of 4 servers, and those that are still closing
     let short = slots(600);
     assert_eq!(slots(6000), short);
     assert!((24..=72).contains(&short), "{short}");
 }
 
-/// Callers that hang up before anybody can answer, and others that get their slots while the call is still on the line.
+/// Clients that give up before a server can respond, and others that reuse their slots while the last SYN is still in flight.
 const HASTY: &str = r#"
 duration = "320s"
 [tcp.hasty]
@@ -192,7 +192,7 @@ fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
     assert_eq!(number(&outcome, "apps.hasty.packets"), 0.0);
     assert_eq!(world.bodies(), 0);
     assert!(world.slots() <= 16, "{}", world.slots());
-    // every file of the others arrived once and whole, in as many round trips of 0.8 s as it takes
+    // every file of the others arrived once and complete, in the round trips of 0.8 s that it takes
     for (app, goodput) in [("up", "goodput_bytes"), ("down", "goodput_bytes_reverse")] {
         let files = number(&outcome, &format!("apps.{app}.files.done"));
         assert!(files > 250.0, "{files}");
@@ -232,7 +232,7 @@ fn a_page_with_missing_objects_was_not_loaded() {
     };
     let given_up = page("give_up", 0.05);
     let (pages, abandoned) = (number(&given_up, "apps.web.web.pages"), number(&given_up, "apps.web.web.abandoned"));
-    // each of 11 objects fails with about 5 %: a page is whole with 0.95^11 = 57 %
+    // each of 11 objects fails with about 5 %: a page is complete with 0.95^11 = 57 %
     assert_eq!(pages + abandoned, 60.0);
     assert!((20.0..48.0).contains(&pages), "{pages}");
     let shown = crate::common::series(&given_up, "pages", "load_s", "app", "web").len();

@@ -1,4 +1,4 @@
-//! CAKE under TCP: shares of hosts, what the ACK filter is worth, a call among bulk flows.
+//! CAKE under TCP: shares of hosts, the gain of the ACK filter, a call among bulk flows.
 
 use crate::common::{number, run};
 
@@ -15,9 +15,9 @@ fn asymmetric(ack_filter: &str, seed: u32) -> [f64; 2] {
     ["down", "up"].map(|app| number(&out, &format!("apps.{app}.goodput_bytes")) * 8.0 / 30e6)
 }
 
-/// The CAKE paper has about 15 % more download with the filter on a 30 : 1 line, four flows each way (Piece of CAKE, second
-/// hand). The sign is the same, the size twice that: 31 and 27 % over these four seeds. A filter that leaves every ACK with SACK
-/// blocks alone gave 12 and 13 % (eight seeds, other starts).
+/// The CAKE paper reports about 15 % more download with the filter on a 30 : 1 link, four flows each way (Piece of CAKE, second
+/// hand). Here it is twice that: 31 and 27 % over these four seeds. A filter that never drops ACKs with SACK blocks gave 12 and 13 %
+/// (eight seeds, other starts).
 #[test]
 fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     let mean = |filter: &str| {
@@ -31,7 +31,7 @@ fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     assert!(normal[1] > off[1], "the uploads have what the ACKs leave");
 }
 
-/// Two hosts with eight uploads and one, the share of the one.
+/// Two hosts, with eight uploads and with one; returns the share of the latter.
 fn lone(isolation: &str, delay: &str) -> f64 {
     let out = run(&format!(
         "duration = '60s'\nrecord.warm_up = '10s'\n\
@@ -53,7 +53,7 @@ fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
     // with a target of 15 ms one flow's window carries a cut to 0.7 without running dry
     let even = lone("triple-isolate oceanic", "10ms");
     assert!((even - 0.5).abs() < 0.02, "{even}");
-    // with 5 ms it does run dry, and the other host takes what is left: a Linux 7.3 kernel gives it 0.444 (4.24 of 9.55 Mbit/s)
+    // with 5 ms it does run dry, and the other host takes the rest: a Linux 7.3 kernel gives it 0.444 (4.24 of 9.55 Mbit/s)
     let dry = lone("triple-isolate", "10ms");
     assert!((dry - 0.444).abs() < 0.02, "{dry}");
     let flows = lone("flows", "10ms");

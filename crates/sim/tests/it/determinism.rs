@@ -1,11 +1,11 @@
 //! Rule 9 of docs/architecture.md: the same scenario and seed give the same bytes, twice, on one thread or two, in debug
-//! and release builds; and what is added elsewhere changes nobody's random numbers.
+//! and release builds; and unrelated additions do not change random numbers.
 
 use crate::common::{D04_APPS, Dice, Numbers, modem, number, read, run, said};
 use scenario::Scenario;
 use sim::{Outcome, World};
 
-/// Results as they must be in every build on every machine. What a line holds is said in the file.
+/// The results of every build on every machine. The file describes its lines.
 const GOLDEN: &str = include_str!("../golden_outcomes.txt");
 
 /// FNV-1a, 64 bits.
@@ -61,7 +61,7 @@ fn twice_the_same_and_another_seed_another() {
     let toml = modem("codel = { limit = \"417p\" }", 10, D04_APPS);
     let first = said(&run(&toml));
     assert_eq!(first, said(&run(&toml)));
-    // stepping by hand is the same loop
+    // single steps are the same loop
     let s = read(&toml);
     let mut world = World::build(&s).unwrap();
     while world.step() {}
@@ -84,7 +84,7 @@ fn two_threads_at_once_are_as_one() {
     assert!(both.iter().all(|texts| *texts == alone));
 }
 
-/// A lossy line with everything that draws random numbers: loss, log-normal pages, shaken datagrams, spread pauses.
+/// A lossy link with everything that draws random numbers: loss, log-normal pages, jittered datagrams, random pauses.
 const ISLAND: &str = r#"
 duration = "20s"
 record.interval = "100ms"
@@ -116,7 +116,7 @@ tcp = "rfc"
 traffic.ftp = { size = "50KB", pause = "100ms", pause_spread = "200ms" }
 "#;
 
-/// Another one, whose names come before and after in every list, and whose nodes do.
+/// A second network, whose names of links, applications and nodes sort before and after those of the first.
 const NEIGHBOURS: &str = r#"
 [link.a_line]
 from = "a"
@@ -141,7 +141,7 @@ to = ["a"]
 traffic.cbr = { rate = "1mbit", randomize = 0.7 }
 "#;
 
-/// What the results say of the island: its links, its applications, its rows in every table.
+/// The results of the first network: its links, its applications, its rows in every table.
 fn of_the_island(outcome: &Outcome) -> String {
     let mut text = String::new();
     for part in ["links", "apps"] {
@@ -180,7 +180,7 @@ fn neighbours_change_nobody_s_numbers() {
 
 #[test]
 fn a_flow_more_draws_no_one_else_s_numbers() {
-    // on the same path everything is delayed anew, but the pages that are drawn and the datagrams' moments stay
+    // on the same path all delays change, but the random pages and the times of datagrams do not
     let more = "[app.a_ftp]\nfrom = \"m\"\nto = [\"n\"]\ntraffic.ftp = {}\n";
     let drawn = |toml: &str| {
         let s: Scenario = read(toml);
@@ -193,7 +193,7 @@ fn a_flow_more_draws_no_one_else_s_numbers() {
     assert_eq!(alone, among);
 }
 
-/// When datagrams of the shaken source (1000 bytes, no TCP packet has that size) arrive at a queue, dropped or not.
+/// Times at which datagrams of the jittered source (1000 bytes, unlike any TCP packet) arrive at a queue, dropped or not.
 struct Sizes(Vec<units::Time>);
 
 impl record::Sink for Sizes {
@@ -202,8 +202,12 @@ impl record::Sink for Sizes {
     }
     fn put(&mut self, now: units::Time, record: record::Record) {
         match record {
-            record::Record::Enqueued { size: 1000, .. }
-            | record::Record::Dropped { size: 1000, point: packet::Point::Enqueue, .. } => self.0.push(now),
+            record::Record::Enqueued { packet, .. }
+            | record::Record::Dropped { packet, point: packet::Point::Enqueue, .. }
+                if packet.size == 1000 =>
+            {
+                self.0.push(now);
+            }
             _ => {}
         }
     }

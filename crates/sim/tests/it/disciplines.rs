@@ -1,12 +1,12 @@
-//! Two lines for each discipline with its defaults, on two small scenarios: a reviewer sees what a change does to all of them.
+//! Golden results of every discipline with its defaults, in two small scenarios, so that a reviewer sees the effect of a change on all.
 
 use crate::common::{number, run};
 use qdisc::QDISCS;
 
-/// Units are in its head.
+/// The head of the file has the units.
 const GOLDEN: &str = include_str!("../golden_disciplines.txt");
 
-/// 30 s, 5 Mbit/s up with 20 ms each way: four uploads that can do ECN, and what is beside them.
+/// 30 s, 5 Mbit/s up with 20 ms each way: four uploads with ECN, and the applications `beside`.
 fn scenario(queue: &str, beside: &str) -> String {
     format!(
         "duration = '30s'\n\
@@ -20,7 +20,7 @@ fn scenario(queue: &str, beside: &str) -> String {
 
 const GAME: &str = "app.game = { from = 'home', to = ['net'], tcp = 'linux-6', traffic.messages = {} }\n";
 
-/// A call that is marked (87.2 kbit/s), and a blast that is not and does not respond.
+/// A call with a DSCP (87.2 kbit/s), and an unresponsive flood without.
 const DATAGRAMS: &str = "app.call = { from = 'home', to = ['net'], dscp = 46, traffic.voip = {} }\n\
                          app.blast = { from = 'home', to = ['net'], traffic.cbr = { rate = '3mbit', size = 1000 } }\n";
 

@@ -1,10 +1,10 @@
-//! The DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude, shares, and what is refused.
+//! The DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude, shares, and invalid settings.
 
 use crate::common::{number, run};
 use scenario::read::{Format, scenario};
 use sim::Outcome;
 
-/// The residential case of CableLabs' white paper in small: a game of 128 bytes each 33 +- 3 ms upstream, beside four uploads.
+/// A small version of the residential case in CableLabs' white paper: a game sends 128 bytes every 33 +- 3 ms, with four uploads.
 fn home(up: &str, more: &str) -> String {
     format!(
         "duration = '40s'\n\
@@ -40,14 +40,14 @@ fn a_games_delay_is_an_order_of_magnitude_below_that_of_one_queue() {
     let (pie, requests, proactive) = (of(&modem("'docsis_pie'", "")), of(&lld("")), of(&lld(PGS)));
     let delays = [&pie, &requests, &proactive].map(game);
     assert!(delays[2] < delays[0] / 10.0 && delays[1] < delays[0] / 3.0, "{delays:?}");
-    // the bound: a grant each 2.025 ms, its preparation, its frame, the propagation
+    // the bound: a grant every 2.025 ms, its preparation, its frame, the propagation
     assert!(number(&proactive, "apps.game.delay_ms.max") <= 2.025 + 0.135 + 0.135 + 0.04, "{delays:?}");
-    // the uploads have the link, whatever there is beside them
+    // the uploads fill the link in all cases
     for o in [&pie, &requests, &proactive] {
         let goodput = number(o, "apps.bulk.goodput_mbit");
         assert!((45.0..51.5).contains(&goodput), "{goodput}");
     }
-    // 31 kbit/s of 5 Mbit/s: nearly all that is granted unasked is waste
+    // 31 kbit/s of 5 Mbit/s: nearly all proactive grants are unused
     let grants = |key: &str| number(&proactive, &format!("links.up.grants.L.{key}_bytes"));
     assert_eq!(grants("granted"), grants("used") + grants("unused"));
     assert!(grants("used") < grants("proactive") / 20.0);
@@ -61,21 +61,21 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
         let queue = format!("{{ docsis_lld = {{ queue_protection = {protection}, delay_estimate = '{estimate}' }} }}");
         run(&home(&modem(&queue, &format!(", low_latency = {{ {PGS} }}")), blast))
     };
-    // what waits for grants is no delay to the virtual queue, so that a blast may keep that much of L: 1.62 ms and a MAP
+    // packets that wait for grants are not delayed in the virtual queue, so a flood may keep that much in L: 1.62 ms and a MAP
     for (estimate, less) in [("bytes", 0.0), ("virtual_queue", 1.62 + 2.025)] {
         let (with, without) = (of(true, estimate), of(false, estimate));
         let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
         let sent = number(&with, "apps.blast.datagrams_sent");
         assert!(sanctioned(&with) > 0.3 * sent && sanctioned(&without) == 0.0, "{} of {sent}", sanctioned(&with));
-        // unprotected, L is full: 10 ms of buffer, less the 2000 bytes that are kept free
+        // unprotected, L is full: 10 ms of buffer, minus the 2000 bytes that are kept free
         assert!((8.0..25.0).contains(&game(&without)), "{}", game(&without));
         assert!(game(&with) - less < game(&without) / 2.0, "{estimate}: {} {}", game(&with), game(&without));
-        // the game itself is never sanctioned: its packets all arrive
+        // the game is never sanctioned: all its packets arrive
         assert_eq!(number(&with, "apps.game.dropped_packets"), 0.0);
     }
 }
 
-/// Four uploads of CUBIC and four of Prague, and what of the marks is the ramp's: goodputs in Mbit/s, a share.
+/// Four uploads of CUBIC and four of Prague: goodputs in Mbit/s, and the share of marks by the ramp.
 fn two_kinds(estimate: &str, rate: &str) -> ([f64; 2], f64) {
     let prague =
         "[app.scalable]\nfrom = 'home'\nto = ['net']\ntcp = 'prague'\nstart = '1s'\ntraffic.ftp = { flows = 4 }\n";
@@ -94,15 +94,15 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
     for rate in ["5mbit", "25mbit"] {
         let ([classic, scalable], ramp) = two_kinds("virtual_queue", rate);
         assert!((0.5..2.0).contains(&(scalable / classic)), "{rate}: {scalable} {classic}");
-        // nearly all marks are the coupled ones
+        // nearly all marks are coupled
         assert!(ramp < 0.05, "{rate}: {ramp}");
     }
 }
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // as bytes over MAX_RATE they are a delay above the ramp, and most marks are the ramp's; with half of the rate granted unasked
-    // few wait
+    // as bytes over MAX_RATE they are a delay above the ramp, which makes most marks; with half of the rate in proactive grants few
+    // packets wait
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");
@@ -156,7 +156,7 @@ fn what_does_not_go_together_is_refused_in_a_line() {
     }
 }
 
-/// A home's downstream: a game, and the applications `more`.
+/// The downstream of a home: a game, and the applications `more`.
 fn downstream(down: &str, more: &str) -> Outcome {
     run(&format!(
         "duration = '30s'\nrecord.warm_up = '10s'\n\
@@ -175,7 +175,7 @@ fn downloads(name: &str, stack: &str, n: u32) -> String {
     )
 }
 
-/// A CMTS's downstream of 100 Mbit/s.
+/// The downstream of a CMTS, 100 Mbit/s.
 fn cmts(queue: &str, low_latency: &str) -> String {
     format!("queue = {queue}, docsis31 = {{ flow.max_sustained_rate = '100mbit', downstream = {{}}{low_latency} }}")
 }
@@ -187,12 +187,12 @@ fn downstream_a_game_passes_eight_downloads() {
     let pie = downstream(&cmts("'docsis_pie'", ""), &bulk);
     let lld = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &bulk);
     let delays = [&tail, &pie, &lld].map(game);
-    // drop-tail: most of 250 ms; DOCSIS-PIE: around its target of 10 ms; the L queue: a packet of the other queue whose tokens come
-    // (121 us), two symbols, the pipeline and the interleaver (105 us), and the way (40 us)
+    // drop-tail: most of 250 ms; DOCSIS-PIE: around its target of 10 ms; the L queue: the tokens of a packet in the other queue
+    // (121 us), two symbols, the pipeline and the interleaver (105 us), and the propagation (40 us)
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {
-        // 1500 of 1518 bytes are IP's
+        // 1500 of 1518 bytes are the IP packet
         let used = number(o, "links.down.utilisation");
         assert!((0.95..1500.0 / 1518.0 + 1e-3).contains(&used), "{used}");
     }
@@ -212,7 +212,7 @@ fn downstream_prague_and_cubic_share_by_coupling() {
 
 #[test]
 fn service_flows_keep_to_their_own_rates() {
-    // blasts into both, 80 Mbit/s each: L has 10 of its own, C 60
+    // floods into both, 80 Mbit/s each: L has a rate of 10, C of 60
     let blast = |name: &str, dscp: u8, way: [&str; 2]| {
         let [from, to] = way;
         format!(
@@ -241,7 +241,7 @@ fn service_flows_keep_to_their_own_rates() {
 
 #[test]
 fn the_pair_takes_turns_behind_a_shaper() {
-    // a CMTS's downstream: a game and eight downloads through 100 Mbit/s
+    // the downstream of a CMTS: a game and eight downloads through 100 Mbit/s
     let text = "duration = '20s'\nrecord.warm_up = '5s'\n\
         link.down = { from = 'net', to = 'home', rate = '1gbit', delay = '5ms', queue = 'docsis_lld', \
                       shaper = { max_sustained_rate = '100mbit' } }\n\
@@ -249,7 +249,7 @@ fn the_pair_takes_turns_behind_a_shaper() {
         app.bulk = { from = 'home', to = ['net'], traffic.ftp = { flows = 8, direction = 'down' } }\n\
         [app.game]\nfrom = 'net'\nto = ['home']\ndscp = 45\ntraffic.cbr = { rate = '110kbit', size = 450 }\n";
     let o = run(text);
-    // one packet of the other queue at 100 Mbit/s, 0.12 ms, and what the token bucket holds
+    // one packet of the other queue at 100 Mbit/s, 0.12 ms, and the depth of the token bucket
     assert!(number(&o, "apps.game.delay_ms.max") < 5.0 + 0.5, "{}", number(&o, "apps.game.delay_ms.max"));
     assert!(number(&o, "links.down.utilisation") > 0.97);
 }

@@ -1,11 +1,11 @@
 //! Rule 5 of docs/architecture.md: a link computed at enqueue gives the results of the same link run as a port, byte for
-//! byte, ties included. Random networks are run twice, once with every link forced onto `port` by a sink that listens.
+//! byte, ties included. Random networks are run twice, once with every link forced onto `port` by a sink with records.
 
 use crate::common::{Dice, Ear, Numbers, read, said};
 use record::Mask;
 use sim::World;
 
-/// Both worlds' results; the number of events differs, and nothing else may.
+/// The results of both worlds, which may differ only in the number of events.
 fn compare(toml: &str, what: &str) {
     let s = read(toml);
     let mut fast = World::build(&s).unwrap();

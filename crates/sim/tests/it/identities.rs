@@ -1,4 +1,4 @@
-//! Numbers that follow from the parameters alone, through whole worlds: 5.9.
+//! Results of whole worlds that follow from the parameters alone.
 
 use crate::common::{modem, number, read, run, series};
 use record::{Mask, Record, Sink};
@@ -6,7 +6,7 @@ use scenario::read::set;
 use sim::{Outcome, World};
 use units::Time;
 
-/// A one-way line of this kind from a to b, and a way back that is never in the way.
+/// Links from a to b, with the keys `up`, and from b to a, which is never the bottleneck.
 fn line(seconds: u32, up: &str, delay_ms: f64, apps: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"{delay_ms}ms\"\n{up}\n\
@@ -28,12 +28,12 @@ fn the_ceiling_of_600_seconds() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // 10 MB + 5e6/8 B/s x 600 s = 385.000 MB is what the buckets let pass; a window that starts small uses some
-    // credit late but loses none, unless the link idles when the bucket is full: in the first second or so
+    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB; a small initial window uses some credit late but loses none,
+    // unless the link idles while the bucket is full: in the first second or so
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
     assert!(delivered > 384.5e6, "{delivered}");
-    // 9 ms of it are on the line behind
+    // 9 ms of it are on the next link
     let behind = delivered - number(&outcome, "apps.ftp.wire_bytes");
     assert!((0.0..=12.0 * 1500.0).contains(&behind), "{behind}");
     let drops = number(&outcome, "links.up.drops.tail_full") + number(&outcome, "links.up.drops.transmit_queue_full");
@@ -59,7 +59,7 @@ fn the_burst_phase() {
 #[test]
 fn longest_waits() {
     // the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one less. The
-    // datagrams come every 12 us, so that some arrive at the very moment at which a place becomes free.
+    // datagrams arrive every 12 us, some of them at the very moment at which a place becomes free.
     for (limit, rate, off_by_one, wait) in [
         ("417p", 20, false, 250.2),
         ("417p", 5, false, 1000.8),
@@ -69,7 +69,7 @@ fn longest_waits() {
         ("417p", 5, true, 998.4),
         ("21p", 20, true, 12.0),
         ("21p", 5, true, 48.0),
-        // a buffer in time: at most so long, and less by less than a packet
+        // a buffer in time: at most that time, and less by less than a packet
         ("1000ms", 5, false, 1000.0 - 1000.0 % 2.4),
         ("1000ms", 1, false, 1000.0 - 1000.0 % 12.0),
         ("50ms", 20, false, 50.0 - 50.0 % 0.6),
@@ -83,7 +83,7 @@ fn longest_waits() {
     }
 }
 
-/// Moments at which SYNs of 40 to 60 bytes enter the queue.
+/// Times at which SYNs of 40 to 60 bytes enter the queue.
 struct Calls(Vec<f64>);
 
 impl Sink for Calls {
@@ -91,7 +91,7 @@ impl Sink for Calls {
         Mask::ENQUEUED
     }
     fn put(&mut self, now: Time, record: Record) {
-        assert!(matches!(record, Record::Enqueued { size: ..=60, .. }), "nothing but SYNs");
+        assert!(matches!(record, Record::Enqueued { packet, .. } if packet.size <= 60), "only SYNs");
         self.0.push((now.secs() * 1000.0).round() / 1000.0);
     }
 }
@@ -99,7 +99,7 @@ impl Sink for Calls {
 #[test]
 fn delays_and_drops_of_a_flow_over_time() {
     // 2 Mbit/s of 1500 B packets (one every 6 ms) into 1 Mbit/s (12 ms each) and 10 packets of queue: full after 21 are
-    // sent, and from then on every other packet is lost; one that is stored waits for the rest of the one in service and for
+    // sent, and from then on every other packet is lost; a stored packet waits for the rest of the one in service and for
     // those before it: between 9 x 12 and 10 x 12 ms, then 12 ms of service and 5 ms of propagation
     let cbr = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"2mbit\", size = 1500 }\n\
                [record]\ninterval = \"1s\"\nwarm_up = \"2s\"\n";
@@ -112,7 +112,7 @@ fn delays_and_drops_of_a_flow_over_time() {
     for (mean, max) in of("delay_ms_mean").iter().zip(of("delay_ms_max")).skip(1) {
         assert!(*mean <= max && (125.0..=137.0).contains(mean) && (125.0..=137.0).contains(&max), "{mean} {max}");
     }
-    // the first 2 s, in which the queue filled, are in the series and neither in the counters nor in the distribution
+    // the first 2 s, in which the queue fills, are in the series but not in the counters or the distribution
     assert!(of("delay_ms_mean")[0] < 125.0);
     assert!(number(&outcome, "apps.cbr.delay_ms.min") > 124.9);
     assert!(number(&outcome, "links.up.sojourn_ms.min") > 107.9);
@@ -125,13 +125,13 @@ fn times_of_a_call_that_nobody_answers() {
     let mut world = World::with_sink(&s, Calls(Vec::new())).unwrap();
     world.run(|_| true);
     assert_eq!(world.sink().0, [1.0, 4.0, 10.0, 22.0, 46.0, 94.0, 154.0, 214.0, 274.0]);
-    // a queue with room for the smallest packet (28 bytes) and not for a SYN (60) is as deaf
+    // a queue with room for the smallest packet (28 bytes) but not for a SYN (60) has the same effect
     let ftp = ftp.replace("ns2-fulltcp-sack", "linux-6");
     let s = read(&line(200, "rate = \"1mbit\"\nqueue.droptail = { limit = \"28B\" }", 10.0, &ftp));
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
-    // Linux: waits of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s, then, a second later, a new connection: SYNs at 1, 2, 3, 4, 5, 6,
-    // 8, 12, 20, 36, 68 s; given up at 132 s; at 133, 134, 135, 136, 137, 138, 140, 144, 152, 168 s, and at the end
+    // Linux: timeouts of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s, then, a second later, a new connection: SYNs at 1, 2, 3, 4, 5, 6,
+    // 8, 12, 20, 36, 68 s; aborted at 132 s; at 133, 134, 135, 136, 137, 138, 140, 144, 152, 168 s, and at the end
     assert_eq!(number(&world.outcome(&s), "links.up.dropped_packets"), 21.0);
 }
 
@@ -172,9 +172,9 @@ fn equal_loss_for_all() {
 
 #[test]
 fn waiting_for_a_constant_service() {
-    // M/D/1 waits rho / (2 (1 - rho)) services. Many slow sources, each shaken over its whole spacing, come near
-    // a Poisson stream: what is missing is the variance over times as long as one source's spacing, here 400 / rho services,
-    // when a busy period lasts some 1 / (1 - rho)^2.
+    // M/D/1 waits rho / (2 (1 - rho)) services. Many slow sources, each jittered over its whole interval, approximate
+    // a Poisson stream, except for the variance over times as long as a source's interval, here 400 / rho services; a busy period
+    // lasts about 1 / (1 - rho)^2.
     for (rho, wait) in [(0.5, 0.5), (0.8, 2.0)] {
         let rate = rho * 10e6 / 400.0;
         let mut apps = String::from("[record]\napps = []\ninterval = \"1s\"\n");
@@ -198,7 +198,7 @@ fn waiting_for_a_constant_service() {
     }
 }
 
-/// Share of a 10-Mbit/s line, 100 ms there and back, that one flow uses from 100 s on, with a buffer of so many packets.
+/// Share of a 10-Mbit/s link with a round trip of 100 ms that one flow uses from 100 s on; `buffer` in packets.
 fn utilisation(tcp: &str, buffer: u32) -> f64 {
     let queue = format!("rate = \"10mbit\"\nqueue.droptail = {{ limit = \"{buffer}p\" }}");
     let apps = format!(
@@ -213,9 +213,9 @@ fn buffers_that_keep_a_line_busy() {
     // the bandwidth-delay product is 125 kB or 83 packets of 1500 B
     let reno = [83, 2].map(|b| utilisation("rfc", b));
     assert!(reno[0] > 0.995, "{reno:?}");
-    // without a buffer the window swings between a half and the whole: 75 %
+    // without a buffer the window is between half the product and all of it: 75 %
     assert!((0.70..0.82).contains(&reno[1]), "{reno:?}");
-    // CUBIC reduces to 0.7: 0.43 of the product will do, and 0.25 will not
+    // CUBIC reduces to 0.7: a buffer of 0.43 of the product suffices, 0.25 does not
     let cubic = [36, 8].map(|b| utilisation("linux-6", b));
     assert!(cubic[0] > 0.985 && cubic[1] < 0.975 && cubic[1] > 0.85, "{cubic:?}");
     let reno = utilisation("rfc", 36);
@@ -224,7 +224,7 @@ fn buffers_that_keep_a_line_busy() {
 
 #[test]
 fn windows_under_random_loss() {
-    // Mathis: W = sqrt(3 / (2 b p)), b packets to an acknowledgement
+    // Mathis: W = sqrt(3 / (2 b p)), b packets per ACK
     for (b, p, w) in [(1, 0.001, 38.7), (2, 0.001, 27.4), (1, 0.004, 19.4)] {
         let apps = format!(
             "[tcp.one]\npreset = \"rfc\"\nack_every = {b}\nreceive_window = \"1GB\"\n[app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"one\"\ntraffic.ftp = {{ flows = 4 }}\n"
@@ -238,7 +238,7 @@ fn windows_under_random_loss() {
 
 #[test]
 fn one_cubic_flow_and_codel() {
-    // issue 2: under CoDel one CUBIC flow of CableLabs 2012 leaves a part of the line idle at 100 ms, and fills it at 20 ms
+    // issue 2: under CoDel one CUBIC flow of CableLabs 2012 leaves part of the rate unused at 100 ms, and none at 20 ms
     let of = |server: &str| {
         let apps = format!(
             "[app.ftp]\nfrom = \"home\"\nto = [\"{server}\"]\ntcp = \"ns2-cubic-2.6.22\"\ntraffic.ftp = {{}}\n"
@@ -253,16 +253,16 @@ fn one_cubic_flow_and_codel() {
 
 #[test]
 fn a_setting_by_its_path_is_that_setting() {
-    // the same scenario by two ways: written, and set
+    // the same scenario, written and by `set`
     let toml = line(5, "rate = \"5mbit\"", 10.0, "[app.v]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = {}\n");
     let mut tree = scenario::read::parse(&toml, scenario::read::Format::Toml).unwrap();
     set(&mut tree, "link.up.rate", "2mbit").unwrap();
-    set(&mut tree, "start_spread", "0s").unwrap(); // as `read` has it
+    set(&mut tree, "start_spread", "0s").unwrap(); // as in `read`
     let one: scenario::Scenario = scenario::read::typed(tree).unwrap();
     assert_eq!(one.canonical(), read(&toml.replace("5mbit", "2mbit")).canonical());
 }
 
-/// One CUBIC flow from a to b over 10 Mbit/s, 40 ms there and back, and its receive window.
+/// One CUBIC flow from a to b over 10 Mbit/s and a round trip of 40 ms, with this receive window.
 fn windowed(window: &str, packets: u32) -> Outcome {
     let queue = format!("rate = \"10mbit\"\nqueue.droptail = {{ limit = \"{packets}p\" }}");
     let apps = format!(
@@ -271,25 +271,25 @@ fn windowed(window: &str, packets: u32) -> Outcome {
     run(&line(30, &queue, 20.0, &apps))
 }
 
-/// A window that is tuned in at most so many bytes of memory.
+/// An auto-tuned window with at most `max` bytes of memory.
 fn tuned(max: u64) -> String {
     format!("receive_window = \"auto\"\nrmem = {{ default = \"131072B\", max = \"{max}B\" }}")
 }
 
 #[test]
 fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
-    // half of 400 kB are 138 segments of 1448 bytes, on the line 1500: 207 kB. 50 kB are on their way, the rest waits: 104.7
-    // packets, and the queue grows no further though there is room for 1000
+    // half of 400 kB are 138 segments of 1448 bytes, on the line 1500: 207 kB. 50 kB are in flight, the rest is queued: 104.7
+    // packets, and the queue grows no further although there is room for 1000
     let limited = windowed(&tuned(400_000), 1000);
     let most = number(&limited, "links.up.queue_packets.max");
     assert!((103.0..=105.0).contains(&most), "{most}");
-    // one of them is on the line
+    // one of them is being sent
     assert!((number(&limited, "links.up.sojourn_ms.p50") - 103.7 * 1.2).abs() < 2.0);
     assert_eq!(number(&limited, "links.up.dropped_packets"), 0.0);
     // a window that may grow to 3 MB fills it
     let free = windowed(&tuned(6_291_456), 1000);
     assert_eq!(number(&free, "links.up.queue_packets.max"), 1000.0);
-    // 40 kB are 27 segments: W / RTT, the round trip being 40 ms, a packet's 1.2 ms and an ACK's, and nothing waits for long
+    // 40 kB are 27 segments: W / RTT, the round trip being 40 ms, a packet's 1.2 ms and an ACK's, and there is hardly any queue
     let slow =
         windowed("receive_window = \"auto\"\nrmem = { default = \"80000B\", max = \"80000B\" }\nack_every = 1", 1000);
     let rate = sent(&slow, 10.0, 30.0) * 8.0 / 20.0;
@@ -299,7 +299,7 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
 
 #[test]
 fn a_window_that_never_limits_changes_nothing() {
-    // what is told in every packet, and read from it, is the same run as a constant window, packet by packet
+    // a window that is advertised in every packet is the same run as a constant window, packet by packet
     for packets in [40, 1000] {
         let of = |outcome: &Outcome| {
             let series = ["sent_bytes", "dropped_packets", "queue_packets"]
@@ -316,7 +316,7 @@ fn a_window_that_never_limits_changes_nothing() {
 
 #[test]
 fn an_ack_filter_treats_acks_that_tell_a_window_as_all_others() {
-    // a line of 4 Mbit/s under a way back of 40 kbit/s whose ACKs are filtered, SACKs too
+    // 4 Mbit/s with a reverse link of 40 kbit/s whose ACKs are filtered, SACKs included
     let of = |window: &str| {
         let toml = format!(
             "duration = \"30s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"10ms\"\nrate = \"4mbit\"\nqueue.droptail = {{ limit = \"30p\" }}\n\

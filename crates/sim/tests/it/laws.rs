@@ -1,8 +1,8 @@
-//! Control laws end to end: what each promises about the queue, behind 10 Mbit/s with real TCP.
+//! Control laws end to end: the queue under each of them, at 10 Mbit/s with TCP.
 
 use crate::common::{number, run};
 
-/// What the upstream link saw from 10 s to 60 s.
+/// Measures of the upstream link from 10 s to 60 s.
 struct Seen {
     sojourn_ms: f64,
     queue_packets: f64,
@@ -41,8 +41,8 @@ fn uploads(queue: &str, flows: u32, ecn: bool) -> Seen {
 
 #[test]
 fn pie_holds_its_target() {
-    // an integrator has no standing error: the mean delay is the target, however many flows; a tenth of it is what 50 s of
-    // sawtooth leave open
+    // an integrator has no steady-state error: the mean delay is the target for any number of flows, within the tenth that 50 s
+    // of sawtooth allow
     for (queue, flows, target) in [
         ("pie = {}", 1, 15.0),
         ("pie = {}", 10, 15.0),
@@ -91,8 +91,8 @@ fn cobalt_keeps_a_shorter_queue_than_codel_by_not_forgetting() {
 
 #[test]
 fn marks_do_what_drops_do() {
-    // the laws that define ECN, with TCP that understands it. What is still dropped: SYNs and retransmissions, which are not
-    // ECN-capable, and everything while PIE's probability is at mark_ecnth, as it is in the overshoot of the first second
+    // the laws that define ECN, with an ECN-capable TCP. Still dropped are SYNs and retransmissions, which are not ECN-capable, and
+    // all packets while PIE's probability is above mark_ecnth, as in the overshoot of the first second
     for queue in [
         "red = { variant = \"altq\", limit = \"1000p\", ecn = true, harddrop = false }",
         "ared = { min = \"10p\", max = \"30p\", ecn = true, harddrop = false }",

@@ -1,14 +1,14 @@
-//! A run can be stopped, and tells its progress, whatever simulated time does.
+//! A run reports its progress and can be stopped, whether simulated time moves or not.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
-use sim::{Ended, WORK_PER_LOOK, World};
+use sim::{Ended, WORK_PER_SLICE, World};
 
 fn scenario(text: &str) -> Scenario {
     read::scenario(text, Format::Toml, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// Without a rate whole windows arrive together: one event each 10 us, and thousands of packets in it.
+/// Without a rate whole windows arrive together: an event every 10 us with thousands of packets.
 #[test]
 fn packets_that_arrive_together_count() {
     let run = scenario(
@@ -17,20 +17,20 @@ fn packets_that_arrive_together_count() {
     );
     let mut world = World::build(&run).unwrap();
     let (mut looks, mut before) = (0, 0);
-    let ended = world.run_watched(|world| {
+    let ended = world.run_observed(|world| {
         let delivered: u64 = world.books().map(|books| books.delivered).sum();
-        // 4 windows of 6 291 456 B in segments of 1448 B arrive at once, at most, and overshoot the count
-        let most = u64::from(WORK_PER_LOOK) + 4 * 6_291_456 / 1448;
+        // at most 4 windows of 6 291 456 B in segments of 1448 B arrive at once, and exceed the slice by that
+        let most = u64::from(WORK_PER_SLICE) + 4 * 6_291_456 / 1448;
         assert!(delivered - before <= most, "{} packets without a look", delivered - before);
         before = delivered;
         looks += 1;
         looks < 100
     });
     assert_eq!(ended, Ended::Cancelled);
-    assert!(world.events() < 100 * u64::from(WORK_PER_LOOK) / 2, "packets came one by one: this shows nothing");
+    assert!(world.events() < 100 * u64::from(WORK_PER_SLICE) / 2, "packets came one by one: this shows nothing");
 }
 
-/// An idle link with opportunities counts them when somebody asks: not all of a day at once.
+/// An idle link counts its opportunities at the next query, at intervals that bound the work, not a day's at once.
 #[test]
 fn idle_opportunities_are_counted_in_slices() {
     let run = scenario(
@@ -44,7 +44,7 @@ fn idle_opportunities_are_counted_in_slices() {
         last = done;
         looks < 20
     });
-    // the transfer is over after a second; a look each ten seconds from then on
+    // the transfer ends after a second; from then on there is a slice every ten seconds
     assert_eq!(looks, 20);
     assert!(last < 210.0 / 86_400.0, "{last}");
 }

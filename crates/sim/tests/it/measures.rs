@@ -1,4 +1,4 @@
-//! What a summary says of flows and delays, beside numbers worked by hand.
+//! The summary's numbers for flows and delays, compared with calculations.
 
 use crate::common::{number, run, series};
 
@@ -16,14 +16,14 @@ fn app(name: &str, traffic: &str) -> String {
 
 #[test]
 fn fairness_of_flows_that_carry_known_amounts() {
-    // four flows of one file of 10 kB, and one of a file of 40 kB, all there long before the end
+    // four flows with a file of 10 kB each, and one with a file of 40 kB, all delivered long before the end
     let apps = app("four", "ftp = { flows = 4, size = \"10kB\", count = 1 }")
         + &app("one", "ftp = { size = \"40kB\", count = 1 }")
         + &app("ping", "ping = {}");
     let outcome = run(&line(10, &apps));
     assert_eq!(number(&outcome, "apps.four.fairness"), 1.0);
     assert!(outcome.summary["apps"]["one"].get("fairness").is_none(), "there is nobody to compare one flow with");
-    // (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings are in no comparison
+    // (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings do not count
     assert!((number(&outcome, "fairness") - 0.64).abs() < 1e-12);
     // 10 kB in 10 s are 8 kbit/s
     for (key, mbit) in [
@@ -47,9 +47,9 @@ fn fairness_of_flows_that_carry_known_amounts() {
 
 #[test]
 fn the_grade_of_a_burst_among_pings() {
-    // Pings of 125 B (1 ms) at 0, 1, 2, 3 s: 22 ms there and back. Ten datagrams of 1250 B (10 ms each) come at 1.99 s and are
-    // out at 2.09 s: the third ping waits 90 ms. Mean 44.5 ms, 22.5 above the least; the 99th percentile of four is the largest, 90
-    // above the least, and that is what is graded: a mean of 22.5 ms would have an A.
+    // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s and
+    // are sent by 2.09 s: the third ping waits 90 ms. The mean is 44.5 ms, 22.5 above the least; the 99th percentile of four is the
+    // largest, 90 above the least, and is graded: a mean of 22.5 ms would have an A.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -61,7 +61,7 @@ fn the_grade_of_a_burst_among_pings() {
     assert!((number(&outcome, "latency.induced_ms") - 22.5).abs() < 1e-9);
     assert_eq!((latency["grade"].as_str(), latency["from"].as_str()), (Some("C"), Some("app.ping")));
     assert!((number(&outcome, "latency.induced_p99_ms") - 90.0).abs() < 1e-9);
-    // the queue's own: datagrams 0, 10, ... 90 ms, pings 0, 0, 90, 0; (450 + 90) / 14
+    // the queue: datagrams 0, 10, ... 90 ms, pings 0, 0, 90, 0; (450 + 90) / 14
     assert!((number(&outcome, "links.up.sojourn_ms.mean") - 540.0 / 14.0).abs() < 1e-6);
     assert_eq!(outcome.summary["links"]["up"]["grade"], "C");
     // these sojourns: squares 0, 100, ... 8100 of the burst and 8100 of the third ping, mean 540 / 14
@@ -70,22 +70,22 @@ fn the_grade_of_a_burst_among_pings() {
     let cv = variance.sqrt() / mean;
     assert!((number(&outcome, "links.up.sojourn_ms.cv") / cv - 1.0).abs() < 0.01, "{cv}");
     assert_eq!(number(&outcome, "links.up.sojourn_ms.p99_9"), 90.0);
-    // without pings the longest queue is graded: 45 ms in the mean, 90 at most
+    // without pings the longest queue is graded: mean 45 ms, maximum 90
     let alone = run(&line(4, burst));
     assert!((number(&alone, "latency.induced_ms") - 45.0).abs() < 1e-6);
     assert_eq!(
         (alone.summary["latency"]["grade"].as_str(), alone.summary["latency"]["from"].as_str()),
         (Some("C"), Some("link.up"))
     );
-    // and without anything there is no grade
+    // without either there is no grade
     let empty = run(&line(1, ""));
     assert!(empty.summary["latency"]["grade"].is_null() && empty.summary["latency"]["from"].is_null());
 }
 
 #[test]
 fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
-    // 1250 B each 100 ms into 1 Mbit/s (10 ms each) wait for nothing. Into 100 bit/s: the first leaves the queue at once, and is on the
-    // line for 100 s; behind it wait the others
+    // 1250 B every 100 ms into 1 Mbit/s (10 ms each) do not wait. Into 100 bit/s, the first packet leaves the queue at once and is
+    // sent for 100 s, while the others wait
     let apps = app("x", "cbr = { rate = \"100kbit\", size = \"1250B\" }");
     let quick = run(&line(4, &apps));
     assert_eq!(
@@ -101,8 +101,8 @@ fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
 
 #[test]
 fn the_same_burst_on_other_scales() {
-    // As above: pings of 22, 22, 112 and 22 ms, and the burst begins at 1.99 s. The idle line answers in 22 ms (two pings), the
-    // loaded one in (112 + 22) / 2 = 67 ms: 45 ms more, or 60 000 / 67 = 895.5 round trips per minute.
+    // As above: pings of 22, 22, 112 and 22 ms, and a burst from 1.99 s on. The idle round trip is 22 ms (two pings), under load
+    // (112 + 22) / 2 = 67 ms: 45 ms more, or 60 000 / 67 = 895.5 round trips per minute.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -123,12 +123,12 @@ fn the_same_burst_on_other_scales() {
         assert_eq!(outcome.summary["links"]["up"]["grade"].as_str(), queue, "{scale}");
     }
     assert!((number(&on("'rpm'"), "latency.rpm") - 60_000.0 / 67.0).abs() < 1e-6);
-    // a queue alone has no round trips
+    // a queue has no round trips
     let alone = run(&line(4, &format!("{burst}[grade]\nscale = 'rpm'\n")));
     assert!(alone.summary["latency"]["grade"].is_null() && alone.summary["latency"]["from"].is_null());
 }
 
-/// A cable modem as examples/cable-modem.toml has it, with everything that is not said left to its default.
+/// The cable modem of examples/cable-modem.toml, with defaults for all other keys.
 const UPSTREAM: &str = "docsis.flow = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10MB\", \
                         peak_traffic_rate = \"20mbit\" }";
 
@@ -154,14 +154,14 @@ fn a_modem_drops_nothing_behind_its_queue_discipline() {
 
 #[test]
 fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
-    // 60 s at 5 Mbit/s are 37.5 MB. Half of the rate uses half of it: 18.75 MB less the 2 to 8 ms that are on their way.
+    // 60 s at 5 Mbit/s are 37.5 MB. A source at half the rate uses half: 18.75 MB minus the 2 to 8 ms in flight.
     let half = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
     let used = number(&half, "links.up.utilisation");
     assert!((0.5 - 2.0 * 1250.0 / 37.5e6..=0.5).contains(&used), "{used}");
-    // a burst is on top: 47.5 MB of 37.5 MB
+    // a burst comes on top: 47.5 MB of 37.5 MB
     let all = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&all, "links.up.utilisation") - 47.5 / 37.5).abs() < 0.001);
-    // of a shaper the same; of a plain link its rate, and after a change the new one: 30 s at 5 and 30 s at 10 Mbit/s
+    // the same for a shaper; for a plain link its rate at each moment: 30 s at 5 and 30 s at 10 Mbit/s
     let shaper = "shaper = { max_sustained_rate = \"5mbit\" }";
     let shaped = run(&modem(60, shaper, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&shaped, "links.up.utilisation") - 1.0).abs() < 0.001);
@@ -170,7 +170,7 @@ fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
     assert!((number(&half, "links.up.utilisation") - 1.0 / 3.0).abs() < 0.001);
 }
 
-/// A link of 1 Mbit/s and 10 ms with ten places, which gets twice what it can send: a datagram of 1250 B (10 ms) every 5 ms.
+/// A link of 1 Mbit/s and 10 ms with ten places, at twice its rate: a datagram of 1250 B (10 ms) every 5 ms.
 const OVERLOADED: &str = r#"
 duration = "20s"
 record.warm_up = "10s"
@@ -189,8 +189,8 @@ traffic.cbr = { rate = "2mbit", size = 1250 }
 
 #[test]
 fn everything_in_the_summary_begins_after_the_warm_up() {
-    // Busy from 0 on: transmissions begin at 0, 10, 20 ms ... and arrive 20 ms later. The arrival at the same moment finds the
-    // place that became free, the one 5 ms later does not. In [10, 20) s that is 2000 offered, 1000 dropped, 1000 arrived.
+    // Busy from 0 on: transmissions begin at 0, 10, 20 ms ... and arrive 20 ms later. An arrival at the same moment gets the
+    // place that became free, the one 5 ms later is dropped. In [10, 20) s that is 2000 offered, 1000 dropped, 1000 arrived.
     let expected = [
         ("links.up.offered_packets", 2000.0),
         ("links.up.delivered_packets", 1000.0),
@@ -198,13 +198,13 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("links.up.dropped_packets", 1000.0),
         ("links.up.drops.tail_full", 1000.0),
         ("links.up.utilisation", 1.0),
-        // at 10 s ten wait, one is being sent and one is on the wire; and so it is at 20 s
+        // at 10 s, and at 20 s, ten wait, one is being sent and one is on the wire
         ("links.up.at_start_packets", 12.0),
         ("links.up.backlog_packets", 10.0),
         ("links.up.in_flight_packets", 2.0),
         ("links.up.queue_packets.mean", 10.0),
         ("links.up.queue_packets.max", 10.0),
-        // behind nine and the one that has just begun
+        // behind nine and the one just being sent
         ("links.up.sojourn_ms.min", 100.0),
         ("links.up.sojourn_ms.max", 100.0),
         ("links.up.sojourn_ms.count", 1000.0),
@@ -219,7 +219,7 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("apps.cbr.jitter_ms", 0.0),
         ("warm_up_s", 10.0),
     ];
-    // the same through a port as on the fast path
+    // the same on a port and on the fast path
     for way in [
         OVERLOADED.to_owned(),
         OVERLOADED.replace("delay = ", "changes = [{ at = \"1s\", rate = \"1mbit\" }]\ndelay = "),
@@ -230,13 +230,13 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         }
         assert_eq!(series(&outcome, "flows", "packets", "app", "cbr"), [1000.0, 0.0]);
         assert_eq!(series(&outcome, "links", "offered_packets", "link", "up"), [2000.0]);
-        // series hold the whole run
+        // series cover the whole run
         let sent: f64 = series(&outcome, "queue_series", "sent_bytes", "link", "up").iter().sum();
         assert_eq!(sent, 2000.0 * 1250.0);
     }
 }
 
-/// A transfer that goes on beyond the warm-up, files, pages, pings and a call, at a lossy bottleneck.
+/// A transfer that continues after the warm-up, files, pages, pings and a call, at a lossy bottleneck.
 const ACROSS: &str = r#"
 duration = "20s"
 record.warm_up = "5s"
@@ -294,7 +294,7 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
         let of = |key: &str| number(&outcome, &format!("links.{link}.{key}_packets"));
         assert_eq!(of("at_start") + of("offered"), of("delivered") + of("dropped") + of("backlog") + of("in_flight"));
     }
-    // what ended after the warm-up, by the lists of the whole run
+    // events after the warm-up, from the lists of the whole run
     let ended = |table: &str, start: &str, took: &str, app: &str| -> Vec<f64> {
         let start = series(&outcome, table, start, "app", app);
         let took = series(&outcome, table, took, "app", app);
@@ -305,7 +305,7 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
     let files = ended("files", "start_s", "took_s", "files");
     assert!(files.len() > 10 && files.len() < series(&outcome, "files", "took_s", "app", "files").len());
     assert_eq!(number(&outcome, "apps.files.files.done"), files.len() as f64);
-    // nearest rank: exactly a value of the list
+    // nearest rank: a value of the list
     assert_eq!(number(&outcome, "apps.files.files.p95_s"), files[(files.len() * 95).div_ceil(100) - 1]);
     assert_eq!(number(&outcome, "apps.files.files.max_s"), files[files.len() - 1]);
     assert_eq!(number(&outcome, "apps.web.web.pages"), ended("pages", "start_s", "load_s", "web").len() as f64);
@@ -317,7 +317,7 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
 
 #[test]
 fn chosen_packets_are_lost() {
-    // pings at 0, 1, ... 9 s; the third and the seventh request are lost on the way there
+    // pings at 0, 1, ... 9 s; the third and the seventh request are lost
     let toml = line(10, &app("ping", "ping = {}"));
     let there = "[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\nlose = [3, 7]\n\
                  [link.down]\nfrom = \"b\"\nto = \"a\"\n";
@@ -329,7 +329,7 @@ fn chosen_packets_are_lost() {
     assert_eq!(lost(&outcome), [2, 6]);
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), 2.0);
     assert_eq!(number(&outcome, "apps.ping.ping.lost"), 2.0);
-    // both ways: each direction loses its own second packet: the request, and of the other replies the second
+    // both ways: each direction loses its second packet: the second request, and the second of the other replies
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
     // packets that the queue drops have no number: of a burst of 5 into a queue of 2, three leave, and the third is lost
@@ -346,7 +346,7 @@ fn chosen_packets_are_lost() {
 fn a_chosen_loss_costs_one_retransmission() {
     let file = app("file", "ftp = { size = \"500kB\", count = 1 }");
     let whole = run(&line(30, &file));
-    // packet 17 of the way there: the SYN, the handshake's ACK, 14 segments
+    // packet 17 in the forward direction: the SYN, the handshake's ACK, 14 segments
     let up = "lose = [17]\n[link.down]\nfrom = \"b\"\nto = \"a\"\ndelay = \"10ms\"\n";
     let one = run(&line(30, &file).replace("both_ways = true", up));
     assert_eq!(number(&whole, "apps.file.retransmits"), 0.0);
@@ -370,7 +370,7 @@ fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
         let waiting = number(&outcome, "links.up.queue_packets.mean");
         let arrived = number(&outcome, "links.up.offered_packets") / 1000.0;
         assert!((waiting / (arrived * mean * 1e-3) - 1.0).abs() < 0.001, "{rho}: {waiting}");
-        // and the link is busy for a share rho of the time: who comes then waits
+        // the link is busy for a share rho of the time, and packets that arrive then wait
         let share = number(&outcome, "links.up.utilisation");
         assert!((share / rho - 1.0).abs() < 0.01, "{rho}: {share}");
     }

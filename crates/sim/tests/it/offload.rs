@@ -1,11 +1,11 @@
-//! Packets of several segments (`tso`) in a world: sizes and times by hand, who cuts them, and books that balance.
+//! Packets of several segments (`tso`) in a world: sizes and times by calculation, where they are cut, and balanced accounts.
 
 use crate::common::{number, read, run, said};
 use record::{Mask, Record, Sink};
 use sim::World;
 use units::{Duration, Time};
 
-/// Sizes that leave a queue, sizes that reach a host, and how long those took.
+/// Sizes of packets that leave a queue, and of those that reach a host, with their delays.
 #[derive(Default)]
 struct Watch {
     left: Vec<(u16, u16)>,
@@ -18,14 +18,14 @@ impl Sink for Watch {
     }
     fn put(&mut self, _: Time, record: Record) {
         match record {
-            Record::Dequeued { link, size, .. } => self.left.push((link.0, size)),
-            Record::Delivered { seq, size, delay, reverse: false, .. } => self.home.push((seq, size, delay)),
+            Record::Dequeued { link, packet, .. } => self.left.push((link.0, packet.size)),
+            Record::Delivered { packet, delay } if !packet.reverse => self.home.push((packet.seq, packet.size, delay)),
             _ => {}
         }
     }
 }
 
-/// Without tail loss probes: what is not acknowledged in two round trips of a SYN would be sent again.
+/// Without tail loss probes, which would retransmit after two round trips of a SYN.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 
@@ -60,7 +60,7 @@ fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
 
 #[test]
 fn who_cuts_them() {
-    // ten segments one after the other: the first has 1.2 ms on each link, the last 12 and 1.2 ms
+    // ten single segments: the first takes 1.2 ms on each link, the last 12 and 1.2 ms
     let us = Duration::from_micros;
     let whole = |how: &str| {
         let world = watched(&scenario(how, 1, "14480B"));
@@ -77,13 +77,13 @@ fn who_cuts_them() {
         assert!(whole(&format!("{how}rate = '10mbit'")), "{how}");
     }
     assert!(whole("rate = '100mbit', shaper.htb = { rate = '10mbit' }"));
-    // by tc's defaults
+    // with tc's defaults
     assert!(!whole("rate = '10mbit', queue = 'cake'"));
     assert!(!whole("rate = '10mbit', queue = 'dualpi2'"));
     assert!(whole("rate = '10mbit', queue = 'cake no-split-gso'"));
     assert!(whole("rate = '10mbit', queue = 'dualpi2 no_split_gso'"));
     assert!(whole("queue = 'cake bandwidth 10mbit no-split-gso'"));
-    // frames of their own
+    // one frame per segment
     assert!(!whole("rate = '10mbit', shaper = { max_sustained_rate = '5mbit' }"));
     assert!(!whole("rate = '30mbit', docsis = { flow = { max_sustained_rate = '5mbit' } }"));
     assert!(!whole("docsis31 = { flow = { max_sustained_rate = '5mbit' } }"));
@@ -108,7 +108,7 @@ fn bytes_are_conserved_over_links_that_cut_drop_and_lose() {
 
 #[test]
 fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
-    // 10 Mbit/s: payload 1448 of 1500 bytes, whichever way they leave
+    // 10 Mbit/s: payload 1448 of 1500 bytes, cut or not
     let out = |tcp: &str, queue: &str| {
         run(&format!(
             "duration = '20s'\nrecord.warm_up = '5s'\ntcp.a = {{ preset = 'linux-6', {tcp} }}\n\
@@ -120,7 +120,7 @@ fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
     let of = |tcp: &str, queue: &str| {
         let out = out(tcp, queue);
         let goodput = number(&out, "apps.x.goodput_bytes") * 8.0 / 15e6;
-        // a drop of CAKE's leaves the link idle for moments
+        // a drop by CAKE leaves the link idle for a moment
         let most = if queue == "cake" { 0.15 } else { 0.02 };
         assert!((goodput - 10.0 * 1448.0 / 1500.0).abs() < most, "{tcp} {queue}: {goodput}");
         let [packets, bytes] = ["packets", "bytes"].map(|of| number(&out, &format!("links.up.delivered_{of}")));
@@ -133,7 +133,7 @@ fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
     assert!(single.1 == 1500.0 && whole.1 > 2500.0 && cut.1 == 1500.0, "{single:?} {whole:?} {cut:?}");
 }
 
-/// Who captures sees the packets that were sent: nothing else differs.
+/// A capture has the packets as they were sent, and does not change the run.
 #[test]
 fn a_run_that_is_captured_is_the_same() {
     let toml = scenario("rate = '10mbit', loss = 0.01, queue = 'dualpi2'", 3, "1MB");

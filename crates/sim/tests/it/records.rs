@@ -1,4 +1,4 @@
-//! What a sink hears of a world.
+//! The records that a sink receives.
 
 use crate::common::read;
 use record::{Mask, Record, Tape};
@@ -44,11 +44,11 @@ fn a_sender_s_state_follows_its_conventions() {
     // then a round trip of 40 ms and two small packets
     let first = client.iter().find(|s| s.2 != 0).unwrap();
     assert!((40_000..41_000).contains(&first.2), "{first:?}");
-    // the first loss sets the threshold to something like half of what the line and its queue hold: 37 packets
+    // the first loss sets the threshold to about half of the link's and the queue's capacity: 37 packets
     let after = client.iter().find(|s| s.1 != u32::MAX).unwrap();
     assert!((8 * 1460..60 * 1460).contains(&after.1), "{after:?}");
     assert!(client.iter().all(|s| s.0 > 0));
-    // the other end sends nothing but acknowledgements: its threshold stays infinite
+    // the other end sends only acknowledgements: its threshold stays infinite
     let server = states(true);
     assert!(server.iter().all(|s| s.1 == u32::MAX));
 }
@@ -69,7 +69,7 @@ fn records_tell_what_the_counters_count() {
     assert!(count(Mask::DROPPED) > 0 && count(Mask::DROPPED) == sum("dropped_packets"));
     let arrived = app["packets"].as_u64().unwrap() + app["packets_reverse"].as_u64().unwrap();
     assert_eq!(arrived, sum("delivered_packets"));
-    // ACKs carry nothing, so only data are told of
+    // ACKs carry no payload, so only data are recorded
     let told = app["delay_ms"]["count"].as_u64().unwrap();
     assert_eq!(count(Mask::DELIVERED), told);
     // in the order of time

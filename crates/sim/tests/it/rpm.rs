@@ -1,9 +1,9 @@
-//! Round trips per minute in the simulator, beside their closed forms: real TCP connections fill the line.
+//! Round trips per minute in the simulator, compared with closed forms, while TCP connections fill the link.
 
 use crate::common::{number, run};
 
-/// 10 Mbit/s and 10 ms each way. A load whose window is fixed keeps a queue of constant length in front of the line: with
-/// 84 segments of 1500 B (1.2 ms each) a round trip takes 100.8 ms, 80.8 of which are the queue's.
+/// 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length before the link: with 84 segments of
+/// 1500 B (1.2 ms each) a round trip takes 100.8 ms, 80.8 of them in the queue.
 fn line(queue: &str, traffic: &str) -> String {
     format!(
         "duration = \"60s\"\n[link.line]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
@@ -26,11 +26,11 @@ fn close(what: &str, seen: f64, expected: f64, within: f64) {
 fn one_queue_delays_all_probes_alike() {
     let outcome = run(&line("{ droptail = { limit = \"1000p\" } }", ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
-    // r + d = 100.8 ms: 60000 / 100.8 = 595. The answer of a TLS handshake is three segments, whose last comes 3 ms later,
+    // r + d = 100.8 ms: 60000 / 100.8 = 595. The reply of a TLS handshake has three segments, the last of which arrives 3 ms later,
     // and the probes' own packets lengthen the queue
     close("tcp", of("tcp_ms"), 100.8, 0.03);
     close("http", of("http_foreign_ms"), 100.8, 0.03);
-    // a self probe waits besides for the ACK that lets its segment leave, 1.2 ms at most
+    // a self probe also waits for the ACK that allows its segment, at most 1.2 ms
     close("loaded", of("http_loaded_ms"), 101.4, 0.03);
     close("rpm", of("rpm"), 60_000.0 / 100.8, 0.04);
     assert_eq!(outcome.summary["apps"]["test"]["rpm"]["confidence"], "high");
@@ -41,7 +41,7 @@ fn one_queue_delays_all_probes_alike() {
 fn a_queue_of_its_own_lifts_the_foreign_half_alone() {
     let outcome = run(&line(OWN, ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
-    // foreign probes wait for a packet of the load at most: 20 ms and up to 1.2; RPM = 30000/r + 30000/(r + d)
+    // foreign probes wait for at most one packet of the load: 20 ms and up to 1.2; RPM = 30000/r + 30000/(r + d)
     assert!((20.0..=21.6).contains(&of("tcp_ms")), "{}", of("tcp_ms"));
     close("loaded", of("http_loaded_ms"), 101.4, 0.03);
     let r = (of("tcp_ms") + of("tls_ms") + of("http_foreign_ms")) / 3.0;
@@ -58,7 +58,7 @@ fn unsent_bytes_delay_self_probes_alone() {
     assert!(of("tcp_ms") < 21.6);
 }
 
-/// CUBIC fills what the queue gives it.
+/// CUBIC fills the queue.
 #[test]
 fn fq_codel_answers_sooner_than_a_deep_fifo() {
     let test = |queue: &str, direction: &str| {
@@ -67,14 +67,14 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
         let outcome = run(&text);
         ["rpm", "foreign_rpm", "loaded_rpm"].map(|key| number(&outcome, &format!("apps.test.rpm.{key}")))
     };
-    // 250 kB are 200 ms at 10 Mbit/s: a round trip of 220 ms at most, and more than half of the queue is always full. A self
-    // probe comes in order behind segments that were lost: it may take a round trip more
+    // 250 kB are 200 ms at 10 Mbit/s: a round trip of at most 220 ms, and more than half of the queue is always full. A self
+    // probe is delivered in order after lost segments: it may take a round trip more
     let fifo = test("{ droptail = { limit = \"250KB\" } }", "down");
     assert!((60_000.0 / 230.0..60_000.0 / 120.0).contains(&fifo[1]), "{fifo:?}");
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");
     let fq = test("{ fq_codel = {} }", "down");
     assert!(fq[1] > 2000.0 && fq[2] > 2.0 * fifo[2] && fq[0] > 4.0 * fifo[0], "{fq:?} beside {fifo:?}");
-    // the queue of the other direction is nobody's: an upload has the idle line's round trips on the way down
+    // the other direction has no queue: probes of an idle link have its round trip
     let up = test("{ droptail = { limit = \"250KB\" } }", "both");
     assert!(up[0] < 60_000.0 / 115.0, "{up:?}");
 }

@@ -1,8 +1,8 @@
-//! Applications through whole worlds: what the probe, the burst and the datagrams down the line must find.
+//! Applications through whole worlds: probes, bursts and datagrams compared with calculations.
 
 use crate::common::{Dice, number, run, series};
 
-/// A line from a to b, 5 Mbit/s with 20 ms each way and 100 packets of room, and back.
+/// Links from a to b and back, 5 Mbit/s with 20 ms each way and a queue of 100 packets.
 fn line(seconds: u32, apps: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"5mbit\"\ndelay = \"20ms\"\n\
@@ -29,16 +29,16 @@ fn a_ping_measures_the_empty_line_exactly() {
 #[test]
 fn a_ping_sees_the_full_buffer_and_its_drops() {
     // 6 Mbit/s of 1500-B datagrams on 5 Mbit/s: the queue is full after 100 packets of surplus, 1.2 s; from then on a probe
-    // that is not dropped has waited for at most 100 x 2.4 ms = 240 ms behind the packet in service
+    // that is not dropped waits for at most 100 x 2.4 ms = 240 ms behind the packet in service
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
                 [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
     let outcome = run(&line(60, apps));
     let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
     assert!(rtt("rtt_ms.max") <= 240.0 + 2.4 + 40.3 && rtt("rtt_ms.min") >= 230.0 + 40.0, "{}", rtt("rtt_ms.min"));
-    // every probe is accounted for: those neither answered nor lost left in the last 283 ms
+    // every probe is accounted for: those neither answered nor lost were sent in the last 283 ms
     let open = rtt("sent") - rtt("answered") - rtt("lost");
     assert!(rtt("lost") > 50.0 && (0.0..=6.0).contains(&open), "{} lost, {open} open", rtt("lost"));
-    // the table has the lost ones as NaN
+    // lost probes are NaN in the table
     let each = series(&outcome, "pings", "rtt_ms", "app", "ping");
     assert_eq!(each.iter().filter(|r| r.is_nan()).count() as f64, rtt("lost") + open);
 }
@@ -58,7 +58,7 @@ fn a_transfer_of_a_length_leaves_the_line_idle() {
         );
         let net = line(20, &app).replace("[link.down]", &format!("loss = {loss}\n[link.down]"));
         let outcome = run(&net);
-        // 6 s, a full queue (at most 240 ms) and what has to be sent again: from 9 s on nothing moves
+        // 6 s, a full queue (at most 240 ms) and retransmissions: no packets from 9 s on
         let (bins, sent) = (
             series(&outcome, "queue_series", "t_s", "link", way),
             series(&outcome, "queue_series", "sent_bytes", "link", way),
@@ -81,19 +81,19 @@ fn datagrams_go_down_the_line() {
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"8mbit\", size = 1000, direction = \"down\" }\n\
                 [app.voip]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = { direction = \"down\" }\n";
     let outcome = run(&line(10, apps));
-    // nothing goes up; 1000 B every ms down. Number k arrives at k + 20.8 ms, or up to 0.2 ms later behind a frame of
-    // speech: numbers 0 to 9979 before 10 s
+    // no datagrams up, 1000 B every ms down. Number k arrives at k + 20.8 ms, or up to 0.2 ms later after a frame of
+    // the call: numbers 0 to 9979 before 10 s
     assert_eq!(number(&outcome, "links.up.offered_packets"), 0.0);
     assert_eq!(number(&outcome, "apps.cbr.packets"), 0.0);
     assert_eq!(number(&outcome, "apps.cbr.packets_reverse"), 9980.0);
-    // 500 frames of 218 B: 20 ms and 0.1744 ms, and up to 0.8 ms behind a datagram; 0.02 s of them under way at the end
+    // 500 frames of 218 B: 20 ms and 0.1744 ms, and up to 0.8 ms behind a datagram; 0.02 s of them in flight at the end
     assert_eq!(number(&outcome, "apps.voip.voip.judged"), 499.0);
     assert_eq!(number(&outcome, "apps.voip.voip.lost_percent"), 0.0);
     let delay = number(&outcome, "apps.voip.voip.delay_ms.max");
     assert!((20.17..=20.98).contains(&delay), "{delay}");
 }
 
-/// Both speak, and a blast fills the queue from `a` to `b`: each way has its own judgement.
+/// Both speak, and a flood fills the queue from `a` to `b`: each direction has its own statistics.
 #[test]
 fn a_call_both_ways_is_judged_twice() {
     let apps = "[app.blast]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"20mbit\", size = 1000 }\n\
@@ -101,16 +101,16 @@ fn a_call_both_ways_is_judged_twice() {
     let outcome = run(&line(10, apps));
     let of = |stream: &str, key: &str| number(&outcome, &format!("apps.voip.{stream}.{key}"));
     assert_eq!((of("voip", "sent"), of("voip_reverse", "sent")), (500.0, 500.0));
-    // the last frame is under way at the end; nothing else uses the way back
+    // the last frame is in flight at the end; there is no other traffic on the way back
     assert_eq!((of("voip_reverse", "judged"), of("voip_reverse", "plr_percent")), (499.0, 0.0));
     assert!(of("voip_reverse", "mos") > 4.3, "{}", of("voip_reverse", "mos"));
     assert!(of("voip", "plr_percent") > 40.0 && of("voip", "mos") < 1.5, "{}", of("voip", "plr_percent"));
-    // the drops of either way are its own
+    // drops are counted by direction
     let lost = of("voip", "judged") * of("voip", "lost_percent") / 100.0;
     assert!((lost - number(&outcome, "apps.voip.dropped_packets")).abs() < 1e-6, "{lost}");
 }
 
-/// A game beside a burst that fills its way up for 0.2 s: late is what waits more than 50 ms, down nothing is.
+/// A game and a burst that fills the upstream queue for 0.2 s: packets that wait more than 50 ms are late, and none are downstream.
 #[test]
 fn a_game_is_late_one_way() {
     let apps = "[app.game]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.game = {}\n\
@@ -129,7 +129,7 @@ fn a_game_is_late_one_way() {
 
 #[test]
 fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
-    // 250 packets of 1500 B in one moment: one is in service, 100 wait, 149 are dropped
+    // 250 packets of 1500 B at once: one is sent, 100 wait, 149 are dropped
     let apps = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\n\
                 traffic.burst = { bytes = \"375KB\", transport = \"udp\" }\n\
                 [app.tcp]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.burst = { bytes = \"100KB\" }\n";
@@ -137,10 +137,10 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     let burst = |key: &str| number(&outcome, &format!("apps.burst.{key}"));
     assert_eq!((burst("burst.datagrams_sent"), burst("burst.datagrams_received")), (250.0, 101.0));
     assert_eq!(burst("dropped_packets"), 149.0);
-    // the last that fits has waited for 100 others: 101 x 2.4 ms + 20 ms
+    // the last accepted packet waits for 100 others: 101 x 2.4 ms + 20 ms
     assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
     // 100 kB in 70 segments through windows of 10, 20, 40 and 80 segments: handshake 40.2 ms, then less than three
-    // round trips of 42 ms beside 70 x 2.4 ms of sending
+    // round trips of 42 ms besides 70 x 2.4 ms of transmission
     let took = number(&outcome, "apps.tcp.files.mean_s");
     assert!((0.040 + 0.168 + 0.020..0.040 + 0.168 + 0.020 + 3.0 * 0.043).contains(&took), "{took}");
     assert_eq!(series(&outcome, "files", "bytes", "app", "tcp"), [100_000.0]);
@@ -148,7 +148,7 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
 
 #[test]
 fn short_flows_finish_on_an_idle_line_in_their_round_trips() {
-    // 2 arrivals a second of 14 kB on an idle line: SYN 40 ms, GET and answer 40 ms, ten segments of 1500 B at 10 Mbit/s
+    // 2 arrivals a second of 14 kB on an idle link: SYN 40 ms, GET and response 40 ms, ten segments of 1500 B at 10 Mbit/s
     // 12 ms; the eleventh does not exist (14 000 / 1448 = 9.7)
     let apps = "[app.short]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.short = { interval = \"500ms\" }\n";
     let outcome = run(&line(100, apps));
@@ -162,7 +162,7 @@ fn short_flows_finish_on_an_idle_line_in_their_round_trips() {
 
 #[test]
 fn new_applications_keep_the_books_on_random_networks() {
-    // beside whatever the dice give: every packet is delivered, dropped or under way
+    // for any random numbers, every packet is delivered, dropped or in flight
     for n in 0..4 {
         let mut toml = Dice::new(9000 + n, crate::common::Numbers::Odd, true).scenario();
         let (from, to) = if toml.contains("\"a0\"") { ("a0", "b0") } else { ("n0", "n1") };
@@ -184,7 +184,7 @@ fn new_applications_keep_the_books_on_random_networks() {
     }
 }
 
-/// Sojourn in the queue of link up after its first minute, ms: mean of the bins' means.
+/// Sojourn time in the queue of link up after the first minute, ms: mean of the bins' means.
 fn standing(outcome: &sim::Outcome) -> f64 {
     let t = series(outcome, "queue_series", "t_s", "link", "up");
     let ms = series(outcome, "queue_series", "sojourn_ms_mean", "link", "up");
@@ -192,7 +192,7 @@ fn standing(outcome: &sim::Outcome) -> f64 {
     late.iter().sum::<f64>() / late.len() as f64
 }
 
-/// An upload by LEDBAT over 5 Mbit/s with a second of buffer; `more` beside it.
+/// An upload by LEDBAT over 5 Mbit/s with a second of buffer, and `more`.
 fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
     let apps =
         format!("{tcp}\n[app.background]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"own\"\ntraffic.ftp = {{}}\n{more}");
@@ -202,7 +202,7 @@ fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
 #[test]
 fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
     // RFC 6817: the queueing delay settles at TARGET; ACKs of every second segment take one segment's time, 2.4 ms, off it.
-    // The line is full and nothing is lost.
+    // The link is full and there are no losses.
     for target in [100.0, 50.0, 25.0] {
         let tcp = format!("[tcp.own]\npreset = \"ledbat\"\nledbat = {{ target = \"{target}ms\" }}");
         let outcome = background(180, &tcp, "");
@@ -216,8 +216,8 @@ fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
 
 #[test]
 fn ledbat_yields_to_reno() {
-    // Reno fills the second of buffer; LEDBAT sees ten times its target and keeps to its least window of two segments:
-    // 24 kbit in a round trip that Reno's sawtooth takes from half a second to one, so at most about 1 % of the line
+    // Reno fills the second of buffer; LEDBAT measures ten times its target and stays at its minimum window of two segments:
+    // 24 kbit in a round trip that Reno's sawtooth varies from half a second to one, so at most about 1 % of the rate
     let reno = "[app.reno]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\ntcp = \"rfc\"\ntraffic.ftp = {}\n";
     let outcome = background(240, "[tcp.own]\npreset = \"ledbat\"", reno);
     let goodput = |app: &str| {
@@ -227,7 +227,7 @@ fn ledbat_yields_to_reno() {
     };
     let share = goodput("background") / (goodput("background") + goodput("reno"));
     assert!(share < 0.05, "{share}");
-    // another Reno in LEDBAT's place takes half
+    // a second Reno instead of LEDBAT takes half
     let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
     let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
     assert!(bytes("background") > bytes("reno"), "60 s ahead");
@@ -250,9 +250,9 @@ fn a_file_is_faster_beside_ledbat_than_beside_reno() {
 
 #[test]
 fn every_second_of_a_video_is_accounted_for() {
-    // bottleneck down: rates at most 0.8 x 1448/1500 of it. Seconds since the start = startup + stalled + played, and what
-    // was played is what arrived and is not in the buffer. (500 kbit/s would carry 350, but 100 packets of room are 2.4 s of
-    // it: the losses of the first slow start may cost a stall.)
+    // bottleneck down: rates at most 0.8 x 1448/1500 of it. Seconds since the start = startup + stalled + played, and the media
+    // played are those that arrived and are not in the buffer. (500 kbit/s would carry 350, but a queue of 100 packets is 2.4 s
+    // of it: the losses of the first slow start may cause a stall.)
     for (rate, most, stalls) in [
         ("10mbit", 6.0, Some(false)),
         ("3mbit", 1.5, Some(false)),
@@ -284,7 +284,7 @@ fn a_swarm_fills_the_line_and_its_tcp_decides_the_queue() {
         let outcome = run(&line(180, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1));
         let swarm = |key: &str| number(&outcome, &format!("apps.swarm.{key}"));
         assert_eq!(swarm("bittorrent.connected"), 50.0);
-        // goodput is blocks of 16 397 B, chokes of 5 B, and at most a block under way for each peer
+        // goodput is blocks of 16 397 B, chokes of 5 B, and at most one block in flight per peer
         let blocks = swarm("bittorrent.blocks_sent") * 16_397.0;
         let rest = swarm("goodput_bytes") - blocks;
         assert!((0.0..=50.0 * 16_397.0 + 10_000.0).contains(&rest), "{preset}: {rest}");

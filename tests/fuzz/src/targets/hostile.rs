@@ -10,7 +10,7 @@ use crate::world;
 use port::Lines;
 use scenario::read::{self, Format};
 use serde_json::{Value, json};
-use sim::{WORK_PER_LOOK, World};
+use sim::{WORK_PER_SLICE, World};
 
 /// Links without a rate.
 pub(crate) const RATELESS: Target = Target {
@@ -75,9 +75,9 @@ fn rateless(bytes: &[u8]) -> Verdict {
         return Verdict::Refused;
     };
     let (mut looks, mut before) = (0, 0);
-    world.run_watched(|world| {
+    world.run_observed(|world| {
         let offered = balance(world);
-        let most = 4 * u64::from(WORK_PER_LOOK) + TOGETHER;
+        let most = 4 * u64::from(WORK_PER_SLICE) + TOGETHER;
         assert!(offered - before <= most, "{} packets between two looks", offered - before);
         before = offered;
         looks += 1;

@@ -1,5 +1,5 @@
-//! Scenarios for the tests of the world: written as TOML, by hand or by a seeded generator.
-#![allow(dead_code)] // each test file uses its part
+//! Scenarios for the tests of worlds, in TOML, written by hand or by a seeded generator.
+#![allow(dead_code)] // each test file uses only a part
 
 use record::{Mask, Record, Sink};
 use scenario::Scenario;
@@ -8,8 +8,8 @@ use sim::{Column, Outcome, World};
 use std::fmt::Write;
 use units::{Duration, Rng, Time};
 
-/// The scenario of a TOML text, in which nothing is drawn of starts and pauses unless it says so; panics with
-/// every problem that it has.
+/// The scenario of a TOML text, with fixed starts and pauses unless the text sets them; panics with all of its
+/// problems.
 pub(crate) fn read(toml: &str) -> Scenario {
     let mut read = scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"));
     read.start_spread.get_or_insert(Duration::ZERO);
@@ -29,7 +29,7 @@ pub(crate) fn run(toml: &str) -> Outcome {
     w.outcome(&s)
 }
 
-/// A sink that wants these records, and counts them: any but [`Mask::NONE`] takes every link off the fast path.
+/// A sink that counts these records: any mask but [`Mask::NONE`] takes every link off the fast path.
 pub(crate) struct Ear(pub Mask, pub u64);
 
 impl Sink for Ear {
@@ -41,7 +41,7 @@ impl Sink for Ear {
     }
 }
 
-/// All that a run says except how many events it took, as text: NaN equals NaN, and no two numbers share a spelling.
+/// The whole outcome except the number of events, as text: NaN equals NaN, and different numbers have different texts.
 pub(crate) fn said(outcome: &Outcome) -> String {
     let mut summary = outcome.summary.clone();
     summary.as_object_mut().unwrap().remove("events");
@@ -79,8 +79,8 @@ pub(crate) fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: 
     (0..keys.len()).filter(|&i| keys[i] == is).map(at).collect()
 }
 
-/// The modem of CableLabs 2012: 5 Mbit/s with 10 MB bursts at 20 Mbit/s up, its access lines, and four servers 20, 30, 50 and
-/// 100 ms away. `{queue}` is the upstream buffer, `{seconds}` the run's length; applications are to be added.
+/// The modem of CableLabs 2012: 5 Mbit/s with 10 MB bursts at 20 Mbit/s up, its access links, and four servers 20, 30, 50 and
+/// 100 ms away, without applications. `{queue}` is the upstream buffer, `{seconds}` the duration.
 pub(crate) const MODEM: &str = r#"
 name = "modem"
 duration = "{seconds}s"
@@ -148,25 +148,25 @@ tcp = "ns2-cubic-2.6.22"
 traffic.ftp = { flows = 5 }
 "#;
 
-/// [`MODEM`] with this buffer, for so long, with these applications.
+/// [`MODEM`] with this buffer, this duration and these applications.
 pub(crate) fn modem(queue: &str, seconds: u32, apps: &str) -> String {
     MODEM.replace("{queue}", queue).replace("{seconds}", &seconds.to_string()) + apps
 }
 
-/// What random scenarios are made of.
+/// The numbers of random scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
-    /// Rates, delays and sizes that divide each other: many things happen in one moment.
+    /// Rates, delays and sizes that divide one another, so that many events are simultaneous.
     Round,
-    /// Nothing coincides but by accident.
+    /// Unrelated numbers, so that simultaneous events are accidental.
     Odd,
 }
 
-/// A random network with random applications, by number: always the same one for the same number.
+/// A random network with random applications; the same number gives the same network.
 pub(crate) struct Dice {
     pub rng: Rng,
     pub numbers: Numbers,
-    /// Also links that are never on the fast path: CoDel, loss, shapers, schedules.
+    /// Includes links that are never on the fast path: CoDel, loss, shapers, schedules.
     pub any_link: bool,
 }
 
@@ -223,7 +223,7 @@ impl Dice {
         }
     }
 
-    /// Perhaps something that only a port can do.
+    /// Sometimes a feature that only a port has.
     fn special(&mut self, text: &mut String) {
         match self.rng.below(6) {
             0 => writeln!(text, "loss = 0.02").unwrap(),
@@ -246,7 +246,7 @@ impl Dice {
         }
     }
 
-    /// A network of this shape and what runs on it, for 6 s.
+    /// A network of this shape with its applications, for 6 s.
     pub(crate) fn scenario(&mut self) -> String {
         let mut text = format!(
             "name = \"random\"\nduration = \"6s\"\nrecord.interval = \"10ms\"\nseed = {}\n",
@@ -257,7 +257,7 @@ impl Dice {
         text
     }
 
-    /// n hosts, a bottleneck, n hosts; each pair's access links alike, so that their packets meet at the bottleneck.
+    /// n hosts, a bottleneck, n hosts; access links are equal in pairs, so that their packets meet at the bottleneck.
     fn dumbbell(&mut self, text: &mut String) -> Vec<String> {
         let n = 2 + self.rng.below(3);
         let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
@@ -298,7 +298,7 @@ impl Dice {
     fn apps(&mut self, text: &mut String, hosts: &[String]) {
         for i in 0..2 + self.rng.below(5) {
             let from = self.rng.below(hosts.len() as u64) as usize;
-            // an odd step leads from one side of a dumbbell to the other: never round its neck, where nothing limits the rate
+            // an odd step crosses the bottleneck of a dumbbell; on one side of it, nothing would limit the rate
             let to = (from + 1 + 2 * self.rng.below(hosts.len() as u64 / 2) as usize) % hosts.len();
             let to = if to == from { (from + 1) % hosts.len() } else { to };
             let (from, to) = (&hosts[from], &hosts[to]);

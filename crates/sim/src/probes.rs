@@ -1,8 +1,8 @@
-//! Looks into a run: what a sink that reads states is shown, and when.
+//! Readings of links and senders for a sink that has probes.
 
 use crate::conn::{End, Use};
+use crate::engine::Engine;
 use crate::link::link_id;
-use crate::table::Core;
 use packet::Reading;
 use port::Carries;
 use record::{Probed, Sink, Subject};
@@ -18,17 +18,17 @@ impl Probed for Sender<'_> {
     }
 }
 
-/// Whom an end is.
+/// The subject of an end's readings.
 fn subject(end: &End, side: usize) -> Subject {
     Subject::Sender { flow: end.flow, reverse: side == 1 }
 }
 
-impl<S: Sink> Core<S> {
-    /// Reads everything that the sink wants, at each of its moments up to `now`: nothing has happened since.
+impl<S: Sink> Engine<S> {
+    /// Makes the readings that the sink wants, at each of its moments up to `now`. No event lies between them and `now`.
     #[inline(never)]
-    pub(crate) fn look(&mut self, now: Time) {
-        while self.net.sink.next_look() <= now {
-            let at = self.net.sink.next_look();
+    pub(crate) fn read_probes(&mut self, now: Time) {
+        while self.net.sink.next_reading() <= now {
+            let at = self.net.sink.next_reading();
             let (links, sink) = (&self.net.links, &mut self.net.sink);
             for (i, link) in links.iter().enumerate() {
                 let of = Subject::Link(link_id(i as u16));
@@ -47,12 +47,12 @@ impl<S: Sink> Core<S> {
                     }
                 }
             }
-            sink.looked();
+            sink.reading_done();
         }
     }
 
-    /// One end of a connection may have changed.
-    pub(crate) fn look_at_end(&mut self, slot: usize, side: usize) {
+    /// Lets the sink read an end that may have changed.
+    pub(crate) fn read_changed_sender(&mut self, slot: usize, side: usize) {
         let (now, end) = (self.net.now(), &self.conns[slot].ends[side]);
         let of = subject(end, side);
         if end.tcp.has_written() && self.net.sink.wants(of, true) {

@@ -1,35 +1,35 @@
-//! Round-trip probes: the statistics that `ping` prints, and each probe.
+//! Round-trip echoes: the statistics that `ping` prints, and each probe.
 
 use crate::{Histogram, median};
 use std::ops::Range;
 use units::{Duration, Time};
 
-/// Most probes that are stored one by one: 109 minutes at ten per second.
+/// Most echoes that are stored one by one: 109 minutes at ten per second.
 const KEPT: usize = 65_536;
 
 /// One probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Probe {
+pub(crate) struct Echo {
     /// Time it was sent.
     pub sent: Time,
     /// Round-trip time; `None` without a reply.
     pub rtt: Option<Duration>,
 }
 
-/// The probes of one application, numbered 0, 1, 2, ... in the order in which they left.
+/// The echoes of one application, numbered 0, 1, 2, ... in the order in which they left.
 ///
-/// The first 65 536 are stored. Counts and the histogram cover probes and replies after the warm-up; the least round trip is
+/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up; the least round trip is
 /// that of the whole run, since it represents the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Probes {
+pub struct Echoes {
     warm_up: Time,
-    kept: Vec<Probe>,
+    kept: Vec<Echo>,
     sent: u64,
     rtt: Histogram,
     least: Option<Duration>,
 }
 
-impl Probes {
+impl Echoes {
     /// Starts empty; statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
@@ -39,7 +39,7 @@ impl Probes {
     pub(crate) fn sent(&mut self, now: Time) {
         self.sent += u64::from(now >= self.warm_up);
         if self.kept.len() < KEPT {
-            self.kept.push(Probe { sent: now, rtt: None });
+            self.kept.push(Echo { sent: now, rtt: None });
         }
     }
 
@@ -54,12 +54,12 @@ impl Probes {
         }
     }
 
-    /// Number of probes sent.
+    /// Number of echoes sent.
     pub(crate) fn count(&self) -> u64 {
         self.sent
     }
 
-    /// Round-trip times of the answered probes.
+    /// Round-trip times of the answered echoes.
     pub(crate) fn rtt(&self) -> &Histogram {
         &self.rtt
     }
@@ -74,7 +74,7 @@ impl Probes {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }
 
-    /// The mean round trip under `load`: probes answered before it began or sent after it ended do not count.
+    /// The mean round trip under `load`: echoes answered before it began or sent after it ended do not count.
     pub(crate) fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
         let (mut n, mut sum) = (u128::from(self.rtt.count()), self.rtt.sum());
         let late = self.kept.iter().rev().take_while(|p| p.sent >= load.end).filter_map(|p| Some((p.sent, p.rtt?)));
@@ -85,20 +85,20 @@ impl Probes {
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// The median round trip of the probes answered before `load`; the least of the run if there are none.
+    /// The median round trip of the echoes answered before `load`; the least of the run if there are none.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
         median(&idle).map(Duration).or(self.least)
     }
 
-    /// Probes answered before `load`: send time and round trip of each.
+    /// Echoes answered before `load`: send time and round trip of each.
     fn idle(&self, load: Time) -> impl Iterator<Item = (Time, Duration)> + '_ {
         let before = self.kept.iter().take_while(move |p| p.sent < load);
         before.filter_map(|p| Some((p.sent, p.rtt?))).filter(move |(sent, rtt)| *sent + *rtt < load)
     }
 
-    /// The stored probes, in order.
-    pub(crate) fn kept(&self) -> &[Probe] {
+    /// The stored echoes, in order.
+    pub(crate) fn kept(&self) -> &[Echo] {
         &self.kept
     }
 }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn answers_find_their_probe() {
-        let mut p = Probes::default();
+        let mut p = Echoes::default();
         (0..3).for_each(|i| p.sent(Time(i * 1000)));
         // out of order, and number 1 is never answered
         p.answered(2, Time(2070), Duration(70));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_least_round_trip_may_be_in_the_warm_up() {
-        let mut p = Probes::new(Time(1000));
+        let mut p = Echoes::new(Time(1000));
         (0..3).for_each(|i| p.sent(Time(i * 1000)));
         [(0, 20), (1, 60), (2, 100)]
             .into_iter()
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_idle_line_ends_where_the_load_begins() {
-        let mut p = Probes::new(Time(1000));
+        let mut p = Echoes::new(Time(1000));
         // four answered before the load at 4000, one in transit when it begins, two under it
         let rtts = [21, 20, 23, 30, 500, 100, 140];
         (0..7).for_each(|i| p.sent(Time(i * 900)));
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut p = Probes::default();
+        let mut p = Echoes::default();
         (0..70_000).for_each(|i| p.sent(Time(i)));
         p.answered(69_999, Time(70_004), Duration(5));
         assert_eq!((p.count(), p.kept().len(), p.rtt().count()), (70_000, KEPT, 1));

@@ -1,6 +1,6 @@
-//! Packets that their sockets count until they have left their host (TCP small queues).
+//! TCP small queues: packets that count towards their socket's limit until they have left their host's device.
 //!
-//! A host's device is the first link of its node. A packet has left when its last bit has, or when it is dropped there.
+//! A host's device is the first link of its node. A packet has left when its last bit has been sent, or when it is dropped there.
 
 use packet::{Flags, FlowId, PacketMeta};
 use scenario::Network;
@@ -8,25 +8,25 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::Time;
 
-/// When a packet leaves, its number, its flow and whether it goes back, its bytes.
+/// A packet by its departure time and number, with its flow, its direction (true: reverse) and its size.
 type Leaving = (Time, u64, u32, bool, u16);
 
 /// Packets by departure time. One event is pending for each.
 #[derive(Debug, Default)]
-pub(crate) struct Local {
+pub(crate) struct Tsq {
     leaving: BinaryHeap<Reverse<Leaving>>,
     number: u64,
 }
 
-impl Local {
-    /// `packet` leaves at `at`.
+impl Tsq {
+    /// Adds a packet that leaves at `at`.
     pub(crate) fn put(&mut self, packet: &PacketMeta, at: Time) {
         self.number += 1;
         let back = packet.flags.has(Flags::REVERSE);
         self.leaving.push(Reverse((at, self.number, packet.flow.0, back, packet.size)));
     }
 
-    /// The next that has left by `now`: its flow, the side that sent it, its bytes.
+    /// Removes the next packet that has left by `now`; returns its flow, the side that sent it and its bytes.
     pub(crate) fn take(&mut self, now: Time) -> Option<(FlowId, usize, u64)> {
         let Reverse((at, _, flow, back, bytes)) = *self.leaving.peek()?;
         if at > now {
@@ -37,7 +37,7 @@ impl Local {
     }
 }
 
-/// The nodes where a sender counts what is in its device.
+/// The nodes with a sender that limits its packets in the device.
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
     let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {

@@ -1,11 +1,11 @@
-//! Everything of a world but its applications: the network, and the tables of connections and of what they count.
+//! The engine of a world: the network, the connections, and their counters.
 
-use crate::conn::{AppEvent, Cold, Conn, End, Path, RxCounts, Use};
+use crate::conn::{AppEvent, Conn, ConnInfo, End, Path, RxCounts, Use};
 use crate::event::Target;
 use crate::net::Net;
 use measure::{Rows, Tally};
 use packet::{FlowId, NodeId, PacketMeta};
-use record::{Sink, Whose};
+use record::{FlowOwner, Sink};
 use std::collections::VecDeque;
 use tcp::{Endpoint, TcpParams};
 use traffic::Timers;
@@ -19,7 +19,7 @@ pub(crate) struct AppState {
     pub timers: Timers,
     /// The moment of its earliest event in the event set.
     pub pending: Time,
-    /// The first of its paths: two for each server, there and back.
+    /// The first of its paths: two for each server, forward and reverse.
     pub first_path: u16,
     /// Its rows of counters.
     pub rows: Rows,
@@ -29,11 +29,11 @@ pub(crate) struct AppState {
     pub udp: Vec<Option<FlowId>>,
 }
 
-/// Everything but the applications' machines, so that a machine can act on the rest.
-pub(crate) struct Core<S> {
+/// A world without the applications' machines, so that a machine can act on the rest.
+pub(crate) struct Engine<S> {
     pub net: Net<S>,
     pub conns: Vec<Conn>,
-    /// Paths by application and server, there and back.
+    /// Paths by application and server, forward and reverse.
     pub paths: Vec<Path>,
     pub free_slots: Vec<u32>,
     pub stacks: Vec<TcpParams>,
@@ -41,13 +41,13 @@ pub(crate) struct Core<S> {
     pub headers: Vec<u16>,
     pub apps: Vec<AppState>,
     pub app_events: VecDeque<AppEvent>,
-    /// ACKs that leave once the applications have been told what they acknowledge (`tcp::Io::send_after_delivery`).
+    /// ACKs that leave once the data they acknowledge have been delivered to the applications (`tcp::Io::send_after_delivery`).
     pub deferred_acks: Vec<(NodeId, PacketMeta)>,
     pub tally: Tally,
     pub next_port: u16,
 }
 
-impl<S: Sink> Core<S> {
+impl<S: Sink> Engine<S> {
     /// Schedules an application's earliest timer.
     pub(crate) fn arm_app(&mut self, i: u16) {
         let state = &mut self.apps[usize::from(i)];
@@ -58,19 +58,19 @@ impl<S: Sink> Core<S> {
         }
     }
 
-    /// A fresh slot for a connection or UDP flow of `app` to `server`.
+    /// Allocates a slot for a connection or UDP flow of `app` to `server`.
     pub(crate) fn allocate(&mut self, app: u16, server: usize, used: Use) -> FlowId {
         let state = &mut self.apps[usize::from(app)];
         state.opened += 1;
         let row = state.rows.take();
         let first_path = state.first_path + 2 * server as u16;
         let (seed, number) = (state.controllers, state.opened);
-        let cold = Cold { row, number: state.opened, closed: [false; 2] };
+        let info = ConnInfo { row, number: state.opened, closed: [false; 2] };
         let slot = self.free_slots.pop();
         let generation = match slot {
             Some(slot) => {
                 self.net.catch_up();
-                self.settle_drops(slot as usize);
+                self.collect_drops(slot as usize);
                 self.conns[slot as usize].ends[0].flow.generation().wrapping_add(1)
             }
             None => 0,
@@ -84,7 +84,7 @@ impl<S: Sink> Core<S> {
             End { timer: Time::NEVER, flow, path, used, rx: RxCounts::default(), tcp }
         };
         let ends = [end(first_path, first_path + 1), end(first_path + 1, first_path)];
-        let conn = Conn { ends, cold };
+        let conn = Conn { ends, info };
         match self.conns.get_mut(slot as usize) {
             Some(old) => *old = conn,
             None => self.conns.push(conn),
@@ -110,15 +110,15 @@ impl<S: Sink> Core<S> {
         }
         if S::PROBES {
             let flow_number = row - self.tally.apps[usize::from(app)].first_row as u32;
-            self.net.sink.opened(flow, Whose { app, flow: flow_number, connection: number });
+            self.net.sink.opened(flow, FlowOwner { app, flow: flow_number, connection: number });
         }
         flow
     }
 
-    /// Packets of a connection that met their fate after its end (a repeated FIN, say) still count as its own.
-    pub(crate) fn settle_drops(&mut self, slot: usize) {
+    /// Moves a connection's drops to its row. Packets dropped after its end (a repeated FIN, say) still count as its own.
+    pub(crate) fn collect_drops(&mut self, slot: usize) {
         let now = self.net.now();
-        let row = self.conns[slot].cold.row;
+        let row = self.conns[slot].info.row;
         for direction in 0..2 {
             let drops = std::mem::take(&mut self.net.flow_drops[2 * slot + direction]);
             if drops > 0 {
@@ -127,51 +127,47 @@ impl<S: Sink> Core<S> {
         }
     }
 
-    /// One side of `flow` has given up: the other is cut off, too, as by a reset.
+    /// Closes both sides of `flow` after one side gave up, as a reset does.
     pub(crate) fn abort(&mut self, flow: FlowId) {
         let conn = &mut self.conns[flow.slot()];
         if conn.ends[0].flow == flow {
-            conn.cold.closed = [true; 2];
+            conn.info.closed = [true; 2];
         }
     }
 
-    /// One side of `flow` has finished; true if both have, and the slot has been given back.
+    /// Frees the slot of `flow` if both sides have finished; returns true if it did.
     pub(crate) fn release(&mut self, flow: FlowId) -> bool {
         let slot = flow.slot();
         let conn = &mut self.conns[slot];
-        if conn.used() == Use::Free || conn.ends[0].flow != flow || conn.cold.closed != [true; 2] {
+        if conn.used() == Use::Free || conn.ends[0].flow != flow || conn.info.closed != [true; 2] {
             return false;
         }
         conn.ends.iter_mut().for_each(|e| e.used = Use::Free);
         self.free_slots.push(slot as u32);
-        let cold = conn.cold;
-        let app = self.paths[usize::from(conn.ends[0].path)].app;
-        for (direction, end) in conn.ends.iter().enumerate() {
-            let (rx, sender) = end.account();
-            self.tally.retire(cold.row, direction, rx, sender);
-        }
+        conn.retire(&mut self.tally);
+        let (row, app) = (conn.info.row, self.paths[usize::from(conn.ends[0].path)].app);
         self.net.catch_up();
-        self.settle_drops(slot);
-        self.apps[usize::from(app)].rows.release(cold.row);
+        self.collect_drops(slot);
+        self.apps[usize::from(app)].rows.release(row);
         true
     }
 
-    /// The warm-up is over just before this moment: what happened so far is left out of every sum.
+    /// Ends the warm-up just before this moment: excludes everything so far from every sum.
     pub(crate) fn begin(&mut self) {
         self.net.begin(self.net.now());
         for slot in 0..self.conns.len() {
-            self.settle_drops(slot);
+            self.collect_drops(slot);
         }
         self.tally.begin();
         for conn in self.conns.iter().filter(|c| c.used() != Use::Free) {
             for (direction, end) in conn.ends.iter().enumerate() {
                 let (rx, sender) = end.account();
-                self.tally.under_way(conn.cold.row, direction, rx, sender);
+                self.tally.under_way(conn.info.row, direction, rx, sender);
             }
         }
     }
 
-    /// End of a bin: the senders' windows and the drops go into the series.
+    /// Adds the senders' states and the drops to the series at the end of a bin.
     pub(crate) fn sample(&mut self, now: Time) {
         if !self.tally.has_series {
             return;
@@ -179,17 +175,17 @@ impl<S: Sink> Core<S> {
         self.net.catch_up();
         self.net.sample_queue_delays(now);
         for slot in 0..self.conns.len() {
-            self.settle_drops(slot);
+            self.collect_drops(slot);
         }
         for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {
-            // of connections that share a row the latest: which one has the last slot depends on other applications
+            // the latest connection of a shared row: the order of slots depends on other applications
             let first = &conn.ends[0];
-            if self.tally.rows[conn.cold.row as usize].latest != first.flow {
+            if self.tally.rows[conn.info.row as usize].latest != first.flow {
                 continue;
             }
             for (direction, end) in conn.ends.iter().enumerate() {
                 let stack = &self.stacks[usize::from(self.paths[usize::from(end.path)].stack)];
-                self.tally.sample(conn.cold.row, direction, now, end.sender_state(now, stack));
+                self.tally.sample(conn.info.row, direction, now, end.sender_state(now, stack));
             }
         }
     }
