@@ -16,7 +16,8 @@
 #   make wheel    a wheel for any Linux of glibc 2.17 or newer, and an sdist, in dist/           (docs/install.md)
 #   make test-wheel  install them in empty environments of every Python there is, and run README's commands
 #   make docs     write docs/scenario.md, docs/scenario/ and the tables of docs/results.md from what the core declares
-#   make site     the docs as a site, in target/site/html: studies with figures, a page per discipline, the playground where it is built
+#   make site     the docs as a site, in target/site/html: studies with their answers, a page per discipline, the playground where it is
+#                 built                              (studies without a run are run with one seed; STUDIES= for none)
 #   make format   write the formats that `make check` wants
 #   make lock     pin Python's requirements anew
 #   make clean    remove what the above made, but for runs/
@@ -29,6 +30,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STUDY ?= cablelabs2012
+STUDIES ?= cablelabs2012 scte2013 mmcn1999 csc458 l4s today
 SEEDS ?= 10
 OUT ?= runs/$(STUDY)
 N ?= 100
@@ -200,9 +202,10 @@ docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py
 	$(BIN)/python tools/results_doc.py
 
-# Studies have figures where a run is kept under runs/; cablelabs2012 is run with one seed if it is not.
+# A study's page begins with the answer of the run that is kept under runs/; one that is missing is made, with one seed.
 site: $(VENV)/.core-stamp $(VENV)/.dev-stamp
-	@test -d runs/cablelabs2012/figures || $(MAKE) --no-print-directory run STUDY=cablelabs2012 SEEDS=1 OUT=runs/cablelabs2012
+	@for study in $(STUDIES); do test -f runs/$$study/report.html || \
+		$(MAKE) --no-print-directory run STUDY=$$study SEEDS=1 OUT=runs/$$study || exit 1; done
 	@echo "building the site: a minute or two"
 	$(BIN)/python tools/docs_site.py target/site --runs runs --playground python/bloatlab/playground/index.html
 	$(BIN)/zensical build --strict --config-file target/site/site.yml

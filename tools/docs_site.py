@@ -29,6 +29,9 @@ from bloatlab.simulation import Result
 from bloatlab.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import scenario_doc  # noqa: E402  a neighbour, no package
+
 QDISC = ROOT / "crates/qdisc/src"
 CONTROLLERS = ROOT / "crates/tcp/src/cc"
 
@@ -81,6 +84,8 @@ NAMED = {
 INK = {"primary": "teal", "accent": "teal"}
 #: Pictures keep their paper in the dark.
 STYLE = """.md-typeset img { background: #fff; }
+/* the picture that a page begins with leaves room for the words below it */
+.md-typeset h1 + p > img:only-child { max-height: 60vh; width: auto; }
 .md-typeset table:not([class]) { font-size: .68rem; }
 .md-typeset pre > code { font-size: .62rem; }
 /* a narrow screen scrolls a table: names stay whole, and a cell is wide enough to be read */
@@ -123,6 +128,7 @@ class Page:
     origin: str
     title: str
     text: str
+    about: str = ""
 
 
 def module_doc(path: Path) -> str:
@@ -143,25 +149,22 @@ def discipline_file(name: str) -> Path | None:
     return next((file for file in files if file.exists()), None)
 
 
-def value(given: Any) -> str:
-    """A default, as it would stand in a file."""
-    return "none" if given is None else given if isinstance(given, str) else json.dumps(given)
-
-
 def cell(text: object) -> str:
     """Text of a table's cell."""
     return " ".join(str(text or "").split()).replace("|", "\\|")
 
 
 def parameters(entry: dict[str, Any]) -> str:
-    """The table of an entry's parameters: with meanings, or of a preset its values."""
-    given = entry.get("params") or []
-    if isinstance(given, dict):
-        rows = [f"| `{name}` | {cell(value(v))} |" for name, v in given.items()]
+    """The table of an entry's parameters: with meanings and effective defaults, or the values of a preset."""
+    params = entry.get("params") or []
+    if isinstance(params, dict):
+        rows = [
+            f"| `{name}` | {cell(v if isinstance(v, str) else scenario_doc.toml(v))} |" for name, v in params.items()
+        ]
         return "\n".join(["| parameter | value |", "|---|---|", *rows])
-    if not given:
+    if not params:
         return "It has no parameters."
-    rows = [f"| `{p['name']}` | `{cell(value(p['default']))}` | {cell(p['description'])} |" for p in given]
+    rows = [f"| `{p['name']}` | {' | '.join(map(cell, scenario_doc.default(p, {})))} |" for p in params]
     return "\n".join(["| parameter | default | meaning |", "|---|---|---|", *rows])
 
 
@@ -174,16 +177,14 @@ def entry_page(kind: str, entry: dict[str, Any]) -> Page:
         "tcp": f'    [app.NAME]\n    tcp = "{name}"',
     }[kind]
     keys = {"disciplines": f"Queue {name}", "applications": f"Traffic {name}", "tcp": "TCP stacks"}[kind]
-    parts = [f"# {name}", f"{what}.", f"In a [scenario]({keys_of(keys)}):\n\n{use}"]
-    file = discipline_file(name) if kind == "disciplines" else None
+    parts = [f"# {name}", EXAMPLE if kind == "disciplines" else f"{what}."]
+    parts.append(f"In a [scenario]({keys_of(keys)}):\n\n{use}")
     if entry.get("source"):
-        parts.append(f"Source: {entry['source']}. [sources](../sources.md) has the papers.")
-    if kind == "disciplines":
-        parts.append(EXAMPLE)
+        parts.append(f"Source: {entry['source']}. [Sources](../sources.md) lists the papers.")
     parts.append("## Parameters\n\n" + parameters(entry))
-    if file is not None:
+    if (file := discipline_file(name) if kind == "disciplines" else None) is not None:
         parts.append("## Model and sources\n\n" + demoted(module_doc(file)))
-    return Page(f"{kind}/{name}.md", "", name, "\n\n".join(parts) + "\n")
+    return Page(f"{kind}/{name}.md", "", name, "\n\n".join(parts) + "\n", what)
 
 
 def keys_of(title: str) -> str:
@@ -207,9 +208,9 @@ def controller_pages() -> list[Page]:
     ]
 
 
-def index_page(kind: str, title: str, text: str, pages: list[Page], about: dict[str, str]) -> Page:
+def index_page(kind: str, title: str, text: str, pages: list[Page]) -> Page:
     """A list of pages."""
-    rows = [f"| [{page.title}]({Path(page.place).name}) | {about.get(page.title, '')} |" for page in pages]
+    rows = [f"| [{page.title}]({Path(page.place).name}) | {page.about} |" for page in pages]
     return Page(f"{kind}/index.md", "", title, "\n".join([f"# {title}", "", text, "", "| | |", "|---|---|", *rows, ""]))
 
 
@@ -234,19 +235,15 @@ def pages() -> dict[str, list[Page]]:
         for name in STUDIES
     ]
     for kind, key, title, text in (
-        ("disciplines", "qdiscs", "Queue disciplines", "What decides which packet goes next, and which is dropped."),
+        ("disciplines", "qdiscs", "Queue disciplines", "They decide which packet leaves next, and which is dropped."),
         ("tcp", "tcp", "TCP stacks", "Whole stacks, as presets."),
-        ("applications", "apps", "Applications", "What sends and receives."),
+        ("applications", "apps", "Applications", "They send and receive."),
     ):
-        entries = kinds[key]
-        about = {str(e["name"]): cell(e.get("doc") or e.get("summary")) for e in entries}
-        made = [entry_page(kind, entry) for entry in entries]
-        menu[title] = [index_page(kind, title, text, made, about), *made]
+        made = [entry_page(kind, entry) for entry in kinds[key]]
+        menu[title] = [index_page(kind, title, text, made), *made]
     made = controller_pages()
-    menu["Congestion control"] = [
-        index_page("controllers", "Congestion control", "How TCP's senders choose their window.", made, {}),
-        *made,
-    ]
+    text = "They choose the window of a TCP sender."
+    menu["Congestion control"] = [index_page("controllers", "Congestion control", text, made), *made]
     change = (ROOT / "CHANGELOG.md").read_text()
     menu["Build"].append(Page("changelog.md", "CHANGELOG.md", "Changelog", change))
     return menu
@@ -279,9 +276,12 @@ def write(folder: Path, playground: Path | None, runs: Path | None) -> dict[str,
     pictures: dict[str, str] = {}
     for page in (page for group in menu.values() for page in group):
         text = linked(page, places, pictures)
-        text += figures(folder, page, runs)
+        if page.place.startswith("studies/"):
+            title, _, rest = text.partition("\n")
+            first = answer(folder, page.title, runs)
+            text = f"{title}\n\n{first}{rest}{figures(folder, page.title)}"
         if EXAMPLE in text:
-            text = text.replace(EXAMPLE, example(folder, page.title, playground))
+            text = text.replace(EXAMPLE, example(folder, page, playground))
         if page.place == "playground.md" and playground is not None and playground.exists():
             shutil.copyfile(playground, folder / "play.html")
             text = text.replace("\n\n", "\n\n**[Open the playground](play.html)** in this browser.\n\n", 1)
@@ -305,25 +305,32 @@ def search_worker() -> str:
     return worker.read_text(encoding="utf-8")
 
 
-def figures(folder: Path, page: Page, runs: Path | None) -> str:
-    """A study's figures and its report, where a run of it is kept."""
-    if runs is None or not page.place.startswith("studies/"):
-        return ""
-    name = page.title
-    found = sorted((runs / name / "figures").glob("*.svg"))
-    if not found:
-        return ""
-    target = folder / "studies" / name
-    target.mkdir(parents=True, exist_ok=True)
-    lines = ["", "", "## Figures", ""]
-    report = runs / name / "report.html"
-    if report.exists():
-        shutil.copyfile(report, target / "report.html")
-        lines += [f"All numbers and charts: [the study's report]({name}/report.html).", ""]
-    for figure in found:
-        shutil.copyfile(figure, target / figure.name)
-        lines += [f"![{figure.stem.replace('_', ' ')}]({name}/{figure.name})", ""]
-    return "\n".join(lines)
+def answer(folder: Path, name: str, runs: Path | None) -> str:
+    """A study's answer and its figure, from the report of a kept run; its figures are copied."""
+    kept, target = (runs or Path()) / name, folder / "studies" / name
+    for file in [*kept.glob("report.html"), *(kept / "figures").glob("*.svg")] if runs else []:
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target / file.name)
+    if not (target / "report.html").exists():
+        return f"`bloatlab reproduce {name}` computes its answer; this site has no run of it.\n"
+    report = (target / "report.html").read_text(encoding="utf-8")
+    found = [
+        re.search(rf"<{tag}>(.*?)</", report, re.DOTALL) for tag in ("h1", 'p class="sentence"', 'p class="basis"')
+    ]
+    question, sentence, basis = (" ".join(m[1].split()) if m else "" for m in found)
+    lines = [f"**{question}** {sentence}", f"{basis} Every number: [the study's report]({name}/report.html)."]
+    if drawn := re.search(r'class="answer.*?<svg(.*?</svg>)', report.partition("<main>")[0], re.DOTALL):
+        names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        (target / "answer.svg").write_text(f"<svg {names}{drawn[1]}", encoding="utf-8")
+        lines.insert(1, f"![{question}]({name}/answer.svg)")
+    return "\n\n".join(lines) + "\n"
+
+
+def figures(folder: Path, name: str) -> str:
+    """A study's figures but its answer's, where a run of it is kept."""
+    found = sorted((folder / "studies" / name).glob("*.svg"))
+    shown = [f"![{f.stem.replace('_', ' ')}]({name}/{f.name})" for f in found if f.stem != "answer"]
+    return "\n\n".join(["", "## Figures", *shown, ""]) if shown else ""
 
 
 def household(queue: str | dict[str, Any]) -> Scenario:
@@ -338,7 +345,7 @@ def household(queue: str | dict[str, Any]) -> Scenario:
     )
 
 
-#: What each discipline is compared with.
+#: The plain buffer that each discipline is compared with.
 PLAIN = {"droptail": {"limit": "250p"}}
 
 
@@ -348,23 +355,31 @@ def plain() -> Result:
     return bloatlab.run(household(PLAIN))
 
 
-def example(folder: Path, name: str, playground: Path | None) -> str:
-    """A figure of a discipline beside a plain buffer, and a link that opens both in the playground."""
+def felt(result: Result) -> str:
+    """The call of a household: its delay and its score."""
+    call = result.summary["apps"]["call"]
+    return f"is {call['delay_ms']['p50']:.0f} ms late at the median and scores {call['voip']['mos']:.2f} (MOS)"
+
+
+def example(folder: Path, page: Page, playground: Path | None) -> str:
+    """A figure of a discipline beside a plain buffer, a paragraph, and a link that opens both in the playground."""
+    name = page.title
     if name == "python":
-        return "It has no defaults to show: [a law in Python](../adding-a-law-in-python.md) is yours."
+        return f"{page.about}. It has no defaults to show: [a law in Python](../adding-a-law-in-python.md) is yours."
     given = household(name)
     file = folder / "disciplines" / f"{name}.svg"
     file.parent.mkdir(parents=True, exist_ok=True)
-    bloatlab.plot(plain(), bloatlab.run(given), output=file)
-    both = f"once with a plain buffer of 250 packets and once with {name} and its defaults"
+    result = bloatlab.run(given)
+    bloatlab.plot(plain(), result, output=file)
+    words = "Two uploads and a call share 5 Mbit/s upstream: behind a plain buffer of 250 packets the call "
+    words += f"{felt(plain())}; behind {name} with its defaults it {felt(result)}. Seed 1."
     lines = [
-        "## What it does",
-        f"Two uploads and a call share 5 Mbit/s upstream, {both}. Seed 1.",
         f"![A plain buffer of 250 packets beside {name}]({name}.svg)",
+        f"{page.about}. {words}",
     ]
     if playground is not None and playground.exists():
         address = f"../play.html{fragment(given, household(PLAIN))}"
-        lines.insert(2, f"**[Try {name} in the playground]({address})**: both runs, behind sliders.")
+        lines.append(f"**[Try {name} in the playground]({address})**: both runs, behind sliders.")
     return "\n\n".join(lines)
 
 

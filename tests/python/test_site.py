@@ -59,6 +59,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     figures = folder / "runs/mmcn1999/figures"
     figures.mkdir(parents=True)
     (figures / "goodput.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    (figures.parent / "report.html").write_text(
+        '<div class="answer"><h1>Which queue protects?</h1>\n<p class="sentence">CBT does.</p>'
+        '<p class="basis">Medians of 1 seed.</p><figure><svg viewBox="0 0 1 1"></svg></figure></div><main></main>'
+    )
     (folder / "play.html").write_text("<title>playground</title>")
     more = ["--runs", str(folder / "runs"), "--playground", str(folder / "play.html")]
     write = [sys.executable, str(ROOT / "tools/docs_site.py"), str(folder / "site"), *more]
@@ -111,6 +115,33 @@ def test_a_discipline_has_a_figure_and_is_tried_in_the_playground(site: Path):
         held = json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -15))
         queues = [from_dict(held[key]).data["link"]["up"]["queue"] for key in ("scenario", "pinned")]
         assert [next(iter(queue)) for queue in queues] == [name, "droptail"]
+
+
+def in_order(page: Path, *words: str) -> bool:
+    """Whether the page has these words in this order, the first of them right behind its title."""
+    text = page.read_text()
+    places = [text.find(word, text.index("</h1>")) for word in words]
+    return -1 not in places and places == sorted(places)
+
+
+def test_a_discipline_begins_with_its_picture_a_paragraph_and_the_playground(site: Path):
+    for name in ("codel", "fq_codel", "dualpi2"):
+        page = site / f"disciplines/{name}.html"
+        assert in_order(page, f'src="{name}.svg"', "(MOS); behind", "play.html#1=", "scenario</a>", 'id="parameters"')
+
+
+def test_a_study_begins_with_its_answer(site: Path):
+    page = site / "studies/mmcn1999.html"
+    assert in_order(page, "Which queue protects?", "CBT does.", "mmcn1999/answer.svg", "1 seed", "mmcn1999/report.html")
+    assert page.read_text().count("answer.svg") == 1
+    assert (site / "studies/mmcn1999/answer.svg").read_text().endswith(' viewBox="0 0 1 1"></svg>')
+    assert in_order(site / "studies/csc458.html", "bloatlab reproduce csc458", "no run of it")
+
+
+def test_a_parameter_without_a_default_shows_what_the_discipline_takes(site: Path):
+    page = (site / "disciplines/pie.html").read_text()
+    assert "<td>15ms, 20ms (draft2013)</td>" in page
+    assert "<code>linux-6</code>" in (site / "scenario/tcp.html").read_text()
 
 
 def test_old_links_into_the_scenarios_page_find_their_table(site: Path):
