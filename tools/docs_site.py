@@ -244,8 +244,11 @@ def pages() -> dict[str, list[Page]]:
     made = controller_pages()
     text = "They choose the window of a TCP sender."
     menu["Congestion control"] = [index_page("controllers", "Congestion control", text, made), *made]
-    change = (ROOT / "CHANGELOG.md").read_text()
-    menu["Build"].append(Page("changelog.md", "CHANGELOG.md", "Changelog", change))
+    menu["Build"].append(Page("changelog.md", "CHANGELOG.md", "Changelog", (ROOT / "CHANGELOG.md").read_text()))
+    for file in sorted((ROOT / "docs/changes").glob("*.md"), reverse=True):
+        text = file.read_text()
+        title = text.partition("\n")[0].removeprefix("# ")
+        menu["Build"].append(Page(f"changes/{file.name}", f"docs/changes/{file.name}", title, text))
     return menu
 
 
