@@ -1,8 +1,8 @@
-//! A text with a unit, whatever it measures: for programs that show, compare or vary the values of a scenario.
+//! A text with a unit of any kind, for programs that display, compare or vary the values of a scenario.
 
 use crate::{BitRate, Bytes, Duration, Limit, Prob};
 
-/// What a text with a unit says.
+/// The value of a text with a unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     /// A time, `5ms`.
@@ -18,7 +18,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// What `text` says; `None` without a unit (a number, or a name), and for a text that no parameter takes.
+    /// Reads `text`; `None` without a unit (a number, or a name), and for a text that no parameter accepts.
     pub fn read(text: &str) -> Option<Self> {
         if text.ends_with('%') {
             return text.parse().ok().map(Self::Share);

@@ -1,6 +1,6 @@
-//! Decimal numbers as users write them, exactly: a float would round what lies above 2^53.
+//! Exact decimal numbers, as users write them: a float would round numbers above 2^53.
 
-/// Decimal places that count; further ones are read and left out.
+/// Decimal places kept; further ones are read and dropped.
 const PLACES: u32 = 15;
 
 /// A number that is not negative: `digits / 10^places`.
@@ -11,7 +11,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads digits with at most one point among or beside them; `None` for anything else, and from 10^21 on.
+    /// Reads digits with at most one decimal point; `None` for anything else, and from 10^21 on.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         if whole.is_empty() && fraction.is_empty() {
@@ -33,7 +33,7 @@ impl Decimal {
         Some(number)
     }
 
-    /// This many times `unit`, rounded half up; `None` if it does not fit in 64 bits.
+    /// The number times `unit`, rounded half up; `None` if it does not fit in 64 bits.
     pub(crate) fn times(self, unit: u64) -> Option<u64> {
         let scale = 10u128.pow(self.places);
         let product = self.digits.checked_mul(u128::from(unit))?;

@@ -1,11 +1,11 @@
 //! Time, sizes, rates, random streams and portable mathematics.
 //!
-//! The lowest room: everything here is a value. Quantities are integers (nanoseconds, bytes, bits per second), so that
-//! sums are exact and equal on every machine; they parse from and print to the words that `tc` uses (`5mbit`, `50ms`,
-//! `417p`), and printing loses nothing: parsing what was printed gives the same value.
+//! The lowest crate: everything here is a value. Quantities are integers (nanoseconds, bytes, bits per second), so that
+//! sums are exact and the same on every machine. Their text form is that of `tc` (`5mbit`, `50ms`, `417p`), and a value
+//! that is printed and parsed stays the same.
 //!
-//! Departs from `tc`: `KB` and `MB` are 1000 and 1000000 bytes (`KiB`, `MiB` are the binary ones), and the lower-case
-//! `kbps`/`mbps` are refused because `tc` reads them as bytes per second and everybody else as bits.
+//! Departs from `tc`: `KB` and `MB` are 1000 and 1000000 bytes (`KiB` and `MiB` are binary), and the lower-case `kbps` and
+//! `mbps` are refused, because `tc` reads them as bytes per second and other programs as bits.
 
 mod amount;
 mod decimal;

@@ -1,39 +1,10 @@
 //! Elementary functions and distributions that give the same bits on every machine.
 //!
-//! Rust's `f64::ln` and its kin call the platform's libm, whose last digit differs between systems; the pure-Rust
-//! `libm` crate does not. `sqrt`, the four operations and comparisons are exact by IEEE 754 and need no help.
+//! Rust's `f64::ln` and similar functions call the platform's libm, whose last digit differs between systems. The crate `libm`,
+//! written in Rust, gives the same result everywhere. `sqrt`, the four operations and comparisons are exact by IEEE 754.
 
 use crate::Rng;
-
-/// Natural logarithm.
-#[inline]
-pub fn ln(x: f64) -> f64 {
-    libm::log(x)
-}
-
-/// Decimal logarithm.
-#[inline]
-pub fn log10(x: f64) -> f64 {
-    libm::log10(x)
-}
-
-/// e to the power of `x`.
-#[inline]
-pub fn exp(x: f64) -> f64 {
-    libm::exp(x)
-}
-
-/// `x` to the power of `y`.
-#[inline]
-pub fn pow(x: f64, y: f64) -> f64 {
-    libm::pow(x, y)
-}
-
-/// Cube root.
-#[inline]
-pub fn cbrt(x: f64) -> f64 {
-    libm::cbrt(x)
-}
+pub use libm::{cbrt, exp, log as ln, log10, pow};
 
 /// One draw from the exponential distribution with this mean.
 pub fn exponential(rng: &mut Rng, mean: f64) -> f64 {

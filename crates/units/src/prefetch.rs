@@ -1,11 +1,11 @@
-//! Memory that will be needed soon.
+//! Prefetching of memory.
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// Asks the processor for the cache line `offset` bytes behind the start of `place`, and waits for nothing.
+/// Prefetches the cache line `offset` bytes behind the start of `place`, without waiting for it.
 ///
-/// A hint: no value changes, and where there is no such instruction nothing happens.
+/// A hint: it changes no value, and does nothing on processors without such an instruction.
 #[inline(always)]
 #[allow(unsafe_code, reason = "reads nothing and is valid for every address; `hint::prefetch_read` is not stable yet")]
 pub fn prefetch<T>(place: &T, offset: usize) {

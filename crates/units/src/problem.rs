@@ -1,18 +1,18 @@
-//! What is wrong with a value that a user gave, and where.
+//! Messages about invalid values: the place, the value and what would be valid.
 
 use std::fmt::{self, Write};
 
-/// Most characters that a line repeats of what a user wrote.
+/// Most characters of a user's text that a message repeats.
 const SHOWN: usize = 80;
 /// Most characters of a line; longer ones are cut.
 const LINE: usize = 1500;
 
-/// What a user wrote, as a line about it repeats it: at most 80 characters, control characters escaped.
+/// A user's text as a message repeats it: at most 80 characters, control characters escaped.
 pub fn shown(text: &str) -> String {
     escaped(text, SHOWN)
 }
 
-/// At most `most` characters of `text`, without any that would move a terminal's cursor or turn its text around.
+/// At most `most` characters of `text`; those that would move a terminal's cursor or reverse its text are escaped.
 fn escaped(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (i, c) in text.chars().enumerate() {
@@ -29,21 +29,21 @@ fn escaped(text: &str, most: usize) -> String {
     line
 }
 
-/// Whether a character is a control character, or an invisible one that moves or reverses the text around it.
+/// Returns true for control characters, and for invisible ones that move or reverse the text around them.
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// One thing wrong with a scenario: where it is, what was given and what would be valid.
+/// An error in a scenario: its place, the value and what would be valid.
 ///
-/// Rooms that validate their own parameters know only their own field names; each caller prefixes its own part of the
-/// path with [`Problem::under`], so the message that reaches the user names the full path (`link.up.queue.codel.target`).
+/// A crate that validates its own parameters names only its own fields. Each caller prefixes its part of the path with
+/// [`Problem::under`], so that the user sees the full path (`link.up.queue.codel.target`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Path from the document's root, parts joined by dots; empty for the document itself.
     pub path: String,
-    /// One sentence: the value given and what is valid.
+    /// One sentence: the value and what is valid.
     pub message: String,
 }
 
@@ -53,7 +53,7 @@ impl Problem {
         Self { path: path.into(), message: message.into() }
     }
 
-    /// The same problem seen from one level further out.
+    /// The problem with `prefix` before its path.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
         let prefix = shown(prefix);

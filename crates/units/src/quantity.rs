@@ -6,7 +6,7 @@ use crate::text_serde;
 use std::fmt;
 use std::str::FromStr;
 
-/// Most bytes of a size, 9 PB: below 2^53, so that a program that keeps numbers as floats reads it back, too.
+/// Largest size in bytes, 9 PB: below 2^53, so that programs that store numbers as floats read it exactly.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 /// Highest rate, 1 Pbit/s.
 const MOST_RATE: u64 = 1_000_000_000_000_000;
@@ -23,14 +23,14 @@ pub struct BitRate(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Prob(f64);
 
-/// How much a queue may hold: `417p` (packets), `600KB` (bytes) or `50ms` (at the rate of its link).
+/// Capacity of a queue: `417p` (packets), `600KB` (bytes) or `50ms` (at the rate of its link).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// At most this many packets.
     Packets(u32),
     /// At most this many bytes.
     Bytes(Bytes),
-    /// At most what the link's sustained rate sends in this time.
+    /// The bytes that the link's sustained rate sends in this time.
     Time(Duration),
 }
 
@@ -45,13 +45,13 @@ impl BitRate {
     fn from_integer(v: u64) -> Result<Self, ParseError> {
         if v > MOST_RATE { Err(ParseError::new(v.to_string(), "a rate of at most 1 Pbit/s")) } else { Ok(Self(v)) }
     }
-    /// The time that `bytes` take at this rate, rounded to the nearest nanosecond. A zero rate never finishes.
+    /// Transmission time of `bytes`, rounded to the nearest nanosecond; [`Duration::MAX`] at rate zero.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // bytes below 2^30 (no packet or bucket in sight exceeds 1 GB) keep the product in 64 bits
+        // below 2^30 bytes (packets and token buckets are always smaller than 1 GB) the product fits in 64 bits
         if bytes < 1 << 30 {
             Duration((bytes * 8_000_000_000 + self.0 / 2) / self.0)
         } else {
@@ -66,7 +66,7 @@ impl BitRate {
 }
 
 impl Prob {
-    /// Refuses what lies outside [0, 1].
+    /// Creates a probability.   Errors: a number outside [0, 1].
     pub fn new(p: f64) -> Result<Self, ParseError> {
         if (0.0..=1.0).contains(&p) {
             // no negative zero
@@ -118,14 +118,10 @@ impl fmt::Display for Limit {
     }
 }
 
-const BYTES: &str = "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"";
-const RATE: &str = "a rate such as \"5mbit\", \"200kbit\" or \"1gbit\" (a bare number is bit/s)";
-const LIMIT: &str = "a limit in packets (\"417p\"), bytes (\"600KB\") or time at the link's rate (\"50ms\")";
-
 impl FromStr for Bytes {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
-        let (v, unit) = split_number(s, BYTES)?;
+        let (v, unit) = split_number(s, Self::VALID)?;
         let k = match unit {
             "" | "b" | "B" => 1,
             "kb" | "kB" | "KB" | "k" | "K" => 1_000,
@@ -134,14 +130,14 @@ impl FromStr for Bytes {
             "KiB" | "kib" => 1 << 10,
             "MiB" | "mib" => 1 << 20,
             "GiB" | "gib" => 1 << 30,
-            _ => return Err(ParseError::new(s, BYTES)),
+            _ => return Err(ParseError::new(s, Self::VALID)),
         };
         let too_large = || ParseError::new(s, "a size of at most 9 PB");
         v.times(k).filter(|v| *v <= MOST_BYTES).map(Self).ok_or_else(too_large)
     }
 }
 
-/// What is valid instead of a rate whose unit has a prefix alone (`20M`) or is that of a size (`20MB`).
+/// The valid form of a rate whose unit is only a prefix (`20M`) or that of a size (`20MB`).
 fn unfinished(v: f64, unit: &str) -> Option<String> {
     let prefix = unit.chars().next().map(|c| c.to_ascii_lowercase()).filter(|c| "kmgt".contains(*c))?;
     let bits = |v: f64| format!("\"{v}{prefix}bit\"");
@@ -155,7 +151,7 @@ fn unfinished(v: f64, unit: &str) -> Option<String> {
 impl FromStr for BitRate {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
-        let (v, unit) = split_number(s, RATE)?;
+        let (v, unit) = split_number(s, Self::VALID)?;
         let unit = unit.strip_suffix("/s").unwrap_or(unit);
         let k = match unit {
             "" | "bit" | "bps" => 1,
@@ -173,7 +169,7 @@ impl FromStr for BitRate {
                     ),
                 ));
             }
-            _ => return Err(ParseError::new(s, unfinished(v.about(), unit).unwrap_or_else(|| RATE.into()))),
+            _ => return Err(ParseError::new(s, unfinished(v.about(), unit).unwrap_or_else(|| Self::VALID.into()))),
         };
         let too_large = || ParseError::new(s, "a rate of at most 1 Pbit/s");
         v.times(k).filter(|v| *v <= MOST_RATE).map(Self).ok_or_else(too_large)
@@ -196,13 +192,13 @@ impl FromStr for Prob {
 impl FromStr for Limit {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
-        let bad = || ParseError::new(s, LIMIT);
-        let (v, unit) = split_number(s, LIMIT)?;
+        let bad = || ParseError::new(s, Self::VALID);
+        let (v, unit) = split_number(s, Self::VALID)?;
         if matches!(unit, "p" | "pkt" | "packets") {
             return v.whole().and_then(|n| u32::try_from(n).ok()).map(Self::Packets).ok_or_else(bad);
         }
         if unit.is_empty() {
-            return Err(ParseError::new(s, format!("{LIMIT}; a bare number could be either")));
+            return Err(ParseError::new(s, format!("{}; a bare number could be either", Self::VALID)));
         }
         if let Ok(d) = s.parse::<Duration>() {
             return Ok(Self::Time(d));
@@ -212,21 +208,21 @@ impl FromStr for Limit {
 }
 
 impl Text for Bytes {
-    const VALID: &str = BYTES;
+    const VALID: &str = "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"";
     const PATTERN: &str = "^[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB)$";
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(Self::from_integer);
 }
 text_serde!(Bytes);
 
 impl Text for BitRate {
-    const VALID: &str = RATE;
+    const VALID: &str = "a rate such as \"5mbit\", \"200kbit\" or \"1gbit\" (a bare number is bit/s)";
     const PATTERN: &str = "^[0-9.]+ ?([kKmMgGtT]?bit(/s)?|[KMGT]?bps)?$";
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(Self::from_integer);
 }
 text_serde!(BitRate);
 
 impl Text for Limit {
-    const VALID: &str = LIMIT;
+    const VALID: &str = "a limit in packets (\"417p\"), bytes (\"600KB\") or time at the link's rate (\"50ms\")";
     const PATTERN: &str = "^[0-9.]+ ?(p|[kKmMgG]?[bB]|[KMG]iB|s|ms|us|ns)$";
 }
 text_serde!(Limit);

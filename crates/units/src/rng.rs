@@ -15,7 +15,7 @@ pub struct Rng(Xoshiro256PlusPlus);
 impl Rng {
     /// The stream of the component `name` under `seed`.
     ///
-    /// The name is folded with FNV-1a (64 bits) and mixed with the seed by SplitMix64's finaliser, twice, so that
+    /// The name is hashed with FNV-1a (64 bits) and mixed with the seed by SplitMix64's finaliser, twice, so that
     /// neighbouring seeds and names that differ in one letter give unrelated streams.
     pub fn named(seed: u64, name: &str) -> Self {
         let mut h: u64 = 0xcbf2_9ce4_8422_2325;
@@ -38,13 +38,13 @@ impl Rng {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform integer in `0..n`, without modulo bias worth naming (bias below n / 2^64). `n` = 0 gives 0.
+    /// Uniform integer in `0..n`, with a bias below n / 2^64. `n` = 0 gives 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// True with probability `p`; draws only when the answer is open.
+    /// True with probability `p`; draws no number if `p` is 0 or 1.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         p > 0.0 && (p >= 1.0 || self.unit() < p)

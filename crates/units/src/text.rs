@@ -1,4 +1,4 @@
-//! The text form of a quantity: a number and a unit; serde and JSON Schema by it.
+//! The text form of a quantity, a number and a unit, and its serde and JSON Schema.
 
 use crate::decimal::Decimal;
 use crate::shown;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// A text that is not the quantity it should be: what was given and what would be valid.
+/// A text that is not a valid quantity, and what would be valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     given: String,
@@ -16,7 +16,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// `given` is the text as the user wrote it; `valid` completes "expected ...".
+    /// `given`: the user's text; `valid`: completes "expected ...".
     pub fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
         Self { given: given.into(), valid: valid.into() }
     }

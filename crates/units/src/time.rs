@@ -3,7 +3,7 @@
 use crate::text::{ParseError, Text, split_number};
 use crate::text_serde;
 use std::fmt;
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Sub, SubAssign};
 use std::str::FromStr;
 
 /// A moment: nanoseconds since the start of the run. 64 bits hold 584 years.
@@ -17,7 +17,7 @@ pub struct Duration(pub u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than every event.
+    /// Later than any event.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The span since `earlier`; zero if `earlier` lies in the future.
@@ -36,7 +36,7 @@ impl Time {
 impl Duration {
     /// No time.
     pub const ZERO: Self = Self(0);
-    /// Longer than every run.
+    /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
 
     /// Whole nanoseconds.
@@ -55,7 +55,7 @@ impl Duration {
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
-    /// Seconds as a float, rounded to the nearest nanosecond; negative and NaN become zero, overflow the maximum.
+    /// Seconds as a float, rounded to the nearest nanosecond. Negative numbers and NaN become zero, overflow the maximum.
     pub fn from_secs_f64(s: f64) -> Self {
         Self((s * 1e9 + 0.5) as u64)
     }
@@ -74,72 +74,42 @@ impl Duration {
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// True for the empty span.
+    /// Returns true for no time.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 }
 
-impl Add<Duration> for Time {
-    type Output = Time;
-    #[inline]
-    fn add(self, d: Duration) -> Time {
-        Time(self.0.saturating_add(d.0))
-    }
+/// Implements operators and their assigning forms.
+macro_rules! operators {
+    ($($Op:ident::$op:ident, $Assign:ident::$assign:ident: |$a:ident: $A:ty, $b:ident: $B:ty| $result:block)+) => {$(
+        impl $Op<$B> for $A {
+            type Output = Self;
+            #[inline]
+            fn $op(self, $b: $B) -> Self {
+                let $a = self;
+                $result
+            }
+        }
+        impl $Assign<$B> for $A {
+            #[inline]
+            fn $assign(&mut self, $b: $B) {
+                *self = $Op::$op(*self, $b);
+            }
+        }
+    )+};
 }
-impl AddAssign<Duration> for Time {
-    #[inline]
-    fn add_assign(&mut self, d: Duration) {
-        *self = *self + d;
+
+operators! {
+    Add::add, AddAssign::add_assign: |t: Time, d: Duration| { Self(t.0.saturating_add(d.0)) }
+    Sub::sub, SubAssign::sub_assign: |t: Time, d: Duration| { Self(t.0.saturating_sub(d.0)) }
+    Add::add, AddAssign::add_assign: |a: Duration, b: Duration| { Self(a.0.saturating_add(b.0)) }
+    Sub::sub, SubAssign::sub_assign: |a: Duration, b: Duration| {
+        debug_assert!(a.0 >= b.0, "negative duration");
+        a.saturating_sub(b)
     }
-}
-impl Sub<Duration> for Time {
-    type Output = Time;
-    #[inline]
-    fn sub(self, d: Duration) -> Time {
-        Time(self.0.saturating_sub(d.0))
-    }
-}
-impl Add for Duration {
-    type Output = Duration;
-    #[inline]
-    fn add(self, d: Duration) -> Duration {
-        Duration(self.0.saturating_add(d.0))
-    }
-}
-impl AddAssign for Duration {
-    #[inline]
-    fn add_assign(&mut self, d: Duration) {
-        *self = *self + d;
-    }
-}
-impl Sub for Duration {
-    type Output = Duration;
-    #[inline]
-    fn sub(self, d: Duration) -> Duration {
-        debug_assert!(self.0 >= d.0, "negative duration");
-        Duration(self.0.saturating_sub(d.0))
-    }
-}
-impl SubAssign for Duration {
-    #[inline]
-    fn sub_assign(&mut self, d: Duration) {
-        *self = *self - d;
-    }
-}
-impl Mul<u64> for Duration {
-    type Output = Duration;
-    #[inline]
-    fn mul(self, k: u64) -> Duration {
-        Duration(self.0.saturating_mul(k))
-    }
-}
-impl Div<u64> for Duration {
-    type Output = Duration;
-    #[inline]
-    fn div(self, k: u64) -> Duration {
-        Duration(self.0 / k)
-    }
+    Mul::mul, MulAssign::mul_assign: |d: Duration, k: u64| { Self(d.0.saturating_mul(k)) }
+    Div::div, DivAssign::div_assign: |d: Duration, k: u64| { Self(d.0 / k) }
 }
 
 /// Longest duration that a user may give: beyond 2^63 ns = 292 years a sum of two spans could overflow.
@@ -164,12 +134,10 @@ impl fmt::Display for Time {
     }
 }
 
-const DURATION: &str = "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"";
-
 impl FromStr for Duration {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
-        let (number, unit) = split_number(s, DURATION)?;
+        let (number, unit) = split_number(s, Self::VALID)?;
         let ns = match unit.to_ascii_lowercase().as_str() {
             "s" | "sec" | "secs" => 1_000_000_000,
             "ms" | "msec" | "msecs" => 1_000_000,
@@ -177,7 +145,7 @@ impl FromStr for Duration {
             "ns" | "nsec" | "nsecs" => 1,
             "min" => 60_000_000_000,
             "h" => 3_600_000_000_000,
-            _ => return Err(ParseError::new(s, DURATION)),
+            _ => return Err(ParseError::new(s, Self::VALID)),
         };
         let too_long = || ParseError::new(s, "a duration below 292 years");
         number.times(ns).filter(|ns| *ns <= LONGEST).map(Self).ok_or_else(too_long)
@@ -185,7 +153,7 @@ impl FromStr for Duration {
 }
 
 impl Text for Duration {
-    const VALID: &str = DURATION;
+    const VALID: &str = "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"";
     const PATTERN: &str = "^[0-9.]+ ?(s|ms|us|ns|min|h)$";
 }
 text_serde!(Duration);

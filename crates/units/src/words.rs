@@ -1,7 +1,7 @@
-//! Choices that a text writes as a table of one key (`hash = { queues = 64 }`) or as the word for its defaults (`"hash"`).
+//! Choices written as a table of one key (`hash = { queues = 64 }`), or as a word that stands for its defaults (`"hash"`).
 //!
-//! serde's derive reads a word only for a variant without content. [`word_or_table`](crate::word_or_table) takes the derived
-//! reader (made inherent by `#[serde(remote = "Self")]`) and shows it a word as a table of that key, empty.
+//! serde's derive reads a word only for a variant without content. [`word_or_table`](crate::word_or_table) wraps the derived
+//! reader (made inherent by `#[serde(remote = "Self")]`) and presents a word to it as an empty table of that key.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -29,7 +29,7 @@ macro_rules! word_or_table {
     )+};
 }
 
-/// Adds to the schema of `T`, whose choices are tables of one key, the words of those that can stand alone.
+/// Adds words to the schema of `T`, whose choices are tables of one key: those of the tables that may be empty.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
     let alone = |word: &&String| T::deserialize(StrDeserializer::<de::value::Error>::new(word)).is_ok();
