@@ -14,7 +14,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
 
-/// The fields of the IP header besides lengths: two addresses of one family, DSCP and ECN.
+/// Fields of the IP header: two addresses of one family, DSCP and ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
     /// Sender.
@@ -162,7 +162,7 @@ mod tests {
         [Ip { src: v4(1), dst: v4(2), tos: 0xb9 }, Ip { src: v6(1), dst: v6(2), tos: 0xb9 }]
     }
 
-    /// A receiver's check: the one's complement sum of pseudo-header and everything behind the IP header is all ones.
+    /// A receiver's check: the one's complement sum of the pseudo-header and all bytes behind the IP header is all ones.
     fn checks(packet: &[u8], pseudo_header: bool) -> bool {
         let (at, addresses, protocol) =
             if packet[0] >> 4 == 4 { (20, &packet[12..20], packet[9]) } else { (40, &packet[8..40], packet[6]) };
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_say_what_was_asked_for_and_check() {
+    fn headers_have_the_given_fields_and_valid_checksums() {
         for to in both() {
             let mut p = Vec::new();
             let options = [1, 1, 5, 10, 0, 0, 0, 9, 0, 0, 0, 12, 0];
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!((p[20], p.len(), h.sport, h.seq, h.protocol), (kind, 84, 77, 3, Protocol::Icmp));
             assert!(checks(&p, false));
         }
-        // the header of RFC 1071's many examples: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7
+        // a header often used as an example of RFC 1071's checksum: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7
         let to = |a, b| Ip { src: IpAddr::V4(a), dst: IpAddr::V4(b), tos: 0 };
         udp(&mut p, to(Ipv4Addr::new(192, 168, 0, 1), Ipv4Addr::new(192, 168, 0, 199)), (1, 2), 0x73 - 28);
         assert_eq!(p[10..12], [0xb8, 0x61]);

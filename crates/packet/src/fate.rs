@@ -12,77 +12,62 @@ pub enum Point {
     Dequeue,
 }
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum DropReason {
-    /// No room in the queue: the arrival is dropped.
-    TailFull,
-    /// No room in the queue: a packet at the head is dropped for the arrival.
-    HeadFull,
-    /// A control law dropped the arrival.
-    EarlyTail,
-    /// A control law dropped the head.
-    EarlyHead,
-    /// No room in the modem's transmit queue.
-    TransmitQueueFull,
-    /// The link lost it (random loss).
-    LinkLoss,
-    /// It arrived for a flow that no longer exists.
-    FlowGone,
-    /// No room in the queue: a packet waiting at the tail is dropped for the arrival.
-    PushOut,
-    /// A newer ACK waiting behind it makes it redundant (CAKE's ACK filter).
-    AckFilter,
+/// Declares the reasons for a fate: each with its description, its name in a table and its name in Rust.
+macro_rules! reasons {
+    ($(
+        $(#[$meta:meta])*
+        enum $Name:ident { $($(#[$doc:meta])* $name:literal $Variant:ident,)+ }
+    )+) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $Name {
+            $($(#[$doc])* $Variant,)+
+        }
+
+        impl $Name {
+            /// All of them, in the order of their numbers.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Variant),+];
+
+            /// The name in a table.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => $name,)+
+                }
+            }
+        }
+    )+};
 }
 
-impl DropReason {
-    /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
-        Self::TailFull,
-        Self::HeadFull,
-        Self::EarlyTail,
-        Self::EarlyHead,
-        Self::TransmitQueueFull,
-        Self::LinkLoss,
-        Self::FlowGone,
-        Self::PushOut,
-        Self::AckFilter,
-    ];
-
-    /// The column name of this reason's counter.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TailFull => "tail_full",
-            Self::HeadFull => "head_full",
-            Self::EarlyTail => "early_tail",
-            Self::EarlyHead => "early_head",
-            Self::TransmitQueueFull => "transmit_queue_full",
-            Self::LinkLoss => "link_loss",
-            Self::FlowGone => "flow_gone",
-            Self::PushOut => "push_out",
-            Self::AckFilter => "ack_filter",
-        }
+reasons! {
+    /// Why a packet was dropped.
+    enum DropReason {
+        /// No room in the queue: the arriving packet is dropped.
+        "tail_full" TailFull,
+        /// No room in the queue: a packet at the head is dropped for the arriving one.
+        "head_full" HeadFull,
+        /// A control law dropped the arriving packet.
+        "early_tail" EarlyTail,
+        /// A control law dropped the packet at the head.
+        "early_head" EarlyHead,
+        /// No room in the modem's transmit queue.
+        "transmit_queue_full" TransmitQueueFull,
+        /// The link lost it (random loss).
+        "link_loss" LinkLoss,
+        /// It arrived for a flow that no longer exists.
+        "flow_gone" FlowGone,
+        /// No room in the queue: a packet waiting at the tail is dropped for the arriving one.
+        "push_out" PushOut,
+        /// A newer ACK waiting behind it makes it redundant (CAKE's ACK filter).
+        "ack_filter" AckFilter,
     }
-}
 
-/// Why a packet was marked with CE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum MarkReason {
-    /// A control law marked instead of dropping.
-    Law,
-    /// A step threshold on sojourn time (`ce_threshold`).
-    Step,
-}
-
-impl MarkReason {
-    /// Its name in a table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Law => "law",
-            Self::Step => "step",
-        }
+    /// Why a packet was marked with CE.
+    enum MarkReason {
+        /// A control law marked instead of dropping.
+        "law" Law,
+        /// A step threshold on sojourn time (`ce_threshold`).
+        "step" Step,
     }
 }
 

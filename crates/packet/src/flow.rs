@@ -2,7 +2,8 @@
 
 /// A flow's slot (20 bits) and generation (12 bits).
 ///
-/// Slots are reused when a connection ends; the generation distinguishes late packets of the old connection from the new one's.
+/// Slots are reused when a connection ends. The generation distinguishes late packets of the old connection from those of the new
+/// one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
@@ -20,7 +21,7 @@ impl FlowId {
     pub const fn slot(self) -> usize {
         (self.0 & 0xf_ffff) as usize
     }
-    /// Counts the users of the slot, modulo 2^12.
+    /// Number of earlier users of the slot, modulo 2^12.
     #[inline]
     pub const fn generation(self) -> u32 {
         self.0 >> 20
@@ -40,7 +41,7 @@ pub enum Protocol {
     Udp = 17,
 }
 
-/// The 5-tuple of a flow in its forward direction, and the tag its sender puts on it.
+/// The 5-tuple of a flow in its forward direction, and its DSCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowTuple {
     /// Address of the initiator.
@@ -89,7 +90,7 @@ impl FlowTable {
         self.tuples.get(flow.slot()).copied().unwrap_or_default()
     }
 
-    /// Lets packets of `flow` hold several segments each; `bytes` is the size of a full segment on the wire, forward and back.
+    /// Allows packets of several segments for `flow`; `bytes` is the size of a full segment on the wire, forward and back.
     pub fn set_frames(&mut self, flow: FlowId, bytes: [u16; 2]) {
         let slot = flow.slot();
         if slot >= self.frames.len() {
@@ -98,10 +99,10 @@ impl FlowTable {
         self.frames[slot] = (flow, bytes);
     }
 
-    /// The sizes given to [`FlowTable::set_frames`] for this flow; `None` for another generation of its slot.
+    /// The sizes set by [`FlowTable::set_frames`] for this flow; `None` for another generation of its slot.
     #[inline]
     pub(crate) fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
-        self.frames.get(flow.slot()).filter(|(whose, _)| *whose == flow).map(|(_, bytes)| *bytes)
+        self.frames.get(flow.slot()).filter(|(of, _)| *of == flow).map(|(_, bytes)| *bytes)
     }
 }
 

@@ -140,7 +140,7 @@ fn tcp(h: &mut Header, t: &[u8]) {
     if t[12] & 1 != 0 {
         h.flags = h.flags.with(Flags::AE);
     }
-    h.flags = h.flags.with(told_by(&t[20..header], u32_at(t, 8)));
+    h.flags = h.flags.with(option_flags(&t[20..header], u32_at(t, 8)));
     // ACK set, without payload, SYN, FIN and RST
     let pure = h.payload == 0 && bits & 0x07 == 0 && bits & 0x10 != 0;
     h.seq = if pure { u32_at(t, 8) } else { u32_at(t, 4) };
@@ -150,27 +150,27 @@ fn tcp(h: &mut Header, t: &[u8]) {
 }
 
 /// Flags from TCP options: SACK blocks (kind 5), AccECN counters (172, 174). Bound: every option advances by at least one byte.
-fn told_by(options: &[u8], ack: u32) -> Flags {
-    let (mut at, mut told) = (0, Flags::default());
+fn option_flags(options: &[u8], ack: u32) -> Flags {
+    let (mut at, mut flags) = (0, Flags::default());
     while at < options.len() {
         match options[at] {
-            0 => return told,
+            0 => return flags,
             1 => {
                 at += 1;
                 continue;
             }
-            5 => told = told.with(Flags::SACK).with(whole(&options[at..], ack)),
-            172 | 174 => told = told.with(Flags::ACCECN_OPTION),
+            5 => flags = flags.with(Flags::SACK).with(sack_whole(&options[at..], ack)),
+            172 | 174 => flags = flags.with(Flags::ACCECN_OPTION),
             _ => {}
         }
         at += usize::from(options.get(at + 1).copied().unwrap_or(2).max(2));
     }
-    told
+    flags
 }
 
-/// [`Flags::SACK_WHOLE`] if the blocks cover everything that the receiver holds out of order: one or two blocks (of more, some
-/// may not have fitted), and none for a duplicate, which lies below the ACK or within the second block (RFC 2883).
-fn whole(option: &[u8], ack: u32) -> Flags {
+/// [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order: one or two blocks (with more, some
+/// may not have fitted), none of which reports a duplicate, which lies below the ACK or within the second block (RFC 2883).
+fn sack_whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));
     let (first, second) = (block(0), block(1));
@@ -250,7 +250,7 @@ mod tests {
             // a block from 1 to 2, the ACK at 1461: a duplicate
             assert!(h.flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !h.flags.has(Flags::SACK_WHOLE));
             let hole = parse(&tcp_of(v6, 0x10, 7, 0, &[1, 1, 5, 10, 0, 0, 0, 9, 0, 0, 0, 12], 0)).unwrap();
-            assert!(hole.flags.has(Flags::SACK_WHOLE), "all that there is beyond 7");
+            assert!(hole.flags.has(Flags::SACK_WHOLE), "everything above 7");
             let twice = [1, 1, 5, 18, 0, 0, 0, 9, 0, 0, 0, 12, 0, 0, 0, 9, 0, 0, 0, 20];
             assert!(
                 !parse(&tcp_of(v6, 0x10, 7, 0, &twice, 0)).unwrap().flags.has(Flags::SACK_WHOLE),
@@ -262,7 +262,8 @@ mod tests {
             assert!(!h.flags.has(Flags::PURE_ACK) && !h.flags.has(Flags::SACK));
             let syn = parse(&tcp_of(v6, 0xc2, 0, 0, &[], 0)).unwrap();
             assert!(syn.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)) && !syn.flags.has(Flags::PURE_ACK));
-            // AE is the last bit of the byte of the header's length; SACK behind an AccECN option (RFC 9768 §3.2.3: kind 172, length 11)
+            // AE is the last bit of the byte of the header's length; SACK behind an AccECN option (RFC 9768 §3.2.3: kind 172,
+            // length 11)
             let options = [172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 1];
             let h = parse(&tcp_of(v6, 0x190, 1461, 0, &options, 0)).unwrap();
             assert_eq!((h.flags.ace(), h.payload, h.seq), (0b110, 0, 1461));
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn udp_echo_and_what_is_no_packet() {
+    fn udp_echo_and_invalid_packets() {
         let h = parse(&udp_of(false, 200, 46 << 2)).unwrap();
         assert_eq!((h.sport, h.dport, h.payload, h.tos >> 2), (5, 6, 172, 46));
         let mut echo = Vec::new();

@@ -26,7 +26,7 @@ impl Backlog {
     }
 }
 
-/// The link behind a queue, as the queue's host sees it now.
+/// Current state of the link behind a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {
     /// Sustained rate (MSR of a service flow, or the link's rate).
@@ -35,7 +35,7 @@ pub struct LinkView {
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,
-    /// Wait of a packet behind this queue if it leaves now (in a modem's transmit queue).
+    /// Delay behind this queue of a packet that leaves it now (in a modem's transmit queue).
     pub downstream_delay: Duration,
 }
 
@@ -45,7 +45,7 @@ impl LinkView {
         Self { rate, peak_rate: rate, tokens: Bytes(0), downstream_delay: Duration::ZERO }
     }
 
-    /// Time that `bytes` in the queue take to leave: at the peak rate while tokens last, then at the sustained rate.
+    /// Transmission time of `bytes`: at the peak rate while tokens last, then at the sustained rate.
     ///
     /// Source: RFC 8034 §4.2 (latency prediction from the token bucket).
     pub fn expected_delay(&self, bytes: u64) -> Duration {
@@ -115,7 +115,7 @@ impl Backlog {
     }
 }
 
-/// Counters of a link with delivery opportunities instead of a rate. Opportunities within one millisecond count as one.
+/// Counters of a link that has delivery opportunities instead of a rate. Opportunities within one millisecond count as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpportunityCounts {
     /// Opportunities so far.

@@ -40,7 +40,7 @@ pub struct Kind {
     pub better: Option<Better>,
     /// The smallest difference that matters; `None`: that of the unit.
     pub least: Option<f64>,
-    /// Its rank among the measures that people notice first, from 1, and the statistic that represents it (empty for a number).
+    /// Its rank among the measures that users notice first, from 1, and the statistic that represents it (empty for a number).
     pub rank: Option<(u8, &'static str)>,
 }
 
@@ -89,7 +89,7 @@ impl Kind {
         self.least = Some(least);
         self
     }
-    /// Ranks it among the measures that people notice first.
+    /// Ranks it among the measures that users notice first.
     #[must_use]
     pub const fn rank(self, place: u8) -> Self {
         self.rank_by("", place)
@@ -111,14 +111,15 @@ impl Kind {
 ///     /// A stream of packets.
 ///     const STREAM = fn stream(sent: u32, lost: u32) -> f64 {
 ///         "sent": Kind::PACKETS, "sent", "Packets sent." => sent;
-///         "lost_percent": Kind::PERCENT.less(), "lost", "Packets lost, of those sent." => 100.0 * f64::from(lost) / f64::from(sent);
+///         "lost_percent": Kind::PERCENT.less(), "lost", "Share of packets lost." => 100.0 * f64::from(lost) / f64::from(sent);
 ///     }
 /// }
 /// assert_eq!(stream(50, 1), [("sent", 50.0), ("lost_percent", 2.0)]);
 /// assert_eq!(STREAM[1].key, "lost_percent");
 /// ```
 ///
-/// A distribution names the list of its statistics before its value: `"rtt_ms": Kind::MS.less(), "round trip", "...", DELAYS => ...;`.
+/// A distribution names the list of its statistics before its value: `"rtt_ms": Kind::MS.less(), "round trip", "...", DELAYS =>
+/// ...;`.
 #[macro_export]
 macro_rules! measures {
     ($(

@@ -65,12 +65,12 @@ impl Flags {
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
 
-    /// True when every bit of `other` is set.
+    /// Returns true if every bit of `other` is set.
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// True when at least one bit of `other` is set.
+    /// Returns true if at least one bit of `other` is set.
     #[inline]
     pub const fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -225,7 +225,7 @@ impl PacketMeta {
         self.tos = self.tos & !3 | ecn as u8;
     }
 
-    /// Marks an ECN-capable packet with CE; false if it is not ECN-capable.
+    /// Marks an ECN-capable packet with CE; returns false if it is not ECN-capable.
     #[inline]
     pub fn mark_ce(&mut self) -> bool {
         let capable = self.tos & 3 != 0;

@@ -39,53 +39,39 @@ impl Unit {
     pub const NAMED: [Self; 7] =
         [Self::Packets, Self::Bytes, Self::Segments, Self::Milliseconds, Self::Seconds, Self::Mbit, Self::Percent];
 
+    /// Suffix of a column's name, symbol, smallest difference that matters, and digits after the decimal point.
+    const fn row(self) -> (&'static str, &'static str, f64, Option<u8>) {
+        match self {
+            Self::One => ("", "", 0.0, None),
+            Self::Packets => ("_packets", "packets", 1.0, None),
+            Self::Bytes => ("_bytes", "bytes", 1500.0, None),
+            Self::Segments => ("_segments", "segments", 0.0, None),
+            Self::Milliseconds => ("_ms", "ms", 0.1, Some(6)),
+            Self::Seconds => ("_s", "s", 0.01, Some(9)),
+            Self::Mbit => ("_mbit", "Mbit/s", 0.01, Some(6)),
+            Self::Percent => ("_percent", "%", 0.1, None),
+            Self::Scale(words) => ("", words, 0.0, None),
+        }
+    }
+
     /// The suffix of a column's name.
     pub const fn suffix(self) -> &'static str {
-        match self {
-            Self::One | Self::Scale(_) => "",
-            Self::Packets => "_packets",
-            Self::Bytes => "_bytes",
-            Self::Segments => "_segments",
-            Self::Milliseconds => "_ms",
-            Self::Seconds => "_s",
-            Self::Mbit => "_mbit",
-            Self::Percent => "_percent",
-        }
+        self.row().0
     }
 
     /// The unit as written after a number.
     pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::One => "",
-            Self::Packets => "packets",
-            Self::Bytes => "bytes",
-            Self::Segments => "segments",
-            Self::Milliseconds => "ms",
-            Self::Seconds => "s",
-            Self::Mbit => "Mbit/s",
-            Self::Percent => "%",
-            Self::Scale(words) => words,
-        }
+        self.row().1
     }
 
     /// The smallest difference that matters.
     pub const fn least(self) -> f64 {
-        match self {
-            Self::One | Self::Segments | Self::Scale(_) => 0.0,
-            Self::Packets => 1.0,
-            Self::Bytes => 1500.0,
-            Self::Milliseconds | Self::Percent => 0.1,
-            Self::Seconds | Self::Mbit => 0.01,
-        }
+        self.row().2
     }
 
     /// Meaningful digits after the decimal point, if the core's values limit them: times are in ns, rates in bit/s.
     pub const fn digits(self) -> Option<u8> {
-        match self {
-            Self::Milliseconds | Self::Mbit => Some(6),
-            Self::Seconds => Some(9),
-            _ => None,
-        }
+        self.row().3
     }
 }
 
