@@ -4,17 +4,18 @@
 //! handshake   SYN 111.  The SYN-ACK, and the first packet that answers it, name the ECN field that came with what they answer:
 //!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   Of a server 001: RFC 3168's ECN;  000, 111: none
 //! receiver    r.cep: packets with CE, of any kind.  r.e0b, r.ceb, r.e1b: bytes of payload by ECN field.  ACE = r.cep mod 8
-//!             An immediate ACK: for the first CE after data without;  for the n-th CE since the last ACK, n = 2, 3 if no data waits
-//!             With congestion_control = "dctcp" also for the first data without CE after data with CE; and before either what
-//!             waits is acknowledged on its own (Linux)
+//!             An ACK at once: for the first CE after data without;  for the n-th CE since the last ACK, n = 2, or 3 if no data waits
+//!             With congestion_control = "dctcp" also for the first data without CE after data with CE; and data that waits
+//!             before either is acknowledged separately (Linux)
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
-//!             d <= 7: delta packets were marked;  else up to  safe = d - ((d - delta) mod 8):  ACE may have gone round
-//!             With the option: that one of delta, delta + 8, ... safe  which is nearest to r.ceb's growth in segments
+//!             d <= 7: delta packets were marked;  else up to  safe = d - ((d - delta) mod 8), since ACE may have wrapped
+//!             With the option: the one of delta, delta + 8, ... safe  that is nearest to r.ceb's growth in segments
 //! ```
 //!
 //! There is no handshake of ECE and CWR as in RFC 3168: the bits form a number.
 //!
-//! Source: RFC 9768 §3.1.1, §3.1.2 (handshake), §3.2.1, §3.2.2 (ACE), §3.2.2.5 (when to acknowledge), §3.2.3 (option), A.2 (counting).
+//! Source: RFC 9768 §3.1.1, §3.1.2 (handshake), §3.2.1, §3.2.2 (ACE), §3.2.2.5 (when to acknowledge), §3.2.3 (option), A.2
+//! (counting).
 //! Departs: the option is sent from the first segment after the handshake on, and not in SYNs; a mark on a SYN or SYN-ACK is
 //! counted, and reduces nothing; there is no test for a path that bleaches ECN fields or clears ACE.
 
@@ -89,7 +90,7 @@ pub(crate) struct Counts {
     /// Packets with CE, r.cep.
     cep: u8,
     /// CE-marked packets not yet reported by an ACK.
-    untold: u32,
+    unreported: u32,
     /// The last segment with payload had CE.
     last_ce: bool,
     e0b: u32,
@@ -98,22 +99,22 @@ pub(crate) struct Counts {
     /// Code that the next packet carries in place of ACE: the answer to the SYN or SYN-ACK.
     code: Option<u8>,
     /// The peer's counters, as last reported: s.cep and r.ceb.
-    told_cep: u8,
-    told_ceb: u32,
+    s_cep: u8,
+    s_ceb: u32,
 }
 
 impl Default for Counts {
     fn default() -> Self {
         Self {
             cep: FIRST_CEP,
-            untold: 0,
+            unreported: 0,
             last_ce: false,
             e0b: 1,
             ceb: 0,
             e1b: 1,
             code: None,
-            told_cep: FIRST_CEP,
-            told_ceb: 0,
+            s_cep: FIRST_CEP,
+            s_ceb: 0,
         }
     }
 }
@@ -135,13 +136,13 @@ impl Counts {
     /// Processes a received SYN-ACK: its ECN field, and the ECN bits in its header.
     pub(crate) fn on_syn_ack(&mut self, ecn: Ecn, ace: u8) {
         self.on_syn(ecn);
-        self.told_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
+        self.s_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
     }
 
     /// Processes the client's answer to our SYN-ACK; returns false if it declines ECN.
     pub(crate) fn on_answer(&mut self, ace: u8) -> bool {
         self.code = None;
-        self.told_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
+        self.s_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
         ace != 0
     }
 
@@ -150,14 +151,14 @@ impl Counts {
     fn count(&mut self, ecn: Ecn, packets: u32) {
         if ecn == Ecn::Ce {
             self.cep = ((u32::from(self.cep) + packets % ACE) % ACE) as u8;
-            self.untold += packets;
+            self.unreported += packets;
         }
     }
 
     /// Counts a packet without payload; returns true if an ACK must leave at once. `waits`: data already awaits an ACK.
     pub(crate) fn on_control(&mut self, ecn: Ecn, waits: bool) -> bool {
         self.count(ecn, 1);
-        self.untold >= MARKS[usize::from(!waits)]
+        self.unreported >= MARKS[usize::from(!waits)]
     }
 
     /// Returns true if a segment with this ECN field changes the CE state.
@@ -180,12 +181,12 @@ impl Counts {
         }
         let begins = ecn == Ecn::Ce && !self.last_ce;
         self.last_ce = ecn == Ecn::Ce;
-        begins || self.untold >= MARKS[0]
+        begins || self.unreported >= MARKS[0]
     }
 
     /// Writes ACE, and the option as far as `room` bytes allow, into an outgoing segment.
     pub(crate) fn stamp(&mut self, segment: &mut Segment, room: Option<usize>) {
-        self.untold = 0;
+        self.unreported = 0;
         let ace = self.code.take().unwrap_or(self.cep);
         segment.flags = segment.flags.with_ace(ace).with(Flags::ACE);
         if let Some(fields) = room.map(AccEcnOption::fitting).filter(|n| *n > 0) {
@@ -198,10 +199,10 @@ impl Counts {
 
     /// Packets and payload bytes newly reported as marked by an ACK that delivers `d` segments with `bytes` of payload.
     pub(crate) fn newly(&mut self, ack: &Segment, d: u32, bytes: u64) -> (u32, u64) {
-        let delta = u32::from(ack.flags.ace().wrapping_sub(self.told_cep) % ACE as u8);
-        let ceb = ack.accecn().told_ceb().map(|ceb| {
-            let newly = ceb.wrapping_sub(self.told_ceb) & MASK;
-            self.told_ceb = ceb;
+        let delta = u32::from(ack.flags.ace().wrapping_sub(self.s_cep) % ACE as u8);
+        let ceb = ack.accecn().ceb_counter().map(|ceb| {
+            let newly = ceb.wrapping_sub(self.s_ceb) & MASK;
+            self.s_ceb = ceb;
             u64::from(newly)
         });
         let packets = match ceb {
@@ -210,7 +211,7 @@ impl Counts {
             Some(0) => delta,
             Some(marked) => nearest(d, delta, marked, bytes),
         };
-        self.told_cep = ((u32::from(self.told_cep) + packets) % ACE) as u8;
+        self.s_cep = ((u32::from(self.s_cep) + packets) % ACE) as u8;
         (packets, ceb.unwrap_or_else(|| bytes * u64::from(packets.min(d)) / u64::from(d.max(1))))
     }
 }
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn the_counter_begins_at_five_and_goes_round() {
         // one mark was reported: s.cep 6. ACE 1 is 9: three more, if no more than 7 segments were delivered
-        let one = Counts { told_cep: 6, ..Counts::default() };
+        let one = Counts { s_cep: 6, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
         // of 20 segments 3, 11 or 19 were marked: 20 - (17 mod 8) = 19
         assert_eq!(one.clone().newly(&ack(1), 20, 20_000).0, 19);

@@ -7,8 +7,8 @@
 //! waiting       room = what both windows have left.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
 //!               else it waits for the next ACK, unless
 //!                 nothing was sent for 1 ms,
-//!                 no segment is in flight, or the oldest one's ACK, due SRTT after it left, is more than min(1 ms, SRTT / 2) away,
-//!                 or a loss is being repaired
+//!                 no segment is in flight, or the ACK of the oldest one, due SRTT after it left, is more than
+//!                 min(1 ms, SRTT / 2) away, or a loss is being repaired
 //! ```
 //!
 //! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024), at most 4 MB
@@ -65,7 +65,7 @@ const SOON: Duration = Duration::from_millis(1);
 
 /// Inputs of the decision to wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sight {
+pub(crate) struct BurstInputs {
     pub(crate) now: Time,
     /// Bytes that both windows still allow.
     pub(crate) room: u64,
@@ -132,7 +132,7 @@ impl Bursts {
     }
 
     /// Returns true if a burst waits for more room.
-    pub(crate) fn waits(&self, p: &TcpParams, s: &Sight) -> bool {
+    pub(crate) fn waits(&self, p: &TcpParams, s: &BurstInputs) -> bool {
         let whole = u64::from(self.size(p)) * u64::from(p.wire.mss);
         let late = s.oldest.is_none_or(|age| age + SOON.min(s.srtt / 2) < s.srtt);
         s.room < whole && s.room < s.window / WIN_DIVISOR && s.now.since(self.last) <= RECENT && !late
@@ -216,23 +216,23 @@ mod tests {
         let ms = Duration::from_millis;
         let now = Time(100_500_000);
         let oldest = Some(Duration::from_micros(19_500));
-        let sight = Sight { now, room: 1000, window: 10_000, oldest, srtt: ms(20) };
+        let sight = BurstInputs { now, room: 1000, window: 10_000, oldest, srtt: ms(20) };
         assert!(b.waits(&p, &sight));
-        assert!(!b.waits(&p, &Sight { room: 2000, ..sight }));
+        assert!(!b.waits(&p, &BurstInputs { room: 2000, ..sight }));
         // a third of three segments is one
-        assert!(!b.waits(&p, &Sight { window: 3000, ..sight }));
-        assert!(b.waits(&p, &Sight { window: 4000, ..sight }));
+        assert!(!b.waits(&p, &BurstInputs { window: 3000, ..sight }));
+        assert!(b.waits(&p, &BurstInputs { window: 4000, ..sight }));
         // the ACK of a segment sent 19 ms ago is due in 1 ms, that of one sent 18 ms ago in 2 ms; an overdue one may come at any
         // time
         for (age, waits) in [(19, true), (18, false), (9, false), (30, true)] {
-            assert_eq!(b.waits(&p, &Sight { oldest: Some(ms(age)), ..sight }), waits, "{age}");
+            assert_eq!(b.waits(&p, &BurstInputs { oldest: Some(ms(age)), ..sight }), waits, "{age}");
         }
         // at an RTT of 1 ms, the limit is half the RTT
-        let near = Sight { srtt: ms(1), oldest: Some(Duration::from_micros(500)), ..sight };
+        let near = BurstInputs { srtt: ms(1), oldest: Some(Duration::from_micros(500)), ..sight };
         assert!(b.waits(&p, &near));
-        assert!(!b.waits(&p, &Sight { oldest: Some(Duration::from_micros(499)), ..near }));
-        assert!(!b.waits(&p, &Sight { oldest: None, ..sight }));
-        assert!(b.waits(&p, &Sight { now: Time(101_000_000), ..sight }));
-        assert!(!b.waits(&p, &Sight { now: Time(101_000_001), ..sight }));
+        assert!(!b.waits(&p, &BurstInputs { oldest: Some(Duration::from_micros(499)), ..near }));
+        assert!(!b.waits(&p, &BurstInputs { oldest: None, ..sight }));
+        assert!(b.waits(&p, &BurstInputs { now: Time(101_000_000), ..sight }));
+        assert!(!b.waits(&p, &BurstInputs { now: Time(101_000_001), ..sight }));
     }
 }

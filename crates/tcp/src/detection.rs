@@ -19,7 +19,7 @@ use crate::scoreboard::entry::{Entry, Piece, Watch};
 use crate::segment::{SackBlock, Segment};
 use crate::stats::State;
 use fack::Fack;
-use rack::{Probe, Rack};
+use rack::{Probe, Rack, Tlp};
 use units::Duration;
 
 /// The loss detection algorithm and its state.
@@ -218,31 +218,28 @@ impl Detection {
 
     /// Returns true if a probe may be sent: none is in flight, and there was an RTT sample since the last one.
     pub(crate) fn probe_due(&self) -> bool {
-        self.rack().is_some_and(|rack| rack.probe.is_none() && rack.sampled)
+        self.rack().is_some_and(|rack| rack.tlp.probe.is_none() && rack.tlp.sampled)
     }
 
     /// A probe was sent.
     pub(crate) fn on_probe(&mut self, probe: Probe) {
-        self.with_rack(|rack| {
-            (rack.probe, rack.sampled) = (Some(probe), false);
-            rack.probes += 1;
-        });
+        self.with_rack(|rack| rack.tlp = Tlp { probe: Some(probe), sampled: false, sent: rack.tlp.sent + 1 });
     }
 
     /// Discards the probe in flight when a reduction, a recovery or a timeout begins.   Source: RFC 8985 §7.4.1.
     #[inline]
     pub(crate) fn forget_probe(&mut self) {
-        self.with_rack(|rack| rack.probe = None);
+        self.with_rack(|rack| rack.tlp.probe = None);
     }
 
     /// Number of probes in flight that are retransmissions.
     pub(crate) fn resent_probes(&self) -> u32 {
-        self.rack().map_or(0, |rack| rack.probe.is_some_and(|probe| probe.is_retransmission).into())
+        self.rack().map_or(0, |rack| rack.tlp.probe.is_some_and(|probe| probe.is_retransmission).into())
     }
 
     /// Number of tail loss probes sent.
     pub(crate) fn probes(&self) -> u32 {
-        self.rack().map_or(0, |rack| rack.probes)
+        self.rack().map_or(0, |rack| rack.tlp.sent)
     }
 
     /// Applies an ACK to the probe in flight. Returns true if the probe, a retransmission, has repaired a loss. `news`: the ACK

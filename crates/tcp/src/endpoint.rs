@@ -79,8 +79,7 @@ impl Endpoint {
         self.tx.write(bytes);
         self.rx.quiet = false;
         if self.rx.phase == Phase::Established {
-            self.output(p, now, io);
-            self.finish(p, now, io);
+            self.proceed(p, now, io);
         }
     }
 
@@ -90,8 +89,7 @@ impl Endpoint {
         self.tx.close();
         self.rx.quiet = false;
         if self.rx.phase == Phase::Established {
-            self.output(p, now, io);
-            self.finish(p, now, io);
+            self.proceed(p, now, io);
         }
     }
 
@@ -101,11 +99,11 @@ impl Endpoint {
             return;
         }
         if self.rx.ecn == EcnUse::Accurate && segment.seq_len() == 0 {
-            self.rx.hear_control(segment.ecn);
+            self.rx.on_control_segment(segment.ecn);
         }
         if segment.flags.has(Flags::WINDOW) {
             self.tx.update_send_window(segment);
-            self.rx.hear_window(p, segment);
+            self.rx.on_window_field(p, segment);
         }
         if segment.has_ack {
             let cx = &mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
@@ -124,12 +122,11 @@ impl Endpoint {
                     self.rx.right_size(p, now, segment, old);
                 }
                 if segment.flags.has(Flags::PSH) {
-                    self.heed_push(p);
+                    self.on_push(p);
                 }
             }
         }
-        self.output(p, now, io);
-        self.finish(p, now, io);
+        self.proceed(p, now, io);
     }
 
     /// Processes a segment that its ACK and echo describe fully: a pure ACK without SACK and ECE.
@@ -140,8 +137,7 @@ impl Endpoint {
             return self.on_segment(p, now, &segment, io);
         }
         self.tx.on_ack(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io }, &segment);
-        self.output(p, now, io);
-        self.finish(p, now, io);
+        self.proceed(p, now, io);
     }
 
     /// Processes a segment that carries payload and acknowledges only the SYN: `seq`, `len`, `ts_val` and `ecn` describe it
@@ -157,7 +153,7 @@ impl Endpoint {
         self.note_pause(p, ts_val);
         self.rx.on_data(p, now, &segment, &mut self.stats, io);
         if flags.has(Flags::PSH) {
-            self.heed_push(p);
+            self.on_push(p);
         }
         if self.rx.quiet {
             // the sending half is idle, and the connection cannot end without its FIN
@@ -166,13 +162,12 @@ impl Endpoint {
             }
             return;
         }
-        self.output(p, now, io);
-        self.finish(p, now, io);
+        self.proceed(p, now, io);
     }
 
     /// Requests an immediate ACK after a segment with PSH, if `ack_pushed`.
     #[cold]
-    fn heed_push(&mut self, p: &TcpParams) {
+    fn on_push(&mut self, p: &TcpParams) {
         if p.receiver.ack_pushed {
             self.rx.set_ack_now();
         }
@@ -193,8 +188,7 @@ impl Endpoint {
     #[cold]
     pub fn on_left(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         if self.tx.on_left(bytes) && self.rx.phase == Phase::Established {
-            self.output(p, now, io);
-            self.finish(p, now, io);
+            self.proceed(p, now, io);
         }
     }
 
@@ -378,6 +372,13 @@ impl Endpoint {
         } else {
             io.send(&s);
         }
+    }
+
+    /// Ends a call that may let segments out.
+    #[inline]
+    fn proceed(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        self.output(p, now, io);
+        self.finish(p, now, io);
     }
 
     /// Ends every call: sends an ACK that is still due, and closes the connection when both sides are done.

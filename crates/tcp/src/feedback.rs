@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! rfc3168   ECE from a mark on, until a segment brings CWR
-//! dctcp     ECE = DCTCP.CE, the mark of the last segment;  when it changes: what is unacknowledged is acknowledged at once with the
-//!           old ECE, then the segment itself with the new one
+//! dctcp     ECE = DCTCP.CE, the mark of the last segment.  When it changes, unacknowledged data is acknowledged at once with
+//!           the old ECE, then the segment itself with the new one
 //! accecn    a counter: see `accecn.rs`
 //! ```
 //!
@@ -16,9 +16,10 @@ use crate::segment::Segment;
 use packet::{Ecn, Flags};
 
 /// ECN feedback in use on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EcnUse {
     /// None.
+    #[default]
     Off,
     /// RFC 3168's or DCTCP's: ECE and CWR are signals.
     Classic,
@@ -54,7 +55,7 @@ impl EcnFeedback {
     /// Processes the ECN field of a segment with payload. `echo`: ACKs carry ECE so far. Returns whether they carry it from now
     /// on, and the effect of the segment.
     #[inline]
-    pub(crate) fn hear(self, echo: bool, segment: &Segment) -> (bool, Mark) {
+    pub(crate) fn on_data(self, echo: bool, segment: &Segment) -> (bool, Mark) {
         let marked = segment.ecn == Ecn::Ce;
         match self {
             // also AccECN if the other side does not support it

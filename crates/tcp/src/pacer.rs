@@ -19,7 +19,7 @@ use units::{Duration, Time};
 const UNPACED: u32 = 10;
 
 /// Pacing state of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Pacer {
     /// Pacing rate, payload bytes per second; None for no pacing.
     rate: Option<f64>,
@@ -39,15 +39,8 @@ pub(crate) struct Pacer {
 impl Pacer {
     pub(crate) fn new(pacing: Pacing) -> Self {
         let forgiving = pacing == Pacing::LinuxInternal;
-        Self {
-            rate: None,
-            quantum: u32::MAX,
-            next_at: Time::ZERO,
-            wake_at: Time::NEVER,
-            credit: Duration::ZERO,
-            unpaced: if forgiving { UNPACED } else { 0 },
-            forgiving,
-        }
+        let unpaced = if forgiving { UNPACED } else { 0 };
+        Self { quantum: u32::MAX, wake_at: Time::NEVER, unpaced, forgiving, ..Self::default() }
     }
 
     /// Applies the controller's new rate.

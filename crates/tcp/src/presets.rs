@@ -82,8 +82,8 @@ presets! { p:
     /// timer
     "ns2-cubic-2.6.22" {
         // `timestamps_ true`; one-way, payload 1460 in 1510 bytes.
-        // Departs: its ACKs are 50 bytes, ns-2's sinks send 40; the first packet of ns-2's first window is a SYN of 40 bytes, which
-        // the second one does not wait for.
+        // Departs: its ACKs are 50 bytes, ns-2's sinks send 40; the first packet of ns-2's first window is a SYN of 40 bytes,
+        // which the second one does not wait for.
         ns2(p, Quirks::NS2_LINUX);
         p.opening.handshake = false;
         p.wire.timestamp_bytes = 10;

@@ -32,24 +32,25 @@ const PAUSE: u32 = 100_000;
 /// Immediate ACKs after a CE mark that begins an echo.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
-/// In `tells`: ACKs carry ECE.
+/// In `flags`: ACKs carry ECE.
 const ECHO: u8 = 1;
-/// In `tells`: the next ACK reports a duplicate.
+/// In `flags`: the next ACK reports a duplicate.
 const DUPLICATE: u8 = 2;
-/// In `tells`: the end of the connection was reported to the host.
+/// In `flags`: the end of the connection was reported to the host.
 const CLOSED: u8 = 4;
-/// In `tells`: every segment is ECN-capable.
+/// In `flags`: every segment is ECN-capable.
 const CAPABLE: u8 = 8;
-/// In `tells`: every segment carries AccECN's counter.
+/// In `flags`: every segment carries AccECN's counter.
 const COUNTS: u8 = 16;
-/// In `tells`: every segment carries the window.
+/// In `flags`: every segment carries the window.
 const WINDOW: u8 = 32;
 /// Largest size of the TCP options, and size of the timestamp option, bytes.
 const OPTIONS: [usize; 2] = [40, 12];
 
 /// State of the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
+    #[default]
     Listen,
     SynSent,
     SynReceived,
@@ -58,8 +59,9 @@ pub(crate) enum Phase {
 }
 
 /// State of the peer's FIN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fin {
+    #[default]
     None,
     /// Received, perhaps above a hole.
     Seen,
@@ -69,7 +71,7 @@ enum Fin {
 
 /// The receiving half of an endpoint. While nothing is held above a hole, a segment needs only the first 32 bytes. They include
 /// the phase and the `quiet` flag, which let the endpoint skip the sending half.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Receiver {
     /// Next byte expected.
@@ -86,7 +88,7 @@ pub(crate) struct Receiver {
     /// Number of ranges in `few`, or [`ON_HEAP`].
     held: u8,
     /// Flags: contents of ACKs and segments ([`ECHO`], [`DUPLICATE`], [`CAPABLE`], [`COUNTS`], [`WINDOW`]), and [`CLOSED`].
-    tells: u8,
+    flags: u8,
     fin: Fin,
     /// ECN feedback in use on this connection.
     pub(crate) ecn: EcnUse,
@@ -117,23 +119,11 @@ impl Receiver {
     pub(crate) fn new(p: &TcpParams) -> Self {
         let tuned = p.receiver.receive_window.is_auto();
         Self {
-            next: 0,
             ack_at: Time::NEVER,
-            since_ack: 0,
-            ts_recent: 0,
-            unacked: 0,
             quick: p.receiver.quick_acks as u8,
-            held: 0,
-            tells: if tuned { WINDOW } else { 0 },
-            fin: Fin::None,
-            ecn: EcnUse::Off,
-            phase: Phase::Listen,
-            quiet: false,
-            few: [SackBlock::default(); FEW],
-            many: None,
-            fin_at: 0,
-            syn_sent: 0,
+            flags: if tuned { WINDOW } else { 0 },
             rare: tuned.then(|| Box::new(Rare { counts: None, space: Some(Space::new(p)) })),
+            ..Self::default()
         }
     }
 
@@ -203,12 +193,12 @@ impl Receiver {
     /// Returns true if `Closed` was reported.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
-        self.tells & CLOSED != 0
+        self.flags & CLOSED != 0
     }
 
     /// Records that `Closed` is reported.
     pub(crate) fn set_closed(&mut self) {
-        self.tells |= CLOSED;
+        self.flags |= CLOSED;
     }
 
     /// Payload bytes received in order.
@@ -233,7 +223,7 @@ impl Receiver {
     ) {
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
         if self.ecn != EcnUse::Off {
-            self.hear_mark(p, now, segment, io);
+            self.on_ecn_field(p, now, segment, io);
         }
         if p.quirks.rtt_from_every_ack {
             self.ts_recent = segment.ts_val;
@@ -390,10 +380,10 @@ impl Receiver {
             segment.ts_val = micros(now);
             segment.ts_ecr = self.ts_recent;
         }
-        if self.has_holes() || self.tells & DUPLICATE != 0 {
+        if self.has_holes() || self.flags & DUPLICATE != 0 {
             self.stamp_sack(p, segment);
         }
-        if self.tells & (ECHO | CAPABLE | COUNTS | WINDOW) != 0 {
+        if self.flags & (ECHO | CAPABLE | COUNTS | WINDOW) != 0 {
             self.stamp_rest(p, segment);
         }
         // a due ACK of data uses up one quick ACK
@@ -407,7 +397,7 @@ impl Receiver {
     #[inline(never)]
     fn stamp_rest(&mut self, p: &TcpParams, segment: &mut Segment) {
         self.stamp_ecn(p, segment);
-        if self.tells & WINDOW != 0 {
+        if self.flags & WINDOW != 0 {
             self.stamp_window(p, segment);
         }
     }
@@ -418,14 +408,14 @@ impl Receiver {
         let valid = start < end && end <= self.next + p.receiver.receive_window.bound();
         if valid && p.receiver.dsack && p.sack_blocks() > 0 {
             self.many.get_or_insert_default().duplicate = SackBlock { start, end };
-            self.tells |= DUPLICATE;
+            self.flags |= DUPLICATE;
         }
     }
 
     fn stamp_sack(&mut self, p: &TcpParams, segment: &mut Segment) {
         let most = p.sack_blocks();
-        if self.tells & DUPLICATE != 0 {
-            self.tells &= !DUPLICATE;
+        if self.flags & DUPLICATE != 0 {
+            self.flags &= !DUPLICATE;
             if let Some(many) = &self.many {
                 segment.sack.push(many.duplicate);
             }

@@ -31,10 +31,9 @@ use std::collections::VecDeque;
 pub(super) const FEW: usize = 4;
 /// Value of `held` when the entries are in the ring.
 pub(super) const IN_RING: u8 = u8::MAX;
-const NONE: Entry = Entry { start: 0, sent: 0, skip: 0, len: 0, flags: 0 };
 
 /// The scoreboard; see the module. Fields are in the order in which an ACK needs them, as in [`crate::Endpoint`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Scoreboard {
     /// Offset of the first entry, or of the next segment if there is none.
@@ -58,19 +57,7 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     /// An empty scoreboard that starts at offset `base`.
     pub(crate) fn new(base: u64) -> Self {
-        Self {
-            base,
-            pipe: 0,
-            above: 0,
-            runs: 0,
-            lost_to: 0,
-            rtx: 0,
-            high: 0,
-            dup_bytes: 0,
-            held: 0,
-            few: [NONE; FEW],
-            ring: VecDeque::new(),
-        }
+        Self { base, ..Self::default() }
     }
 
     /// Estimate of the bytes in the network.   Source: RFC 6675 §4.

@@ -92,7 +92,7 @@ impl AccEcnOption {
     }
 
     /// CE's counter, if the option has it.
-    pub(crate) fn told_ceb(&self) -> Option<u32> {
+    pub(crate) fn ceb_counter(&self) -> Option<u32> {
         (self.fields > 1).then_some(self.ceb)
     }
 }

@@ -1,6 +1,7 @@
 //! Alternative backoff: a mark may take less of the window than a loss does.
 //!
-//! A queue that marks does so long before it is full, so that a window cut in half leaves it empty. In slow start a mark counts as a loss.
+//! A queue that marks does so long before it is full, so that a window cut in half leaves it empty. In slow start a mark counts
+//! as a loss.
 //!
 //! Source: RFC 8511 §3; it recommends 0.8 for Reno, 0.85 for CUBIC.
 
@@ -8,7 +9,7 @@ use super::control::{Congestion, Window};
 use super::shared::SharedParams;
 
 /// Share of the window kept after congestion.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Backoff {
     /// After a loss.
     pub(super) beta: f64,
@@ -62,8 +63,8 @@ mod tests {
         }
     }
 
-    /// The mean window under marks with probability p: sqrt((1 + b) / (2 (1 - b)) / p) for what is left b. From b = 0.5 to 0.8 it gains
-    /// sqrt(9 / 3) = 1.732.
+    /// The mean window under marks with probability p: sqrt((1 + b) / (2 (1 - b)) / p) for what is left b. From b = 0.5 to 0.8
+    /// it gains sqrt(9 / 3) = 1.732.
     #[test]
     fn the_window_gains_what_the_law_says() {
         let mean = |beta_ecn| {

@@ -62,9 +62,10 @@ const AGGREGATION_CAP: f64 = 0.1;
 const ONE_SEGMENT_BELOW: f64 = 150_000.0;
 
 /// State of the machine, named as in the draft.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// Doubles the rate every round.
+    #[default]
     Startup,
     /// Drains the queue that Startup built.
     Drain,
@@ -79,8 +80,17 @@ enum Mode {
     },
 }
 
+/// Detection of a full pipe.
+#[derive(Clone, Copy, Debug, Default)]
+struct FullPipe {
+    /// Bandwidth at the last growth of 25 %, bytes per second, and rounds since.
+    bw: f64,
+    rounds: u32,
+    reached: bool,
+}
+
 /// The state of one connection under BBR.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bbr {
     mss: f64,
     mode: Mode,
@@ -93,10 +103,7 @@ pub(crate) struct Bbr {
     rounds: u64,
     next_round_delivered: u64,
     round_start: bool,
-    /// Bandwidth at the last growth of 25 %, and rounds since.
-    full_bw: f64,
-    full_rounds: u32,
-    full: bool,
+    full_pipe: FullPipe,
     phase_at: Time,
     /// Window before ProbeRtt or a recovery, segments.
     prior_cwnd: f64,
@@ -107,8 +114,8 @@ pub(crate) struct Bbr {
     seen_rtt: bool,
     aggregation: Aggregation,
     long_term: LongTerm,
-    /// Draws the first phase of ProbeBw.
-    rng: Rng,
+    /// Draws the first phase of ProbeBw; `None`: from a stream that all share.
+    rng: Option<Rng>,
 }
 
 impl Bbr {
@@ -191,7 +198,7 @@ impl Bbr {
             Some(at) if (round || self.round_start) && a.now > at => {
                 self.rt_prop_at = a.now;
                 w.cwnd = w.cwnd.max(self.prior_cwnd);
-                if self.full { self.enter_probe_bw(a.now) } else { Mode::Startup }
+                if self.full_pipe.reached { self.enter_probe_bw(a.now) } else { Mode::Startup }
             }
             Some(_) => Mode::ProbeRtt { done, round: round || self.round_start },
             None => self.mode,
@@ -201,21 +208,21 @@ impl Bbr {
     // ---------------------------------------------------------------- the state machine
 
     fn update_full(&mut self, a: &AckSample) {
-        if self.full || !self.round_start || a.rate.is_some_and(|d| d.app_limited) {
+        if self.full_pipe.reached || !self.round_start || a.rate.is_some_and(|d| d.app_limited) {
             return;
         }
         let bw = self.btl_bw.get();
-        if bw >= self.full_bw * FULL_GROWTH {
-            self.full_bw = bw;
-            self.full_rounds = 0;
+        if bw >= self.full_pipe.bw * FULL_GROWTH {
+            self.full_pipe.bw = bw;
+            self.full_pipe.rounds = 0;
             return;
         }
-        self.full_rounds += 1;
-        self.full = self.full_rounds >= FULL_ROUNDS;
+        self.full_pipe.rounds += 1;
+        self.full_pipe.reached = self.full_pipe.rounds >= FULL_ROUNDS;
     }
 
     fn update_drain(&mut self, a: &AckSample) {
-        if self.mode == Mode::Startup && self.full {
+        if self.mode == Mode::Startup && self.full_pipe.reached {
             self.mode = Mode::Drain;
         }
         if self.mode == Mode::Drain && self.in_network(a.in_flight as f64, a) <= self.inflight(1.0) {
@@ -226,7 +233,7 @@ impl Bbr {
     /// Picks any phase but the draining one, since there is no queue to drain yet.
     fn enter_probe_bw(&mut self, now: Time) -> Mode {
         self.phase_at = now;
-        let phase = self.rng.below(7) as u8;
+        let phase = self.rng.get_or_insert_with(|| Rng::named(0, "bbr")).below(7) as u8;
         Mode::ProbeBw(if phase == 0 { 0 } else { phase + 1 })
     }
 
@@ -302,7 +309,7 @@ impl Bbr {
             self.first_rtt(w, us);
         }
         let rate = self.paced(self.gains().0);
-        if rate > 0.0 && (self.full || rate > self.pacing_rate) {
+        if rate > 0.0 && (self.full_pipe.reached || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
     }
@@ -316,12 +323,12 @@ impl Bbr {
         let acked = a.delivered as f64 / self.mss;
         if !self.recover_or_restore(w, a, acked) {
             let mut target = self.bdp(self.btl_bw(), self.gains().1, w.cwnd);
-            if self.full {
+            if self.full_pipe.reached {
                 let cap = self.btl_bw() * AGGREGATION_CAP / self.mss;
                 target += self.aggregation.extra().min(cap).floor();
             }
             let target = self.quanta(target);
-            if self.full {
+            if self.full_pipe.reached {
                 w.cwnd = (w.cwnd + acked).min(target);
             } else if w.cwnd < target || (a.total_delivered as f64) < 10.0 * self.mss {
                 w.cwnd += acked;

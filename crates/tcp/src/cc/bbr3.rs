@@ -19,8 +19,9 @@
 //! [`model`] is the estimate of the path, [`bounds`] the limits set by losses, [`states`] the machine, [`answers`] the output to
 //! the sender. Functions are named after those of the draft.
 //!
-//! Source: draft-ietf-ccwg-bbr-04; with `bbr3_form = "linux"` google/bbr, branch v3, where it differs: Drain at 0.347, DOWN at 0.91,
-//! `extra_acked` over two halves of five rounds, bursts of one segment below 1.2 Mbit/s, and a response to ECN ([`marks`]).
+//! Source: draft-ietf-ccwg-bbr-04; with `bbr3_form = "linux"` google/bbr, branch v3, where it differs: Drain at 0.347, DOWN at
+//! 0.91, `extra_acked` over two halves of five rounds, bursts of one segment below 1.2 Mbit/s, and a response to ECN
+//! ([`marks`]).
 //! Departs: the draft leaves the response to a CE mark open: here a mark counts as a loss in its round, but never as one that
 //! ends a probe. The Linux form lacks the correction of the flight for the pacing timer, the fast path, and PLB.
 

@@ -1,11 +1,11 @@
 //! The interface between a sender and its congestion controller.
 //!
 //! ```text
-//! handshake, ACK, congestion, timeout, silence  --->  controller  --->  Drive { cwnd, ssthresh, pacing_rate, quantum, max_payload }
+//! handshake, ACK, congestion, timeout, silence  -->  controller  -->  Drive { cwnd, ssthresh, pacing_rate, quantum, max_payload }
 //! ```
 //!
-//! The sender finds losses, reduces the window to ssthresh during a recovery, and paces; a controller decides the size of the window.
-//! It sees no segment, sets no timer and reads no clock.
+//! The sender finds losses, reduces the window to ssthresh during a recovery, and paces; a controller decides the size of the
+//! window. It sees no segment, sets no timer and reads no clock.
 
 use super::shared::SharedParams;
 use crate::params::group::Group;
@@ -83,6 +83,7 @@ impl From<Window> for Drive {
 }
 
 /// The information in one ACK.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct AckSample {
     /// Arrival time of the ACK.

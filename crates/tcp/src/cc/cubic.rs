@@ -20,8 +20,8 @@ words! {
     pub(crate) enum CubicForm {
         /// As standardised.   Source: RFC 9438 §4.
         "rfc9438" Rfc9438,
-        /// As Linux 6 runs it: in whole segments, aimed by the least RTT, never above Reno's slope of 3 (1 - beta) / (1 + beta) in
-        /// Reno's region, W_max forgotten at a timeout.   Source: Ha, Rhee & Xu 2008.
+        /// As Linux 6 runs it: in whole segments, aimed by the least RTT, never above Reno's slope of 3 (1 - beta) / (1 + beta)
+        /// in Reno's region, W_max forgotten at a timeout.   Source: Ha, Rhee & Xu 2008.
         "linux" Linux,
     }
 }

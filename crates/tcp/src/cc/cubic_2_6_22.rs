@@ -33,7 +33,7 @@ const SMALLEST_DELAY: f64 = 0.125;
 const BETA: f64 = 819.0 / 1024.0;
 
 /// State of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cubic2622 {
     law: Law,
     last_max: f64,
@@ -56,20 +56,7 @@ pub(crate) struct Cubic2622 {
 impl Cubic2622 {
     /// State without any history.
     fn fresh(law: Law) -> Self {
-        Self {
-            law,
-            last_max: 0.0,
-            curve: Curve::default(),
-            epoch_start: Time::NEVER,
-            last_time: Time::ZERO,
-            delay_min: 0.0,
-            cnt: 0,
-            cwnd_cnt: 0,
-            last_cwnd: 0,
-            loss_cwnd: 0,
-            delayed_ack: 2 << 4,
-            reno: RenoEstimate::default(),
-        }
+        Self { law, epoch_start: Time::NEVER, delayed_ack: 2 << 4, ..Self::default() }
     }
 
     fn measure(&mut self, s: &AckSample) {
@@ -230,8 +217,8 @@ mod tests {
         let mut w = Window { cwnd: 167.0, ssthresh: 0.0 };
         w.ssthresh = c.ssthresh(167.0);
         w.cwnd = w.ssthresh;
-        // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) * 1024 / 410) = cbrt(82.42) = 4.352 s. RTT 50 ms at
-        // half of K: 167 - 0.4 * 2.2^3 = 162.7
+        // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) * 1024 / 410) = cbrt(82.42) = 4.352 s. RTT
+        // 50 ms at half of K: 167 - 0.4 * 2.2^3 = 162.7
         run(&mut c, &mut w, 0.05, 10.0, 10.0 + 2.2);
         assert!((c.curve.k - 4.352).abs() < 1e-3);
         assert!((w.cwnd - 162.7).abs() < 3.0, "{}", w.cwnd);

@@ -9,12 +9,13 @@
 //! timeout:     ssthresh as above, then all state is forgotten, W_max and the least RTT too
 //! ```
 //!
-//! All divisions are of whole numbers. Against RFC 9438: the estimate of Reno's window keeps its slope, alpha is never raised to 1
-//! above the window before the loss (§4.3); the curve is evaluated one least RTT ahead, not one smoothed RTT (§4.2); a timeout
-//! resets W_max (§4.8 keeps it); before the first loss growth is at least 5 % a round trip (§4.10 has none).
+//! All divisions are of whole numbers. Against RFC 9438: the estimate of Reno's window keeps its slope, alpha is never raised
+//! to 1 above the window before the loss (§4.3); the curve is evaluated one least RTT ahead, not one smoothed RTT (§4.2); a
+//! timeout resets W_max (§4.8 keeps it); before the first loss growth is at least 5 % a round trip (§4.10 has none).
 //!
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
-//! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; C is 0.4, the kernel's 410/1024.
+//! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; C is 0.4, the kernel's
+//! 410/1024.
 
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
 use super::cubic_rfc::Law;
@@ -35,7 +36,7 @@ const ROUNDING: f64 = 1e-6;
 const BETA: f64 = 717.0 / 1024.0;
 
 /// State of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CubicLinux {
     law: Law,
     /// W_max; 0 while unknown.
@@ -56,19 +57,7 @@ pub(crate) struct CubicLinux {
 impl CubicLinux {
     /// State without any history.
     fn fresh(law: Law, hystart: HyStart) -> Self {
-        Self {
-            law,
-            last_max: 0.0,
-            curve: Curve::default(),
-            epoch_start: Time::NEVER,
-            last_time: Time::ZERO,
-            last_cwnd: 0,
-            cnt: 0,
-            cwnd_cnt: 0,
-            reno: RenoEstimate::default(),
-            hystart,
-            start: None,
-        }
+        Self { law, hystart, epoch_start: Time::NEVER, ..Self::default() }
     }
 
     /// Grows by one segment per `cnt` acknowledged; the remainder is carried over.
@@ -132,7 +121,7 @@ impl Control for CubicLinux {
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
         let law = Law::new(stack.shared, BETA);
-        Self { start: HyStartPp::asked(stack), ..Self::fresh(law, HyStart::new(stack)) }
+        Self { start: HyStartPp::if_enabled(stack), ..Self::fresh(law, HyStart::new(stack)) }
     }
 
     #[inline]
@@ -142,7 +131,7 @@ impl Control for CubicLinux {
             self.hystart.on_ack(w, s);
         }
         if let Some(start) = &mut self.start
-            && HyStartPp::rules(w)
+            && HyStartPp::applies(w)
         {
             return start.on_ack(w, s, s.credit);
         }

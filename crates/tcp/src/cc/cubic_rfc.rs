@@ -23,7 +23,7 @@ use units::{Time, math};
 const BETA: f64 = 0.7;
 
 /// Parameters of every form of CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Law {
     /// C, segments/s^3.
     pub(super) c: f64,
@@ -45,7 +45,7 @@ impl Law {
 }
 
 /// State of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cubic {
     law: Law,
     w_max: f64,
@@ -121,14 +121,10 @@ impl Control for Cubic {
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
         Self {
             law: Law::new(stack.shared, BETA),
-            w_max: 0.0,
-            k: 0.0,
-            w_est: 0.0,
-            cwnd_prior: 0.0,
             epoch_start: Time::NEVER,
-            after_rto: false,
             hystart: HyStart::new(stack),
-            start: HyStartPp::asked(stack),
+            start: HyStartPp::if_enabled(stack),
+            ..Self::default()
         }
     }
 
@@ -136,7 +132,7 @@ impl Control for Cubic {
     fn grow(&mut self, w: &mut Window, s: &AckSample) {
         self.hystart.on_ack(w, s);
         if let Some(start) = &mut self.start
-            && HyStartPp::rules(w)
+            && HyStartPp::applies(w)
         {
             return start.on_ack(w, s, s.credit);
         }

@@ -4,11 +4,11 @@
 //! a window ends:  alpha <- (1 - g) alpha + g M,   M = share of what it acknowledged that was marked,  g = 1/16, alpha 1 at first
 //! marks in it:    cwnd <- cwnd (1 - alpha / 2)                                  growth, and the answer to a loss: Reno's
 //!
-//! rfc8257:  a window ends when SND.UNA is above what SND.NXT was at its begin; M of bytes; the cut is made there, with the new alpha
-//! linux:  a window ends with the last byte that had been sent at its begin;  the cut begins at the first mark, with the alpha before;
+//! rfc8257:  a window ends when SND.UNA exceeds the value of SND.NXT at its start; M in bytes; the cut follows, with the new alpha
+//! linux:  a window ends with the last byte sent before it began;  the cut begins at the first mark, with the old alpha;
 //!         alpha in 1/1024, M of segments:  alpha <- alpha - alpha >> 4 (all of it below 16) + (64 marked) / segments
-//!         ssthresh = cwnd - (cwnd alpha) >> 11, whole segments: nothing below alpha = 2/cwnd;  the window gets there in a round of the
-//!         sender's `reduction`, and does not grow in it
+//!         ssthresh = cwnd - (cwnd alpha) >> 11, whole segments: no cut below alpha = 2/cwnd;  the sender's `reduction` takes
+//!         the window there in a round, in which it does not grow
 //! ```
 //!
 //! In equilibrium a window has 2/alpha segments; a queue that marks by a step marks whole rounds.
@@ -44,7 +44,8 @@ group! {
 words! {
     /// Form of DCTCP.
     pub(crate) enum DctcpForm {
-        /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC 8257 §3.3.
+        /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC
+        /// 8257 §3.3.
         "rfc8257" Rfc8257,
         /// As Linux runs it: alpha in 1024ths, shares and cuts of whole segments, no growth in the round after a mark.
         "linux" Linux,
@@ -199,7 +200,8 @@ mod tests {
             c.alpha = 0.0;
             (0..10).for_each(|_| round(&mut c, 10, 10));
             assert!((c.alpha - 0.4755).abs() < if form == DctcpForm::Linux { 0.005 } else { 1e-4 }, "{}", c.alpha);
-            // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, cut to 6, stands where alpha >> 4 is 6: from 96 to 111
+            // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, cut to 6, stands where alpha >> 4 is 6: from 96 to
+            // 111
             (0..200).for_each(|_| round(&mut c, 40, 4));
             match form {
                 DctcpForm::Rfc8257 => assert!((c.alpha - 0.1).abs() < 1e-4),

@@ -27,7 +27,7 @@ const DELAY_MIN: u32 = 4_000;
 const DELAY_MAX: u32 = 16_000;
 
 /// One round of observation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct HyStart {
     /// HyStart is enabled, and the stack paces.
     on: bool,
@@ -55,17 +55,7 @@ impl HyStart {
     }
 
     fn fresh(on: bool, paced: bool) -> Self {
-        Self {
-            on,
-            paced,
-            round_start: Time::ZERO,
-            last_ack: Time::ZERO,
-            end_seq: 0,
-            curr_rtt: u32::MAX,
-            min_rtt: u32::MAX,
-            samples: 0,
-            found: false,
-        }
+        Self { on, paced, curr_rtt: u32::MAX, min_rtt: u32::MAX, ..Self::default() }
     }
 
     /// Smallest round-trip time so far, microseconds.
@@ -96,11 +86,8 @@ impl HyStart {
                 round_start: s.now,
                 last_ack: s.now,
                 end_seq: s.next,
-                curr_rtt: u32::MAX,
-                samples: 0,
                 min_rtt: self.min_rtt,
-                found: false,
-                ..*self
+                ..Self::fresh(self.on, self.paced)
             };
         }
         if w.cwnd >= LOW_WINDOW && self.min_rtt != u32::MAX && self.late(s) {

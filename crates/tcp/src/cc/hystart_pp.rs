@@ -63,7 +63,7 @@ fn rtt_thresh(last_round: u32) -> u32 {
 
 impl HyStartPp {
     /// Creates the state of a new connection, if the stack enables HyStart++.
-    pub(super) fn asked(stack: &Stack<'_>) -> Option<Box<Self>> {
+    pub(super) fn if_enabled(stack: &Stack<'_>) -> Option<Box<Self>> {
         (stack.shared.hystart == Axis::Rfc9406).then(|| Box::new(Self::new(stack.paced)))
     }
 
@@ -74,7 +74,7 @@ impl HyStartPp {
 
     /// Returns true while it applies: in the first slow start.
     #[inline]
-    pub(super) fn rules(w: &Window) -> bool {
+    pub(super) fn applies(w: &Window) -> bool {
         w.ssthresh.is_infinite()
     }
 
@@ -90,7 +90,7 @@ impl HyStartPp {
         if let Some(rtt) = s.rtt_us {
             self.current_round = self.current_round.min(rtt);
             self.samples = (self.samples + 1).min(N_RTT_SAMPLE);
-            self.judge();
+            self.update_phase();
         }
         if s.una >= self.window_end {
             self.begin_round(w, s);
@@ -108,7 +108,7 @@ impl HyStartPp {
         }
     }
 
-    fn judge(&mut self) {
+    fn update_phase(&mut self) {
         if self.samples < N_RTT_SAMPLE {
             return;
         }
@@ -197,7 +197,7 @@ mod tests {
         // entered in the middle of this round, which is the first
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
         for _ in 2..=5 {
-            assert!(HyStartPp::rules(&w));
+            assert!(HyStartPp::applies(&w));
             round(&mut h, &mut w, &mut una, (12, 12), 46.0);
         }
         // 20 + 8 + 12 / 4, and four rounds of 12 / 4

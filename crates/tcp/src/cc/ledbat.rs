@@ -23,7 +23,7 @@
 //! at the target.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
-use crate::params::group::{Group, group, no};
+use crate::params::group::{Group, group, require};
 use packet::Reading;
 use std::collections::VecDeque;
 use units::{Duration, Problem, Time};
@@ -70,24 +70,17 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.target < Duration::from_millis(1) || self.target > Duration::from_secs(10) {
-            let expected = "expected 1ms to 10s (RFC 6817: at most 100ms)";
-            return no("target", format!("{} is not valid; {expected}", self.target));
-        }
-        if !(self.gain > 0.0 && self.gain <= 1.0) {
-            return no("gain", format!("{} is not valid; expected more than 0, at most 1", self.gain));
-        }
-        if !(self.allowed_increase > 0.0 && self.allowed_increase <= 100.0) {
-            let expected = "expected more than 0, at most 100 segments";
-            return no("allowed_increase", format!("{} is not valid; {expected}", self.allowed_increase));
-        }
-        for (name, v, most) in [
-            ("base_history", self.base_history, MAX_BASE_HISTORY),
-            ("current_filter", self.current_filter, MAX_CURRENT_FILTER),
+        let Self { target, gain, allowed_increase: increase, base_history, current_filter, .. } = *self;
+        let range = Duration::from_millis(1)..=Duration::from_secs(10);
+        require("target", target, range.contains(&target), "1ms to 10s (RFC 6817: at most 100ms)")?;
+        require("gain", gain, gain > 0.0 && gain <= 1.0, "more than 0, at most 1")?;
+        let expected = "more than 0, at most 100 segments";
+        require("allowed_increase", increase, increase > 0.0 && increase <= 100.0, expected)?;
+        for (key, v, most) in [
+            ("base_history", base_history, MAX_BASE_HISTORY),
+            ("current_filter", current_filter, MAX_CURRENT_FILTER),
         ] {
-            if v == 0 || v > most {
-                return no(name, format!("{v} is not valid; expected 1 to {most}"));
-            }
+            require(key, v, (1..=most).contains(&v), format!("1 to {most}"))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;
 use super::shared::SharedParams;
-use crate::params::group::{group, no, words};
+use crate::params::group::{group, no, require, words};
 use units::Problem;
 
 /// Defines the words of all controllers, and the keys.
@@ -45,11 +45,8 @@ macro_rules! declare {
                     let why = format!("alternative backoff is for {}", who.join(" and "));
                     return no("beta_ecn", format!("{b} is not valid with {word}: {why}; expected nothing"));
                 }
-                if !(0.05..=0.99).contains(&b) {
-                    let expected = "expected 0.05 to 0.99, as 0.8 for reno, 0.85 for cubic";
-                    return no("beta_ecn", format!("{b} is not valid; {expected}"));
-                }
-                Ok(())
+                let expected = "0.05 to 0.99, as 0.8 for reno, 0.85 for cubic";
+                require("beta_ecn", b, (0.05..=0.99).contains(&b), expected)
             }
         }
 

@@ -3,19 +3,19 @@
 //!
 //! ```text
 //! virtual round trip     v = max(srtt, 25 ms)
-//! every v and round:     alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha 0 at first, and until the first mark
+//! every v and round:     alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
 //! the first mark:        W <- W / 2
 //! the first mark in v:   W <- W (1 - alpha / 2);  or the first after all that was sent by the last cut (`prague_cut`)
 //! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;
-//!                        F = 1 in the first four rounds after slow start (`prague_rtt`);  none while the application has no more to send
-//! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth while it is repaired
+//!                        F = 1 in the first four rounds after slow start (`prague_rtt`);  no growth while the application limits
+//! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth during its repair
 //! pacing                 W mss / srtt, twice that below ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
 //!                        cwnd <= 4: W at least 100 kbit/s x srtt, too
 //! segments               half of what leaves in v, from 150 bytes to the MSS: below 1 Mbit/s they shrink, and two leave in v
 //! ```
 //!
-//! At marks of share p its rate below 25 ms is that of 2 (1 - p) / p segments in 25 ms, whatever the round trip. Growth goes on in
-//! rounds with marks, unlike Linux' DCTCP.
+//! At marks of share p its rate below 25 ms is that of 2 (1 - p) / p segments in 25 ms, whatever the round trip. Growth goes on
+//! in rounds with marks, unlike Linux' DCTCP.
 //!
 //! Without AccECN it does not send ECT, and is Reno.
 //!
@@ -67,7 +67,8 @@ group! {
 words! {
     /// Reduced dependence on the round-trip time.
     pub(crate) enum PragueRtt {
-        /// From the fourth round after slow start on, each counts as 25 ms at least: one rate for all short round trips. Version 0.7.
+        /// From the fourth round after slow start on, each counts as 25 ms at least: one rate for all short round trips.
+        /// Version 0.7.
         "scaled" Scaled,
         /// As above, but from the 500th round on. Version 0.6.
         "scaled-late" ScaledLate,
@@ -77,7 +78,8 @@ words! {
 
     /// Earliest time of the next cut of Prague's window.
     pub(crate) enum PragueCut {
-        /// In each of alpha's rounds, at its first mark: rates are the closed form's.   Source: draft-briscoe-iccrg-prague-congestion-control.
+        /// In each of alpha's rounds, at its first mark: rates are the closed form's.   Source:
+        /// draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
         /// At the first mark after all data sent before the last cut has been acknowledged. Windows are up to a fifth larger.
         /// Source: Linux (L4STeam).
@@ -85,8 +87,23 @@ words! {
     }
 }
 
+/// The last cut, as far as it delays the next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum LastCut {
+    /// This round has had its cut.
+    Round(bool),
+    /// End of the data sent before the last cut, and time of that cut.
+    At { sent: u64, at: Time },
+}
+
+impl Default for LastCut {
+    fn default() -> Self {
+        Self::Round(false)
+    }
+}
+
 /// State of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Prague {
     /// The controller used without AccECN.
     reno: Reno,
@@ -106,12 +123,7 @@ pub(crate) struct Prague {
     /// Rounds outside slow start.
     rounds: u32,
     alpha_at: Time,
-    /// This round has had its cut.
-    cut: bool,
-    /// End of the data sent before the last cut, and time of that cut; for `PragueCut::Marks`.
-    cut_sent: u64,
-    cut_at: Time,
-    by_marks: bool,
+    last_cut: LastCut,
     /// The window before the loss under repair.
     before_loss: Option<f64>,
     /// AccECN is in use.
@@ -142,18 +154,19 @@ impl Prague {
     /// Returns true if the window may be cut now, and records the cut. As in Linux, a mark less than 25 ms after the last cut is
     /// recorded too: the next cut waits for all data sent before that mark.
     fn may_cut(&mut self, w: &Window, s: &AckSample) -> bool {
-        if !self.by_marks {
-            return !std::mem::replace(&mut self.cut, true);
+        let independent = self.rtt_independent(w);
+        match &mut self.last_cut {
+            LastCut::Round(cut) => !std::mem::replace(cut, true),
+            LastCut::At { sent, .. } if s.una <= *sent => false,
+            LastCut::At { sent, at } => {
+                *sent = s.next;
+                let due = !independent || s.now.since(*at) >= TARGET_RTT;
+                if due {
+                    *at = s.now;
+                }
+                due
+            }
         }
-        if s.una <= self.cut_sent {
-            return false;
-        }
-        self.cut_sent = s.next;
-        let due = !self.rtt_independent(w) || s.now.since(self.cut_at) >= TARGET_RTT;
-        if due {
-            self.cut_at = s.now;
-        }
-        due
     }
 
     /// Grows the window by segments without a mark.
@@ -182,7 +195,10 @@ impl Prague {
                 self.size(s.srtt);
             }
         }
-        (self.segments, self.marked, self.round_until, self.cut) = (0, 0, s.next, false);
+        (self.segments, self.marked, self.round_until) = (0, 0, s.next);
+        if let LastCut::Round(cut) = &mut self.last_cut {
+            *cut = false;
+        }
         self.rounds = (self.rounds + u32::from(!w.slow_start())).min(LATE_TRANSITION);
     }
 
@@ -239,30 +255,23 @@ impl Control for Prague {
     };
 
     fn new(own: &PragueParams, stack: &Stack<'_>) -> Self {
+        let mss = f64::from(stack.mss);
         Self {
             reno: Reno::new(&NoParams {}, stack),
-            mss: f64::from(stack.mss),
+            mss,
             transition: match own.prague_rtt {
                 PragueRtt::Scaled => TRANSITION,
                 PragueRtt::ScaledLate => LATE_TRANSITION,
                 PragueRtt::Own => u32::MAX,
             },
             w: stack.initial_window,
-            alpha: 0.0,
-            saw_ce: false,
-            segments: 0,
-            marked: 0,
-            round_until: 0,
-            rounds: 0,
-            alpha_at: Time::ZERO,
-            cut: false,
-            cut_sent: 0,
-            cut_at: Time::ZERO,
-            by_marks: own.prague_cut == PragueCut::Marks,
-            before_loss: None,
+            last_cut: match own.prague_cut {
+                PragueCut::Rounds => LastCut::Round(false),
+                PragueCut::Marks => LastCut::At { sent: 0, at: Time::ZERO },
+            },
             counted: true,
-            pacing_rate: None,
-            segment: f64::from(stack.mss),
+            segment: mss,
+            ..Self::default()
         }
     }
 

@@ -23,7 +23,7 @@ const ROUNDING: f64 = 1e-9;
 const BETA: f64 = 0.5;
 
 /// It has no state beyond the window.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reno {
     backoff: Backoff,
     whole_segments: bool,
@@ -75,13 +75,13 @@ impl Control for RenoFlow {
     const NEEDS: Needs = Needs { beta_ecn: true, ..Needs::NONE };
 
     fn new(own: &NoParams, stack: &Stack<'_>) -> Self {
-        Self { reno: Reno::new(own, stack), start: HyStartPp::asked(stack) }
+        Self { reno: Reno::new(own, stack), start: HyStartPp::if_enabled(stack) }
     }
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         match &mut self.start {
-            Some(start) if HyStartPp::rules(&w) && !s.rests => {
+            Some(start) if HyStartPp::applies(&w) && !s.rests => {
                 start.on_ack(&mut w, s, s.credit);
                 w.into()
             }
@@ -109,8 +109,8 @@ mod tests {
     fn linux_counts_to_the_window() {
         let p = TcpParams::preset("linux-6").unwrap();
         let s = AckSample { credit: 1.0, cwnd_limited: true, ..AckSample::default() };
-        // a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. Divided by a window with a fraction, w^2 grows by 2 + 1/w^2
-        // for each, which sum to ln(w / 5): 25 + 70 + 0.67 = 9.781^2 after 35, and 10 after 38
+        // a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. Divided by a window with a fraction, w^2 grows by 2 +
+        // 1/w^2 for each, which sum to ln(w / 5): 25 + 70 + 0.67 = 9.781^2 after 35, and 10 after 38
         for (whole_segments, at_35, segments) in [(true, 10.0, 35), (false, 9.781, 38)] {
             let p = p.clone().with(|p| p.quirks.whole_segments = whole_segments);
             let mut reno = Reno::new(&NoParams {}, &stack(&p));

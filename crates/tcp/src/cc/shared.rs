@@ -1,6 +1,6 @@
 //! Parameters shared by several controllers.
 
-use crate::params::group::{group, no, words};
+use crate::params::group::{group, require, words};
 use units::Problem;
 
 group! {
@@ -23,15 +23,11 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        if let Some(b) = self.beta
-            && !(0.05..=0.99).contains(&b)
-        {
-            return no("beta", format!("{b} is not valid; expected 0.05 to 0.99"));
+        if let Some(b) = self.beta {
+            require("beta", b, (0.05..=0.99).contains(&b), "0.05 to 0.99")?;
         }
-        if !(self.cubic_c > 0.0 && self.cubic_c <= 100.0) {
-            return no("cubic_c", format!("{} is not valid; expected more than 0, at most 100", self.cubic_c));
-        }
-        Ok(())
+        let c = self.cubic_c;
+        require("cubic_c", c, c > 0.0 && c <= 100.0, "more than 0, at most 100")
     }
 }
 

@@ -16,7 +16,7 @@ mod declared {
     use super::super::params::declare;
     use super::control::{Control, EcnNeeds, Needs};
     use super::shared::SharedParams;
-    use crate::params::group::{group, no, words};
+    use crate::params::group::{group, no, require, words};
     use units::Problem;
 
     declare! {

@@ -31,6 +31,17 @@ pub(crate) struct Probe {
     pub(crate) is_retransmission: bool,
 }
 
+/// Tail loss probes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tlp {
+    /// The probe in flight.
+    pub(crate) probe: Option<Probe>,
+    /// There was an RTT sample since the last probe.
+    pub(crate) sampled: bool,
+    /// Number of probes sent.
+    pub(crate) sent: u32,
+}
+
 /// A retransmission in flight.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
@@ -67,11 +78,7 @@ pub(crate) struct Rack {
     lost_again: bool,
     /// Start of the current RTO.
     pub(crate) rto_began: u32,
-    /// There was an RTT sample since the last probe.
-    pub(crate) sampled: bool,
-    pub(crate) probe: Option<Probe>,
-    /// Number of probes sent.
-    pub(crate) probes: u32,
+    pub(crate) tlp: Tlp,
     /// RACK.dsack_round.
     dsack_round: Option<u64>,
     /// RACK.reo_wnd_mult.
@@ -104,7 +111,13 @@ impl Entry {
 
 impl Rack {
     pub(crate) fn new() -> Self {
-        Self { min_rtt_us: u32::MAX, fack: 1, sampled: true, reo_wnd_mult: 1, ..Self::default() }
+        Self {
+            min_rtt_us: u32::MAX,
+            fack: 1,
+            tlp: Tlp { sampled: true, ..Tlp::default() },
+            reo_wnd_mult: 1,
+            ..Self::default()
+        }
     }
 
     /// A segment was delivered.   Source: RFC 8985 §6.2 steps 2 and 3.
@@ -143,7 +156,7 @@ impl Rack {
     #[inline]
     pub(crate) fn on_rtt(&mut self, us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(us);
-        self.sampled = true;
+        self.tlp.sampled = true;
     }
 
     /// Updates RACK.rtt and RACK.xmit_ts from everything that an ACK delivers. Returns true if it delivers something.   Source:
@@ -243,12 +256,12 @@ impl Rack {
     /// Applies an ACK to the probe in flight. Returns true if the probe, a retransmission, has repaired a loss.   Source: RFC
     /// 8985 §7.4.2.
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
-        let Some(Probe { end, is_retransmission }) = self.probe else { return false };
+        let Some(Probe { end, is_retransmission }) = self.tlp.probe else { return false };
         // an unneeded probe would have caused a duplicate ACK before any ACK beyond it
         let beyond = is_retransmission && segment.ack > end;
         let duplicate = !news && segment.flags.has(Flags::PURE_ACK);
         if segment.ack >= end && (!is_retransmission || beyond || duplicate) {
-            self.probe = None;
+            self.tlp.probe = None;
         }
         beyond
     }
@@ -262,9 +275,9 @@ impl Rack {
         if self.duplicates > resent {
             return false;
         }
-        if self.probe.is_some_and(|probe| probe.is_retransmission && probe.end == dup.end) {
+        if self.tlp.probe.is_some_and(|probe| probe.is_retransmission && probe.end == dup.end) {
             // the probe's original had arrived
-            self.probe = None;
+            self.tlp.probe = None;
         } else if self.dsack_round.is_none_or(|round| una >= round) {
             self.dsack_round = Some(next);
             self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(MOST_QUARTERS);

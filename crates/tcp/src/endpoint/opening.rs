@@ -42,8 +42,7 @@ impl Endpoint {
                     // queued data carries the ACK; without any, a pure ACK is sent
                     self.rx.set_ack_now();
                 }
-                self.output(p, now, io);
-                self.finish(p, now, io);
+                self.proceed(p, now, io);
                 false
             }
             Phase::SynReceived if syn && !segment.has_ack => {

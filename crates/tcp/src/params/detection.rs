@@ -1,6 +1,6 @@
 //! Loss detection, and the undo of spurious reductions.
 
-use super::group::{group, no, words};
+use super::group::{group, no, require, words};
 use units::Problem;
 
 group! {
@@ -24,18 +24,16 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.dupthresh == 0 {
-            return no("dupthresh", "0 is not valid; expected at least 1");
-        }
+        require("dupthresh", 0, self.dupthresh > 0, "at least 1")?;
         let word = self.loss_detection.word();
         if self.loss_detection != LossDetection::Dupthresh && self.recovery != Recovery::Sack {
             return no("loss_detection", format!("{word} is not valid without SACK; expected recovery = \"sack\""));
         }
-        let needs = Undo::LIVES_WITH.iter().map(|detection| detection.word()).collect::<Vec<_>>().join(" or ");
+        let needs = Undo::SUPPORTED_BY.iter().map(|detection| detection.word()).collect::<Vec<_>>().join(" or ");
         for (name, on, is, off) in
             [("undo", self.undo != Undo::None, "\"linux\"", "\"none\""), ("frto", self.frto, "true", "false")]
         {
-            if on && !Undo::LIVES_WITH.contains(&self.loss_detection) {
+            if on && !Undo::SUPPORTED_BY.contains(&self.loss_detection) {
                 let with = format!("not valid with loss_detection = \"{word}\": it needs \"{needs}\"");
                 return no(name, format!("{is} is {with}; expected {name} = {off}"));
             }
@@ -64,8 +62,9 @@ words! {
         /// As ns-2's Agent/TCP/Linux, with DupThresh 4. A segment is lost when the highest SACKed segment is DupThresh above it,
         /// holes included (FACK). A retransmission is lost when new data sent after it is SACKed, or when one more than DupThresh
         /// retransmissions later has been delivered. SACKed data makes room at once, without limit. A loss found after a timeout
-        /// reduces again. The end of a recovery discards the SACK information above it; the end of a timeout's repair sets the window
-        /// to ssthresh, but not above in flight + 3. Needs recovery by SACK.   Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
+        /// reduces again. The end of a recovery discards the SACK information above it; the end of a timeout's repair sets the
+        /// window to ssthresh, but not above in flight + 3. Needs recovery by SACK.   Source: Mathis & Mahdavi 1996; traces of
+        /// ns-2 2.35.
         "forward-ack" ForwardAck,
         /// Time: a segment sent later has been delivered, and a reordering window has passed. A flight whose end is lost
         /// is probed after two round trips. Needs recovery by SACK.   Source: RFC 8985.
@@ -83,6 +82,6 @@ words! {
 }
 
 impl Undo {
-    /// Loss detections that support undo and F-RTO: they identify data sent only once, and can revert a loss.
-    pub(crate) const LIVES_WITH: &[LossDetection] = &[LossDetection::RackTlp];
+    /// Loss detections that support undo and F-RTO: they identify data sent only once, and can take back a loss.
+    pub(crate) const SUPPORTED_BY: &[LossDetection] = &[LossDetection::RackTlp];
 }

@@ -13,8 +13,8 @@ group! {
         pub ecn: bool = false,
         /// Codepoint of ECN-capable packets. Absent: `ect1` for prague, else `ect0`.
         pub ect: Option<Ect> = None,
-        /// Which packets are ECN-capable. Absent: `all` for dctcp and prague, `established` with `ecn_feedback = "accecn"` (Linux), else
-        /// `data`.
+        /// Which packets are ECN-capable. Absent: `all` for dctcp and prague, `established` with `ecn_feedback = "accecn"`
+        /// (Linux), else `data`.
         pub ect_on: Option<EctOn> = None,
         /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
@@ -44,13 +44,15 @@ impl EcnParams {
 words! {
     /// How a receiver reports CE marks, where `ecn` is in use.
     pub enum EcnFeedback {
-        /// Presence of a mark: every ACK from a mark on carries ECE, until the sender answers with CWR.   Source: RFC 3168 §6.1.3.
+        /// Presence of a mark: every ACK from a mark on carries ECE, until the sender answers with CWR.   Source: RFC 3168
+        /// §6.1.3.
         "rfc3168" Rfc3168,
-        /// Exact counts: ECE reflects the CE bit of the acknowledged segments. Where the CE state changes, the segments before the
-        /// change are acknowledged at once, by an ACK of their own, and so is the segment that brings it.   Source: RFC 8257 §3.2.
+        /// Exact counts: ECE reflects the CE bit of the acknowledged segments. Where the CE state changes, the segments before
+        /// the change are acknowledged at once, by an ACK of their own, and so is the segment that brings it.   Source: RFC
+        /// 8257 §3.2.
         "dctcp" Dctcp,
-        /// Exact counts, as a 3-bit counter in every segment. Negotiated in the handshake; with a peer that does not support it, RFC
-        /// 3168 feedback or none.   Source: RFC 9768.
+        /// Exact counts, as a 3-bit counter in every segment. Negotiated in the handshake; with a peer that does not support
+        /// it, RFC 3168 feedback or none.   Source: RFC 9768.
         "accecn" Accecn,
     }
 

@@ -4,6 +4,7 @@
 //! place, by the group that has a field of its key.
 
 use serde::de::MapAccess;
+use std::fmt::Display;
 use units::Problem;
 
 /// Parameters that belong together.
@@ -16,6 +17,11 @@ pub(crate) trait Group {
 
     /// Refuses parameters that no connection could run with.   Errors: the first field out of range, by its key.
     fn validate(&self) -> Result<(), Problem>;
+}
+
+/// Refuses the value of a key unless it is valid; `expected` says which values are.
+pub(crate) fn require(key: &str, value: impl Display, valid: bool, expected: impl Display) -> Result<(), Problem> {
+    if valid { Ok(()) } else { no(key, format!("{value} is not valid; expected {expected}")) }
 }
 
 /// Refuses the value of a key.

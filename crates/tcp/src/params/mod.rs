@@ -125,7 +125,7 @@ impl TcpParams {
         (u32::from(empty) + self.ecn.option_bytes() + self.wire.mss).min(u16::MAX.into()) as u16
     }
 
-    /// The first window in whole segments.
+    /// Initial window in whole segments.
     pub fn initial_window_segments(&self) -> f64 {
         self.opening.window(self.wire.mss)
     }
@@ -184,14 +184,14 @@ impl TcpParams {
     fn validate_control(&self) -> Result<(), Problem> {
         let (needs, word) = (self.control.needs(), self.control.congestion_control.word());
         if needs.ack_time && !self.wire.timestamps {
-            return no("timestamps", format!("false is not valid with {word}: it measures delay with time stamps"));
+            return no("timestamps", format!("false is not valid with {word}: it measures delay with timestamps"));
         }
         if needs.rates && self.detection.recovery != Recovery::Sack {
-            return no("recovery", format!("{word} models the path from SACK; expected recovery = \"sack\""));
+            return no("recovery", format!("{word} estimates the path from SACK; expected recovery = \"sack\""));
         }
         let marks = self.control.ecn();
         if marks.feedback > Feedback::Any && !self.ecn.ecn {
-            return no("ecn", format!("false is not valid with {word}: it answers CE marks; expected ecn = true"));
+            return no("ecn", format!("false is not valid with {word}: it responds to CE marks; expected ecn = true"));
         }
         let expected = match (marks.feedback, self.ecn.ecn_feedback) {
             (Feedback::Any, _) | (_, EcnFeedback::Accecn) | (Feedback::Counted, EcnFeedback::Dctcp) => None,
@@ -199,11 +199,14 @@ impl TcpParams {
             (Feedback::Accecn, _) => Some("\"accecn\""),
         };
         if let Some(expected) = expected {
-            let (said, why) = (self.ecn.ecn_feedback.word(), "it must be told how many were marked");
-            return no("ecn_feedback", format!("\"{said}\" is not valid with {word}: {why}; expected {expected}"));
+            let (word_given, why) = (self.ecn.ecn_feedback.word(), "ACKs must report the number of marks");
+            return no(
+                "ecn_feedback",
+                format!("\"{word_given}\" is not valid with {word}: {why}; expected {expected}"),
+            );
         }
         if marks.ect == Ect::Ect1 && self.ecn.ect == Some(Ect::Ect0) {
-            let why = "its answer is to the marks of ECT(1)";
+            let why = "it responds to the marks of ECT(1)";
             return no("ect", format!("\"ect0\" is not valid with {word}: {why}; expected \"ect1\", or nothing"));
         }
         Ok(())

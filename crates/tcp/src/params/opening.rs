@@ -1,6 +1,6 @@
 //! How a connection opens: handshake, SYN and first window.
 
-use super::group::{group, no, words};
+use super::group::{group, require, words};
 use units::{Duration, Problem};
 
 group! {
@@ -24,18 +24,12 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        if let InitialWindow::Segments(n) = self.initial_window
-            && !(1..=1_000_000).contains(&n)
-        {
-            return no("initial_window", format!("{n} is not valid; expected 1 to 1000000 segments"));
+        if let InitialWindow::Segments(n) = self.initial_window {
+            require("initial_window", n, (1..=1_000_000).contains(&n), "1 to 1000000 segments")?;
         }
-        if let Some(s) = self.initial_ssthresh
-            && !(s >= 2.0 && s.is_finite())
-        {
-            let expected = "expected at least 2 segments, or nothing for infinite";
-            return no("initial_ssthresh", format!("{s} is not valid; {expected}"));
-        }
-        Ok(())
+        let Some(s) = self.initial_ssthresh else { return Ok(()) };
+        let expected = "at least 2 segments, or nothing for infinite";
+        require("initial_ssthresh", s, s >= 2.0 && s.is_finite(), expected)
     }
 }
 

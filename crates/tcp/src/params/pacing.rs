@@ -1,6 +1,6 @@
 //! How segments leave: paced, in bursts, as packets of several.
 
-use super::group::{group, no, words};
+use super::group::{group, no, require, words};
 use units::Problem;
 
 group! {
@@ -31,10 +31,9 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        if !(1..=65_535).contains(&self.gso_max_segs) {
-            return no("gso_max_segs", format!("{} is not valid; expected 1 to 65535 segments", self.gso_max_segs));
-        }
-        if self.tso && self.gso_max_segs == 1 {
+        let most = self.gso_max_segs;
+        require("gso_max_segs", most, (1..=65_535).contains(&most), "1 to 65535 segments")?;
+        if self.tso && most == 1 {
             let why = "bursts would be single segments; expected gso_max_segs = 65535, as Linux has it";
             return no("tso", format!("true is not valid with gso_max_segs = 1: {why}"));
         }
@@ -48,8 +47,8 @@ words! {
         /// Each segment costs its payload at the pacing rate, from the time it is sent.   Source:
         /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
-        /// Linux' own, without the queue discipline fq: a burst that leaves late, because it waited for window or an ACK, is credited
-        /// with its lateness, up to half its cost. The first ten segments are not paced.   Source: Linux tcp_output.c.
+        /// Linux' own, without the queue discipline fq: a burst that leaves late, because it waited for window or an ACK, is
+        /// credited with its lateness, up to half its cost. The first ten segments are not paced.   Source: Linux tcp_output.c.
         "linux-internal" LinuxInternal,
     }
 }

@@ -3,8 +3,8 @@
 use super::group::group;
 
 group! {
-    /// Behaviour of particular kernels; by default that of Linux 6. A preset sets them all, so a scenario seldom needs one: they are
-    /// read and written like all other keys, but are left out of the schema and its documentation.
+    /// Behaviour of particular kernels; by default that of Linux 6. A preset sets them all, so a scenario seldom needs one:
+    /// they are read and written like all other keys, but are left out of the schema and its documentation.
     #[allow(clippy::struct_excessive_bools, reason = "each is a key of its own")]
     pub struct Quirks {
         /// The window is a whole number of segments (Linux): a reduction drops its fraction and that of ssthresh, and Reno counts
@@ -24,8 +24,8 @@ group! {
         /// Every ACK gives a round-trip sample, even a duplicate: the receiver echoes the newest timestamp received, out of order
         /// or not (ns-2's sinks), instead of that of the segment it acknowledges (RFC 7323 §4.3). Needs `timestamps`.
         pub rtt_from_every_ack: bool = false,
-        /// A round trip below SRTT raises RTTVAR by an eighth of what one above it would.   Source: Linux' estimator, which ns-2's
-        /// Agent/TCP/Linux has.
+        /// A round trip below SRTT raises RTTVAR by an eighth of what one above it would.   Source: Linux' estimator, which
+        /// ns-2's Agent/TCP/Linux has.
         pub damped_rttvar: bool = true,
         /// A doubled RTO stays doubled until data is acknowledged that was first sent after the timeout (Karn & Partridge 1987;
         /// ns-2), instead of until the next round-trip sample.
@@ -33,8 +33,8 @@ group! {
         /// Every ACK restarts the retransmission timer, even a duplicate (ns-2's Agent/TCP/Linux), instead of ACKs of new data
         /// only (RFC 6298 §5.3).
         pub any_ack_restarts_timer: bool = false,
-        /// ACKs leave at once again: `quick_acks` of them after a segment that had been received before, and after a pause longer than the
-        /// RTO (detected by timestamps); two after a CE mark that begins an echo (Linux).
+        /// ACKs leave at once again: `quick_acks` of them after a segment that had been received before, and after a pause
+        /// longer than the RTO (detected by timestamps); two after a CE mark that begins an echo (Linux).
         pub quick_acks_return: bool = true,
         /// A segment with CWR is acknowledged at once: its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = true,

@@ -1,6 +1,6 @@
 //! ACK policy of the receiver, and size of its window.
 
-use super::group::{group, no};
+use super::group::{group, no, require};
 use super::receive_window::{MOST, ReceiveWindow, Rmem};
 use units::{Bytes, Duration, Problem};
 
@@ -18,8 +18,8 @@ group! {
         pub ack_pushed: bool = false,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
-        /// The receiver's window: a size, which is constant, since applications read at once; or `auto`, a buffer that begins small and
-        /// grows with the bytes read in a round trip. Packets of such connections carry their window.
+        /// The receiver's window: a size, which is constant, since applications read at once; or `auto`, a buffer that begins
+        /// small and grows with the bytes read in a round trip. Packets of such connections carry their window.
         /// Source: Linux' tcp_moderate_rcvbuf.
         // tcp_rmem's default maximum of 6 MB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
@@ -28,13 +28,9 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.ack_every == 0 {
-            return no("ack_every", "0 is not valid; expected at least 1");
-        }
-        for (name, v) in [("ack_every", self.ack_every), ("quick_acks", self.quick_acks)] {
-            if v > 255 {
-                return no(name, format!("{v} is not valid; expected at most 255"));
-            }
+        require("ack_every", 0, self.ack_every > 0, "at least 1")?;
+        for (key, v) in [("ack_every", self.ack_every), ("quick_acks", self.quick_acks)] {
+            require(key, v, v <= 255, "at most 255")?;
         }
         if self.ack_every > 1 && self.delayed_ack.is_zero() {
             return no("delayed_ack", "0s is not valid with ack_every above 1; expected a wait such as 40ms");
@@ -50,9 +46,8 @@ impl ReceiverParams {
         let segment = u64::from(mss);
         if !self.receive_window.is_auto() {
             let window = Bytes(self.receive_window.bound());
-            if window.0 < 2 * segment || window.0 > MOST {
-                return no("receive_window", format!("{window} is not valid; expected two segments to 2GiB"));
-            }
+            let valid = (2 * segment..=MOST).contains(&window.0);
+            require("receive_window", window, valid, "two segments to 2GiB")?;
             if self.rmem.is_some() {
                 let message = "not valid with a constant receive_window; expected receive_window = \"auto\"";
                 return no("rmem", message);
@@ -65,13 +60,10 @@ impl ReceiverParams {
         if least > 2 * 0xffff {
             return no("receive_window", "\"auto\" is not valid with such an mss: two segments exceed 65535");
         }
-        if default.0 < least || default.0 > MOST {
-            return no("rmem.default", format!("{default} is not valid; expected {least}B (four segments) to 2GiB"));
-        }
-        if max < default || max.0 > MOST {
-            return no("rmem.max", format!("{max} is not valid; expected {default} (rmem.default) to 2GiB"));
-        }
-        Ok(())
+        let four = format!("{least}B (four segments) to 2GiB");
+        require("rmem.default", default, (least..=MOST).contains(&default.0), four)?;
+        let more = format!("{default} (rmem.default) to 2GiB");
+        require("rmem.max", max, (default..=Bytes(MOST)).contains(&max), more)
     }
 
     /// Memory of the tuned window.

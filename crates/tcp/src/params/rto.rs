@@ -1,6 +1,6 @@
 //! Round trips, the retransmission timer, and the clock that they run on.
 
-use super::group::{group, no, words};
+use super::group::{group, require, words};
 use units::{Duration, Problem};
 
 group! {
@@ -28,44 +28,32 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        let ms = Duration::from_millis(1);
-        for (name, v) in [("min_rto", self.min_rto), ("initial_rto", self.initial_rto)] {
-            if v < ms || v > Duration::from_secs(3600) {
-                return no(name, format!("{v} is not valid; expected 1ms to 1h"));
-            }
+        let (n, tick, g) = (self.backoff_doublings, self.timer_tick, self.clock_granularity);
+        let range = Duration::from_millis(1)..=Duration::from_secs(3600);
+        for (key, v) in [("min_rto", self.min_rto), ("initial_rto", self.initial_rto)] {
+            require(key, v, range.contains(&v), "1ms to 1h")?;
         }
         within("max_rto", self.max_rto, self.min_rto)?;
-        if self.backoff_doublings > 16 {
-            return no("backoff_doublings", format!("{} is not valid; expected at most 16", self.backoff_doublings));
-        }
-        if self.timer_tick > Duration::from_millis(100) {
-            let expected = "expected at most 100ms, or 0s for exact timers";
-            return no("timer_tick", format!("{} is not valid; {expected}", self.timer_tick));
-        }
-        if self.clock_granularity > Duration::from_secs(10) {
-            return no("clock_granularity", format!("{} is not valid; expected at most 10s", self.clock_granularity));
-        }
-        Ok(())
+        require("backoff_doublings", n, n <= 16, "at most 16")?;
+        require("timer_tick", tick, tick <= Duration::from_millis(100), "at most 100ms, or 0s for exact timers")?;
+        require("clock_granularity", g, g <= Duration::from_secs(10), "at most 10s")
     }
 }
 
 /// Refuses a maximum wait below the first wait, or above a day.
 pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), Problem> {
-    if most < least || most > Duration::from_secs(86_400) {
-        return no(key, format!("{most} is not valid; expected {least} to 24h"));
-    }
-    Ok(())
+    require(key, most, (least..=Duration::from_secs(86_400)).contains(&most), format!("{least} to 24h"))
 }
 
 words! {
     /// Source of round-trip samples.
     pub enum RttSource {
-        /// The echoed timestamp of an ACK of new data. Without timestamps, the send time of the newest segment that it acknowledges,
-        /// if none of them was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
+        /// The echoed timestamp of an ACK of new data. Without timestamps, the send time of the newest segment that it
+        /// acknowledges, if none of them was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
         "echo" Echo,
         /// The send time of the oldest newly acknowledged segment that was sent once, unless a retransmitted one is acknowledged,
-        /// too. Else that of the oldest newly SACKed segment that was sent once, with or without a cumulative acknowledgement. Only
-        /// then the echo.
+        /// too. Else that of the oldest newly SACKed segment that was sent once, with or without a cumulative acknowledgement.
+        /// Only then the echo.
         /// Source: Linux, tcp_ack_update_rtt.
         "send-time" SendTime,
     }
@@ -75,8 +63,8 @@ words! {
         /// The whole: RTO = max(min, SRTT + max(G, 4 RTTVAR)). It counts from the last ACK of new data, also after a probe's or a
         /// reordering window's timer.   Source: RFC 6298 §2 and §5.3.
         "total" Total,
-        /// The variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, what another purpose has left of it counts from when the
-        /// first segment was sent last.   Source: Linux.
+        /// The variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, what another purpose has left of it counts from
+        /// when the first segment was sent last.   Source: Linux.
         "variation" Variation,
     }
 }

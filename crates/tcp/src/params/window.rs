@@ -1,6 +1,6 @@
 //! Limits on sending, and growth of the window.
 
-use super::group::{group, no, words};
+use super::group::{group, require, words};
 use units::Problem;
 
 group! {
@@ -20,13 +20,8 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.window_clamp == Some(0) {
-            return no("window_clamp", "0 is not valid; expected at least 1 segment, or nothing");
-        }
-        if self.abc_limit == 0 {
-            return no("abc_limit", "0 is not valid; expected at least 1");
-        }
-        Ok(())
+        require("window_clamp", 0, self.window_clamp != Some(0), "at least 1 segment, or nothing")?;
+        require("abc_limit", 0, self.abc_limit > 0, "at least 1")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sizes on the wire: segments, their headers and options.
 
-use super::group::{group, no};
+use super::group::{group, no, require};
 use crate::segment::Segment;
 use packet::Flags;
 use units::Problem;
@@ -25,19 +25,12 @@ group! {
 
     fn validate(&self) -> Result<(), Problem> {
         // 40 bytes of options and 20 + 20 of headers must fit beside the payload into 65535
-        if !(1..=65_000).contains(&self.mss) {
-            return no("mss", format!("{} is not valid; expected 1 to 65000 bytes", self.mss));
+        let Self { mss, header_bytes: header, timestamp_bytes: stamp, syn_option_bytes: syn, .. } = *self;
+        require("mss", mss, (1..=65_000).contains(&mss), "1 to 65000 bytes")?;
+        for (key, v) in [("header_bytes", header), ("timestamp_bytes", stamp), ("syn_option_bytes", syn)] {
+            require(key, v, v <= 200, "at most 200 bytes")?;
         }
-        for (name, v) in [
-            ("header_bytes", self.header_bytes),
-            ("timestamp_bytes", self.timestamp_bytes),
-            ("syn_option_bytes", self.syn_option_bytes),
-        ] {
-            if v > 200 {
-                return no(name, format!("{v} is not valid; expected at most 200 bytes"));
-            }
-        }
-        if u32::from(self.header_bytes) + u32::from(self.timestamp_bytes) + 36 + self.mss > 65_535 {
+        if u32::from(header) + u32::from(stamp) + 36 + mss > 65_535 {
             return no("mss", format!("{} plus headers is more than an IP packet's 65535 bytes", self.mss));
         }
         Ok(())

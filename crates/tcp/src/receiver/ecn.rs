@@ -24,11 +24,11 @@ impl Receiver {
         }
         let capable = if p.capable() >= EctOn::Established { CAPABLE } else { 0 };
         let counts = if self.ecn == EcnUse::Accurate { COUNTS } else { 0 };
-        self.tells |= capable | counts;
+        self.flags |= capable | counts;
     }
 
     /// Counts a packet without payload, for AccECN.
-    pub(crate) fn hear_control(&mut self, ecn: Ecn) {
+    pub(crate) fn on_control_segment(&mut self, ecn: Ecn) {
         let waits = self.unacked > 0;
         if self.counts().on_control(ecn, waits) {
             self.set_ack_now();
@@ -36,25 +36,25 @@ impl Receiver {
     }
 
     /// Processes the ECN field and CWR flag of a data segment.
-    pub(super) fn hear_mark(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
+    pub(super) fn on_ecn_field(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
             let changes = self.counts().changes(segment.ecn) && p.control.ecn().ack_changes;
             if self.counts().on_data(segment.ecn, segment.segments(), segment.len) || changes {
                 if changes && self.unacked > 0 {
-                    self.tell_before(p, now, io);
+                    self.ack_earlier_segments(p, now, io);
                 }
                 self.set_ack_now();
             }
             return;
         }
-        let (echo, mark) = p.ecn.ecn_feedback.hear(self.tells & ECHO != 0, segment);
+        let (echo, mark) = p.ecn.ecn_feedback.on_data(self.flags & ECHO != 0, segment);
         match mark {
             Mark::Same => {}
             Mark::Begins if p.quirks.quick_acks_return => self.quicken(QUICK_AFTER_CE),
             Mark::Begins => {}
             Mark::Changes => {
                 if self.unacked > 0 {
-                    self.tell_before(p, now, io);
+                    self.ack_earlier_segments(p, now, io);
                 }
                 self.set_ack_now();
             }
@@ -62,11 +62,11 @@ impl Receiver {
         if p.quirks.ack_cwr && segment.flags.has(Flags::CWR) {
             self.set_ack_now();
         }
-        self.tells = self.tells & !ECHO | if echo { ECHO } else { 0 };
+        self.flags = self.flags & !ECHO | if echo { ECHO } else { 0 };
     }
 
     /// Sends an ACK for the segments before the current one.
-    fn tell_before(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+    fn ack_earlier_segments(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut ack = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.stamp(p, now, &mut ack);
         io.send(&ack);
@@ -74,13 +74,13 @@ impl Receiver {
 
     /// Fills in the ECN field, the echo or the counter; after the SACK blocks, which leave less room for AccECN's option.
     pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
-        if self.tells & ECHO != 0 {
+        if self.flags & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);
         }
-        if self.tells & CAPABLE != 0 {
+        if self.flags & CAPABLE != 0 {
             segment.ecn = p.codepoint();
         }
-        if self.tells & COUNTS != 0 {
+        if self.flags & COUNTS != 0 {
             let sack = if segment.sack.is_empty() { 0 } else { 4 + 8 * segment.sack.len() };
             let room = OPTIONS[0] - if p.wire.timestamps { OPTIONS[1] } else { 0 } - sack.min(OPTIONS[0] - OPTIONS[1]);
             self.counts().stamp(segment, p.ecn.accecn_option.then_some(room));

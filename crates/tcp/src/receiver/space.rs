@@ -7,14 +7,15 @@
 //!                   wish   = 2 copied (1 + rtt / 1 ms)          where rtt < 1 ms
 //! a hole:           wish   = 2 before + what lies between the first hole and the highest byte, at each segment above it
 //!                   memory = max(memory, min(2 wish, max))
-//! each packet:      told   = min(told + 2 mss, memory / 2 - held), or twice its payload if that is more
-//!                   window = max(window, min(told, memory / 2 - held)), in units of 2^scale, its edge never moves back
+//! each packet:      advertised   = min(advertised + 2 mss, memory / 2 - held), or twice its payload if that is more
+//!                   window = max(window, min(advertised, memory / 2 - held)), in units of 2^scale, its edge never moves back
 //! ```
 //!
 //! The factors allow for slow start: data read now was sent a round trip ago, and data that the next ACK permits arrives in the
 //! next.
 //!
-//! Source: Fisk & Feng 2001, "Dynamic Right-Sizing in TCP"; ip-sysctl (tcp_rmem, tcp_moderate_rcvbuf, tcp_rcvbuf_low_rtt); Linux 6.19.
+//! Source: Fisk & Feng 2001, "Dynamic Right-Sizing in TCP"; ip-sysctl (tcp_rmem, tcp_moderate_rcvbuf, tcp_rcvbuf_low_rtt);
+//! Linux 6.19.
 //! Departs: every byte of payload takes two of memory (Linux measures the memory of its buffers); data received in order is read
 //! before its ACK leaves.
 
@@ -23,8 +24,8 @@ use crate::segment::Segment;
 
 /// Below this RTT the buffer grows less, microseconds.   Source: tcp_rcvbuf_low_rtt.
 const LOW_RTT: u64 = 1_000;
-/// Smallest payload that raises `told`, bytes.   Source: Linux.
-const TELLS: u32 = 128;
+/// Smallest payload that raises `advertised`, bytes.   Source: Linux.
+const LEAST_PAYLOAD: u32 = 128;
 /// Initial value of `before`, segments.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
 
@@ -34,13 +35,13 @@ pub(crate) struct Space {
     /// Memory of the buffer, bytes.
     memory: u64,
     /// Upper bound of the advertised window, bytes of payload.
-    told: u64,
+    advertised: u64,
     /// Right edge of the window: one past the last byte that the peer may send.
     edge: u64,
     /// Most bytes read in a round trip.
     before: u64,
     /// Next byte of the stream and time, microseconds, at the last measurement of the bytes read.
-    looked: (u64, u32),
+    measured: (u64, u32),
     /// RTT, eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
     /// End of the window whose arrival is timed, and start of the timing, microseconds.
@@ -53,21 +54,21 @@ pub(crate) struct Space {
 
 impl Space {
     pub(super) fn new(p: &TcpParams) -> Self {
-        let told = p.first_window();
+        let advertised = p.first_window();
         let memory =
-            if p.receiver.receive_window.is_auto() { p.receiver.memory().default.0 } else { Rmem::memory(told) };
-        let before = told.min(FIRST_SEGMENTS * u64::from(p.wire.mss)).max(1);
-        let (edge, looked, timed) = (0, (0, 0), (0, 0));
-        Self { memory, told, edge, before, looked, rtt8: 0, timed, last_echo: 0, echo: 0 }
+            if p.receiver.receive_window.is_auto() { p.receiver.memory().default.0 } else { Rmem::memory(advertised) };
+        let before = advertised.min(FIRST_SEGMENTS * u64::from(p.wire.mss)).max(1);
+        let (edge, measured, timed) = (0, (0, 0), (0, 0));
+        Self { memory, advertised, edge, before, measured, rtt8: 0, timed, last_echo: 0, echo: 0 }
     }
 
     /// Starts the measurement of the bytes read, at `next`.
     pub(super) fn begin(&mut self, now: u32, next: u64) {
-        self.looked = (next, now);
+        self.measured = (next, now);
     }
 
     /// Stores the timestamp of a window update without data, while no data awaits its ACK.
-    pub(super) fn hear(&mut self, stamp: u32) {
+    pub(super) fn store_timestamp(&mut self, stamp: u32) {
         self.echo = stamp;
     }
 
@@ -96,16 +97,16 @@ impl Space {
         if segment.seq > next {
             self.grow(self.before, span, max);
         }
-        if segment.len >= TELLS && segment.seq + u64::from(segment.len) > old {
-            let room = Rmem::payload(self.memory).saturating_sub(held).saturating_sub(self.told);
-            self.told += room.min(2 * u64::from(segment.len.max(p.wire.mss)));
+        if segment.len >= LEAST_PAYLOAD && segment.seq + u64::from(segment.len) > old {
+            let room = Rmem::payload(self.memory).saturating_sub(held).saturating_sub(self.advertised);
+            self.advertised += room.min(2 * u64::from(segment.len.max(p.wire.mss)));
         }
-        self.look(now, next, max);
+        self.measure_copied(now, next, max);
     }
 
     /// Returns the window from `next` on, with `held` bytes above a hole.
     pub(super) fn window(&mut self, p: &TcpParams, next: u64, held: u64) -> u32 {
-        let free = Rmem::payload(self.memory).saturating_sub(held).min(self.told);
+        let free = Rmem::payload(self.memory).saturating_sub(held).min(self.advertised);
         self.edge = self.edge.max(next + free.next_multiple_of(1 << p.receiver.window_scale()));
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }
@@ -137,15 +138,15 @@ impl Space {
     }
 
     /// Grows the buffer if the application read more in the last round trip than in any before; it has read all before `next`.
-    fn look(&mut self, now: u32, next: u64, max: u64) {
-        if self.rtt8 == 0 || u64::from(now.wrapping_sub(self.looked.1)) < self.rtt8 / 8 {
+    fn measure_copied(&mut self, now: u32, next: u64, max: u64) {
+        if self.rtt8 == 0 || u64::from(now.wrapping_sub(self.measured.1)) < self.rtt8 / 8 {
             return;
         }
-        let copied = next - self.looked.0;
+        let copied = next - self.measured.0;
         if copied > self.before {
             self.grow(copied, 0, max);
         }
-        self.looked = (next, now);
+        self.measured = (next, now);
     }
 
     /// Grows the memory for `copied` bytes read in a round trip, and `span` bytes from the first hole to the highest byte

@@ -184,7 +184,7 @@ fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
 }
 
 #[test]
-fn dctcp_tells_which_segments_were_marked() {
+fn dctcp_reports_which_segments_were_marked() {
     // RFC 8257 §3.2, an ACK for every second segment: 0 and 1 unmarked; 2 marked, so at once; 3 and 4 together; 5 waits, and 6,
     // which is unmarked, triggers the ACK of 5 before its own
     let marks = [false, false, true, true, true, true, false, false];

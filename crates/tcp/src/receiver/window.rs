@@ -10,7 +10,7 @@ impl Receiver {
     /// Returns true if windows change on this connection.
     #[inline]
     pub(crate) fn has_space(&self) -> bool {
-        self.tells & WINDOW != 0
+        self.flags & WINDOW != 0
     }
 
     fn space(&mut self) -> Option<&mut Space> {
@@ -48,12 +48,12 @@ impl Receiver {
     }
 
     /// Processes a segment that carries a window: its timestamp is echoed unless data brings a newer one.
-    pub(crate) fn hear_window(&mut self, p: &TcpParams, segment: &Segment) {
-        self.tells |= WINDOW;
+    pub(crate) fn on_window_field(&mut self, p: &TcpParams, segment: &Segment) {
+        self.flags |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();
         let space = self.rare.get_or_insert_default().space.get_or_insert_with(|| Space::new(p));
         if segment.seq_len() == 0 && !waits {
-            space.hear(segment.ts_val);
+            space.store_timestamp(segment.ts_val);
         }
     }
 

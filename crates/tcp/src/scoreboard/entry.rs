@@ -9,7 +9,7 @@ pub(crate) const EVER: u8 = 8;
 pub(crate) const FIN: u8 = 16;
 
 /// One segment in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     /// First sequence number; low half of the offset.
     pub(crate) start: u32,

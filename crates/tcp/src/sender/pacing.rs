@@ -1,7 +1,7 @@
 //! Pacing and bursts: when a segment may leave, and how many leave together.
 
 use super::{Context, Sender};
-use crate::burst::{Bursts, Sight, pacing_rate};
+use crate::burst::{BurstInputs, Bursts, pacing_rate};
 use crate::offload::Offload;
 use crate::params::TcpParams;
 use crate::segment::{Io, Segment, micros};
@@ -176,7 +176,7 @@ impl Sender {
         }
         let oldest =
             self.board.head_sent().map(|sent| Duration::from_micros(u64::from(micros(now).wrapping_sub(sent))));
-        let sight = Sight { now, room, window: window.min(peer), oldest, srtt: self.rtt.srtt };
+        let sight = BurstInputs { now, room, window: window.min(peer), oldest, srtt: self.rtt.srtt };
         if bursts.waits(p, &sight) { 0 } else { size }
     }
 }

@@ -222,11 +222,11 @@ impl Sender {
         let (p, now) = (cx.p, cx.now);
         cx.stats.timeouts += 1;
         // RFC 5681 §3.1: no second reduction if the same data times out again, or if the current recovery has already reduced
-        let paid = !p.quirks.every_timeout_reduces
+        let reduced_already = !p.quirks.every_timeout_reduces
             && (self.timeouts > 0 || self.state == State::Recovery && !p.reduction.reduce_from_flight);
-        let base = (!paid).then(|| self.reduction_base(p));
+        let base = (!reduced_already).then(|| self.reduction_base(p));
         let first = self.timeouts > 0 || !self.state.repairs();
-        if !paid {
+        if !reduced_already {
             self.begin_episode(p, true);
         }
         if let Some(base) = base {

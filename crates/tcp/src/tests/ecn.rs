@@ -37,7 +37,7 @@ fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 
 }
 
 #[test]
-fn both_ends_use_what_both_know() {
+fn both_ends_use_what_both_support() {
     let none = preset("linux-6");
     let old = preset("linux-6").with(|p| p.ecn.ecn = true);
     let accecn = old.clone().with(|p| p.ecn.ecn_feedback = EcnFeedback::Accecn);
@@ -104,7 +104,7 @@ fn which_packets_are_capable() {
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn invalid_combinations_are_refused() {
     let linux = || preset("linux-6");
     let control = |congestion_control, ecn, ecn_feedback| {
         linux().with(|p| {
@@ -140,7 +140,7 @@ fn what_cannot_work_is_refused() {
 
 /// Ten segments of 1000 bytes are in flight when the first mark is reported, by an ACK of two.
 #[test]
-fn the_ack_that_tells_of_a_mark_counts_for_the_reduction() {
+fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
     for at_once in [true, false] {
         let congestion_control = CongestionControl::Reno;
         let p = preset("linux-6").with(|p| {
@@ -162,14 +162,14 @@ fn the_ack_that_tells_of_a_mark_counts_for_the_reduction() {
             let cwr = out.0.iter().filter(|s| s.flags.has(Flags::CWR)).count();
             (out.0.len(), cwr, probe.state, probe.cwnd_bytes / 1000, probe.ssthresh_bytes / 1000)
         };
-        let told = ack(2001, Flags::PURE_ACK.with(Flags::ECE));
+        let first = ack(2001, Flags::PURE_ACK.with(Flags::ECE));
         if !at_once {
             // the window first grows by two, then half of 12 remains; nothing leaves
-            assert_eq!((told.0, told.4), (0, 6));
+            assert_eq!((first.0, first.4), (0, 6));
             continue;
         }
         // half of ten; 8 in flight, and one may follow for the two that left the network: ceil(2 * 5 / 10)
-        assert_eq!(told, (1, 1, State::Cwr, 9, 5));
+        assert_eq!(first, (1, 1, State::Cwr, 9, 5));
         // everything sent before is acknowledged, nothing sent after: the reduction continues
         assert_eq!(ack(10_001, Flags::PURE_ACK).2, State::Cwr);
         // the first segment sent after ends it, and a mark begins the next one: 5 becomes 2
@@ -227,7 +227,7 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     });
     let p = p.with_options();
     let mut rng = Rng::named(seed, "pipe");
-    let (marks, told) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
+    let (marks, acked) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
     // at most nine of ten in flight: the window must keep growing
     let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
@@ -240,14 +240,14 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
         let pure = from == 1 && s.flags.has(Flags::PURE_ACK);
         // the next ACK may cover two more segments, or the FIN
         if pure
-            && s.ack + 2 * u64::from(p.wire.mss) - told.get() < most
+            && s.ack + 2 * u64::from(p.wire.mss) - acked.get() < most
             && s.ack < 400 * u64::from(p.wire.mss)
             && rng.chance(loss)
         {
             return Fate::Drop;
         }
         if pure {
-            told.set(s.ack);
+            acked.set(s.ack);
         }
         Fate::Pass
     });
@@ -264,8 +264,8 @@ proptest! {
     /// twice. If the second copy is marked, only the ACK of a later segment reports the mark, and the last segment has none.
     #[test]
     fn every_mark_is_counted_once(seed: u64, share in 0.0..1.0f64, loss in 0.0..0.9f64, ack_every in 1u32..3, option: bool) {
-        let ([segments, marked, told], retransmits) = marks(seed, share, loss, ack_every, option);
+        let ([segments, marked, reported], retransmits) = marks(seed, share, loss, ack_every, option);
         prop_assert_eq!(segments, 400);
-        prop_assert!(told <= marked && marked - told <= u64::from(retransmits), "{} of {} with {} twice", told, marked, retransmits);
+        prop_assert!(reported <= marked && marked - reported <= u64::from(retransmits), "{} of {} with {} twice", reported, marked, retransmits);
     }
 }

@@ -48,7 +48,7 @@ fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, 
 }
 
 #[test]
-fn the_oldest_segment_tells_or_the_echo() {
+fn the_sample_is_from_the_oldest_segment_or_the_echo() {
     use RttSource::{Echo, SendTime};
     // the ACK of the first was filtered: the remaining one echoes the third
     assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
@@ -59,7 +59,7 @@ fn the_oldest_segment_tells_or_the_echo() {
 }
 
 #[test]
-fn a_segment_sent_twice_tells_nothing() {
+fn a_segment_sent_twice_gives_no_sample() {
     use RttSource::{Echo, SendTime};
     // the ACK may be for either transmission: the echo shows which
     assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);

@@ -79,7 +79,7 @@ fn preset(name: &str) -> TcpParams {
 }
 
 #[test]
-fn after_a_timeout_only_what_is_newly_delivered_lets_the_window_grow() {
+fn after_a_timeout_only_newly_delivered_data_grows_the_window() {
     for name in ["linux-6", "ledbat"] {
         let p = preset(name).with(|p| p.control.congestion_control = CongestionControl::Reno);
         let mut s = Script::new(p, 20, 20);
@@ -96,7 +96,7 @@ fn after_a_timeout_only_what_is_newly_delivered_lets_the_window_grow() {
 }
 
 #[test]
-fn what_was_just_sent_again_is_not_rescued() {
+fn a_segment_just_retransmitted_is_not_rescued() {
     // RFC 6675 §5 (4.3): RescueRxt is the end of the first retransmission
     for name in ["rfc", "ns2-fulltcp-sack", "ledbat"] {
         let p = preset(name).with(|p| p.control.congestion_control = CongestionControl::Reno);
@@ -115,7 +115,7 @@ fn what_was_just_sent_again_is_not_rescued() {
 }
 
 #[test]
-fn an_overtaken_ack_still_tells_what_arrived() {
+fn an_overtaken_ack_still_reports_arrivals() {
     for name in ["linux-6", "rfc"] {
         let mut s = Script::new(preset(name), 10, 10);
         s.news();

@@ -13,8 +13,8 @@ fn reno() -> TcpParams {
 fn late(p: &TcpParams, list: &'static [u64], ms: u64) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let p = p.clone();
     move |from, _, s| {
-        let is = from == 0 && s.len > 0 && !s.retransmission && list.contains(&index(&p, s));
-        if is { Fate::Late(Duration::from_millis(ms)) } else { Fate::Pass }
+        let delayed = from == 0 && s.len > 0 && !s.retransmission && list.contains(&index(&p, s));
+        if delayed { Fate::Late(Duration::from_millis(ms)) } else { Fate::Pass }
     }
 }
 
@@ -26,11 +26,11 @@ fn left<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> (u64, u32) {
 
 #[test]
 fn a_recovery_for_a_late_segment_is_undone() {
-    // 7 comes 40 ms late, after the reordering window of 25 + 2 ms: retransmitted at 127 in a window of ten and seven more
+    // segment 7 arrives 40 ms late, after the reordering window of 25 + 2 ms: it is retransmitted at 127, when the window is 17
     let both = reno();
     let (n, again) = message(&both, 10, late(&both, &[7], 40));
     assert_eq!((again, left(&n)), (vec![(127, 7)], (u64::MAX, 1)));
-    // the original's ACK at 140 echoes its timestamp, which is before 127. That suffices without D-SACK
+    // the ACK of the original at 140 echoes a timestamp from before 127: enough evidence even without D-SACK
     let eifel = reno().with(|p| p.receiver.dsack = false);
     let (n, _) = message(&eifel, 10, late(&eifel, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
@@ -38,10 +38,10 @@ fn a_recovery_for_a_late_segment_is_undone() {
     let dsack = reno().with(|p| p.wire.timestamps = false);
     let (n, _) = message(&dsack, 10, late(&dsack, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
-    let told = n.log.iter().filter(|l| l.1 == 1 && l.2.sack.as_slice().first().is_some_and(|b| b.start < l.2.ack));
-    let told: Vec<_> = told.map(|l| (l.0.0 / 1_000_000 - 1000, l.2.sack.as_slice()[0])).collect();
-    assert_eq!(told, [(177, SackBlock { start: 1 + 7 * 1448, end: 1 + 8 * 1448 })]);
-    // with neither, or without undo, the window is halved: ten at first, seven acknowledged before the SACKs of 8 and 9
+    let dsacks = n.log.iter().filter(|l| l.1 == 1 && l.2.sack.as_slice().first().is_some_and(|b| b.start < l.2.ack));
+    let dsacks: Vec<_> = dsacks.map(|l| (l.0.0 / 1_000_000 - 1000, l.2.sack.as_slice()[0])).collect();
+    assert_eq!(dsacks, [(177, SackBlock { start: 1 + 7 * 1448, end: 1 + 8 * 1448 })]);
+    // without either, or without undo, the window of 17 (ten, and seven acknowledged before the SACKs of 8 and 9) is halved
     for p in [
         reno().with(|p| {
             p.wire.timestamps = false;
@@ -62,7 +62,8 @@ fn a_recovery_for_a_lost_segment_stands() {
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 10, lose(&p, &[(7, 1)]));
         assert_eq!((again, left(&n)), (vec![(127, 7)], (8, 0)));
-        // one of two was lost: the D-SACK of the other does not account for both, and its echo is later than the loss
+        // segment 3 is lost and segment 5 is late: a D-SACK for 5 alone does not cover both retransmissions, and its echo is
+        // too late
         let q = p.clone();
         let mut both = late(&p, &[5], 40);
         let (n, again) = message(&p, 10, move |from, count, s| {
@@ -85,15 +86,15 @@ fn the_reordering_window_grows_by_d_sack() {
         }
         n.run(9.0);
         assert_eq!(n.received[1], 20 * 1448);
-        // 25 ms (and Linux' 2) are too short for 40; two quarters of 100 ms are not
+        // a window of 25 ms (and Linux' 2) is too short for 40 ms, one of two quarters of 100 ms is not
         assert_eq!(n.ends[0].stats().retransmits, retransmits, "dsack {dsack}");
     }
 }
 
 #[test]
-fn a_timeout_for_a_longer_way_is_undone() {
-    // from 1 s on, data takes 600 ms longer: the probe at 202 is new data, the RTO ends 100 + 200 ms after it. The ACKs of the
-    // first window come at 700
+fn a_timeout_for_a_longer_delay_is_undone() {
+    // from 1 s on, data takes 600 ms longer. The probe at 202 is new data, and the RTO ends 100 + 200 ms later. The ACKs of the
+    // first window arrive at 700
     let slow = |from: usize, _: usize, s: &Segment| {
         if from == 0 && s.len > 0 { Fate::Late(Duration::from_millis(600)) } else { Fate::Pass }
     };
@@ -112,7 +113,7 @@ fn a_timeout_for_a_longer_way_is_undone() {
     });
     let (n, again) = message(&eifel, 30, slow);
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
-    // without any of these, everything in flight is retransmitted
+    // with none of these, everything in flight is retransmitted
     let none = frto.with(|p| p.detection.frto = false);
     let (n, again) = message(&none, 30, slow);
     assert!(again.len() > 5, "{again:?}");
@@ -123,7 +124,7 @@ fn a_timeout_for_a_longer_way_is_undone() {
 fn a_timeout_for_a_lost_window_stands() {
     const ALL: &[(u64, u32)] =
         &[(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1)];
-    // the probe (10) is lost, too, and the first retransmission: two timeouts. F-RTO sends new data, whose SACK shows the loss
+    // the probe (10) and the first retransmission are lost, too: two timeouts. F-RTO sends new data, whose SACK shows the loss
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 30, lose(&p, ALL));
         assert_eq!(left(&n).1, 0, "{again:?}");
@@ -134,14 +135,14 @@ fn a_timeout_for_a_lost_window_stands() {
 
 #[test]
 fn a_probe_that_was_not_needed_reduces_nothing() {
-    // the ACK of the last segment is lost; its probe brings an ACK that moves forward, with D-SACK
+    // the ACK of the last segment is lost. The probe triggers a cumulative ACK with D-SACK
     for (dsack, halved) in [(true, false), (false, true)] {
         let p = reno().with(|p| p.receiver.dsack = dsack);
         let mut lost = false;
         let (mut n, again) = message(&p, 10, move |from, _, s| {
-            let is = from == 1 && s.ack == 1 + 10 * 1448 && !lost;
-            lost |= is;
-            if is { Fate::Drop } else { Fate::Pass }
+            let last = from == 1 && s.ack == 1 + 10 * 1448 && !lost;
+            lost |= last;
+            if last { Fate::Drop } else { Fate::Pass }
         });
         assert_eq!(again.len(), 1);
         n.write(0, 1448, false);

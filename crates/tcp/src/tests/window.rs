@@ -24,7 +24,7 @@ fn data<F>(n: &Net<F>) -> Vec<(Time, u64, u32)> {
 }
 
 /// Windows advertised by end 1 where they change, with the time in ms.
-fn told<F>(n: &Net<F>) -> Vec<(u64, u64)> {
+fn advertised<F>(n: &Net<F>) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = vec![];
     for (at, window) in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some((l.0, l.2.window()?))) {
         if all.last().is_none_or(|(_, last)| *last != u64::from(window)) {
@@ -36,7 +36,7 @@ fn told<F>(n: &Net<F>) -> Vec<(u64, u64)> {
 
 #[test]
 fn the_first_window_is_that_of_linux() {
-    // half of 131072 bytes are 44 segments of 1460 bytes, and 65536 >> 7 units of 128
+    // half of 131072 bytes holds 44 segments of 1460 bytes; the scale is 7, units of 128 bytes
     let p = exact().with(|p| p.receiver.receive_window = ReceiveWindow::AUTO);
     p.validate().unwrap();
     assert_eq!((p.first_window(), p.receiver.most_window(), p.receiver.window_scale()), (64_240, 3_145_728, 7));
@@ -46,7 +46,7 @@ fn the_first_window_is_that_of_linux() {
 }
 
 #[test]
-fn wrong_windows_are_refused() {
+fn invalid_windows_are_refused() {
     let refusal = |p: TcpParams| p.validate().unwrap_err();
     let e = refusal(tuned(5_839, 6_000_000));
     assert_eq!(
@@ -88,28 +88,29 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     let arrived = |ms: u64| data(&n).iter().filter(|d| d.0.0 / 1_000_000 == ms).map(|d| u64::from(d.2)).sum::<u64>();
     // 64240 bytes hold 44 segments, in the first flight after the handshake
     assert_eq!(arrived(100), 44 * MSS);
-    let windows = told(&n);
+    let windows = advertised(&n);
     // at 150 each segment raises the window by 2896 bytes, up to half of the memory: 65536, which is whole units of 128
     assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
     assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
-    // at 250 the first segment ends a round trip in which 44 + 1 segments were read; the initial value is ten (14480 bytes): wish
-    // = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later segment raises the window by 2896
-    // from 65536 on. The last ACK of the flight is that of the 44th: 65536 + 43 x 2896 = 190064, in units of 128 190080.
+    // at 250 the first segment ends a round trip in which 44 + 1 segments were read; `before` was ten (14480 bytes), so
+    // wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later segment raises the window by
+    // 2896 bytes from 65536 on. The last ACK of the flight is for the 44th: 65536 + 43 x 2896 = 190064, or 190080 in units of
+    // 128.
     assert_eq!(arrived(200), 45 * MSS);
     assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(190_080));
-    // the sender has received 65536 from the second flight's ACKs on, and its trace reports it
-    let mut heard = None;
+    // the ACKs of the second flight have announced 65536 bytes to the sender, and its trace reports that
+    let mut window = None;
     let mut note = |item: Item<'_>| {
         if let Item::Value("snd_wnd", Unit::Bytes, Value::Number(bytes)) = item {
-            heard = bytes;
+            window = bytes;
         }
     };
     n.ends[0].read(&p, &mut Reading::new(n.now, false, &mut note));
-    assert_eq!(heard, Some(65_536.0));
+    assert_eq!(window, Some(65_536.0));
 }
 
 #[test]
-fn a_sender_in_slow_start_meets_no_window() {
+fn a_tuned_window_does_not_limit_slow_start() {
     // a flight doubles in a round trip; the window is six times the data read in the last one
     for delay in [5, 50, 150] {
         let run = |p: TcpParams| {
@@ -125,7 +126,7 @@ fn a_sender_in_slow_start_meets_no_window() {
 }
 
 #[test]
-fn a_window_at_its_end_is_the_rate() {
+fn a_window_at_its_maximum_limits_the_rate() {
     // 64 KiB of payload and 40 ms: W / RTT = 65536 x 8 / 40 ms = 13.1 Mbit/s, in whole segments 45 x 1448 x 8 / 40 ms
     let p = tuned(131_072, 131_072).with(|p| p.receiver.ack_every = 1);
     let mut n = Net::new(&p, 20, pass);
@@ -148,7 +149,7 @@ fn a_window_at_its_end_is_the_rate() {
 }
 
 #[test]
-fn what_lies_above_a_hole_makes_room_for_more() {
+fn data_above_a_hole_opens_the_window() {
     // the 21st segment is lost once; the window keeps opening, and everything is delivered
     let p = tuned(131_072, 6_291_456);
     let mut lost = false;
@@ -170,7 +171,7 @@ fn what_lies_above_a_hole_makes_room_for_more() {
 }
 
 #[test]
-fn an_end_with_a_constant_window_hears_a_tuned_one() {
+fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
     // a sender whose own window is constant still reads its peer's, and echoes the timestamps by which the peer measures
     let (fixed, auto) = (exact(), tuned(131_072, 6_291_456));
     let mut a = Endpoint::new(&fixed, auto.first_window());
@@ -191,6 +192,6 @@ fn an_end_with_a_constant_window_hears_a_tuned_one() {
     };
     ack.set_window(4 * MSS as u32);
     a.on_segment(&fixed, Time(40_000_000), &ack, &mut segments);
-    // 64240 from the first byte covered 54 segments: the window never shrinks
+    // the first 64240 bytes admit 44 segments: the right edge of the window never moves back
     assert!(segments.len() == 20 && segments.iter().all(|s| s.ts_ecr == 40_000 && s.flags.has(Flags::WINDOW)));
 }

@@ -12,7 +12,7 @@ fn read(end: &Endpoint, p: &TcpParams, now: Time) -> Vec<(String, String)> {
         let Item::Value(name, unit, value) = item else { panic!("a sender has no queues") };
         let value = match value {
             Value::Number(n) => n.map_or("-".to_owned(), |n| n.to_string()),
-            Value::Flag(so) => so.to_string(),
+            Value::Flag(flag) => flag.to_string(),
             Value::Word(word) => word.to_owned(),
         };
         columns.push((format!("{name}{}", unit.suffix()), value));
@@ -22,7 +22,7 @@ fn read(end: &Endpoint, p: &TcpParams, now: Time) -> Vec<(String, String)> {
 }
 
 /// State of the sender, every 100 ms of a transfer of 20 s: 6 Mbit/s, 40 ms, losses of one in five hundred.
-fn told(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
+fn rows_of(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
     let mut dice = Rng::named(3, "air");
     let fate = move |from: usize, s: &Segment| {
         if from == 0 && s.len > 0 && dice.chance(0.002) { Fate::Drop } else { Fate::Pass }
@@ -58,12 +58,12 @@ fn stack(congestion_control: CongestionControl) -> TcpParams {
 }
 
 #[test]
-fn every_controller_tells_its_state() {
-    let common = told(&stack(CongestionControl::Reno))[0].len();
+fn every_controller_reports_its_state() {
+    let common = rows_of(&stack(CongestionControl::Reno))[0].len();
     for &control in CongestionControl::ALL {
-        let rows = told(&stack(control));
+        let rows = rows_of(&stack(control));
         let own = rows[0].len() - common;
-        assert_eq!(own == 0, control == CongestionControl::Reno, "{} is mute", control.word());
+        assert_eq!(own == 0, control == CongestionControl::Reno, "{} reports nothing", control.word());
         let window = |row: &BTreeMap<String, String>| row["cwnd_bytes"].parse::<f64>().unwrap();
         assert!(rows.iter().all(|row| window(row) >= 1448.0), "{}", control.word());
         assert!(rows.iter().any(|row| row["state"] != "open" || row["srtt_ms"] != "-"));
@@ -71,15 +71,15 @@ fn every_controller_tells_its_state() {
 }
 
 #[test]
-fn what_is_told_is_what_the_path_is() {
+fn estimates_match_the_path() {
     // 1500 bytes in 2 ms are 6 Mbit/s; 1448 of them are payload: 5.79 Mbit/s. The RTT is 42 ms plus the queueing delay
-    let rows = told(&stack(CongestionControl::Bbr));
+    let rows = rows_of(&stack(CongestionControl::Bbr));
     let last = rows.last().unwrap();
     let number = |name: &str| last[name].parse::<f64>().unwrap();
     assert!((5.2..6.4).contains(&number("btl_bw_mbit")), "{last:?}");
     assert!((40.0..50.0).contains(&number("rt_prop_ms")), "{last:?}");
     assert!(["probe_bw", "probe_rtt"].contains(&last["bbr_mode"].as_str()));
-    let rows = told(&stack(CongestionControl::Westwood));
+    let rows = rows_of(&stack(CongestionControl::Westwood));
     let bwe: f64 = rows.last().unwrap()["bwe_mbit"].parse().unwrap();
     assert!((2.0..6.4).contains(&bwe), "{bwe}");
 }

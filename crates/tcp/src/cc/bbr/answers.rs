@@ -1,6 +1,6 @@
 //! BBR's responses to the sender's events.
 
-use super::{Aggregation, Bbr, FIRST_RTT, HIGH_GAIN, LongTerm, MaxFilter, Mode, PACING_MARGIN};
+use super::{Bbr, FIRST_RTT, HIGH_GAIN, Mode, PACING_MARGIN};
 use crate::cc::control::{
     AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Needs, Silence, Stack, Turn, Window,
 };
@@ -21,32 +21,12 @@ impl Control for Bbr {
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
         let mss = f64::from(stack.mss);
-        Self {
-            mss,
-            mode: Mode::Startup,
-            btl_bw: MaxFilter::default(),
-            rt_prop: None,
-            rt_prop_at: Time::ZERO,
-            rounds: 0,
-            next_round_delivered: 0,
-            round_start: false,
-            full_bw: 0.0,
-            full_rounds: 0,
-            full: false,
-            phase_at: Time::ZERO,
-            prior_cwnd: 0.0,
-            conserving: false,
-            previous: State::Open,
-            pacing_rate: HIGH_GAIN * PACING_MARGIN * stack.initial_window * mss / FIRST_RTT.secs(),
-            seen_rtt: false,
-            aggregation: Aggregation::default(),
-            long_term: LongTerm::default(),
-            rng: Rng::named(0, "bbr"),
-        }
+        let pacing_rate = HIGH_GAIN * PACING_MARGIN * stack.initial_window * mss / FIRST_RTT.secs();
+        Self { mss, pacing_rate, ..Self::default() }
     }
 
     fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
-        self.rng = stream();
+        self.rng = Some(stream());
     }
 
     fn begin(&self, w: Window) -> Drive {
@@ -87,7 +67,7 @@ impl Control for Bbr {
     fn on_rto(&mut self, w: Window) {
         self.save_cwnd(&w);
         self.previous = State::Loss;
-        self.full_bw = 0.0;
+        self.full_pipe.bw = 0.0;
         self.round_start = true;
     }
 
@@ -123,7 +103,7 @@ impl Control for Bbr {
         out.number("pacing_gain", pacing_gain);
         out.number("cwnd_gain", cwnd_gain);
         out.number("rounds", self.rounds as f64);
-        out.flag("full_pipe", self.full);
+        out.flag("full_pipe", self.full_pipe.reached);
         out.segments("extra_acked", self.aggregation.extra());
         out.rate("lt_bw", self.long_term.rate().map(|bw| 8.0 * bw));
         out.sample(Sample::Path(PathModel::new(mode, self.pacing_rate, self.btl_bw(), self.rt_prop)));

@@ -6,8 +6,8 @@
 //! probing:       ratio > 1/2 is too high, as a loss of more than 2 % is; Startup ends after two such rounds
 //! ```
 //!
-//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). There a route must be flagged for it
-//! (ECN_LOW); here `ecn_feedback = "dctcp"` takes the place of that flag.
+//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). There a route must be flagged for
+//! it (ECN_LOW); here `ecn_feedback = "dctcp"` takes the place of that flag.
 
 use crate::cc::control::AckSample;
 

@@ -16,8 +16,8 @@ words! {
         /// The IETF's: Drain at half the rate, DOWN at 0.90 of it, aggregation over ten rounds, a CE mark as a loss.
         /// Source: draft-ietf-ccwg-bbr-04.
         "draft" Draft,
-        /// Google's for Linux: 0.347, 0.91, two halves of five rounds; a response by the share of marks where `ecn_feedback` counts
-        /// them and the round trip is at most 5 ms.   Source: google/bbr, branch v3.
+        /// Google's for Linux: 0.347, 0.91, two halves of five rounds; a response by the share of marks where `ecn_feedback`
+        /// counts them and the round trip is at most 5 ms.   Source: google/bbr, branch v3.
         "linux" Linux,
     }
 }

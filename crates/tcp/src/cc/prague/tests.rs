@@ -110,10 +110,11 @@ fn with_round_trips_of_its_own_a_shorter_one_is_faster() {
 
 #[test]
 fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
-    // a cut of p / 2 each R (1 + 1 / (p W)), in which (1 - p) (1 + 1 / (p W)) come: x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
+    // a cut of p / 2 each R (1 + 1 / (p W)), in which (1 - p) (1 + 1 / (p W)) come: x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 -
+    // p))
     for (p, x) in [(0.02, 2.69), (0.005, 2.72)] {
         let mut f = Flow::new(2.7 / p, 0.05);
-        (f.c.transition, f.c.by_marks) = (u32::MAX, true);
+        (f.c.transition, f.c.last_cut) = (u32::MAX, LastCut::At { sent: 0, at: Time::ZERO });
         let mut rng = Rng::named(5, "marks");
         // segments in 25 ms are half a round trip's
         let got = 2.0 * f.rate(600.0, || rng.chance(p));
@@ -121,7 +122,8 @@ fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
     }
     // scaled, a cut counts for 25 ms, too
     let mut f = Flow::new(20.0, 0.0125);
-    (f.c.by_marks, f.c.saw_ce, f.c.alpha, f.c.rounds) = (true, true, 0.5, TRANSITION);
+    f.c.last_cut = LastCut::At { sent: 0, at: Time::ZERO };
+    (f.c.saw_ce, f.c.alpha, f.c.rounds) = (true, 0.5, TRANSITION);
     f.ack(true);
     let cut = f.c.w;
     assert!((cut - 15.0).abs() < 1e-9, "{cut}");
@@ -151,7 +153,7 @@ fn the_first_mark_halves_and_later_ones_cut_by_alpha() {
 fn growth_needs_no_rest_and_marked_segments_add_nothing() {
     // at 12.5 ms F is 1/4: 10 segments at W 10 add 0.25, also right after a cut
     let mut f = Flow::new(10.0, 0.0125);
-    (f.c.saw_ce, f.c.cut, f.c.round_until) = (true, true, u64::MAX);
+    (f.c.saw_ce, f.c.last_cut, f.c.round_until) = (true, LastCut::Round(true), u64::MAX);
     (0..10).for_each(|_| f.ack(false));
     assert!((f.c.w - 10.25).abs() < 0.01, "{}", f.c.w);
     let before = f.c.w;
@@ -241,7 +243,7 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
     assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
     // a marked one of 750 bytes takes half a segment of growth with it
     let mut f = Flow::new(10.0, 0.025);
-    (f.c.segment, f.c.saw_ce, f.c.cut, f.c.round_until) = (750.0, true, true, u64::MAX);
+    (f.c.segment, f.c.saw_ce, f.c.last_cut, f.c.round_until) = (750.0, true, LastCut::Round(true), u64::MAX);
     f.ack(true);
     assert!((f.c.w - 10.05).abs() < 1e-9, "{}", f.c.w);
 }

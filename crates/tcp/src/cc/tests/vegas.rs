@@ -11,7 +11,7 @@
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::reno::Reno;
 use super::shared::NoParams;
-use crate::params::group::{group, no};
+use crate::params::group::{group, require};
 use packet::Reading;
 use units::Problem;
 
@@ -26,10 +26,8 @@ group! {
 
     fn validate(&self) -> Result<(), Problem> {
         let (least, most) = (self.vegas_alpha, self.vegas_beta);
-        if !(least > 0.0 && least <= most && most.is_finite()) {
-            return no("vegas_alpha", format!("{least} is not valid; expected more than 0, at most vegas_beta ({most})"));
-        }
-        Ok(())
+        let valid = least > 0.0 && least <= most && most.is_finite();
+        require("vegas_alpha", least, valid, format!("more than 0, at most vegas_beta ({most})"))
     }
 }
 
