@@ -16,7 +16,7 @@ from bloatlab.studies.csc458 import pages as lab
 from bloatlab.studies.mmcn1999 import pages as thresholds
 from bloatlab.studies.mmcn1999.build import SCHEMES
 from bloatlab.studies.scorecard import Tolerance
-from bloatlab.studies.scte2013 import answer as buffers
+from bloatlab.studies.scte2013 import pages as buffers
 from bloatlab.studies.scte2013.experiments import BUFFERS_MS
 from bloatlab.studies.scte2013.readings import place
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Case, Queue

@@ -16,25 +16,22 @@ from bloatlab.studies import published
 from bloatlab.studies.claims import NOT_EXPLAINED
 from bloatlab.studies.published import quantity
 from bloatlab.studies.scorecard import Verdict
-from bloatlab.studies.scte2013 import curves, statements
-from bloatlab.studies.scte2013.build import Case, build, describe
+from bloatlab.studies.scte2013 import curves, rules
+from bloatlab.studies.scte2013.build import DISCIPLINES, OURS, UNKNOWNS, Case, buffer_bytes, build, describe
 from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.experiments import BUFFERS_MS, CDF, SERIES, key
-from bloatlab.studies.scte2013.explanations import EXPLANATIONS, explain
+from bloatlab.studies.scte2013.considerations import ASKED
+from bloatlab.studies.scte2013.experiments import BUFFERS_MS, CDF, SERIES, TEXT, key
 from bloatlab.studies.scte2013.measure import measure, variation
-from bloatlab.studies.scte2013.parameters import OURS, UNKNOWNS
-from bloatlab.studies.scte2013.queues import DISCIPLINES, buffer_bytes
 from bloatlab.studies.scte2013.readings import knee_ms, line, place, typical_ratio, worst_ratio
-from bloatlab.studies.scte2013.statements import Result, Theory, published_number, rule_of
+from bloatlab.studies.scte2013.rules import EXPLANATIONS, Result, Theory, explain, published_number, rule_of
 from bloatlab.studies.scte2013.study import STUDY
-from bloatlab.studies.scte2013.text import ASKED, TEXT
 from bloatlab.studies.scte2013.theory import queue_wait
 
 ROWS = published.rows("scte2013")
 
 
 def test_every_statement_has_a_rule_and_none_is_left_over():
-    from bloatlab.studies.scte2013.statements import RULES  # noqa: PLC0415  the table itself is what is tested
+    from bloatlab.studies.scte2013.rules import RULES  # noqa: PLC0415  the table itself is what is tested
 
     assert len(ROWS) == 80
     assert [r.note.startswith("parameter") for r in ROWS].count(True) == 21
@@ -77,8 +74,8 @@ def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.Mon
     real: Any = build(SERIES["fig14"], 1).data
     search = dict(real["link"]["up"]["queue"]["sfq_hss"], groups=32, ways=8)
     changed = {**real, "link": {**real["link"], "up": {**real["link"]["up"], "queue": {"sfq_hss": search}}}}
-    resolved = statements._resolved
-    monkeypatch.setattr(statements, "_resolved", lambda series: changed if series == "fig14" else resolved(series))
+    resolved = rules._resolved
+    monkeypatch.setattr(rules, "_resolved", lambda series: changed if series == "fig14" else resolved(series))
     cells = {(c.case, c.metric): c for c in STUDY.scorecard({}).cells}
     for metric, ours in (("groups", 32.0), ("queues per group", 8.0), ("sessions in one group before collision", 9.0)):
         cell = cells["set-assoc 64x4", metric]

@@ -1,7 +1,8 @@
 """Published values, and the values of our scenarios that are compared with them as parameters.
 
 `published.csv` in a study's folder holds every quantitative statement of its paper, and nothing that we measured. A note
-begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation.
+begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation. `parameters.toml`
+holds the things that the paper leaves open.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import csv
 import functools
 import math
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -34,8 +36,37 @@ class Row:
 @functools.cache
 def rows(study: str) -> Sequence[Row]:
     """The rows of a study's `published.csv`, in order."""
-    text = resources.files(f"bloatlab.studies.{study}").joinpath("published.csv").read_text(encoding="utf-8")
-    return tuple(Row(**{k: v for k, v in row.items() if k != "study"}) for row in csv.DictReader(text.splitlines()))
+    found = csv.DictReader(_text(study, "published.csv").splitlines())
+    return tuple(Row(**{k: v for k, v in row.items() if k != "study"}) for row in found)
+
+
+def _text(study: str, name: str) -> str:
+    """A data file of a study."""
+    return resources.files(f"bloatlab.studies.{study}").joinpath(name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A thing that a paper leaves open: our value, the argument for it, and the values that sensitivity runs try."""
+
+    field: str
+    ours: Any
+    what: str
+    why: str
+    others: tuple[Any, ...]
+    #: Whether the calibration cases depend on it; the others were chosen by argument alone.
+    calibrated: bool
+
+
+def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
+    """The tables of a study's `parameters.toml`, each with our value: the field of that name. "none" means None."""
+    tables = tomllib.loads(_text(study, "parameters.toml"))
+
+    def unknown(field: str, what: str, why: str, others: list[Any], calibrated: bool = True) -> Unknown:
+        values = tuple(None if value == "none" else value for value in others)
+        return Unknown(field, getattr(ours, field), what, why, values, calibrated)
+
+    return tuple(unknown(field, **table) for field, table in tables.items())
 
 
 def at_path(data: Any, path: str) -> Any:

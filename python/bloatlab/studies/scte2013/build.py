@@ -1,11 +1,12 @@
-"""The network of SCTE 2013, Figure 1b, as a scenario: the one place that knows both the paper and the scenario's words.
+"""The network of SCTE 2013, Figure 1b, its queues, and the scenarios of its cases.
 
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
-         <-------- down ----------        +-- net100   50 ms, where sessions have another round trip
+         <-------- down ----------        +-- net100   50 ms, for sessions with another round trip
 
-N sessions put files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all is TCP. Nothing is in the way
-downstream. The same buffer downstream ("incorporated into the CMTS") is the mirror image: `down` has it, and files and
-messages go from the net to the user.
+N sessions put files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all is TCP. The way downstream is free. The same
+buffer downstream ("incorporated into the CMTS") is the mirror image: `down` has it, and files and messages go from the net to the user.
+
+A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
 """
 
 from __future__ import annotations
@@ -16,21 +17,125 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
-from bloatlab.studies.scte2013.parameters import OURS, Free
-from bloatlab.studies.scte2013.queues import COLLISION_DSCP, Spec, spec_of
+from bloatlab.studies.published import unknowns
 
-#: Length of a run and how much of its start is left out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
+#: Length of a run and of the part at its start that is left out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
 #: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s: 240 s hold 8 of them per flow, 80 in
-#: all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot are over within 20 s.
+#: all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot end within 20 s.
 SECONDS = 300
 WARM_UP_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One configuration of the network; the defaults are those of Figure 2.
+class Free:
+    """The free parameters, one set for the whole study; `parameters.toml` argues for each. Quantities are text with units."""
 
-    `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer has the first one. `queue` overrides the
+    ack_every: int = 2
+    min_rto: str = "1s"
+    initial_window: int = 2
+    idle_restart: str = "restart"
+    recovery: str = "sack"
+    overflow: str = "tail"
+    lred_weight: float = 1.0
+    fig13_p_max: float = 0.12
+    start_spread_s: float = 1.0
+
+
+OURS = Free()
+UNKNOWNS = unknowns("scte2013", OURS)
+
+# -------------------------------------------------------------------------------------------------------------- queues
+
+#: A queue as in a scenario.
+Spec = dict[str, dict[str, Any]]
+
+#: The values of `Free.overflow` in a scenario.
+OVERFLOW: Mapping[str, Any] = {"tail": "tail", "longest": {"longest": {"by": "bytes", "from": "tail"}}}
+
+#: The code point of the gamer and one FTP session where a hash collision is forced.
+COLLISION_DSCP = 46
+
+
+def lred(min_th_ms: float, p_min: float = 0.01, p_max: float = 0.05, free: Free = OURS) -> dict[str, Any]:
+    """LRED with the curve of Figure 10c and MAXth twice MINth, as in all the paper's sets."""
+    return {
+        "curve": "10c",
+        "min_th": f"{min_th_ms:g}ms",
+        "max_th": f"{2 * min_th_ms:g}ms",
+        "p_min": p_min,
+        "p_max": p_max,
+        "weight": free.lred_weight,
+    }
+
+
+Discipline = Callable[[str, Free], Spec]
+
+
+def _law(name: str, **params: Any) -> Discipline:
+    return lambda limit, _: {name: {"limit": limit, **params}}
+
+
+def _lred(min_th_ms: float) -> Discipline:
+    return lambda limit, free: {"lred": {"limit": limit, **lred(min_th_ms, free=free)}}
+
+
+def _fair(name: str, min_th_ms: float = 0, **params: Any) -> Discipline:
+    """A queue for each session; with `min_th_ms` LRED in each."""
+
+    def spec(limit: str, free: Free) -> Spec:
+        law = {"law": {"lred": lred(min_th_ms, free=free)}} if min_th_ms else {}
+        return {name: {"limit": limit, "overflow": OVERFLOW[free.overflow], **params, **law}}
+
+    return spec
+
+
+#: The scenario's queue of each discipline, given its limit and the free parameters.
+DISCIPLINES: Mapping[str, Discipline] = {
+    # Type C of the paper: one queue, saturated
+    "droptail": _law("droptail"),
+    "head_drop": _law("droptail", drop_head=True),
+    # Type B: one queue that drops early
+    "red": _law("red"),  # Floyd & Jacobson 1993: 5 and 15 packets, 2 %
+    "ared": _law("ared"),  # Floyd, Gummadi & Shenker 2001, 5 ms
+    "wred": _law("wred"),  # Cisco, one precedence
+    "blue": _law("blue"),
+    "fred": _law("fred"),
+    "cbt": _law("cbt"),  # MMCN 1999: TCP under RED 15 and 30 packets
+    "dcbt": _law("dcbt"),
+    "codel": _law("codel"),
+    "pie": _law("pie"),
+    "docsis_pie": _law("docsis_pie"),
+    "cobalt": _law("cobalt"),
+    "lred100": _lred(100),
+    "lred200": _lred(200),  # Figure 11
+    "lred50": lambda limit, free: {"lred": {"limit": limit, **lred(50, p_max=free.fig13_p_max, free=free)}},  # Figure 13
+    # Type A: a queue for each session, or class
+    "cbq": lambda *_: {"cbq": {}},  # three classes of 60 packets each, whatever the limit
+    "drr": _law("drr", queues=256, quantum="1500B"),
+    "sfq": _fair("perfect"),  # a queue for each session, packet round robin (Figure 5)
+    "sfq_collision": _fair("perfect", shared_dscp=[COLLISION_DSCP]),  # Figure 7
+    "sfq_hss": _fair("sfq_hss"),  # hashing and serial search, 64 x 4
+    "sfq_lred700": _fair("sfq_hss", 700),  # Figure 14
+    "sfq_lred200": _fair("sfq_hss", 200),  # Figure 16
+    "sfq_codel": _law("sfq_codel"),
+    "fq_codel": _law("fq_codel", ecn=False),
+    "fq_pie": _law("fq_pie"),
+}  # fmt: skip
+
+
+def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:
+    """Bytes that Tmax drains in `buffer_ms`; 960 ms of 5 Mbit/s are 600 kB."""
+    return round(buffer_ms * tmax_mbit * 125.0)
+
+
+# ----------------------------------------------------------------------------------------------------------- scenarios
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A configuration of the network; the defaults are those of Figure 2.
+
+    `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer has the first one. `queue` replaces the
     discipline called `discipline` where an experiment varies its parameters.
     """
 
@@ -45,11 +150,11 @@ class Case:
     seconds: int = SECONDS
     gamer: bool = True
     gamer_dscp: int = 0
-    #: Rates of the upstream link by the moment at which they begin, in s and Mbit/s, of a run of this length.
+    #: The rates of the upstream link for a run of this length: when each begins, s, and Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
-    #: Applications beside the baseline's: each starts within half a second of a moment, in s.
+    #: Further applications: each starts within half a second of a moment, in s.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
-    #: Values laid over the scenario, by path.
+    #: Values that override those of the scenario, by path.
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -59,23 +164,36 @@ def build(case: Case, seed: int, name: str = "scte2013") -> Scenario:
 
 
 def describe(case: Case, seed: int, name: str) -> ScenarioDict:
-    """The scenario of one run as plain values, without what `case` lays over it."""
-    warm_up = min(WARM_UP_S, case.seconds // 4)
+    """The scenario of one run as plain values, without `case.sets`."""
+    free = case.free
     return {
         "name": name,
         "seed": seed,
         "duration": f"{case.seconds}s",
-        "link": links(case),
+        "link": _links(case),
         "start_spread": "0s",  # the study has its own
-        "app": apps(case, seed),
-        "tcp": {"study": stack(case.free)},
-        "record": {"interval": "1s", "links": [case.direction], "warm_up": f"{warm_up}s"},
+        "app": _apps(case, seed),
+        # Reno with SACK by the standards, packets of 1500 bytes (1460 of payload, no timestamps)
+        "tcp": {
+            "study": {
+                "preset": "rfc",
+                "mss": 1460,
+                "timestamps": False,
+                "initial_window": {"segments": free.initial_window},
+                "idle_restart": free.idle_restart,
+                "recovery": free.recovery,
+                "ack_every": free.ack_every,
+                "min_rto": free.min_rto,
+            }
+        },
+        "record": {"interval": "1s", "links": [case.direction], "warm_up": f"{min(WARM_UP_S, case.seconds // 4)}s"},
     }
 
 
-def links(case: Case) -> dict[str, LinkDict]:
+def _links(case: Case) -> dict[str, LinkDict]:
     """The buffer's link, the way back, and a wire to each server."""
-    queue = case.queue or spec_of(case.discipline, case.buffer_ms, case.tmax_mbit, case.free)
+    limit = f"{buffer_bytes(case.buffer_ms, case.tmax_mbit)}B"
+    queue = case.queue or DISCIPLINES[case.discipline](limit, case.free)
     buffered: LinkDict = {"rate": f"{round(case.tmax_mbit * 1e6)}bit", "queue": queue}
     free: LinkDict = {"queue": {"droptail": {"limit": "100000p"}}}
     up, down = (buffered, free) if case.direction == "up" else (free, buffered)
@@ -86,27 +204,32 @@ def links(case: Case) -> dict[str, LinkDict]:
         "down": {**down, "from": "cmts", "to": "user"},
     }
     for rtt in case.rtt_ms:
-        made[server(rtt)] = {"from": "cmts", "to": server(rtt), "both_ways": True, "delay": f"{rtt / 2:g}ms", **free}
+        made[_server(rtt)] = {"from": "cmts", "to": _server(rtt), "both_ways": True, "delay": f"{rtt / 2:g}ms", **free}
     return made
 
 
-def server(rtt_ms: float) -> str:
-    """The node whose round trip is `rtt_ms` when nothing waits."""
+def _server(rtt_ms: float) -> str:
+    """The node whose round trip without queues is `rtt_ms`."""
     return f"net{rtt_ms:g}"
 
 
-def apps(case: Case, seed: int) -> dict[str, AppDict]:
-    """The FTP sessions of each round trip, the gamer, and what is beside them."""
-    dice = random.Random(f"scte2013/{seed}")  # noqa: S311  what tells one seed from another, not a secret
+def _apps(case: Case, seed: int) -> dict[str, AppDict]:
+    """The FTP sessions of each round trip (files of 90 MB with 4 s between them), the gamer, and further applications."""
+    dice = random.Random(f"scte2013/{seed}")  # noqa: S311  no secret
     made: dict[str, AppDict] = {}
     colliding = case.discipline == "sfq_collision"
+
+    def files(flows: int, stagger_s: float) -> dict[str, Any]:
+        return {"ftp": {"flows": flows, "size": "90MB", "pause": "4s", "stagger": seconds(stagger_s)}}
+
     for rtt in case.rtt_ms:
         spread = case.free.start_spread_s / max(1, case.sessions)
         stagger, start = spread * (0.5 + dice.random()), spread * dice.random()
         if case.sessions:
-            made[ftp_name(case, rtt)] = _app(case, rtt, _files(case.sessions - colliding, stagger), start)
-        if colliding:
-            made[HIT] = {**_app(case, rtt, _files(1, stagger), start), "dscp": COLLISION_DSCP}
+            name = "ftp" if len(case.rtt_ms) == 1 else f"ftp{rtt:g}"
+            made[name] = _app(case, rtt, files(case.sessions - colliding, stagger), start)
+        if colliding:  # the session that shares the gamer's queue
+            made["ftp_hit"] = {**_app(case, rtt, files(1, stagger), start), "dscp": COLLISION_DSCP}
     if case.gamer:
         gamer = {"messages": {"message": "10KB", "interval": "2s"}}
         made["gamer"] = _app(case, case.rtt_ms[0], gamer, 2.0 * dice.random())
@@ -118,39 +241,11 @@ def apps(case: Case, seed: int) -> dict[str, AppDict]:
     return made
 
 
-#: The FTP session that shares the gamer's queue where a collision is forced.
-HIT = "ftp_hit"
-
-
-def _files(flows: int, stagger_s: float) -> dict[str, Any]:
-    """SCTE 2013, Simulation Baseline: files of 90 MB with 4 s between them."""
-    return {"ftp": {"flows": flows, "size": "90MB", "pause": "4s", "stagger": seconds(stagger_s)}}
-
-
-def ftp_name(case: Case, rtt_ms: float) -> str:
-    """What the FTP sessions of a round trip are called."""
-    return "ftp" if len(case.rtt_ms) == 1 else f"ftp{rtt_ms:g}"
-
-
 def _app(case: Case, rtt_ms: float, traffic: dict[str, Any], start_s: float) -> AppDict:
-    ends = ("user", server(rtt_ms)) if case.direction == "up" else (server(rtt_ms), "user")
+    ends = ("user", _server(rtt_ms)) if case.direction == "up" else (_server(rtt_ms), "user")
     return {"from": ends[0], "to": [ends[1]], "tcp": "study", "start": seconds(start_s), "traffic": traffic}
 
 
 def seconds(value: float) -> str:
-    """A time as a scenario has it, in whole nanoseconds."""
+    """A time in a scenario, in whole nanoseconds."""
     return f"{round(value * 1e9)}ns"
-
-
-def stack(free: Free) -> dict[str, Any]:
-    """Reno with SACK by the standards, packets of 1500 bytes (1460 of payload, no timestamps)."""
-    return {
-        "preset": "rfc",
-        "mss": 1460,
-        "timestamps": False,
-        "initial_window": {"segments": free.initial_window},
-        "idle_restart": free.idle_restart,
-        "recovery": free.recovery,
-        "ack_every": free.ack_every,
-        "min_rto": free.min_rto,
-    }

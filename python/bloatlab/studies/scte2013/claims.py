@@ -1,7 +1,7 @@
-"""What SCTE 2013 says and our runs can bear out, as checks with ranges that were fixed before the first run.
+"""The sentences of SCTE 2013 that our runs can test, with ranges that were fixed before the runs.
 
-The ranges of the sentences that issue 3 lists are the issue's. Claims are reported; the statements of published.csv that
-stand on them are counted (`statements`).
+Open terms of the text are a half ("slow"), a factor of two, or the ranges of the figures' own claims. Claims are reported; the
+statements of published.csv that depend on them are counted (`rules`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from bloatlab.studies.claims import Claim, Runs, each, median_of, telling, words
 from bloatlab.studies.scorecard import Band, Origin
+from bloatlab.studies.scte2013 import curves
 from bloatlab.studies.scte2013.experiments import (
     BDP_MS,
     BUFFERS_MS,
@@ -19,6 +20,10 @@ from bloatlab.studies.scte2013.experiments import (
     LOW_P_MIN,
     RTTS_MS,
     SESSIONS,
+    TABLE_1_KB,
+    TABLE_1_RTT_MS,
+    TWO_RTTS_MS,
+    WRED_PROFILES,
 )
 from bloatlab.studies.scte2013.readings import (
     Reading,
@@ -34,11 +39,12 @@ from bloatlab.studies.scte2013.readings import (
     slope,
     worst_difference,
 )
+from bloatlab.studies.scte2013.theory import peak_rate_mbit
 from bloatlab.tables import Spread, number
 
 GAMER, FTP = "gamer_mean_ms", "ftp_mean_ms"
 
-#: Beyond a MINth of 200 ms: the buffers in which it can act (1.2 MINth and more).
+#: The least buffer in which a MINth of 200 ms can act: 1.2 MINth.
 ABOVE_200_MS = 240
 #: The same for 700 ms.
 ABOVE_700_MS = 840
@@ -73,7 +79,7 @@ Setting = tuple[float, float, str]
 
 
 def _cheap_settings(runs: Runs) -> list[Setting] | None:
-    """The settings of LRED at 1 Mbit/s that lose less than 5 %, that of the least latency first."""
+    """The settings of LRED at 1 Mbit/s that lose less than 5 %, the one with the least latency first."""
     found: list[Setting] = []
     for min_th, p_max, p_min in itertools.product(LOW_MIN_TH_MS, LOW_P_MAX, LOW_P_MIN):
         run = f"lred_low {min_th} {p_max} {p_min}"
@@ -102,7 +108,7 @@ def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
 
 
 def _late_drops(runs: Runs) -> tuple[float, int] | None:
-    """The gamer's drops after 10 s, over all seeds, where the buffer exceeds 1.2 MINth; and how many buffer sizes those are."""
+    """The gamer's drops after 10 s, over all seeds, in buffers above 1.2 MINth; and the number of those sizes."""
     keys = [place("fig14", size) for size in BUFFERS_MS if size > ABOVE_700_MS]
     keys += [place("fig16", size) for size in BUFFERS_MS if size > ABOVE_200_MS]
     if not all(runs.get(key) for key in keys):
@@ -128,6 +134,22 @@ def _differ(rate: Spread, loss: Spread) -> str:
 
 
 _RTT = {rtt: f"rtt droptail 50 {rtt}" for rtt in RTTS_MS}
+
+# of the text
+_TABLE_1 = list(itertools.product(TABLE_1_KB, TABLE_1_RTT_MS))
+
+
+def _off(rates: Sequence[float]) -> float:
+    """The largest relative difference of a rate of Table 1 from the printed one."""
+    return max(abs(rate / peak_rate_mbit(*cell) - 1.0) for rate, cell in zip(rates, _TABLE_1, strict=True))
+
+
+_NO_UPLOAD, _BEHIND, _FIRST = (f"ack_acceleration {d} 2000" for d in ("no upload", "droptail", "ack_class"))
+_NO_LAW, _LRED, _CODEL = (f"collision_law {law} 960" for law in ("none", "lred200", "codel"))
+_PROFILES = [f"latency_wred {profile}" for profile in WRED_PROFILES]
+_SHORT, _LONG = (f"two_rtts droptail {buffer}" for buffer in TWO_RTTS_MS)
+_TWO_RTTS = ("goodput_mbit_ftp10", "goodput_mbit_ftp100", "rate_share", "sojourn_mean_ms")
+_OTHERS = [place(series, 960) for series in ("fig11", "fig5", "fig14")]
 
 CLAIMS: Sequence[Claim] = (
     in_range("linear", "Figure 2a L198", "latency grows linearly with the buffer beyond the BDP (R2 over 0.99)", "linear",
@@ -205,4 +227,54 @@ CLAIMS: Sequence[Claim] = (
     Claim("fifty", "Considerations L460", "fifty sessions take 25 to 100 times the drops of one for the same control", "~50",
           [drops_ratio("lred200"), *each(["bloat lred200 1", "bloat lred200 50"], FTP)], lambda times, *_: FIFTY.holds(times),
           "{:.0f} times (at {:.0f} and {:.0f} ms)"),
+    # ------------------------------------------------------------------------------------------------------ of the text
+    Claim("table1", "Table 1 L54", "peak rate = buffer / round trip, by TCP runs (3 %)", "18 cells",
+          [*each([f"table1 window {kb} {rtt}" for kb, rtt in _TABLE_1], "goodput_mbit"),
+           *each([f"table1 buffer {kb} {rtt}" for kb, rtt in _TABLE_1], "rate_share")],
+          lambda *v: _off(v[:18]) <= 0.03 and min(v[18:]) >= 0.97,
+          lambda *v: f"18 windows within {100 * _off(v[:18]):.1f} %; before links of those rates such buffers give "
+          f"{100 * min(v[18:]):.1f} % or more"),
+    Claim("equal", "Background L119", "sessions with one round trip have equal shares (Jain's index over 0.9)", "1/X",
+          each([place("fig2", 200), place("fig2", 960)], "fairness"), lambda *v: min(v) >= 0.9,
+          "Jain's index of ten sessions {:.3f} at 200 ms, {:.3f} at 960"),
+    # with the short session's ideal buffer the long one starves or the link idles; with the long one's the short one waits
+    Claim("two-rtts", "Background L119", "no one buffer suits round trips of 10 and 100 ms", "a dilemma",
+          [*each([_SHORT], *_TWO_RTTS), *each([_LONG], *_TWO_RTTS[:2]), (_LONG, "sojourn_mean_ms")],
+          lambda of10, of100, share, _, __, ___, wait: (of100 < 0.5 * of10 or share < 0.97) and 10.0 + wait > 5.0 * 10.0,
+          lambda of10, of100, share, _, large10, large100, wait:
+          f"10 ms: 100 ms session {of100:.2f} of {of10 + of100:.2f} Mbit/s, link {100 * share:.0f} %; 100 ms: "
+          f"{large100:.2f} of {large10 + large100:.2f}, but {wait:.0f} ms of waiting for a round trip of 10"),
+    Claim("acks-wait", "Background L107", "ACKs that wait 2 s slow the downloads (to less than half)", "yes",
+          each([_NO_UPLOAD, _BEHIND], "download_mbit"), lambda alone, behind: behind < 0.5 * alone,
+          "downloads fall from {:.1f} to {:.1f} Mbit/s"),
+    Claim("acks-first", "Background L107", "not with ACK acceleration (at least 90 % of the rate)", "if not enabled",
+          each([_NO_UPLOAD, _BEHIND, _FIRST], "download_mbit"), lambda alone, _, first: first >= 0.9 * alone,
+          "{2:.1f} Mbit/s with a queue for ACKs, {1:.1f} behind the upload"),
+    Claim("curves", "Figure 10 L368", "the curves 10a, 10b and 10c", "three shapes",
+          [lambda _: curves.check()], lambda checked: checked[1], "{0[0]}"),  # by the law itself, packet by packet
+    Claim("tmax-falls", "Figure 10 L366", "when Tmax falls, latency-based curves compensate, 10a does not (twice)", "yes",
+          each([f"effective_tmax {curve} fifo" for curve in ("10a", "10b", "10c")], "fall_ratio"),
+          lambda depth, *times: depth >= 2.0 and max(times) <= 1.5, "latency after over before: 10a {:.2f}, 10b {:.2f}, 10c {:.2f}"),
+    Claim("sub-queues", "Figure 10 L366", "in the queues of Type A this matters even more", "yes",
+          each([f"effective_tmax {curve} {queue}" for curve in ("10a", "10b") for queue in ("fifo", "sfq")], "ftp_before_ms"),
+          lambda one_a, each_a, one_b, each_b: each_a >= 2.0 * one_a and each_b <= 1.5 * one_b,
+          "at 20 Mbit/s 10a {:.0f} ms in one queue and {:.0f} in each of SFQ's; 10b {:.0f} and {:.0f}"),
+    Claim("collision-lred", "LRED L422", "LRED takes control where sessions collide (150 to 260 ms)", "yes",
+          each([_LRED, _NO_LAW], GAMER), lambda lred, _: FTP_200.holds(lred),
+          "gamer {:.0f} ms with LRED 200, {:.0f} without a law"),
+    Claim("collision-codel", "Combining L426", "CoDel improves on a collision (at most half), at a price", "yes",
+          each([_CODEL, _NO_LAW], GAMER, "loss_percent"), lambda codel, none, *_: codel <= 0.5 * none,
+          "gamer {:.0f} ms with CoDel, {:.0f} without; loss {:.1f} for {:.1f} % of Tmax"),
+    # against the solutions with a queue for each session
+    Claim("wred", "Conclusions L484", "latency-based WRED: latency limited, more loss and less throughput than SFQ", "fairly good",
+          [*each(_PROFILES, GAMER), *each(_OTHERS, "loss_percent", "goodput_mbit")],
+          lambda alike, first, loss, loss_a, loss_ab, rate, rate_a, rate_ab: PLATEAU.holds(alike) and PLATEAU.holds(first)
+          and loss > max(loss_a, loss_ab) and rate < min(rate_a, rate_ab),
+          "latency {:.0f} ms ({:.0f} with priority); loss {:.2f} % of Tmax for {:.2f} and {:.2f}; "
+          "goodput {:.3f} for {:.3f} and {:.3f} Mbit/s"),
+    Claim("wred-priority", "LRED L360", "lower priority means more drops (gamer first: at most half)", "WRED",
+          each(_PROFILES, "gamer_drops"), lambda alike, first: first < 0.5 * alike,
+          "{1:.0f} packets of the gamer dropped, {0:.0f} without priority"),
+    in_range("wred-latency", "Conclusions L484", "for all of the sessions: 190 to 230 ms", "limited",
+             ("", point("fig11", 960, FTP, PLATEAU))),
 )  # fmt: skip

@@ -1,22 +1,21 @@
-"""SCTE 2013, "Considerations For All Bufferbloat Mitigation Schemes": each worry as an experiment, every discipline in it.
+"""SCTE 2013, "Considerations For All Bufferbloat Mitigation Schemes": an experiment for each, with every discipline.
 
 The paper names these as research to be done and gives no numbers. All disciplines have the same memory, 500 ms of Tmax
-(312.5 kB at 5 Mbit/s), but for `droptail_bdp`, which has the 50 ms that Buffer Control would choose, and `cbq`, whose three
-classes have 60 packets each. Their other parameters are the defaults of each (`queues.py`), not fitted to the task.
+(312.5 kB at 5 Mbit/s), except `droptail_bdp`, which has the 50 ms that Buffer Control would choose, and `cbq`, whose three
+classes have 60 packets each. Their other parameters are the defaults of each (`build.DISCIPLINES`), not fitted to the task.
 
-Beside the paper's six: adaptive-bitrate video (which it names under short-lived flows) and a BitTorrent swarm (under LEDBAT).
+Two more than the paper's six: adaptive-bitrate video (which it mentions under short-lived flows) and a BitTorrent swarm (under LEDBAT).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bloatlab.scenario import AppDict
 from bloatlab.studies.scte2013.build import Case, seconds
-from bloatlab.studies.scte2013.experiments import Experiment
+from bloatlab.studies.scte2013.experiments import ALWAYS, PLAIN, TEXT, Experiment, acks
 from bloatlab.studies.scte2013.measure import HALF_PERIOD_S, PEAK_MBIT, SUSTAINED_MBIT
-from bloatlab.studies.scte2013.queues import DISCIPLINES as QUEUES
-from bloatlab.studies.scte2013.queues import buffer_bytes
 
 BUFFER_MS = 500
 DISCIPLINES = (
@@ -38,13 +37,13 @@ def _app(traffic: dict[str, Any], tcp: str = "study") -> AppDict:
 
 
 def _ledbat(discipline: str, others: int) -> Case:
-    """Five LEDBAT uploads beside `others` Reno sessions."""
+    """Five LEDBAT uploads and `others` Reno sessions."""
     background = _app({"ftp": {"flows": 5, "stagger": "200ms"}}, "ledbat")
     return _case(discipline, sessions=others, more={"background": (1.0, background)})
 
 
 def _bursts(discipline: str, transport: str) -> Case:
-    """150 kB at once every 6 s (the default memory's half, and 240 ms of the line) beside five sessions."""
+    """150 kB at once every 6 s (half of the default memory, and 240 ms of the line) beside five sessions."""
     burst = {"burst": {"bytes": "150KB", "transport": transport, "interval": "6s", "packet": "1500B"}}
     return _case(discipline, sessions=5, more={"burst": (5.0, _app(burst))})
 
@@ -59,9 +58,8 @@ def _short(discipline: str, load: float) -> Case:
 
 
 def _video(discipline: str, sessions: int) -> Case:
-    """A viewer beside downloads, all through the buffer in the CMTS; the game's messages come that way, too."""
-    viewer = _app({"video": {}})
-    return _case(discipline, sessions=sessions, direction="down", more={"video": (5.0, viewer)})
+    """A viewer beside downloads, all through the buffer in the CMTS, like the game's messages."""
+    return _case(discipline, sessions=sessions, direction="down", more={"video": (5.0, _app({"video": {}}))})
 
 
 def _swarm(discipline: str, swarm: str) -> Case:
@@ -72,7 +70,7 @@ def _swarm(discipline: str, swarm: str) -> Case:
 
 
 def _rate_change(discipline: str, sessions: int) -> Case:
-    """20 Mbit/s and 5 Mbit/s in turn, as when a burst allowance is used up and has filled again."""
+    """20 Mbit/s and 5 Mbit/s in turn, like a burst allowance that is used up and refilled."""
 
     def steps(length: int) -> list[tuple[int, float]]:
         times = enumerate(range(HALF_PERIOD_S, length, HALF_PERIOD_S))
@@ -82,115 +80,36 @@ def _rate_change(discipline: str, sessions: int) -> Case:
     return _case(discipline, sessions=sessions, steps=steps, sets=sets)
 
 
-#: The code point of the downloads, whose ACKs carry it upstream.
-ACK_DSCP = 46
-
-
-def acks(discipline: str, buffer_ms: int) -> Case:
-    """SCTE 2013, Background: 500 kB at 2 Mbit/s hold ACKs for 2 s. An upload fills it, a download at 20 Mbit/s waits for its ACKs.
-
-    `ack_class` is ACK acceleration as priority: the downloads' ACKs have a queue of their own, and half of the link if they
-    want it (cable modems also drop ACKs that a later one makes superfluous; not modelled).
-    """
-    traffic = {"ftp": {"flows": 4, "direction": "down", "stagger": "100ms"}}
-    downloads: AppDict = {**_app(traffic), "dscp": ACK_DSCP}
-    # two classes of equal weight that lend each other what they do not use: ACKs, and the rest behind the buffer
-    first = {"name": "acks", "match": {"dscp": [ACK_DSCP]}, "share": 0.5, "borrow": True, "limit": "1000p"}
-    rest = {"name": "rest", "match": {}, "share": 0.5, "borrow": True, "limit": f"{buffer_bytes(buffer_ms, 2.0)}B"}
-    return Case(
-        discipline if discipline in QUEUES else "droptail",
-        buffer_ms,
-        tmax_mbit=2.0,
-        sessions=0 if discipline == "no upload" else 1,
-        queue={"cbq": {"classes": [first, rest]}} if discipline == "ack_class" else None,
-        more={"download": (0.0, downloads)},
-        sets={"link.down.rate": "20mbit", "link.down.queue": {"droptail": {"limit": "250ms"}}},
-    )
-
-
-#: The other worry of the text: what a bloated upstream does to downloads.
+#: A further concern of the text: the effect of a bloated upstream on downloads.
 ACKS = Experiment(
-    "acks",
-    "four downloads at 20 Mbit/s whose ACKs share 2 Mbit/s upstream with an upload",
-    {
-        "discipline": (
-            "no upload",
-            "droptail",
-            "ack_class",
-            "codel",
-            "pie",
-            "lred200",
-            "sfq",
-            "sfq_lred200",
-            "fq_codel",
-        ),
-        "buffer_ms": (50, 200, 2000),
-    },
-    ("download_mbit", "upload_mbit", "gamer_p50_ms", "gamer_p99_ms", "sojourn_p99_ms"),
-    acks,
-    named=True,
-)
+    "acks", "four downloads at 20 Mbit/s whose ACKs share 2 Mbit/s upstream with an upload",
+    {"discipline": ("no upload", "droptail", "ack_class", "codel", "pie", "lred200", "sfq", "sfq_lred200", "fq_codel"), "buffer_ms": (50, 200, 2000)},
+    ("download_mbit", "upload_mbit", "gamer_p50_ms", "gamer_p99_ms", "sojourn_p99_ms"), acks, named=True,
+)  # fmt: skip
 
 _LATENCY = ("gamer_p50_ms", "gamer_p99_ms")
 
 CONSIDERATIONS: tuple[Experiment, ...] = tuple(
     Experiment(name, what, {"discipline": DISCIPLINES, **axes}, columns, case, named=True)
     for name, what, axes, columns, case in (
-        (
-            "ledbat",
-            "five LEDBAT uploads beside so many Reno sessions: does AQM blind LEDBAT? (its share; yielding would be 0)",
-            {"others": (0, 5)},
-            (*_LATENCY, "background_share", "rate_mbit", "loss_percent", "cov_session"),
-            _ledbat,
-        ),
-        (
-            "sessions",
-            "session bloat: 1 to 100 sessions, and the stability of their bandwidth beside its mean",
-            {"sessions": (1, 2, 5, 10, 20, 50, 100)},
-            (*_LATENCY, "ftp_mean_ms", "loss_percent", "goodput_mbit", "cov_total", "cov_session", "fairness"),
-            _case,
-        ),
-        (
-            "low_rate",
-            "service flows of 0.25 to 2 Mbit/s, ten sessions",
-            {"tmax_mbit": (0.25, 0.5, 1.0, 2.0)},
-            (*_LATENCY, "ftp_mean_ms", "rate_share", "loss_percent", "cov_session"),
-            _case,
-        ),
-        (
-            "bursts",
-            "150 kB at once every 6 s beside five sessions",
-            {"transport": ("tcp", "udp")},
-            (*_LATENCY, "burst_p50_s", "burst_p99_s", "burst_done", "rate_mbit", "loss_percent", "cov_session"),
-            _bursts,
-        ),
-        (
-            "short",
-            "short transfers that offer so much of Tmax, beside five sessions",
-            {"load": (0.2, 0.5, 0.8)},
-            (*_LATENCY, "short_p50_s", "short_p99_s", "rate_mbit", "loss_percent", "cov_session"),
-            _short,
-        ),
-        (
-            "rate_change",
-            "20 and 5 Mbit/s in turn, 25 s each: what follows the step down",
-            {"sessions": (5, 20)},
-            (*_LATENCY, "worst_ms", "recover_s", "rate_up_share", "loss_percent"),
-            _rate_change,
-        ),
-        (
-            "video",
-            "adaptive-bitrate video beside so many downloads, through a buffer in the CMTS",
-            {"sessions": (2, 5)},
-            ("video_mbit", "video_switches", "video_stalls", "video_stalled_s", *_LATENCY, "rate_mbit", "loss_percent"),
-            _video,
-        ),
-        (
-            "swarm",
-            "a BitTorrent seed (ten of fifty peers unchoked) over LEDBAT or Reno, beside a game and a call",
-            {"swarm": ("ledbat", "reno")},
-            (*_LATENCY, "call_p50_ms", "call_p99_ms", "call_lost_percent", "call_mos", "swarm_mbit", "loss_percent"),
-            _swarm,
-        ),
+        ("ledbat", "five LEDBAT uploads beside 0 or 5 Reno sessions: does AQM blind LEDBAT? (its share; yielding would be 0)",
+         {"others": (0, 5)}, (*_LATENCY, "background_share", "rate_mbit", "loss_percent", "cov_session"), _ledbat),
+        ("sessions", "session bloat: 1 to 100 sessions, with the mean and the stability of their bandwidth", {"sessions": (1, 2, 5, 10, 20, 50, 100)},
+         (*_LATENCY, "ftp_mean_ms", "loss_percent", "goodput_mbit", "cov_total", "cov_session", "fairness"), _case),
+        ("low_rate", "service flows of 0.25 to 2 Mbit/s, ten sessions", {"tmax_mbit": (0.25, 0.5, 1.0, 2.0)},
+         (*_LATENCY, "ftp_mean_ms", "rate_share", "loss_percent", "cov_session"), _case),
+        ("bursts", "150 kB at once every 6 s beside five sessions", {"transport": ("tcp", "udp")},
+         (*_LATENCY, "burst_p50_s", "burst_p99_s", "burst_done", "rate_mbit", "loss_percent", "cov_session"), _bursts),
+        ("short", "short transfers that offer a part of Tmax, beside five sessions", {"load": (0.2, 0.5, 0.8)},
+         (*_LATENCY, "short_p50_s", "short_p99_s", "rate_mbit", "loss_percent", "cov_session"), _short),
+        ("rate_change", "20 and 5 Mbit/s in turn, 25 s each: the time after the step down", {"sessions": (5, 20)},
+         (*_LATENCY, "worst_ms", "recover_s", "rate_up_share", "loss_percent"), _rate_change),
+        ("video", "adaptive-bitrate video beside 2 or 5 downloads, through a buffer in the CMTS", {"sessions": (2, 5)},
+         ("video_mbit", "video_switches", "video_stalls", "video_stalled_s", *_LATENCY, "rate_mbit", "loss_percent"), _video),
+        ("swarm", "a BitTorrent seed (ten of fifty peers unchoked) over LEDBAT or Reno, beside a game and a call", {"swarm": ("ledbat", "reno")},
+         (*_LATENCY, "call_p50_ms", "call_p99_ms", "call_lost_percent", "call_mos", "swarm_mbit", "loss_percent"), _swarm),
     )
-)
+)  # fmt: skip
+
+#: Every experiment by name; those of `ALWAYS` and `TEXT` run without a request.
+ASKED: Mapping[str, Experiment] = {e.name: e for e in (*ALWAYS, *TEXT, *PLAIN, ACKS, *CONSIDERATIONS)}

@@ -1,4 +1,4 @@
-"""Figure 10's curves by the program's own law: heads shown to it one by one, and how many of them it drops.
+"""Figure 10's curves by the program's own law: the share of heads that it drops.
 
 10a, 10b   0 below MINth, a ramp to Pa at MAXth, 1 above
 10c        0 below MINth, a step to Pmin, a ramp to Pmax at MAXth, Pmax above
@@ -18,14 +18,14 @@ from typing import Any
 from bloatlab import parts
 from bloatlab.plots import Panel, Series
 from bloatlab.report import Drawn
-from bloatlab.studies.scte2013.queues import buffer_bytes
+from bloatlab.studies.scte2013.build import buffer_bytes
 
 PACKET = 1500
 TMAX_MBIT = 5.0
 MIN_MS, MAX_MS = 200, 400
 PA, P_MIN, P_MAX = 0.4, 0.01, 0.05
 
-#: Where the curves are looked at, in ms (or the depth that drains in them), and the number of heads shown at each (10a: whole queues).
+#: The tested places of the curves, in ms (or the depth that drains in them), and the number of heads at each (10a: whole queues).
 AT_MS = (0, 50, 100, 150, 195, 205, 250, 300, 350, 395, 405, 450, 500, 600)
 HEADS = 8000
 DEEP_HEADS = 500
@@ -33,7 +33,7 @@ DEEP_HEADS = 500
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One of Figure 10's: its title, its parameters, what the figure says of it at a time or depth, and the top of its axis."""
+    """A curve of Figure 10: title, parameters, the figure's probabilities, and the top of its axis."""
 
     name: str
     title: str
@@ -52,14 +52,14 @@ class Curve:
         return DEEP_HEADS if self.by_depth else HEADS
 
     def says(self, ms: float) -> float:
-        """The figure's probability."""
+        """The probability in the figure."""
         low, high, above = self.probability
         if ms < MIN_MS:
             return 0.0
         return above if ms > MAX_MS else low + (high - low) * (ms - MIN_MS) / (MAX_MS - MIN_MS)
 
     def x(self, ms: float) -> float:
-        """A place as its axis has it: kB in the queue, or ms."""
+        """A place on its axis: kB in the queue, or ms."""
         return buffer_bytes(ms, TMAX_MBIT) / 1000 if self.by_depth else ms
 
 
@@ -82,7 +82,7 @@ def dropped(name: str) -> tuple[tuple[float, float], ...]:
 
 
 def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """One packet at a time waits `ms` and is asked for."""
+    """Dequeues one packet at a time, which has waited `ms`."""
     queue = parts.discipline("lred", seed=seed, limit="10p", curve=curve.name, **curve.params)
     now, lost = 0, 0
     for _ in range(HEADS):
@@ -94,7 +94,7 @@ def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
 
 
 def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """The head of a queue of a fixed depth is asked for; what left is replaced."""
+    """Dequeues the head of a queue of a fixed depth, which is then refilled."""
     packets = max(1, round(ms * TMAX_MBIT * 1e3 / 8 / PACKET))
     queue = parts.discipline("lred", seed=seed, limit="10000p", curve=curve.name, **curve.params)
     lost = 0
@@ -102,26 +102,26 @@ def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
         while queue.packets < packets:
             queue.enqueue(0, PACKET)
         _, fates = queue.dequeue(0)
-        lost += bool(fates)  # the first one looked at was dropped
+        lost += bool(fates)  # the head was dropped
     return packets * PACKET * 8e-3 / TMAX_MBIT, lost / DEEP_HEADS
 
 
 def check() -> tuple[str, bool]:
-    """Every curve against the figure, within four standard errors (and certain where the figure is)."""
+    """Compares every curve with the figure: within four standard errors, and exactly at probabilities 0 and 1."""
     worst = 0.0
     for curve in CURVES:
         for ms, share in dropped(curve.name):
             p = curve.says(ms)
             if p in (0.0, 1.0) and share != p:
-                return f"{curve.name} drops {share:.1%} at {ms:g} ms, where the figure has {p:.0%}", False
+                return f"{curve.name} drops {share:.1%} at {ms:g} ms; the figure has {p:.0%}", False
             worst = max(worst, abs(share - p) / math.sqrt(p * (1 - p) / curve.heads) if 0 < p < 1 else 0.0)
     return f"{len(CURVES) * len(AT_MS)} points, the farthest {worst:.1f} standard errors off", worst <= 4.0
 
 
 def draw() -> Drawn:
-    """Figure 10: what the law drops (points) over what the figure says (lines)."""
+    """Figure 10: the shares that the law drops (points) over the figure's probabilities (lines)."""
     caption = (
-        "Drop probability curves of RED and LRED (thresholds of Figure 11, Pa 40 %): what the figure says, and what the law drops of "
+        "Drop probability curves of RED and LRED (thresholds of Figure 11, Pa 40 %): the figure's, and the shares that the law drops of "
         f"{HEADS} heads ({DEEP_HEADS} in a)."
     )
     return Drawn("10", "fig10_curves", caption, [_panel(curve) for curve in CURVES], 3)

@@ -1,7 +1,7 @@
 """The figures of SCTE 2013 from our runs, in the paper's order: against buffer size, and distributions.
 
-Lines are medians over seeds, shades the central 80 %. What the paper does not draw but its text compares (sessions, round
-trips) has no number.
+Lines are medians over seeds, shades the central 80 %. Figures that the paper's text describes but does not draw (sessions, round
+trips) have no number.
 """
 
 from __future__ import annotations
@@ -17,31 +17,19 @@ from bloatlab.collisions import collision
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
 from bloatlab.studies.claims import Runs, median_of
+from bloatlab.studies.drawing import of_cases, points
 from bloatlab.studies.published import Row, rows
 from bloatlab.studies.scte2013 import curves
-from bloatlab.studies.scte2013.experiments import (
-    BDP_MS,
-    BUFFERS_MS,
-    CDF_BUFFER_MS,
-    LOW_MIN_TH_MS,
-    LOW_P_MAX,
-    LOW_P_MIN,
-    MAP_RTTS_MS,
-    MAP_SESSIONS,
-    RATES_MBIT,
-    SERIES,
-    SESSIONS,
-    TARGETS_MS,
-)
+from bloatlab.studies.scte2013 import experiments as e
+from bloatlab.studies.scte2013.experiments import BDP_MS, BUFFERS_MS, CDF_BUFFER_MS, SERIES
 from bloatlab.studies.scte2013.measure import merged
-from bloatlab.studies.scte2013.readings import place, spread_lines
-from bloatlab.studies.scte2013.text import FALLS_MBIT, P_MAX_BUFFER_MS, TWO_RTTS_BUFFERS_MS
-from bloatlab.tables import cumulative_share
+from bloatlab.studies.scte2013.readings import place
+from bloatlab.tables import counted, cumulative_share
 
 FTP, GAMER, TOTAL, LOSS, *_ = style.COLOURS
 GREY, PAPER = style.GRID, style.PUBLISHED
 
-#: What each series is called above a panel.
+#: The name of each series above a panel.
 NAMES = {
     "fig2": "Tail drop",
     "fig3": "Tail drop, 1 Mbit/s",
@@ -53,7 +41,7 @@ NAMES = {
     "fig16": "SFQ + LRED 200",
 }
 
-#: Figures against buffer size: number, series, what it shows.
+#: Figures against buffer size: number, series, caption.
 AGAINST_BUFFER: Sequence[tuple[str, str, str]] = (
     ("2", "fig2", "Saturated tail-dropping, Tmax 5 Mbit/s"),
     ("3", "fig3", "Saturated tail-dropping, Tmax 1 Mbit/s"),
@@ -65,7 +53,7 @@ AGAINST_BUFFER: Sequence[tuple[str, str, str]] = (
     ("", "fig16", "The same with LRED 200"),
 )
 
-#: CDF figures: number, series, what it shows, whether the baseline is drawn behind.
+#: CDF figures: number, series, caption, and whether the baseline is drawn.
 DISTRIBUTIONS: Sequence[tuple[str, str, str, bool]] = (
     ("6", "fig5", "SFQ", False),
     ("12", "fig11", "LRED", False),
@@ -75,7 +63,7 @@ DISTRIBUTIONS: Sequence[tuple[str, str, str, bool]] = (
 
 LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 
-#: What the text says of a series, by its row of published.csv: label, case, metric; the measure and buffer (ms) at which it is drawn, its colour.
+#: Values of the text, by row of published.csv: series, label, case, metric; the measure and buffer (ms) at which it is drawn, its colour.
 SAID: Sequence[tuple[str, str, str, str, str, float, str]] = (
     ("fig5", "gamer, the text", "Fig5 SFQ", "gamer latency", LATENCY, 960, GAMER),
     ("fig11", "the text", "Fig11 LRED", "latency plateau FTP and gamer", LATENCY, 960, FTP),
@@ -86,7 +74,7 @@ SAID: Sequence[tuple[str, str, str, str, str, float, str]] = (
     ("fig13", "the text", "Fig13 LRED 1 Mbps", "packet drop rate", LOST, 960, LOSS),
 )
 
-#: Pmax of Figure 13 is not stated. Beside ours, those whose latency is nearest to the text's 100 ms.
+#: Pmax of Figure 13 is not stated. Further values, whose latency is nearest to the text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
 
 #: Where the axis of the rate begins, in parts of Tmax: at 1 Mbit/s a small buffer costs more.
@@ -106,9 +94,10 @@ def draw(runs: Runs, frames: Frames) -> list[Drawn]:
     return sorted(drawn, key=lambda d: (not d.number, int(d.number or 0)))
 
 
-def _line(runs: Runs, series: str, measure: str, label: str, colour: str | None = None) -> Series:
-    middle, band = spread_lines(runs, series, measure)
-    return Series(label, BUFFERS_MS, middle, colour=colour, band=band)
+def curve(runs: Runs, series: str, measure: str, label: str, colour: str | None = None) -> Series:
+    """A measure of a series against buffer size."""
+    keys = [place(series, size) for size in BUFFERS_MS]
+    return points(label, BUFFERS_MS, of_cases(runs, keys, measure), colour, "line")
 
 
 def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
@@ -118,15 +107,15 @@ def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
 
 
 def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
-    """What is drawn beside a series: tail-dropping, Figure 13 with another Pmax, and what the text says."""
+    """Further lines of a figure: tail-dropping, Figure 13 with another Pmax, and the text's values."""
     drawn: list[Series] = []
     if series not in ("fig2", "fig3"):
         base = "fig2" if SERIES[series].tmax_mbit == SERIES["fig2"].tmax_mbit else "fig3"
-        line = _line(runs, base, measure, f"tail-dropping (Figure {base[3:]})", GREY)
+        line = curve(runs, base, measure, f"tail-dropping (Figure {base[3:]})", GREY)
         drawn.append(replace(line, dashed=True))
     for p_max in OTHER_P_MAXES if series == "fig13" else ():
         value = _medians(runs, [f"p_max {p_max}"], measure)
-        drawn.append(Series(f"Pmax {100.0 * p_max:.0f} %", [P_MAX_BUFFER_MS], value, "points", colour))
+        drawn.append(Series(f"Pmax {100.0 * p_max:.0f} %", [e.P_MAX_BUFFER_MS], value, "points", colour))
     for of, label, case, metric, said_of, buffer_ms, its_colour in SAID:
         if (of, said_of) == (series, measure):
             (value,) = [_numbers(row.value.split("..")[0])[0] for row in _rows(case) if row.metric == metric]
@@ -135,14 +124,14 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
 
 
 def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
-    """Latency, the rate where its knee is, and loss: on the same scales in every figure of the same Tmax."""
+    """Latency, the rate at its knee, and loss: on the same scales in every figure of the same Tmax."""
     name, tmax = NAMES[series], SERIES[series].tmax_mbit
-    delays = [_line(runs, series, LATENCY, "FTP", FTP), _line(runs, series, "gamer_mean_ms", "gamer", GAMER)]
+    delays = [curve(runs, series, LATENCY, "FTP", FTP), curve(runs, series, "gamer_mean_ms", "gamer", GAMER)]
     rates = [
-        _line(runs, series, "rate_mbit", "upstream", TOTAL),
-        _line(runs, series, "goodput_mbit", "FTP goodput", FTP),
+        curve(runs, series, "rate_mbit", "upstream", TOTAL),
+        curve(runs, series, "goodput_mbit", "FTP goodput", FTP),
     ]
-    losses = [_line(runs, series, LOST, "lost", LOSS)]
+    losses = [curve(runs, series, LOST, "lost", LOSS)]
     delays += _beside(runs, series, LATENCY, FTP)
     losses += _beside(runs, series, LOST, LOSS)
     top = 2000.0 if number == "7" else 1000.0
@@ -153,7 +142,7 @@ def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
         Panel(f"{name}: loss", BUFFER_MS, "loss (% of Tmax)", losses, BUFFER_AXIS, (0.0, 15.0)),
     ]
     file = f"fig{number}" if number else series
-    return Drawn(number, f"{file}_{series}", f"{words}. Hollow points are what the text says.", panels, 3)
+    return Drawn(number, f"{file}_{series}", f"{words}. Hollow points are values of the text.", panels, 3)
 
 
 def _distribution(number: str, series: str, words: str, baseline: bool, frames: Frames) -> Drawn:
@@ -180,7 +169,7 @@ def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: st
 
 def _sessions(runs: Runs) -> Drawn:
     def lines(measure: str) -> list[Series]:
-        return [_line(runs, of, measure, f"{n} session{'s' if n > 1 else ''}") for n, of in SESSIONS.items()]
+        return [curve(runs, of, measure, counted(n, "session")) for n, of in e.SESSIONS.items()]
 
     panels = [
         Panel("Tail drop: the knee", BUFFER_MS, "rate (Mbit/s)", lines("rate_mbit"), KNEE_AXIS, (3.5, 5.1), BDP),
@@ -191,10 +180,10 @@ def _sessions(runs: Runs) -> Drawn:
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
-    """Two sentences of the text in one figure: whose ideal buffer, and which curve when Tmax falls."""
-    shared = [f"two_rtts droptail {b}" for b in TWO_RTTS_BUFFERS_MS]
+    """Two sentences of the text in one figure: the ideal buffer of two round trips, and the curves when Tmax falls."""
+    shared = [f"two_rtts droptail {b}" for b in e.TWO_RTTS_BUFFERS_MS]
     goodputs = [
-        Series(label, TWO_RTTS_BUFFERS_MS, _medians(runs, shared, measure), colour=colour)
+        Series(label, e.TWO_RTTS_BUFFERS_MS, _medians(runs, shared, measure), colour=colour)
         for label, measure, colour in (
             ("round trip 10 ms", "goodput_mbit_ftp10", GAMER),
             ("round trip 100 ms", "goodput_mbit_ftp100", FTP),
@@ -203,7 +192,7 @@ def _falling_tmax(runs: Runs) -> Drawn:
     latencies = [
         Series(
             f"{words}, {where}",
-            FALLS_MBIT,
+            e.FALLS_MBIT,
             [_medians(runs, [f"effective_tmax {curve} {queue}"], m)[0] for m in ("ftp_before_ms", "ftp_after_ms")],
             colour=colour,
             dashed=queue == "sfq",
@@ -212,23 +201,18 @@ def _falling_tmax(runs: Runs) -> Drawn:
         for curve, words, colour in (("10a", "10a (depth)", GAMER), ("10c", "10c (time)", FTP))
     ]
     marks = (Mark("10", 10, "x"), Mark("100", 100, "x"))
-    shared_title, falls_title = (
-        "Two round trips behind one drop-tail buffer",
-        "LRED when Tmax falls from 20 to 5 Mbit/s",
-    )
     panels = [
-        Panel(shared_title, BUFFER_MS, "goodput (Mbit/s)", goodputs, KNEE_AXIS, (0.0, 5.0), marks),
-        Panel(
-            falls_title, "Tmax (Mbit/s)", "mean FTP latency (ms)", latencies, (0.0, 25.0), (100.0, 20000.0), log_y=True
-        ),
-    ]
+        Panel("Two round trips behind one drop-tail buffer", BUFFER_MS, "goodput (Mbit/s)", goodputs, KNEE_AXIS, (0.0, 5.0), marks),
+        Panel("LRED when Tmax falls from 20 to 5 Mbit/s", "Tmax (Mbit/s)", "mean FTP latency (ms)", latencies, (0.0, 25.0),
+              (100.0, 20000.0), log_y=True),
+    ]  # fmt: skip
     caption = "Round trips of 10 and 100 ms share a buffer; and thresholds in bytes beside thresholds in time, 200 to 400 ms of 20 Mbit/s."
     return Drawn("", "two_rtts_and_tmax", caption, panels)
 
 
 def _frontier(runs: Runs) -> Drawn:
-    """What latency costs at 1 Mbit/s with ten sessions, whoever decides on the drops."""
-    settings = [f"lred_low {m} {p} {low}" for m in LOW_MIN_TH_MS for p in LOW_P_MAX for low in LOW_P_MIN]
+    """The price of latency at 1 Mbit/s with ten sessions, for every law."""
+    settings = [f"lred_low {m} {p} {low}" for m in e.LOW_MIN_TH_MS for p in e.LOW_P_MAX for low in e.LOW_P_MIN]
     lines = [_points(runs, settings, "LRED, 48 settings", FTP)]
     for law, colour in (("codel", LOSS), ("pie", TOTAL), ("lred_integral", GAMER)):
         keys = [f"low_delay {law} {target} 1.0 10" for target in (20, 50, 100)]
@@ -238,7 +222,7 @@ def _frontier(runs: Runs) -> Drawn:
     lines.append(_points(runs, tail, "tail-dropping, 20 to 500 ms", GREY))
     x, y = "mean time in the queue (ms)", "packets dropped (%)"
     panel = Panel("1 Mbit/s, ten sessions", x, y, lines, (0.0, 450.0))
-    return Drawn("", "frontier_1mbit", "The price of low latency at 1 Mbit/s: one curve, whoever drops.", [panel], 1)
+    return Drawn("", "frontier_1mbit", "The price of low latency at 1 Mbit/s: one curve for all laws.", [panel], 1)
 
 
 def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
@@ -248,20 +232,17 @@ def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
 
 
 def _sweet_spot(runs: Runs) -> list[Drawn]:
-    """Where LRED reaches its target: achieved against asked, for each rate and number of sessions."""
-    if f"sweetspot {TARGETS_MS[0]} {RATES_MBIT[0]} {MAP_SESSIONS[0]} {MAP_RTTS_MS[0]}" not in runs:
+    """LRED's latency against its target, for each rate and number of sessions; nothing if it was not run."""
+    if f"sweetspot {e.TARGETS_MS[0]} {e.RATES_MBIT[0]} {e.MAP_SESSIONS[0]} {e.MAP_RTTS_MS[0]}" not in runs:
         return []
 
     def lines(rate: float, measure: str) -> list[Series]:
-        keys = {n: [f"sweetspot {t} {rate} {n} 50" for t in TARGETS_MS] for n in MAP_SESSIONS}
-        return [
-            Series(f"{n} session{'s' if n > 1 else ''}", TARGETS_MS, _medians(runs, of, measure))
-            for n, of in keys.items()
-        ]
+        keys = {n: [f"sweetspot {t} {rate} {n} 50" for t in e.TARGETS_MS] for n in e.MAP_SESSIONS}
+        return [Series(counted(n, "session"), e.TARGETS_MS, _medians(runs, of, measure)) for n, of in keys.items()]
 
     target = Series("target", (0.0, 400.0), (0.0, 400.0), colour=GREY)
     panels: list[Panel] = []
-    for rate in RATES_MBIT:
+    for rate in e.RATES_MBIT:
         waits, drops = [*lines(rate, "sojourn_mean_ms"), target], lines(rate, "drop_percent")
         title, axis = f"{rate:g} Mbit/s", (0.0, 400.0)
         panels.append(Panel(title, "MINth (ms)", "mean time in the queue (ms)", waits, axis, (0.0, 800.0)))
@@ -278,12 +259,12 @@ def _numbers(text: str) -> list[float]:
 
 
 def _rows(case: str) -> list[Row]:
-    """The rows of published.csv whose case begins so."""
+    """The rows of published.csv whose case begins with `case`."""
     return [row for row in rows("scte2013") if row.case.startswith(case)]
 
 
 def _said_collisions() -> Series:
-    """What the text says of hashing into 256 queues, in % of some collision; a corrected number is the last of its row."""
+    """The text's values for hashing into 256 queues, in % of some collision; a corrected number is the last of its row."""
     said = [(_numbers(row.case)[-1], row.metric, _numbers(row.value)[-1]) for row in _rows("hash 256 queues, ")]
     y = [100.0 - share if metric == "P(no collision)" else share for _, metric, share in said]
     return Series("the text, of 256", [sessions for sessions, _, _ in said], y, "points", PAPER, hollow=True)

@@ -1,6 +1,6 @@
-"""A run into the quantities that the figures and claims of SCTE 2013 are about.
+"""Reduces a run to the quantities of the figures and claims of SCTE 2013.
 
-Latency is one way: from the sender's segment to its arrival, propagation included. Loss is what the queue dropped,
+Latency is one way: from the sender's segment to its arrival, propagation included. Loss is the bytes dropped by the queue,
 as a part of Tmax. Both, and the rates, leave out the warm-up.
 """
 
@@ -21,10 +21,10 @@ from bloatlab.tables import histogram_quantile, running_mean
 
 Measures = dict[str, float]
 
-#: Peak and sustained rate of a DOCSIS service flow, and how long each lasts, in s.
+#: Peak and sustained rate of a DOCSIS service flow, and the duration of each, in s.
 PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
 
-#: "Recovered": the sessions' latency is at most this many times, or this many ms above, what it comes to.
+#: "Recovered": the sessions' latency is at most this many times, or this many ms above, its settled value.
 RECOVERED = 1.5
 RECOVERED_MS = 10.0
 
@@ -33,17 +33,10 @@ SETTLED_S = 10.0
 
 
 def measure(result: Result) -> Measures:
-    """Everything that a figure, a claim or a table asks of one run."""
-    link, tmax = bottleneck(result)
-    found = rates(result, link, tmax) | latencies(result) | fates(result, link) | stability(result) | each_flow(result)
+    """All measures of one run."""
+    (link,) = result.scenario.data["record"]["links"]
+    found = rates(result, link) | latencies(result) | fates(result, link) | stability(result) | each_flow(result)
     return found | beside(result) | after_changes(result) | before_and_after(result)
-
-
-def bottleneck(result: Result) -> tuple[str, float]:
-    """The link with the buffer, and its rate in Mbit/s."""
-    (name,) = result.scenario.data["record"]["links"]
-    summary = result.summary["links"][name]
-    return name, summary["delivered_bytes"] * 8e-6 / result.measured_s / summary["utilisation"]
 
 
 def after_warm_up(result: Result, table: str) -> pl.DataFrame:
@@ -52,15 +45,16 @@ def after_warm_up(result: Result, table: str) -> pl.DataFrame:
 
 
 def warm_up(result: Result) -> float:
-    """How much of the start is left out, in s."""
+    """The length of the part at the start that is left out, in s."""
     return quantity(result.scenario.data["record"]["warm_up"])
 
 
-def rates(result: Result, link: str, tmax: float) -> Measures:
-    """Total rate on the wire, and loss: of the packets that were dropped, their mean size."""
+def rates(result: Result, link: str) -> Measures:
+    """Total rate on the wire, and loss: dropped packets by their mean size."""
     series = after_warm_up(result, "queue_series").filter(link=link)
     seconds = result.measured_s
     totals = result.summary["links"][link]
+    tmax = totals["delivered_bytes"] * 8e-6 / seconds / totals["utilisation"]
     dropped = float(series["dropped_packets"].sum())
     size = totals["dropped_bytes"] / totals["dropped_packets"] if totals["dropped_packets"] else 0.0
     sent = float(series["sent_bytes"].sum())
@@ -81,7 +75,7 @@ def rates(result: Result, link: str, tmax: float) -> Measures:
 
 
 def latencies(result: Result) -> Measures:
-    """One-way latency of the gamer's packets and of all FTP sessions' together, in ms."""
+    """One-way latency of the gamer's packets and of those of all FTP sessions together, in ms."""
     found: Measures = {}
     for name in ("gamer", "ftp"):
         part = _forward(result.table("delay_histogram"), name)
@@ -94,7 +88,7 @@ def latencies(result: Result) -> Measures:
 
 
 def _forward(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The rows of what applications whose names begin with `name` send."""
+    """The rows of packets sent by applications whose names begin with `name`."""
     return frame.filter(pl.col("app").str.starts_with(name) & (pl.col("direction") == "forward"))
 
 
@@ -106,7 +100,7 @@ def _mean(result: Result, name: str) -> float:
 
 
 def fates(result: Result, link: str) -> Measures:
-    """Drops at the head and at the tail, timeouts, and what the gamer lost after it all had settled."""
+    """Drops at the head and at the tail, timeouts, and the gamer's losses, also those after it settled."""
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
     late = _forward(result.table("flow_series"), "gamer").filter(pl.col("t_s") >= SETTLED_S)
@@ -124,7 +118,7 @@ def fates(result: Result, link: str) -> Measures:
 def stability(result: Result) -> Measures:
     """Goodput of the FTP sessions after the warm-up: its mean, and its coefficient of variation from second to second.
 
-    The latter of all together and of each on its own (their mean). NaN where there are more sessions than series are kept of (32).
+    The coefficient is that of the sum, and the mean of each session's. NaN for more sessions than have series (32).
     """
     frame = _forward(after_warm_up(result, "flow_series"), "ftp")
     if frame.is_empty():
@@ -149,24 +143,18 @@ def variation(values: NDArray[np.float64]) -> float:
 
 def each_flow(result: Result) -> Measures:
     """Goodput of the sessions of each round trip after the warm-up in Mbit/s, and the share of a forced collision's queue."""
-    seconds = result.measured_s
-    found = {
-        f"goodput_mbit_{name}": app["goodput_bytes"] * 8e-6 / seconds
-        for name, app in result.summary["apps"].items()
-        if name.startswith("ftp")
+    apps = result.summary["apps"]
+    flows = {
+        name: app["goodput_bytes"] * 8e-6 / result.measured_s for name, app in apps.items() if name.startswith("ftp")
     }
-    return found | {"collided_share": _collided(result)}
+    carried = {name: app["wire_bytes"] for name, app in apps.items()}
+    collided = carried["ftp_hit"] + carried.get("gamer", 0) if "ftp_hit" in carried else math.nan
+    total = sum(carried.values())
+    share = collided / total if total else math.nan
+    return {**{f"goodput_mbit_{name}": mbit for name, mbit in flows.items()}, "collided_share": share}
 
 
-def _collided(result: Result) -> float:
-    """The part of all bytes that came out of the queue in which a collision was forced; NaN without one."""
-    carried = {name: app["wire_bytes"] for name, app in result.summary["apps"].items()}
-    if "ftp_hit" not in carried:
-        return math.nan
-    return (carried["ftp_hit"] + carried.get("gamer", 0)) / sum(carried.values())
-
-
-#: What is read off the summary of a further application, where there is one: our name, the application, the path below it.
+#: Measures read off the summary of a further application: our name, the application, the path below it.
 BESIDE = (
     ("video_mbit", "video", "video.mean_bitrate_mbit"),
     ("video_switches", "video", "video.switches"),
@@ -180,7 +168,7 @@ BESIDE = (
 
 
 def beside(result: Result) -> Measures:
-    """What the applications beside the baseline's had: those that are there."""
+    """The measures of the applications that an experiment adds."""
     apps = result.summary["apps"]
     seconds = result.measured_s
     found: Measures = {}
@@ -200,10 +188,10 @@ def beside(result: Result) -> Measures:
 
 
 def after_changes(result: Result) -> Measures:
-    """After each step down of the link: the worst latency, and how long until it is back.
+    """After each step down of the link: the worst latency, and the time until it has recovered.
 
-    The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; what it comes to is the median of the last
-    10 s before the next change. Recovered is the first second after the worst bin whose mean is no longer both half again
+    The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; it settles at the median of the last
+    10 s before the next change. It has recovered in the first second after the worst bin whose mean is no longer both half again
     and 10 ms above that. Medians over the steps.
     """
     changes = _changes(result)

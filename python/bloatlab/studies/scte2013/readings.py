@@ -1,7 +1,7 @@
-"""Our runs as the curves that SCTE 2013 talks about, and the numbers that its sentences are about.
+"""Our runs as curves, and the numbers that the sentences of SCTE 2013 state about them.
 
-A curve is a measure against buffer size, one per seed; what is read off a curve is read off each seed's and spread over
-seeds. What the words leave open (what a knee is, what "nearly constant" means) is decided here, before the first run.
+A curve is a measure against buffer size, one per seed. A number is read off the curve of each seed, and has a spread over
+seeds. Open terms (a knee, "nearly constant") are defined here; they were before the first run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Curve = NDArray[np.float64]
 #: A measure of a series of the figures.
 Line = tuple[str, str]
 
-#: The knee is where the total rate has come to this part of what the largest buffer gives.
+#: The knee is where the total rate reaches this part of its value with the largest buffer.
 KNEE_SHARE = 0.98
 
 _SIZES = np.array(BUFFERS_MS, dtype=float)
@@ -31,7 +31,7 @@ _SIZES = np.array(BUFFERS_MS, dtype=float)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number of ours over seeds (None: not run), the range it should lie in, its unit and digits."""
+    """A number over seeds (None: not run), its accepted range, its unit and digits."""
 
     value: Callable[[Runs], Spread | None]
     band: Band
@@ -39,12 +39,12 @@ class Reading:
     digits: int = 2
 
     def words(self, ours: Spread) -> str:
-        """The number for a reader, with as many digits as it takes to see on which side of a limit it is."""
+        """The number as text, with the digits that show on which side of a limit it lies."""
         return words(ours, self.unit, telling(ours.median, self.band, self.digits))
 
 
 def read(number: Callable[..., float], *lines: Line) -> Callable[[Runs], Spread | None]:
-    """A number read off the curves of each seed, over the seeds that have it: a curve with a hole where it is read gives none."""
+    """A number read off the curves of each seed, over the seeds that have it: a curve with a gap there gives none."""
 
     def value(runs: Runs) -> Spread | None:
         found = [number(*of) for of in zip(*(curves(runs, *line) for line in lines), strict=False)]
@@ -81,7 +81,7 @@ def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: 
 
 
 def ratio(first: Line, second: Line, band: Band, least_ms: float, *, worst: bool) -> Reading:
-    """Two curves beside each other."""
+    """The ratio of two curves."""
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 
@@ -153,10 +153,3 @@ def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> floa
 def worst_difference(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
     """The greatest absolute difference from `least_ms` on."""
     return float(np.abs(beyond(first, least_ms) - beyond(second, least_ms)).max())
-
-
-def spread_lines(runs: Runs, series: str, measure: str) -> tuple[Curve, tuple[Curve, Curve]]:
-    """A measure against buffer size: the median over seeds, and the ends of its central 80 %."""
-    spreads = [over_seeds(runs, place(series, size), measure) for size in BUFFERS_MS]
-    values = np.array([[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads])
-    return values[:, 0], (values[:, 1], values[:, 2])

@@ -1,4 +1,4 @@
-"""The study declared: its grids, its published statements, its claims, its tables and figures."""
+"""The study: its grids, published statements, claims, tables and figures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import polars as pl
 from bloatlab.report import Drawn, TableBlock
 from bloatlab.studies import page
 from bloatlab.studies.scte2013 import figures
-from bloatlab.studies.scte2013.answer import answer
 from bloatlab.studies.scte2013.build import SECONDS
 from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.experiments import ALWAYS, CDF, Experiment, key
+from bloatlab.studies.scte2013.considerations import ASKED
+from bloatlab.studies.scte2013.experiments import ALWAYS, CDF, TEXT, Experiment, key
 from bloatlab.studies.scte2013.measure import cdf, measure
-from bloatlab.studies.scte2013.statements import GOALS, cells
-from bloatlab.studies.scte2013.tables import experiment_table, unknowns_table
-from bloatlab.studies.scte2013.text import ASKED, TEXT
-from bloatlab.studies.scte2013.text_claims import TEXT_CLAIMS
+from bloatlab.studies.scte2013.pages import answer, experiment_table, unknowns_table
+from bloatlab.studies.scte2013.rules import GOALS, cells
 from bloatlab.studies.study import About, Batch, Options, PageSection, Publication, Quick, Results, Study
 from bloatlab.studies.tables import shares_table, statements_table
 from bloatlab.sweep import Measure
@@ -30,16 +28,16 @@ QUICK = Quick(
     "that, so no agreement or difference here proves anything.",
 )
 
-#: Seeds of the experiments that the figures do not stand on.
+#: Seeds of the experiments that the figures do not need.
 EXPERIMENT_SEEDS = 3
 
-#: What is kept of a run, and what of one whose distributions are drawn.
+#: The measures of a run, and of one whose distributions are drawn.
 CELLS = Measure("scte2013", measure)
 DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
 
 
 def _batches(options: Options) -> list[Batch]:
-    """The distributions, the grids that claims and statements stand on, and the experiments that are asked for."""
+    """The distributions, the grids of claims and statements, and the requested experiments."""
     seconds = QUICK_SECONDS if options.quick else None
     drawn = Batch(name=CDF.name, measure=DISTRIBUTIONS, grid=lambda seeds: CDF.grid(seeds, seconds), key=key, apart=True,
                   columns=None)  # fmt: skip
@@ -47,7 +45,7 @@ def _batches(options: Options) -> list[Batch]:
 
 
 def _made(asked: Sequence[str]) -> list[Experiment]:
-    """The grids that are run in any case, and those that are asked for."""
+    """The grids that always run, and the requested ones."""
     return [*ALWAYS, *TEXT, *(e for name in asked if (e := ASKED[name]) not in (*ALWAYS, *TEXT))]
 
 
@@ -97,8 +95,8 @@ STUDY = Study(
         "Minimizing bufferbloat in DOCSIS 3.0 modems",
         "The SCTE paper of 2013 (ARRIS), reproduced packet by packet",
         "Ten file uploads and a game share the upstream of a cable modem. The buffer is varied from 20 ms to 1 s of the line's "
-        "rate; behind it stand saturated tail-dropping (Type C), LRED (Type B), a queue for each session (Type A), and both. "
-        "Every quantitative statement of the paper stands here beside ours, judged by ranges fixed before the first run.",
+        "rate; it is managed by saturated tail-dropping (Type C), LRED (Type B), a queue for each session (Type A), and both. "
+        "Every quantitative statement of the paper is compared with ours, by ranges fixed before the first run.",
     ),
     batches=_batches,
     extent=lambda _: f"{sum(len(e.places()) for e in ALWAYS)} places",
@@ -106,24 +104,24 @@ STUDY = Study(
     experiments={name: e.what for name, e in ASKED.items()},
     cells=cells,
     goals=GOALS,
-    claims=(*CLAIMS, *TEXT_CLAIMS),
+    claims=CLAIMS,
     answer=lambda results: answer(results.runs, results.seeds),
     tables=_tables,
     figures=_figures,
     sections=[
-        page.claims("The sentences of the paper that runs can bear out. Ours is the median over seeds, in brackets the central 80 %. The free "
+        page.claims("The sentences of the paper that runs can test. Ours is the median over seeds, in brackets the central 80 %. The free "
                     "parameters (TCP above all) are one set for the whole study, argued for from the standards of the time and not from the "
                     "paper's figures."),
         page.figures("Lines are medians over seeds, shades the central 80 %. Latency is one way, propagation (25 ms) included. The figures of "
-                     "the paper carry no legible numbers; what its text says of them is in the claims."),
+                     "the paper carry no legible numbers; the statements of its text about them are in the claims."),
         PageSection("Every statement", "statements",
              lambda results: [statements_table(results.scorecard, "All quantitative statements, in the order of the paper")],
-             "Within is inside the range that was fixed beforehand; a parameter is an input that our scenarios take over; not tested is what "
-             "no run or computation could bear out. The reason names the range."),
+             "Within is inside the range that was fixed beforehand; a parameter is an input that our scenarios use; not tested are statements that "
+             "no run or computation could test. The reason names the range."),
         page.differences("Every counted statement outside its range, and why.", {}),
         PageSection("Beyond the paper", "beyond", _experiments,
-             "What the text argues without numbers, what it names as future work, and what its silence about TCP costs. Without "
-             "published values: these are only ours. Press a value for its spread over seeds."),
+             "Arguments of the text without numbers, its future work, and the effect of its open TCP parameters. No published values exist: "
+             "these are only ours. Press a value for its spread over seeds."),
         PageSection("Free parameters", "rules",
              lambda results: [unknowns_table(), TableBlock(shares_table(results.scorecard), folded=True)]),
     ],

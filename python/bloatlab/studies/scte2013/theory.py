@@ -1,4 +1,4 @@
-"""What SCTE 2013 states and arithmetic decides: no run needed. Hash collisions are in `bloatlab.collisions`."""
+"""Statements of SCTE 2013 that arithmetic decides. Hash collisions are in `bloatlab.collisions`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
 
 
 def queue_wait(ahead: int, service: float) -> float:
-    """How long one waits until its service begins behind `ahead` others in a FIFO that takes `service` for each.
-
-    By the program's own drop-tail queue, served at that pace; in the unit of `service`.
-    """
+    """The wait behind `ahead` others in a FIFO that takes `service` for each, in that unit, by the program's own drop-tail queue."""
     queue = parts.discipline("droptail", limit=f"{ahead + 1}p")
     for _ in range(ahead + 1):
         if queue.enqueue(0, 1500):

@@ -1,0 +1,124 @@
+"""The tables and the answer of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bloatlab.plots import Mark, Panel, Series, style
+from bloatlab.report import Answer, Drawn, Point
+from bloatlab.studies.claims import Runs, median_of
+from bloatlab.studies.drawing import answered
+from bloatlab.studies.scte2013.build import UNKNOWNS
+from bloatlab.studies.scte2013.experiments import BDP_MS, SERIES, Experiment
+from bloatlab.studies.scte2013.figures import curve
+from bloatlab.studies.scte2013.readings import place
+from bloatlab.studies.tables import medians_table
+from bloatlab.tables import TextTable, counted, number, row
+
+#: Heads of columns, and digits.
+HEADS: Mapping[str, tuple[str, int]] = {
+    "gamer_mean_ms": ("gamer ms", 1), "gamer_p50_ms": ("gamer p50", 1), "gamer_p99_ms": ("gamer p99", 1), "ftp_mean_ms": ("FTP ms", 1),
+    "ftp_p1_ms": ("FTP p1", 1), "ftp_p99_ms": ("FTP p99", 1), "rate_mbit": ("Mbit/s", 3), "rate_share": ("of Tmax", 3),
+    "goodput_mbit": ("goodput", 3), "loss_percent": ("loss %", 2), "drop_percent": ("dropped %", 2), "drops_per_s": ("drops/s", 2),
+    "timeouts": ("timeouts", 0), "cov_total": ("CoV all", 2), "cov_session": ("CoV session", 2), "fairness": ("fairness", 2),
+    "sojourn_mean_ms": ("queue ms", 1), "sojourn_p99_ms": ("queue p99", 1), "background_share": ("LEDBAT's share", 2),
+    "burst_p50_s": ("burst p50 s", 2), "burst_p99_s": ("burst p99 s", 2), "burst_done": ("whole", 0), "short_p50_s": ("transfer p50 s", 3),
+    "short_p99_s": ("transfer p99 s", 2), "recover_s": ("recovers in s", 1), "worst_ms": ("worst ms", 0), "rate_up_share": ("of 20 Mbit/s", 2),
+    "video_mbit": ("video Mbit/s", 2), "video_switches": ("switches", 0), "video_stalls": ("stalls", 0), "video_stalled_s": ("stalled s", 1),
+    "swarm_mbit": ("swarm Mbit/s", 2), "call_p50_ms": ("call p50", 1), "call_p99_ms": ("call p99", 1), "call_lost_percent": ("call lost %", 2),
+    "call_mos": ("call MOS", 2), "download_mbit": ("download", 2), "upload_mbit": ("upload", 2), "gamer_drops_late": ("gamer drops", 0),
+    "gamer_drops": ("gamer drops", 0), "gamer_message_ms": ("message ms", 0), "goodput_mbit_ftp10": ("RTT 10", 2),
+    "goodput_mbit_ftp100": ("RTT 100", 2), "ftp_before_ms": ("before ms", 0), "ftp_after_ms": ("after ms", 0), "fall_ratio": ("ratio", 2),
+    "ftp_share_half_to_one_s": ("0.5 to 1 s", 2),
+}  # fmt: skip
+
+
+def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
+    """Medians over seeds, the central 80 % as the hint."""
+    rows = [
+        ([f"{v:g}" if isinstance(v, float) else str(v) for v in at.values()], run) for at, run in experiment.places()
+    ]
+    columns = [(column, *HEADS[column]) for column in experiment.columns]
+    heads = [axis.replace("_", " ") for axis in experiment.axes]
+    note = "Medians over seeds. The paper publishes no values for these runs."
+    return medians_table(f"{experiment.name}: {experiment.what}", runs, rows, columns, heads, note)
+
+
+def unknowns_table() -> TextTable:
+    """The free parameters: open in the paper, fixed here."""
+    rows = [row(u.what, str(u.ours), u.why, ", ".join(map(str, u.others))) for u in UNKNOWNS]
+    columns = ["what the paper leaves open", "ours", "why", "sensitivity runs"]
+    return TextTable("Free parameters, one set for the whole study", columns, rows, left=4)
+
+
+# -------------------------------------------------------------------------------------------------------------- answer
+
+#: A buffer of a modem of the time, ms of the line's rate.
+LARGE_MS = 960
+
+#: The paper's types in the order of the answer: series, name, colour.
+TYPES = (
+    ("fig2", "tail-dropping (Type C)", style.COLOURS[1]),
+    ("fig11", "LRED 200 ms (Type B)", style.COLOURS[3]),
+    ("fig5", "SFQ (Type A)", style.COLOURS[0]),
+    ("fig16", "SFQ and LRED 200 ms", style.COLOURS[2]),
+)
+NAMES = {series: name for series, name, _ in TYPES}
+
+#: The least advantage in the game's latency, a share, by which one type is called better.
+CLEAR = 0.10
+
+GAME, FTP, RATE, LOSS = "gamer_mean_ms", "ftp_mean_ms", "rate_mbit", "loss_percent"
+Values = Mapping[tuple[str, str], float]
+
+
+def answer(runs: Runs, seeds: int) -> Answer:
+    """Which way to manage a modem's buffer keeps a game playable while uploads fill the line? Answered from the runs."""
+    return answered(
+        "Which management of a modem's buffer keeps a game playable while ten uploads fill the line?",
+        f"Medians of {counted(seeds, 'seed')}. Latency is one way, propagation (25 ms) included; Tmax is 5 Mbit/s.",
+        draw(runs),
+        {(series, m): median_of(runs, place(series, LARGE_MS), m) for series in NAMES for m in (GAME, FTP, RATE, LOSS)},
+        lambda of: _sentence(of, runs),
+        lambda of: [_point(of, series) for series in NAMES],
+    )
+
+
+def _sentence(of: Values, runs: Runs) -> str:
+    best = min(NAMES, key=lambda series: of[series, GAME])
+    equal = [s for s in NAMES if s != best and of[s, GAME] <= (1.0 + CLEAR) * of[best, GAME]]
+    also = f" (and {' and '.join(NAMES[s] for s in equal)} within {CLEAR:.0%} of it)" if equal else ""
+    small, rate = (median_of(runs, place("fig2", BDP_MS), m) for m in (GAME, RATE))
+    begin = (
+        f"{NAMES[best]}{also}: behind {LARGE_MS} ms of buffer the game's packets take {number(of[best, GAME], 0)} ms, beside "
+        f"{number(of['fig2', GAME], 0)} ms behind tail-dropping, and the line carries {number(of[best, RATE], 2)} of "
+        f"{SERIES['fig2'].tmax_mbit:g} Mbit/s (tail-dropping {number(of['fig2', RATE], 2)})."
+    )
+    if small is None or rate is None:
+        return begin
+    return (
+        f"{begin} Tail-dropping with a buffer of only {BDP_MS} ms, one bandwidth-delay product, brings {number(small, 0)} ms at "
+        f"{number(rate, 2)} Mbit/s."
+    )
+
+
+def _point(of: Values, series: str) -> Point:
+    ftp, rate, loss = number(of[series, FTP], 0), number(of[series, RATE], 2), number(of[series, LOSS], 1)
+    text = f"for the game; uploads {ftp} ms; {rate} Mbit/s; {loss} % lost"
+    return Point(NAMES[series], f"{number(of[series, GAME], 0)} ms", text)
+
+
+def draw(runs: Runs) -> Drawn:
+    """The game's latency and the loss against the buffer, all types on one scale, with the BDP."""
+    bdp = (Mark("BDP", float(BDP_MS), "x"),)
+
+    def lines(measure: str) -> list[Series]:
+        return [curve(runs, series, measure, name, colour) for series, name, colour in TYPES]
+
+    x = "buffer (ms of 5 Mbit/s)"
+    panels = [
+        Panel("The game's latency, one way", x, "mean latency (ms)", lines(GAME), (20.0, 1000.0), (20.0, 1000.0), bdp, log_x=True, log_y=True),
+        Panel("The cost: packets lost", x, "loss (%)", lines(LOSS), (20.0, 1000.0), (0.0, None), bdp, log_x=True),
+    ]  # fmt: skip
+    caption = "Ten uploads and a game; the buffer from 20 ms to 1 s. Shades: the central 80 % of seeds. BDP: bandwidth-delay product."
+    return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.6))
