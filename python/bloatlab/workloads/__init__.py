@@ -2,10 +2,10 @@
 
     bloatlab run rrul --set rate=20mbit --set queue=fq_codel
 
-A workload has parameters of its own (`rate`, `rtt`, `queue` ...), set like the values of a scenario; every other path
-is one of the scenario that it becomes. `find` is the door.
+A workload has its own parameters (`rate`, `rtt`, `queue` ...), set like the values of a scenario; every other path
+is a value of the scenario that it builds. `find` looks a name up.
 
-`cable_home` and `cable_loads` are no workloads by name: the home, its modem and its loads that studies share.
+`cable_home` and `cable_loads` are not workloads: they build the home, the modem and the loads that studies share.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ WORKLOADS: Mapping[str, Workload] = {of.name: of for of in (*rrul.FAMILY, *rfc79
 
 
 def find(given: str | Path) -> Workload | None:
-    """The workload of this name; none where there is a file of it, or no such name."""
+    """The workload of this name; None if a file has the name, or no workload does."""
     name = str(given)
     return WORKLOADS[name] if name in WORKLOADS and not Path(given).is_file() else None
 
 
 def near(given: str | Path) -> str:
-    """'; did you mean "rrul"?' for what is no file and nearly a name, or nothing."""
+    """'; did you mean "rrul"?' for a text that is nearly a name; else empty."""
     ends = [name for name in WORKLOADS if name.endswith(f"-{given}")]
     return nearest(ends[0] if ends else str(given), WORKLOADS)

@@ -1,4 +1,4 @@
-"""What a workload is, and the pieces of which scenarios are built: plain values, no simulation."""
+"""The type of a workload, and functions that build parts of scenarios as plain values."""
 
 from __future__ import annotations
 
@@ -15,34 +15,29 @@ from bloatlab.errors import InputError, nearest
 
 #: A scenario's values, or a part of them.
 Data = dict[str, Any]
-#: (path, value) laid over a scenario.
+#: (path, value) that overrides a value of a scenario.
 Override = tuple[str, str]
 
-#: What a scenario of 1500-byte packets counts in.
+#: Bytes of a packet in bandwidth-delay products.
 PACKET = 1500
 
 #: DSCP by the names that tests use.
-DSCP: Mapping[str, int] = {
-    **{f"CS{n}": 8 * n for n in range(8)},
-    "BE": 0,
-    "BK": 8,
-    "EF": 46,
-}
+DSCP: Mapping[str, int] = {**{f"CS{n}": 8 * n for n in range(8)}, "BE": 0, "BK": 8, "EF": 46}
 
 
 class WorkloadError(InputError):
-    """A parameter that a workload cannot have; the message is one line."""
+    """An invalid parameter of a workload; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Values of a workload's parameters, as texts."""
+    """The values of a workload's parameters, as texts."""
 
     workload: str
     values: Mapping[str, str]
 
     def text(self, name: str) -> str:
-        """As it was given, without quotes."""
+        """The text of a parameter, without quotes."""
         return self.values[name].strip().strip("\"'")
 
     def quantity(self, name: str, kind: Literal["duration", "rate"]) -> float:
@@ -61,7 +56,7 @@ class Parameters:
         return int(text)
 
     def queue(self, name: str = "queue") -> Any:
-        """A queue as a scenario has it: a word, or a table."""
+        """A queue as in a scenario: a word, or a table."""
         try:
             return tomllib.loads(f"queue = {self.values[name]}")["queue"]
         except tomllib.TOMLDecodeError:
@@ -73,9 +68,9 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A scenario by name: what it is, its parameters with their defaults, and how it is built.
+    """A scenario by name: its description, its parameters with their defaults, and its builder.
 
-    `series` is what flent calls the flows and probes of its applications.
+    `series` has flent's names of the flows and probes, by application.
     """
 
     name: str
@@ -86,7 +81,7 @@ class Workload:
     series: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def build(self, sets: Sequence[Override] = ()) -> tuple[str, list[Override]]:
-        """Its scenario as JSON, with those of `sets` that are its parameters; and the rest. Raises `WorkloadError`."""
+        """Its scenario as JSON with the parameters in `sets`, and the other items of `sets`. Raises `WorkloadError`."""
         given = {path.strip(): value for path, value in sets if path.strip() in self.parameters}
         rest = [(path, value) for path, value in sets if path.strip() not in self.parameters]
         for path, _ in rest:
@@ -133,14 +128,14 @@ def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
 
 
 def buffered(queue: Any, packets: int) -> Any:
-    """A queue given by a word alone, with a buffer of so many packets; others stay as they are."""
+    """Gives a queue named by a word a buffer of `packets`; other queues stay unchanged."""
     if isinstance(queue, str) and queue in _with("limit"):
         return {queue: {"limit": f"{packets}p"}}
     return queue
 
 
 def marking(queue: Any) -> Any:
-    """The same queue with ECN where it has it."""
+    """Turns on ECN in a queue that supports it."""
     if isinstance(queue, Mapping) and len(queue) == 1:
         ((name, values),) = queue.items()
         if name in _with("ecn") and isinstance(values, Mapping):
@@ -150,7 +145,7 @@ def marking(queue: Any) -> Any:
 
 @cache
 def _with(parameter: str) -> frozenset[str]:
-    """Disciplines that have a parameter of this name."""
+    """The disciplines with a parameter of this name."""
     entries = json.loads(_core.catalogue())["qdiscs"]
     return frozenset(e["name"] for e in entries if any(p["name"] == parameter for p in e.get("params") or []))
 
@@ -161,7 +156,7 @@ def bdp(rate: float, rtt: float) -> int:
 
 
 def flows_for(loss: float, segments: float) -> int:
-    """How many Reno flows lose this share of their packets, at least 1.   Source: RFC 7928 §8.2.1.
+    """The number of Reno flows that lose this share of their packets, at least 1.   Source: RFC 7928 §8.2.1.
 
     `segments` is the bandwidth-delay product and the buffer: loss = 0.76 n² / segments².
     """

@@ -1,14 +1,14 @@
-"""The home of CableLabs 2012, Figure 1, as plain values of a scenario. Studies build on it; it is no workload by name.
+"""The home of CableLabs 2012, Figure 1, as plain values of a scenario, for studies.
 
     home --lan-- modem ==up/down== cmts --+-- ftp      9 or 49 ms each way
                                           +-- phone    0 ms
                                           +-- cbr      0 ms
                                           +-- web1..4  9, 14, 24, 49 ms each way
 
-Where five round trips differ (`round_trip_step_ms`), ftp2 to ftp5 stand beside ftp.
+Five round trips (`round_trip_step_ms`) have further servers, ftp2 to ftp5.
 
 The DOCSIS link adds 1 ms each way, so round trips are 20 or 100 ms (FTP) and 20, 30, 50, 100 ms (web). The rate shaping
-queue, its token bucket, the transmit queue and the request/grant loop all stand on the link `up`.
+queue, its token bucket, the transmit queue and the request/grant loop all belong to the link `up`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ PAGE: Mapping[str, Any] = {"uniform": {"html": "100KB", "per_server": 25, "size"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What the paper leaves open, and what experiments change. Quantities are text with units, as in a scenario.
+    """The things that the paper leaves open, and those that experiments change. Quantities are text with units.
 
-    The defaults are those of study cablelabs2012; its `parameters.py` argues for each value that the paper leaves open.
+    The defaults are those of study cablelabs2012; its `parameters.toml` argues for each open value.
     """
 
     map_clock: str = "from_first_packet"
@@ -68,20 +68,20 @@ class Setup:
     web_start: str = "1s"
     start_spread_ms: float = 100.0
 
-    # ------------------------------------------------------------------------ what experiments change: the paper's own
-    #: What happens between the rate shaping queue and a full transmit queue (§2.2.3): "drop" or "back_pressure".
+    # ------------------------------------------------------------------ stated by the paper, and changed by experiments
+    #: The rule of the rate shaping queue before a full transmit queue (§2.2.3): "drop" or "back_pressure".
     transmit_queue: str = "drop"
-    #: Whether CoDel measures the sojourn in both queues.
+    #: CoDel measures the sojourn in both queues.
     sojourn_both: bool = False
-    #: Another page than the paper's.
+    #: Replaces the paper's page.
     page: str | Mapping[str, Any] | None = None
-    #: Another limit of the case's queue.
+    #: Replaces the limit of the case's queue.
     limit: str | None = None
     #: CoDel's target.
     target: str = "5ms"
-    #: Another discipline, as a scenario's `queue`, in place of the case's.
+    #: Replaces the case's queue, as a scenario's `queue`.
     queue: Mapping[str, Mapping[str, Any]] | None = None
-    #: Step between the round trips of five transfers; 0 is the paper's one round trip.
+    #: Step between the round trips of five transfers; 0 for the paper's one round trip.
     round_trip_step_ms: float = 0.0
     #: Window of the bursty sender in segments, if not `bulk_window`.
     bursty_window: int | None = None
@@ -135,14 +135,7 @@ def _up(case: Case, setup: Setup) -> Data:
     }
     if case.congested:  # borderline: mean grant = MSR x MAP interval, give or take 20 % (CableLabs 2012 §3.1.3)
         docsis |= {"max_grant": "1250B", "grant_variation": "20%"}
-    return {
-        "from": "modem",
-        "to": "cmts",
-        "rate": setup.link_rate,
-        "delay": f"{DOCSIS_DELAY_MS:g}ms",
-        "queue": _queue(case, setup),
-        "docsis": docsis,
-    }
+    return _cable("modem", "cmts", setup.link_rate) | {"queue": _queue(case, setup), "docsis": docsis}
 
 
 def _queue(case: Case, setup: Setup) -> Data:
@@ -164,23 +157,17 @@ def _queue(case: Case, setup: Setup) -> Data:
 
 def _down(setup: Setup) -> Data:
     """Downstream: 20 Mbit/s sustained, 20 MB burst, 50 Mbit/s peak."""
-    return {
-        "from": "cmts",
-        "to": "modem",
-        "rate": setup.down_link_rate,
-        "delay": f"{DOCSIS_DELAY_MS:g}ms",
-        "queue": {"droptail": {"limit": setup.down_limit}},
-        "shaper": _shaping("20mbit", "20MB", "50mbit"),
-    }
+    shaped: Data = {"queue": {"droptail": {"limit": setup.down_limit}}, "shaper": _shaping("20mbit", "20MB", "50mbit")}
+    return _cable("cmts", "modem", setup.down_link_rate) | shaped
+
+
+def _cable(start: str, end: str, rate: str) -> Data:
+    return {"from": start, "to": end, "rate": rate, "delay": f"{DOCSIS_DELAY_MS:g}ms"}
 
 
 def _shaping(sustained: str, burst: str, peak: str) -> Data:
-    return {
-        "max_sustained_rate": sustained,
-        "max_traffic_burst": burst,
-        "peak_traffic_rate": peak,
-        "peak_burst": "1522B",
-    }
+    rates = {"max_sustained_rate": sustained, "max_traffic_burst": burst, "peak_traffic_rate": peak}
+    return rates | {"peak_burst": "1522B"}
 
 
 def _server(name: str, rtt_ms: float) -> Data:
@@ -189,13 +176,8 @@ def _server(name: str, rtt_ms: float) -> Data:
 
 
 def _wire(start: str, end: str, delay_ms: float) -> Data:
-    return {
-        "from": start,
-        "to": end,
-        "both_ways": True,
-        "delay": f"{delay_ms:g}ms",
-        "queue": {"droptail": {"limit": "10000p"}},
-    }
+    wire: Data = {"from": start, "to": end, "both_ways": True, "delay": f"{delay_ms:g}ms"}
+    return wire | {"queue": {"droptail": {"limit": "10000p"}}}
 
 
 # ------------------------------------------------------------------------------------------------------- applications
@@ -221,7 +203,7 @@ def _apps(case: Case, seed: int, setup: Setup) -> dict[str, Data]:
 
 
 def _transfers(case: Case, setup: Setup) -> int:
-    """How many applications carry the transfers: five where each has its own round trip."""
+    """The number of applications that carry the transfers: five if each has its own round trip."""
     multiple = case.bulk in (Bulk.MULTIPLE, Bulk.MULTIPLE_AND_UDP)
     return 5 if multiple and setup.round_trip_step_ms else 1
 
@@ -264,7 +246,7 @@ def _browsing(setup: Setup) -> Data:
 
 
 def _start(name: str, base: str, seed: int, spread_ms: float) -> str:
-    """`base` moved by up to the spread: what tells one seed from another. Each application has its own stream."""
+    """`base` moved by up to the spread, so that seeds differ. Each application has its own stream."""
     base_ns = round(float(base.removesuffix("s")) * 1e9)
     shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * spread_ms * 1e6)  # noqa: S311
     return f"{base_ns + shift_ns}ns"
@@ -274,7 +256,7 @@ def _start(name: str, base: str, seed: int, spread_ms: float) -> str:
 
 
 def _stacks(setup: Setup) -> dict[str, Data]:
-    """CableLabs 2012, Table 1: Linux CUBIC, Reno, BSD with SACK, as ns-2 had them."""
+    """CableLabs 2012, Table 1: Linux CUBIC, Reno, BSD with SACK, in their ns-2 versions."""
 
     def stack(preset: str, initial_window: int, **more: Any) -> Data:
         window = {"segments": initial_window}

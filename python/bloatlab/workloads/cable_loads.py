@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Queue(Enum):
-    """What manages the rate shaping queue."""
+    """The management of the rate shaping queue."""
 
     DROPTAIL_417 = "DropTail, 417 packets"
     DROPTAIL_21 = "DropTail, 21 packets"
@@ -64,7 +64,7 @@ class Case:
 
     @property
     def congested(self) -> bool:
-        """Whether the CMTS grants no more than the sustained rate on average (borderline congestion)."""
+        """True if the CMTS grants no more than the sustained rate on average (borderline congestion)."""
         return self.number > 10
 
     @property
@@ -74,7 +74,7 @@ class Case:
 
     @property
     def rtt_ms(self) -> int:
-        """Round-trip time of the bulk traffic; 20 where there is none."""
+        """Round-trip time of the bulk traffic; 20 without any."""
         return _ROWS[self.number % 10][1]
 
     @property
@@ -84,7 +84,7 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Name in results: the paper's, and the buffer where that name alone does not say it ("D04/21")."""
+        """Name in results: the paper's, and the buffer of a DropTail ("D04/21")."""
         return self.name if self.queue is Queue.CODEL else f"{self.name}/{self.queue.limit}"
 
     @property

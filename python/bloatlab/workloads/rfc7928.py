@@ -1,4 +1,4 @@
-"""The scenarios of RFC 7928, which characterizes AQM schemes: a dumbbell, and what crosses it.
+"""The scenarios of RFC 7928, which characterises AQM schemes: a dumbbell, and what crosses it.
 
     senders --- left ===bottleneck=== right --- receivers        one round trip for all unless said
 
@@ -94,7 +94,7 @@ def _unresponsive(share: float, *, beside: bool) -> Callable[[Parameters], Data]
 
 
 def _rtts(p: Parameters) -> Data:
-    """Two groups, one at `rtt`, one at `other`, whose servers stand so far behind the bottleneck."""
+    """Two groups, one at `rtt`, one at `other`, by the distance of their servers from the bottleneck."""
     near, far = p.quantity("rtt", "duration"), p.quantity("other", "duration")
     flows = p.number("flows", 1, 1000)
     apps = {
@@ -110,16 +110,10 @@ def _rtts(p: Parameters) -> Data:
 
 
 def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
-    """Video, web, CBR and bulk, as they cross the bottleneck: servers are at the left."""
+    """Video, web, CBR and bulk through the bottleneck, with the servers at the left."""
     page = {"uniform": {"html": "12KB", "per_server": 50, "size": "12KB"}}
-    users = {
-        f"web_{n}": app(
-            ("right", ["left"]),
-            {"web": {"servers": 1, "page": page, "connections_per_server": 6, "think": "1s"}},
-            tcp="iw10",
-        )
-        for n in range(1, web + 1)
-    }
+    user = {"web": {"servers": 1, "page": page, "connections_per_server": 6, "think": "1s"}}
+    users = {f"web_{n}": app(("right", ["left"]), user, tcp="iw10") for n in range(1, web + 1)}
     ways = {"call": "up", "call_back": "down"} if calls else {}
     call = {name: app(("left", ["right"]), {"voip": {"direction": way}}) for name, way in ways.items()}
     apps = {
@@ -137,7 +131,7 @@ def _congested(level: str) -> Callable[[Parameters], Data]:
 
 
 def _varying(p: Parameters) -> Data:
-    """A third of the run each: mild, then as many more as medium, then as heavy needs."""
+    """A third of the run each: the flows of mild congestion, then those that medium and heavy congestion add."""
     third = p.quantity("length", "duration") / 3.0
     apps: Data = {}
     before = 0
@@ -155,9 +149,8 @@ def _capacity(p: Parameters) -> Data:
     length = p.quantity("length", "duration")
     made = _dumbbell(p, {"bulk": _bulk(_level(p, "mild"))})
     times = range(1, min(100_000, int(length / period - 1e-9) + 1))
-    made["link"]["bottleneck"]["changes"] = [
-        {"at": ms(n * period), "rate": bps(rate / 10.0 if n % 2 else rate)} for n in times
-    ]
+    changes = [{"at": ms(n * period), "rate": bps(rate / 10.0 if n % 2 else rate)} for n in times]
+    made["link"]["bottleneck"]["changes"] = changes
     return made
 
 

@@ -29,7 +29,7 @@ _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
 
 def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
-    """The line; it runs `length` and `beside`, s. With `servers` each stands behind it at a round trip of its own."""
+    """The line; a run lasts `length` plus `beside`, s. `servers` are behind it, each at its own round trip."""
     queue, rtt = p.queue(), p.quantity("rtt", "duration")
     rate, up = p.quantity("rate", "rate"), p.quantity("up", "rate")
     length = p.quantity("length", "duration") + beside
@@ -64,12 +64,8 @@ def _icmp(server: str = "server") -> Data:
 
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
     """A flow of each mark up and down, UDP probes with theirs, ICMP: applications by the names of `_series`."""
-    apps: Data = {}
-    for way in _WAYS:
-        for name, mark in marks:
-            apps[f"{way}load_{name}"] = _tcp(p, way, mark=mark)
-    for name, mark in probes:
-        apps[f"udp_{name}"] = _udp(mark)
+    apps = {f"{way}load_{name}": _tcp(p, way, mark=mark) for way in _WAYS for name, mark in marks}
+    apps |= {f"udp_{name}": _udp(mark) for name, mark in probes}
     return {**_line(p), "app": {**apps, "ping": _icmp()}}
 
 
@@ -105,22 +101,14 @@ def _torrent(p: Parameters) -> Data:
     return made
 
 
-def _one_way(p: Parameters, way: str, flows: int) -> Data:
-    return {**_line(p), "app": {f"{way}load": _tcp(p, way, flows=flows), "ping": _icmp()}}
+def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
+    """Flows in each way, as many as the parameter `flows` if no `number` is given."""
 
+    def make(p: Parameters) -> Data:
+        flows = number or p.number("flows", 1, 1000)
+        return {**_line(p), "app": {**{f"{way}load": _tcp(p, way, flows=flows) for way in ways}, "ping": _icmp()}}
 
-def _flows(way: str) -> Callable[[Parameters], Data]:
-    return lambda p: _one_way(p, way, p.number("flows", 1, 1000))
-
-
-def _fixed(way: str, flows: int) -> Callable[[Parameters], Data]:
-    return lambda p: _one_way(p, way, flows)
-
-
-def _nflows(p: Parameters) -> Data:
-    flows = p.number("flows", 1, 1000)
-    loads = {f"{way}load": _tcp(p, way, flows=flows) for way in _WAYS}
-    return {**_line(p), "app": {**loads, "ping": _icmp()}}
+    return make
 
 
 #: Servers of RTT fairness: their names, marks, and their round trips as multiples of `rtt`.
@@ -129,12 +117,8 @@ _FAIR = (("s1", "BE1", "CS0", 0.5), ("s2", "BE2", "CS0", 1.0), ("s3", "BK1", "CS
 
 def _rtt_fair(p: Parameters) -> Data:
     rtt = p.quantity("rtt", "duration")
-    apps: Data = {}
-    for way in _WAYS:
-        for server, name, mark, _ in _FAIR:
-            apps[f"{way}load_{name}"] = _tcp(p, way, mark=mark, server=server)
-    for place, (server, *_) in enumerate(_FAIR, 1):
-        apps[f"icmp{place}"] = _icmp(server)
+    apps = {f"{w}load_{name}": _tcp(p, w, mark=mark, server=to) for w in _WAYS for to, name, mark, _ in _FAIR}
+    apps |= {f"icmp{place}": _icmp(server) for place, (server, *_) in enumerate(_FAIR, 1)}
     return {**_line(p, {server: rtt * of for server, *_, of in _FAIR}), "app": apps}
 
 
@@ -167,7 +151,7 @@ def _http(p: Parameters) -> Data:
 
 
 def _bursts(p: Parameters) -> Data:
-    """UDP at once, each 10 s, beside the probes, which end with `length`."""
+    """Bursts of UDP, each 10 s, beside the probes, which end with `length`."""
     burst = {"bytes": "150KB", "packet": "500B", "interval": "10s", "transport": "udp"}
     made = _both(p, (), _PROBES)
     made["app"]["burst"] = app(_ends(), {"burst": burst}, start=ms(SILENCE))
@@ -203,10 +187,10 @@ FAMILY: tuple[Workload, ...] = (
         _torrent,
         {**_series((("BE", "CS0"),), _PROBES), **{f"{way}load_Torrent": f"TCP {way}load Torrent" for way in _WAYS}},
     ),
-    _test("rrul_be_nflows", "`flows` TCP each way, ICMP", _nflows, {**_loads(*_WAYS, mark=" BE"), **_ICMP}, _N),
+    _test("rrul_be_nflows", "`flows` TCP each way, ICMP", _flows(*_WAYS), {**_loads(*_WAYS, mark=" BE"), **_ICMP}, _N),
     *(_test(f"tcp_n{way}", f"`flows` TCP {way}, ICMP", _flows(way), {**_loads(way), **_ICMP}, _N) for way in _WAYS),
     *(
-        _test(f"tcp_{n}{way}", f"{n} TCP {way}, ICMP", _fixed(way, n), {**_loads(way), **_ICMP})
+        _test(f"tcp_{n}{way}", f"{n} TCP {way}, ICMP", _flows(way, number=n), {**_loads(way), **_ICMP})
         for way in _WAYS
         for n in (1, 2, 4, 6, 8, 12)
     ),
