@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from bloatlab.studies import STUDIES, study
-from bloatlab.studies.cablelabs2012 import answer as cable
+from bloatlab.studies.cablelabs2012 import pages as cable
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import MOS
 from bloatlab.studies.csc458 import pages as lab

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from bloatlab.studies.cablelabs2012 import tables
+from bloatlab.studies.cablelabs2012 import pages
 from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
-from bloatlab.studies.cablelabs2012.compare import band, calibration, difference_holds, explained, wanted
 from bloatlab.studies.cablelabs2012.experiments import BEFORE, EXPERIMENTS, READINGS
-from bloatlab.studies.cablelabs2012.explanations import EXPLANATIONS
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR
+from bloatlab.studies.cablelabs2012.rules import EXPLANATIONS, band, calibration, difference_holds, explained, wanted
 from bloatlab.studies.cablelabs2012.study import STUDY
 from bloatlab.studies.claims import check_all
 from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
@@ -259,7 +258,7 @@ def test_cases_have_the_papers_names():
 
 def test_tried_values_stand_under_the_papers(as_published):
     seed = as_published()["D01/21"][0] | {MEDIAN: 4.2, "page_up_kb": 150.0}
-    table = tables.tried_table("parameters: what", {"D01/21 as the study": [seed], "D01/21 get_size 50B": [seed]})
+    table = pages.tried_table("parameters: what", {"D01/21 as the study": [seed], "D01/21 get_size 50B": [seed]})
     rows = [[cell.text for cell in row] for row in table.rows]
     assert [row[:2] for row in rows] == [
         ["D01/21", "the paper"],
@@ -273,5 +272,5 @@ def test_readings_are_judged_beside_the_study(as_published):
     runs = as_published()
     card = STUDY.scorecard(runs)
     runs["C05"] = [dict(seed) | {MOS: 3.0} for seed in runs["C05"]]
-    table = tables.readings_table(card, {"live": STUDY.scorecard(runs)})
+    table = pages.readings_table(card, {"live": STUDY.scorecard(runs)})
     assert [[cell.text for cell in row][2:4] for row in table.rows] == [["3", "88 of 88"], ["3", "87 of 88"]]

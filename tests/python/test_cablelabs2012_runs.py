@@ -15,9 +15,8 @@ from bloatlab.cli.main import call
 from bloatlab.scenario import emodel
 from bloatlab.studies.cablelabs2012 import published
 from bloatlab.studies.cablelabs2012.build import build
-from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, plateau, tables, trials
-from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS
-from bloatlab.studies.cablelabs2012.readback import PARAMETERS, read_back
+from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, UNKNOWNS, plateau, tables, trials
+from bloatlab.studies.cablelabs2012.rules import PARAMETERS, read_back
 from bloatlab.workloads.cable_home import Setup, describe
 from bloatlab.workloads.cable_loads import Case, Queue, grid
 from browser import opened, serious

@@ -20,7 +20,7 @@ import pytest
 import bloatlab
 import bloatlab.flent
 from bloatlab.cli.main import call
-from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS
+from bloatlab.studies.cablelabs2012.experiments import UNKNOWNS
 from bloatlab.workloads.cable_home import Setup
 
 ROOT = Path(__file__).resolve().parents[2]

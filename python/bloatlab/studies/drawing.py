@@ -15,6 +15,7 @@ from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.tables import Spread
 
 K = TypeVar("K")
+V = TypeVar("V")
 
 
 def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
@@ -43,8 +44,8 @@ def ticks(labels: Iterable[str]) -> list[tuple[float, str]]:
 
 
 def answered(
-    question: str, basis: str, drawn: Drawn, values: Mapping[K, float | None],
-    sentence: Callable[[dict[K, float]], str], points: Callable[[dict[K, float]], Sequence[Point]],
+    question: str, basis: str, drawn: Drawn, values: Mapping[K, V | None],
+    sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]],
 ) -> Answer:  # fmt: skip
     """An answer with its figure: a sentence and points made of `values`, if all of them were run."""
     known = {key: value for key, value in values.items() if value is not None}

@@ -45,6 +45,11 @@ def _text(study: str, name: str) -> str:
     return resources.files(f"bloatlab.studies.{study}").joinpath(name).read_text(encoding="utf-8")
 
 
+def toml(study: str, name: str) -> dict[str, Any]:
+    """The tables of a study's data file."""
+    return tomllib.loads(_text(study, name))
+
+
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """A thing that a paper leaves open: our value, the argument for it, and the values that sensitivity runs try."""
@@ -60,13 +65,12 @@ class Unknown:
 
 def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
     """The tables of a study's `parameters.toml`, each with our value: the field of that name. "none" means None."""
-    tables = tomllib.loads(_text(study, "parameters.toml"))
 
     def unknown(field: str, what: str, why: str, others: list[Any], calibrated: bool = True) -> Unknown:
         values = tuple(None if value == "none" else value for value in others)
         return Unknown(field, getattr(ours, field), what, why, values, calibrated)
 
-    return tuple(unknown(field, **table) for field, table in tables.items())
+    return tuple(unknown(field, **table) for field, table in toml(study, "parameters.toml").items())
 
 
 def at_path(data: Any, path: str) -> Any:

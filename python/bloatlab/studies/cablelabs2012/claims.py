@@ -1,13 +1,13 @@
-"""What CableLabs 2012 says in prose, as checks: each sentence with a number or an order, and whether our runs bear it out.
+"""The sentences of CableLabs 2012 with a number or an order, as checks on our runs.
 
 A quantity is the median over seeds with its central 80 %; it holds inside the range stated here, which was fixed before
 any run: times within 35 % or 1 s, delays and shares as noted. Claims are reported, not counted in the shares. Plateau runs
 stand under "C03 limit 130p" and the like.
 
-Where a claim about one or five transfers differs, it is checked again on the same transfers without pages
-(`without_pages`): what that gives stands beside the claim, and the verdict stays that of the paper's test cases.
+A claim about one or five transfers that differs is checked again on the same transfers without pages
+(`without_pages`): the claim is printed with that result, and keeps the verdict of the paper's test cases.
 
-The expectations of §1.2 are what the authors expected before their runs; their own tables contradict one of them.
+§1.2 has the authors' expectations before their runs; their own tables contradict one of them.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
-    """The claims, each that differs with what its transfers do without pages. `alone` has these by case."""
+    """The claims, each that differs with the result of its transfers without pages. `alone` has these by case."""
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}
 

@@ -1,6 +1,6 @@
-"""The nine cases with every discipline: the paper's three and those that it names as future work, in the same tables.
+"""The nine cases with every discipline: the paper's three and those of its future work, in the same tables.
 
-The paper publishes nothing for these runs but its own three queues, whose rows are those of Tables 3 to 8 with as many
+The paper publishes values only for its own three queues, whose rows are those of Tables 3 to 8, with as many
 seeds as the others here. A field is the median over seeds.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from bloatlab.studies.cablelabs2012.published import FTP, MEDIAN, MOS, PAGES, PLR
 from bloatlab.studies.claims import Measures, Runs
+from bloatlab.studies.published import toml
 from bloatlab.tables import TextCell, TextTable, number, row, spread
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
@@ -22,34 +23,14 @@ NEVER_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Discipline:
-    """A discipline in place of the paper's three: its scenario's `queue`, and why with these parameters."""
+    """A discipline in place of the paper's three: the scenario's `queue`, and the argument for its parameters."""
 
     label: str
     queue: Mapping[str, Mapping[str, Any]]
     why: str
 
 
-#: Disciplines that the paper names as future work, or that came after it. All may hold 417 packets, as the paper's CoDel
-#: may, so that what differs is the decision and not the buffer; every other value is the discipline's own default.
-DISCIPLINES: tuple[Discipline, ...] = (
-    Discipline("PIE", {"pie": {"limit": "417p"}},
-               "RFC 8033 as it stands: target 15 ms, updates every 15 ms, bursts of 150 ms, delay from time stamps."),
-    Discipline("DOCSIS-PIE", {"docsis_pie": {"limit": "417p"}},
-               "RFC 8034: target 10 ms, delay predicted from the service flow's tokens. It begins when a third of the buffer is "
-               "full: 139 packets."),
-    Discipline("DOCSIS-PIE, 100 ms", {"docsis_pie": {}},
-               "The same with the Target Buffer that DOCSIS 3.1 gives it by default (100 ms at the sustained rate), "
-               "because the buffer decides when it begins."),
-    Discipline("LRED", {"lred": {"limit": "417p"}},
-               "SCTE 2013, curve 10c with the one set that it gives in full and recommends alone: 200 to 400 ms, 1 to 5 %."),
-    Discipline("SFQ, serial search", {"sfq_hss": {"limit": "417p"}},
-               "SCTE 2013: 64 groups of 4 queues, packet round robin, one shared buffer, whose overflow drops the arrival."),
-    Discipline("SFQ-CoDel", {"sfq_codel": {"limit": "417p"}},
-               "ns-2's, by a contributor to the study: 1024 bins, packet round robin, CoDel of the draft, 5 and 100 ms."),
-    Discipline("fq_codel", {"fq_codel": {"limit": "417p"}},
-               "RFC 8290: 1024 queues, deficit round robin with a quantum of 1514 bytes, CoDel at 5 and 100 ms. ECN is not "
-               "negotiated by the stacks of the study."),
-)  # fmt: skip
+DISCIPLINES = tuple(Discipline(**table) for table in toml("cablelabs2012", "disciplines.toml")["disciplines"])
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -58,9 +39,9 @@ def _mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One table: a measure, its words, digits and scale, and which end of it is the better one.
+    """One table: a measure, its words, digits and scale, and its better end.
 
-    `over` combines the nine cases in the table of all together, under `head`; a column without stays out of it.
+    `over` combines the nine cases in the table of all together, under `head`; a column without a head is left out there.
     """
 
     measure: str
@@ -110,7 +91,7 @@ def _cases(column: Column, values: Mapping[str, Sequence[float]]) -> TextTable:
 
 
 def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTable:
-    """One line per discipline: what an operator asks first."""
+    """One line per discipline, over all cases."""
     columns = [column for column in COLUMNS if column.head]
     values = {
         name: [c.over([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]
@@ -124,7 +105,7 @@ def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTa
 
 
 def _marked(values: Mapping[str, Sequence[float]], columns: Sequence[Column]) -> list[list[TextCell]]:
-    """Rows of printed values, the best of each column marked; nothing is, where all print the same."""
+    """Rows of printed values, the best of each column marked, unless all print the same."""
     printed = {name: [number(v, c.digits) for v, c in zip(of, columns, strict=True)] for name, of in values.items()}
     best: list[str | None] = []
     for place, column in enumerate(columns):

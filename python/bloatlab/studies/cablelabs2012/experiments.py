@@ -1,8 +1,8 @@
-"""What CableLabs 2012 names and does not report, and what its silence costs: further runs, asked for by name.
+"""Further runs by name: experiments that CableLabs 2012 mentions and does not report, and the effect of its open points.
 
-`tables`, `plateau` and `alone` are always run: the tables and claims stand on them. A *reading* runs all 27 cases with one thing read
-otherwise and is judged by the study's rules like the study itself; where a cell differs, the readings that could be the
-reason are run for it (`explanations.py`). The other experiments have no published values; each shows a table of ours.
+`tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with one thing read
+differently and is judged by the study's rules like the study itself; for a cell that differs, the readings that could explain
+it are run (`rules.EXPLANATIONS`). The other experiments have no published values; each shows a table of ours.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bloatlab.studies.cablelabs2012.compare import calibration
 from bloatlab.studies.cablelabs2012.disciplines import DISCIPLINES
-from bloatlab.studies.cablelabs2012.parameters import UNKNOWNS
+from bloatlab.studies.cablelabs2012.rules import calibration
+from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.cable_home import SECONDS, Setup
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue, grid
 
@@ -24,52 +24,26 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One thing read otherwise than the study does, in every case."""
+    """One thing read differently than in the study, in every case."""
 
     what: str
     changes: Changes
 
 
-#: The study's values of three things until the paper's words for them were followed (`parameters.py` has the words).
-BEFORE: Changes = {"link_rate": "100mbit", "burst_file": "18750000B", "bulk_initial_window": 2}
+_FILE = toml("cablelabs2012", "readings.toml")
 
+#: The study's values of three things before the paper's words for them were followed.
+BEFORE: Changes = _FILE["before"]
 
-def _but(field: str) -> Changes:
-    return {name: value for name, value in BEFORE.items() if name != field}
+#: The readings by name.
+READINGS = {name: Reading(**table) for name, table in _FILE["readings"].items()}
 
+UNKNOWNS = unknowns("cablelabs2012", Setup())
 
-#: The readings by name. Each is an experiment, and none is the study's: its words or sources are weaker, or a counted cell
-#: would have to choose it.
-READINGS: dict[str, Reading] = {
-    name: Reading(what, changes)
-    for name, what, changes in (
-        ("live", "REQ(1) is what is unrequested now: an interval less in the request/grant loop", {"request_vector": "live"}),
-        ("store_all", "a DropTail of n packets stores n, in both queues", {"ns2_droptail": False}),
-        ("pause", "a burst begins 16 s after the one before has ended", {"bursty_schedule": False}),
-        ("bursty_window", "the bursty sender has a window of 96 segments", {"bursty_window": 96}),
-        ("bursty_window_67", "the bursty sender has a window of 67 segments, a burst has 18.75 MB of payload, and a DropTail of n packets "
-         "stores n", {"bursty_window": 67, "burst_file": "18750000B", "ns2_droptail": False}),
-        ("bulk_acks_of_two", "every second segment of the bulk transfers is acknowledged", {"bulk_ack_every": 2}),
-        ("round_trips_apart", "five transfers whose round trips are 2 ms apart, as in the CoDel scripts of the time",
-         {"round_trip_step_ms": 2.0}),
-        ("interleaved", "the connections of a page open to one server after the other", {"web_open_order": "interleaved"}),
-        ("kmn", "CoDel of ns-2's revision kmn", {"codel_variant": "kmn"}),
-        ("channel_1", "one channel of 64-QAM: 24.576 Mbit/s", {"link_rate": "24576kbit"}),
-        ("channel_100", "a channel of 100 Mbit/s, as ns-2's example", {"link_rate": "100mbit"}),
-        ("burst_payload", "a burst has 18.75 MB of payload", {"burst_file": "18750000B"}),
-        ("initial_window_2", "bulk transfers begin with 2 segments", {"bulk_initial_window": 2}),
-        ("before", "100 Mbit/s, 18.75 MB of payload and 2 segments together", BEFORE),
-        ("kmn_alone", "as before, but for CoDel's revision kmn", {**BEFORE, "codel_variant": "kmn"}),
-        ("channel_2_alone", "as before, but for the study's channel", _but("link_rate")),
-        ("burst_wire_alone", "as before, but for the study's burst", _but("burst_file")),
-        ("initial_window_4_alone", "as before, but for the study's initial window", _but("bulk_initial_window")),
-    )
-}  # fmt: skip
-
-#: Name of each experiment and what it asks.
+#: The question of each experiment, by name.
 EXPERIMENTS: dict[str, str] = {
-    "parameters": "the calibration cases with every value that was tried: what the free parameters were chosen on",
-    "page": "how a page is fetched, on D01 and D02: what was tried to find 2.756 s with 417 packets and 4.026 s with 21",
+    "parameters": "the calibration cases with every value that was tried: the basis of the free parameters",
+    "page": "ways to fetch a page, on D01 and D02: the attempts to find 2.756 s with 417 packets and 4.026 s with 21",
     "readings": "every reading below, one after the other",
     "peak": "one transfer under CoDel in the burst, with the first page in it and after it: is the plateau its own?",
     "congestion": "cases 11 to 19: grants of the sustained rate and no more, with each transmit queue alternative",
@@ -77,7 +51,7 @@ EXPERIMENTS: dict[str, str] = {
     "bytes": "a DropTail buffer of 50 ms in bytes beside the 21 packets that stand for it",
     "targets": "CoDel targets other than 5 ms with each transmit queue alternative",
     "disciplines": "all nine cases with PIE, DOCSIS-PIE, LRED, SFQ with serial search, SFQ-CoDel and fq_codel",
-    "sensitivity": "what the paper does not say, one value at a time, on one case of each kind",
+    "sensitivity": "the things that the paper leaves open, one value at a time, on one case of each kind",
     "window": "D08 and D09 with 417 packets: windows of the bursty sender from 64 to 128 segments",
     "phase": "D04 to D07 with 21 packets: steps of 0.05 to 2 ms between the round trips of the transfers",
     **{name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()},
@@ -99,7 +73,7 @@ ALTERNATIVES: dict[str, Changes] = {
     "back-pressure, sojourn over both": {"transmit_queue": "back_pressure", "sojourn_both": True},
 }
 
-#: What the page's words and sources leave open: the values that were tried, and their words in the name of a run.
+#: The points that the page's description leaves open: the values that were tried, and their words in the name of a run.
 PAGE_AXES: dict[str, dict[Any, str]] = {
     "request_vector": {"recorded": "recorded", "live": "live"},
     "map_clock": {"from_first_packet": "from first packet", "free_running": "free-running"},
@@ -110,7 +84,7 @@ PAGE_AXES: dict[str, dict[Any, str]] = {
     "web_measure_from": {"connected": "from connected", "open": "from open"},
 }
 
-#: The cases in which a free parameter can change anything; one that is not named, in all.
+#: The cases in which a free parameter can change anything; all cases, if it is not listed.
 MATTERS = {
     "cbr_size": lambda case: case.number == 6,
     "bulk_initial_window": lambda case: case.number != 1,
@@ -126,7 +100,7 @@ MATTERS = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One configuration of an experiment: its case, the words for what is changed, and the change."""
+    """One configuration of an experiment: its case, a label for the change, and the changed set-up."""
 
     case: Case
     label: str
@@ -134,7 +108,7 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """Name in results: the case, and what is changed in it."""
+        """Name in results: the case and the label of the change."""
         if self.setup.queue is not None:  # the paper's name for a case says its queue
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
@@ -154,9 +128,9 @@ def plateau() -> list[Trial]:
 
 
 def alone() -> list[Trial]:
-    """The transfers that §4.1 and Figures 2 to 9 describe, and D02's, without pages: the first one is asked for at the end.
+    """The transfers that §4.1 and Figures 2 to 9 describe, and D02's, without pages: the first page is requested at the end.
 
-    Only D04, whose sentence is about all of the time, takes the whole run.
+    Only D04, whose sentence is about the whole time, runs in full.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
     cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]
@@ -175,7 +149,7 @@ def read(name: str, which: Case) -> Trial:
 
 
 def trials(name: str) -> list[Trial]:
-    """The configurations of one experiment; of `readings` those of all. Raises `KeyError` for a name that `EXPERIMENTS` does not have."""
+    """The configurations of one experiment; for `readings` those of all. Raises `KeyError` for an unknown name."""
     if name in READINGS:
         return [read(name, c) for c in grid()]
     match name:
@@ -210,7 +184,7 @@ def _cases(queue: Queue, *numbers: int) -> list[Case]:
 
 
 def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
-    """Each value of each free parameter that was tried, in the cases in which it matters."""
+    """Each tried value of each free parameter, in the cases in which it matters."""
     return [
         Trial(c, f"{unknown.field} {value}", Setup(**{unknown.field: value}))
         for unknown in UNKNOWNS
@@ -225,9 +199,7 @@ def _pages_tried() -> dict[str, Changes]:
     """Every combination of `PAGE_AXES`, by its words."""
     made = itertools.product(*(values.items() for values in PAGE_AXES.values()))
     return {
-        ", ".join(words for _, words in chosen): {
-            name: value for name, (value, _) in zip(PAGE_AXES, chosen, strict=True)
-        }
+        ", ".join(words for _, words in chosen): dict(zip(PAGE_AXES, (value for value, _ in chosen), strict=True))
         for chosen in made
     }
 

@@ -13,18 +13,21 @@ import polars as pl
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
 from bloatlab.simulation import Result
-from bloatlab.studies.cablelabs2012.answer import COLOURS, NAMES
 from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream
 from bloatlab.tables import cumulative_share, rate_series
 from bloatlab.workloads.cable_home import UP
 from bloatlab.workloads.cable_loads import Case, Queue
 
-#: What the figures keep of a run: the series they draw.
+#: The series of a run that the figures draw.
 Frames = Mapping[str, pl.DataFrame]
 
 _SECONDS = 30.0
 
 _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
+
+#: Colour and name of each queue where they are drawn over each other.
+COLOURS = {_LARGE: style.COLOURS[1], _SMALL: style.COLOURS[2], _CODEL: style.COLOURS[0]}
+NAMES = {_LARGE: "DropTail, 417 packets (1 s)", _SMALL: "DropTail, 21 packets (50 ms)", _CODEL: "CoDel"}
 
 #: The title of each queue's panels, and the words of its caption.
 _WORDS = {
@@ -36,8 +39,7 @@ _WORDS = {
 #: The number of TCP sessions in words, and the row of Table 2 that has them.
 _SESSIONS = {"one TCP session": 3, "five TCP sessions": 5}
 
-#: What the text says of a panel (CableLabs 2012 §4.1), by queue and row: rates; when 20 Mbit/s are reached and when the burst is used;
-#: and delays.
+#: Values of the text (CableLabs 2012 §4.1) by queue and row: rates; the times when 20 Mbit/s are reached and the burst is used; delays.
 _RATES = {(_CODEL, 3): [Mark("75 %", 15.0)]}
 _TIMES = {
     (_LARGE, 3): [Mark("0.6 s", 0.6, "x"), Mark("6 s", 6.0, "x")],
@@ -94,7 +96,7 @@ def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
 
 
 def _overlaid(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """The queues over each other, as the text compares them."""
+    """The queues over each other, for the comparisons of the text."""
     rates: list[Panel] = []
     delays: list[Panel] = []
     for name, n in _SESSIONS.items():
@@ -114,15 +116,8 @@ _DELAY = ("time (s)", "delay in the queue (ms)")
 
 
 def _rates(title: str, series: Sequence[Series], marks: Sequence[Mark]) -> Panel:
-    return Panel(
-        title,
-        "time (s)",
-        "rate on the wire (Mbit/s)",
-        series,
-        x_range=(0.0, _SECONDS),
-        y_range=(0.0, 22.0),
-        marks=(Mark("peak", 20.0), *marks),
-    )
+    marks = (Mark("peak", 20.0), *marks)
+    return Panel(title, "time (s)", "rate on the wire (Mbit/s)", series, (0.0, _SECONDS), (0.0, 22.0), marks)
 
 
 def _rate(frames: Frames, name: str = "FTP", colour: str | None = None) -> Series:
@@ -136,17 +131,14 @@ def _delay(frames: Frames, name: str = "worst of 0.1 s", colour: str | None = No
     return Series(name, up["t_s"].to_numpy(), worst, colour=colour)
 
 
+_D04 = "DropTail, 21 packets: five TCP sessions, 20 ms (D04)"
+
+
 def _depth(frames: Frames) -> Drawn:
     up = frames["queue_series"].sort("t_s")
     series = Series("queue", up["t_s"].to_numpy(), up["queue_packets_mean"].to_numpy())
-    panel = Panel(
-        "DropTail, 21 packets: five TCP sessions, 20 ms (D04)",
-        "time (s)",
-        "packets in the queue (mean of 0.1 s)",
-        [series],
-        y_range=(0.0, 23.0),
-        marks=(Mark("21", 21.0), Mark("5 free", 15.0)),
-    )
+    marks = (Mark("21", 21.0), Mark("5 free", 15.0))
+    panel = Panel(_D04, "time (s)", "packets in the queue (mean of 0.1 s)", [series], y_range=(0.0, 23.0), marks=marks)
     return Drawn("8", "fig8_queue_size_d04", "Queue size over time, case D04 with a buffer of 21 packets.", [panel], 1)
 
 
@@ -154,16 +146,8 @@ def _distribution(frames: Frames) -> Drawn:
     shares = cumulative_share(frames["queue_histogram"], "packets", "time_share")
     series = Series("ours", shares["packets"].to_numpy(), shares["share"].to_numpy() * 100.0, "step")
     paper = Series("the paper", [14.0], [1.5], "points", style.PUBLISHED, hollow=True)
-    panel = Panel(
-        "DropTail, 21 packets: five TCP sessions, 20 ms (D04)",
-        "packets in the queue",
-        "share of the time at or below (%)",
-        [series, paper],
-        x_range=(0.0, 21.0),
-        y_range=(0.0, 101.0),
-        whole_x=True,
-        marks=(Mark("5 free", 15.0, "x"),),
-    )
+    panel = Panel(_D04, "packets in the queue", "share of the time at or below (%)", [series, paper], (0.0, 21.0), (0.0, 101.0),
+                  (Mark("5 free", 15.0, "x"),), whole_x=True)  # fmt: skip
     caption = (
         "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets. The paper has at most 5 free "
         "slots for 98.5 % of the time."

@@ -1,6 +1,6 @@
-"""One run reduced to the numbers that tables and claims need: a flat dict, so that hundreds of runs weigh nothing.
+"""Reduces a run to the numbers of tables and claims: a flat dict, so that hundreds of runs need little memory.
 
-Keys end in their unit. Infinity stands for what never happened (no page completed), NaN for what does not apply.
+Keys end in their unit. Infinity marks an event that never happened (no page completed), NaN a value that does not apply.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIA
 from bloatlab.tables import rate_series, running_mean
 from bloatlab.workloads.cable_home import UP
 
-#: What a run is reduced to.
 Measures = dict[str, float]
 
 PEAK_MBIT = 20.0
@@ -32,7 +31,7 @@ SYN_OFFSETS_S = (0.0, 3.0, 9.0, 21.0, 45.0, 93.0, 153.0, 213.0, 273.0)
 
 
 def measure(result: Result) -> Measures:
-    """Everything that a table or a claim asks of one run."""
+    """All measures of one run."""
     return cells(result) | burst(result) | queueing(result) | {"syn_agree": syn_agreement(result)}
 
 
@@ -63,11 +62,11 @@ def cells(result: Result) -> Measures:
 
 
 def burst(result: Result) -> Measures:
-    """How the bulk transfer ramps up, how long the burst lasts, and at what rate it goes after its first flight.
+    """The ramp of the bulk transfer, the duration of the burst, and the rate after its first flight.
 
     A rate is a mean over 0.3 s: three round trips, since in slow start a sender sends one bunch per round trip. Times
     count from the transfer's first packet. These definitions are from before the first runs. Finer ones (0.2 s; left below
-    85 % or 87.5 %) were tried after them: no verdict changed, and the paper's words ask for none, so these stay.
+    85 % or 87.5 %) were tried later: no verdict changed, and the paper does not require them, so these stay.
     """
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)
@@ -86,7 +85,7 @@ def burst(result: Result) -> Measures:
         "ramp_s": ramp - start,
         "burst_s": burst_s - start,
         "full_rate_s": dropped - start,
-        # how long it stays at the peak, and how much of the burst is left when it leaves
+        # the time at the peak, and the part of the burst that is left at its end
         "peak_s": dropped - ramp if math.isfinite(ramp) else 0.0,
         "left_s": max(0.0, burst_s - dropped) if math.isfinite(dropped) else 0.0,
         "plateau_share": float(np.median(plateau)) / PEAK_MBIT if len(plateau) else math.nan,
@@ -94,7 +93,7 @@ def burst(result: Result) -> Measures:
 
 
 def upstream(result: Result) -> pl.DataFrame:
-    """The series of the rate shaping queue; `t_s` is where a bin begins."""
+    """The series of the rate shaping queue; `t_s` is the start of a bin."""
     return result.table("queue_series").filter(pl.col("link") == UP).sort("t_s")
 
 
@@ -104,7 +103,7 @@ def forward_ftp(result: Result) -> pl.DataFrame:
 
 
 def _burst_used(up: pl.DataFrame) -> float:
-    """When the token bucket first falls under 2 % of its 10 MB: tokens <- min(burst, tokens + rate dt) - sent."""
+    """The time when the token bucket first falls under 2 % of its 10 MB: tokens <- min(burst, tokens + rate dt) - sent."""
     begin, sent = up["t_s"].to_numpy(), up["sent_bytes"].to_numpy() * 1e-6
     width = float(begin[1] - begin[0])
     tokens = BURST_MB
@@ -149,7 +148,7 @@ def _nearly_full(result: Result) -> float:
 
 
 def _limit_packets(result: Result) -> int | None:
-    """How many packets the rate shaping queue can store: ns-2's DropTail one less than its limit."""
+    """The packets that the rate shaping queue can store: ns-2's DropTail one less than its limit."""
     ((_, queue),) = result.scenario.data["link"][UP]["queue"].items()
     limit = str(queue.get("limit", ""))
     if not limit.endswith("p"):
@@ -158,10 +157,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """How many attempts of the most unlucky connection stand at the paper's times, from its second one on; 0 if none.
-
-    NaN when one of its attempts stands elsewhere.
-    """
+    """The retries of the most unlucky connection, all at the paper's times; NaN if one is at another time."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")
@@ -170,7 +166,7 @@ def syn_agreement(result: Result) -> float:
 
 
 def syn_match(times: Sequence[float]) -> float:
-    """How many retries in `times` (seconds, ascending) stand at the paper's offsets; NaN when one does not."""
+    """The number of retries in `times` (seconds, ascending) at the paper's offsets; NaN if one is elsewhere."""
     offsets = [t - times[0] for t in times[: len(SYN_OFFSETS_S)]]
     agree = all(abs(ours - theirs) < 0.02 for ours, theirs in zip(offsets, SYN_OFFSETS_S, strict=False))
     return float(max(0, len(offsets) - 1)) if agree else math.nan

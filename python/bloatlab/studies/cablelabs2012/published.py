@@ -1,4 +1,4 @@
-"""The paper's numbers, read from `published.csv` beside this file. Nothing in it was measured by us."""
+"""The paper's numbers, read from `published.csv`. Nothing in it was measured by us."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bloatlab.studies import published
 from bloatlab.studies.published import Row
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
-#: Metrics that the paper measured, as `published.csv` calls them, in the order of its tables.
+#: Metrics that the paper measured, by their names in `published.csv`, in the order of its tables.
 LOST = "VoIP lost"
 LATE = "VoIP late"
 PLR = "VoIP total plr"
@@ -46,7 +46,7 @@ _DROPTAIL = {"417": Queue.DROPTAIL_417, "21": Queue.DROPTAIL_21}
 class PublishedCell:
     """A cell of the paper: one value, or the two runs of one CoDel configuration.
 
-    `values` are numbers: infinity for ">600", empty for "-" and "N/A". `printed` is what stands on paper.
+    `values` are numbers: infinity for ">600", empty for "-" and "N/A". `printed` is the printed text.
     """
 
     case: Case
@@ -63,7 +63,7 @@ def rows() -> Sequence[Row]:
 
 @functools.cache
 def measured() -> Sequence[PublishedCell]:
-    """The measured cells of Tables 3 to 8, each once: CoDel's two runs, and what two tables repeat, are one cell."""
+    """The measured cells of Tables 3 to 8, each once: CoDel's two runs are one cell, and so are values of two tables."""
     found: dict[tuple[Case, str], list[Row]] = {}
     for row in rows():
         which = _case_of(row.case)
@@ -76,16 +76,8 @@ def measured() -> Sequence[PublishedCell]:
 @functools.cache
 def derived() -> Sequence[PublishedCell]:
     """Cells that repeat or combine measured ones. The case of a comparison with CoDel is the DropTail one."""
-    cells: list[PublishedCell] = []
-    for row in rows():
-        if row.metric not in DERIVED:
-            continue
-        which = _case_of(row.case)
-        if which is None and (match := _ROW.match(row.case)):
-            which = Case(int(match[1]), _DROPTAIL[match[2]])
-        if which is not None:
-            cells.append(_merge(which, row.metric, [row]))
-    return tuple(cells)
+    found = [row for row in rows() if row.metric in DERIVED]
+    return tuple(_merge(which, row.metric, [row]) for row in found if (which := _case_of(row.case)) is not None)
 
 
 @functools.cache
@@ -114,6 +106,8 @@ def number(text: str) -> float | None:
 
 
 def _case_of(text: str) -> Case | None:
+    if match := _ROW.match(text):
+        return Case(int(match[1]), _DROPTAIL[match[2]])
     match = _CASE.match(text)
     return match and Case(int(match[2]), Queue.CODEL if match[1] == "C" else _DROPTAIL[match[3]])
 

@@ -1,9 +1,10 @@
-"""The study declared: its runs, its published values, its claims, its tables and figures."""
+"""The study: its runs, published values, claims, tables and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -12,14 +13,13 @@ from bloatlab.report import Block, TableBlock
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
 from bloatlab.studies import page
-from bloatlab.studies.cablelabs2012 import experiments, figures, readback, tables
-from bloatlab.studies.cablelabs2012.answer import answer
+from bloatlab.studies.cablelabs2012 import experiments, figures, pages
 from bloatlab.studies.cablelabs2012.build import build, scenario_name
 from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
-from bloatlab.studies.cablelabs2012.compare import GOALS, RULES, cells, explained, wanted
-from bloatlab.studies.cablelabs2012.compare import __doc__ as doc
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, Trial
 from bloatlab.studies.cablelabs2012.measure import measure
+from bloatlab.studies.cablelabs2012.rules import GOALS, RULES, cells, explained, parameters_table, read_back, wanted
+from bloatlab.studies.cablelabs2012.rules import __doc__ as doc
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.scorecard import Cell, Scorecard
 from bloatlab.studies.study import About, Batch, Options, PageSection, Publication, Quick, Ran, Results, Study
@@ -38,32 +38,28 @@ QUICK = Quick(
 #: Seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
-#: Names of the batches of runs that are always made, and how those begin that look for a reason.
+#: Names of the batches that always run, and the prefix of those that explain differences.
 MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
 def _series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Of the first seed of the cases that figures draw, the series that they draw; of the others nothing."""
+    """The series that figures draw, of the first seed of the drawn cases."""
     drawn = {scenario_name(c) for c in figures.needed()}
     return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
 
-#: What is kept of a run, and what of one whose figures may be drawn.
+#: The measures of a run, and of one that figures draw.
 CELLS = Measure("cablelabs2012", measure)
 FIGURES = Measure("cablelabs2012-figures", measure, _series)
 
 
-def _build(trial: Trial, seed: int) -> Scenario:
-    return build(trial.case, seed, trial.setup)
-
-
-def _build_quick(trial: Trial, seed: int) -> Scenario:
-    return build(trial.case, seed, replace(trial.setup, seconds=QUICK_SECONDS))
+def _build(trial: Trial, seed: int, *, quick: bool = False) -> Scenario:
+    return build(trial.case, seed, replace(trial.setup, seconds=QUICK_SECONDS) if quick else trial.setup)
 
 
 def batches(options: Options) -> list[Batch]:
-    """The tables, the transfers without pages, and the experiments that are asked for."""
-    build = _build_quick if options.quick else _build
+    """The tables, the transfers without pages, and the requested experiments."""
+    build = partial(_build, quick=options.quick)
     names = dict.fromkeys(n for name in options.experiments for n in (READINGS if name == "readings" else [name]))
     return [
         Batch(name=MAIN, cases=[*experiments.tables(), *experiments.plateau()], build=build, measure=FIGURES),
@@ -77,7 +73,7 @@ def batches(options: Options) -> list[Batch]:
 
 
 def further(results: Results) -> list[Batch]:
-    """The readings that could explain what differs, run for the rows in question."""
+    """The readings that could explain differences, for the rows in question."""
     cases = {case.key: case for case in grid()}
     return [
         Batch(name=f"{WHY}{name}", cases=[experiments.read(name, cases[key]) for key in keys], build=_build, measure=CELLS,
@@ -100,20 +96,20 @@ def _explain_cells(results: Results, found: Sequence[Cell]) -> Sequence[Cell]:
 
 
 def _readings(results: Results) -> dict[str, Scorecard]:
-    """The readings that were asked for, each judged by the study's rules."""
+    """The requested readings, each judged by the study's rules."""
     return {name: STUDY.scorecard(_of_cases(results.ran[name])) for name in results.asked if name in READINGS}
 
 
 def _experiment(results: Results, name: str) -> list[TextTable]:
-    return tables.experiment_tables(name, results.ran[name].runs, results.runs)
+    return pages.experiment_tables(name, results.ran[name].runs, results.runs)
 
 
 def _tables(results: Results) -> Sequence[TextTable]:
-    """Tables 3 to 8, and the experiments that were asked for."""
+    """Tables 3 to 8, and the requested experiments."""
     readings = _readings(results)
     asked = [table for name in results.asked if name not in readings for table in _experiment(results, name)]
-    compared = [tables.readings_table(results.scorecard, readings)] if readings else []
-    return [*tables.blocks(results.scorecard), *asked, *compared]
+    compared = [pages.readings_table(results.scorecard, readings)] if readings else []
+    return [*pages.blocks(results.scorecard), *asked, *compared]
 
 
 def _disciplines(results: Results) -> Iterable[TextTable]:
@@ -123,19 +119,19 @@ def _disciplines(results: Results) -> Iterable[TextTable]:
 def _beyond(results: Results) -> Iterable[Block]:
     readings = _readings(results)
     if readings:
-        yield TableBlock(tables.readings_table(results.scorecard, readings))
+        yield TableBlock(pages.readings_table(results.scorecard, readings))
     for name in results.asked:
         if name != "disciplines":
             yield from (TableBlock(table, folded=True) for table in _experiment(results, name))
 
 
 def _data(results: Results) -> Mapping[str, Any]:
-    """The paper's parameters read back, and the shares of the readings that were asked for."""
+    """The paper's parameters read back, and the shares of the requested readings."""
     shares = {
         name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
         for name, card in _readings(results).items()
     }
-    return {"parameters": [asdict(p) for p in readback.read_back()], **({"readings": shares} if shares else {})}
+    return {"parameters": [asdict(p) for p in read_back()], **({"readings": shares} if shares else {})}
 
 
 STUDY = Study(
@@ -150,7 +146,7 @@ STUDY = Study(
         "CableLabs’ preliminary study of November 2012, reproduced packet by packet",
         "A cable modem with a burst of 10 MB at 20 Mbit/s and 5 Mbit/s after it carries a telephone call, web pages and "
         "uploads. Its upstream queue is a large drop-tail buffer (417 packets, one second), a small one (21 packets, 50 ms), "
-        "or CoDel. Every cell that the study measured stands here beside ours, judged by rules fixed before the runs.",
+        "or CoDel. Every cell that the study measured is compared with ours, by rules fixed before the runs.",
     ),
     batches=batches,
     extent=lambda _: "27 cases and 12 more",
@@ -165,26 +161,26 @@ STUDY = Study(
     goals=GOALS,
     rules=RULES,
     claims=CLAIMS,
-    answer=lambda results: answer(results.runs, results.seeds),
+    answer=lambda results: pages.answer(results.runs, results.seeds),
     tables=_tables,
     figures=lambda results: figures.draw(results.ran[MAIN].frames),
     sections=[
-        PageSection("Tables 3 to 8", "tables", lambda results: tables.paper_tables(results.scorecard),
+        PageSection("Tables 3 to 8", "tables", lambda results: pages.paper_tables(results.scorecard),
              "Each published value is followed by ours, the median over seeds, and its verdict: within tolerance, outside, or "
              "calibration, on which free parameters were chosen and which is not counted. Grey is derived from other cells. Press a "
              "value for its spread over seeds and the reason."),
         page.figures("From seed 1. Dashed lines are values of the paper: rates, limits, delays, and the times that its text gives. On a "
                      "screen, drag to zoom; charts of one figure zoom together; press a name to hide its line."),
         page.claims(),
-        page.differences("Every counted cell outside its tolerance, and why.", tables.DIGITS),
+        page.differences("Every counted cell outside its tolerance, and why.", pages.DIGITS),
         PageSection("Every discipline", "disciplines", _disciplines,
-             "The paper’s three queues and those that it leaves to future work, on the same modem with the same loads and the same "
-             "seeds. Without published values: these are only ours. Columns are the nine cases: bulk traffic and its round "
-             "trip. Marked is the best of a column, and what prints the same."),
+             "The paper’s three queues and those of its future work, on the same modem with the same loads and the same "
+             "seeds. No published values exist: these are only ours. Columns are the nine cases: bulk traffic and its round "
+             "trip. The best values of a column are marked."),
         PageSection("Beyond the paper", "beyond", _beyond,
-             "What the paper names as future work or leaves open. Without published values: these are only ours."),
+             "Future work and open points of the paper. No published values exist: these are only ours."),
         page.rules("Rules and free parameters", doc,
-                   more=lambda: [tables.unknowns_table(), readback.table(readback.read_back())]),
+                   more=lambda: [pages.unknowns_table(), parameters_table()]),
     ],
     data=_data,
 )  # fmt: skip

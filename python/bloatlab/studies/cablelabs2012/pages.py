@@ -1,0 +1,389 @@
+"""The tables and the answer of the study: Tables 3 to 8 as in the paper, each published value with ours; and the experiments.
+
+In the answer, a queue is better for a user in a load where it is better by a noticeable difference (`NOTICED`), and the same
+otherwise. Loads are the eight with bulk traffic; a number for all of them is their median.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bloatlab.plots import Panel, Series
+from bloatlab.report import Answer, Drawn, Point
+from bloatlab.studies.cablelabs2012 import disciplines
+from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, UNKNOWNS
+from bloatlab.studies.cablelabs2012.figures import COLOURS, NAMES
+from bloatlab.studies.cablelabs2012.published import (
+    FTP,
+    FTP_RATIO,
+    LATE,
+    LOST,
+    MAD,
+    MEDIAN,
+    MEDIAN_AGAIN,
+    MEDIAN_RATIO,
+    MOS,
+    MOS_DELTA,
+    PAGES,
+    PLR,
+    by_key,
+)
+from bloatlab.studies.claims import Measures, Runs, median_of
+from bloatlab.studies.drawing import answered, of_cases, points
+from bloatlab.studies.scorecard import Cell, Scorecard, Tolerance
+from bloatlab.studies.tables import MARKS, judged_cell, medians_table, spaced, verdict_with_reason
+from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row, spread
+from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Bulk, Case, Queue
+
+DIGITS = {
+    LOST: 2, LATE: 2, PLR: 2, MEDIAN: 3, MAD: 3, PAGES: 0, MOS: 2, FTP: 0,
+    MOS_DELTA: 1, FTP_RATIO: 0, MEDIAN_AGAIN: 1, MEDIAN_RATIO: 0,
+}  # fmt: skip
+
+_HEADS = {
+    LOST: "lost %", LATE: "late %", PLR: "plr %", MEDIAN: "median s", MAD: "MAD s", PAGES: "pages", MOS: "MOS",
+    FTP: "FTP kB", MEDIAN_AGAIN: "median s", MOS_DELTA: "MOS C-D", FTP_RATIO: "FTP C/D %", MEDIAN_RATIO: "median C/D %",
+}  # fmt: skip
+
+#: Tables 3 to 8: number, title, the DropTail queue that is compared with CoDel, and the metrics of each queue.
+_VOICE, _WEB, _SUMMARY = (LOST, LATE, PLR), (MEDIAN, MAD, PAGES), (MOS, FTP, MEDIAN_AGAIN)
+_TABLES = (
+    (3, "VoIP, DropTail without Buffer Control and CoDel", Queue.DROPTAIL_417, _VOICE),
+    (4, "VoIP, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, _VOICE),
+    (5, "Web, DropTail without Buffer Control and CoDel", Queue.DROPTAIL_417, _WEB),
+    (6, "Web, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, _WEB),
+    (7, "Summary, DropTail without Buffer Control and CoDel", Queue.DROPTAIL_417, _SUMMARY),
+    (8, "Summary, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, _SUMMARY),
+)
+
+#: The comparison of CoDel with DropTail in Tables 7 and 8, by metric: its name, its head, and the words for all three columns.
+_COMPARED = {
+    MOS: (MOS_DELTA, "delta", "VoIP MOS"),
+    FTP: (FTP_RATIO, "C/D %", "FTP kB in 600 s"),
+    MEDIAN_AGAIN: (MEDIAN_RATIO, "C/D %", "median page load s"),
+}
+
+#: Fields of the paper: for each row of Table 2 the cell, or None where the paper has none.
+Column = Sequence[Cell | None]
+
+
+def _columns(
+    cells: Mapping[tuple[str, str], Cell], metrics: Sequence[str], queue: Queue, against: str = ""
+) -> list[Column]:
+    """The cells of each metric, row by row, of one queue; or of CoDel `against` another queue."""
+    keys = [Case(n, queue).key + against for n in NUMBERS]
+    return [[cells.get((key, metric)) for key in keys] for metric in metrics]
+
+
+def _sections(
+    card: Scorecard, droptail: Queue, metrics: Sequence[str]
+) -> Mapping[str, tuple[Sequence[str], list[Column]]]:
+    """The metrics and columns of one of Tables 3 to 8, by heading."""
+    cells = {(c.case, c.metric): c for c in card.cells}
+    found = {queue.value: (metrics, _columns(cells, metrics, queue)) for queue in (droptail, Queue.CODEL)}
+    if metrics is _SUMMARY:
+        ratios = [_COMPARED[metric][0] for metric in metrics]
+        columns = _columns(cells, ratios, Queue.CODEL, f" vs {droptail.limit}")
+        found[f"CoDel against {droptail.value}"] = (ratios, columns)
+    return found
+
+
+def paper_tables(card: Scorecard) -> list[TextTable]:
+    """Tables 3 to 8. Each field reads "published | ours"; the interval and the reason are its hint."""
+    made: list[TextTable] = []
+    for n, title, droptail, metrics in _TABLES:
+        sections = _sections(card, droptail, metrics)
+        columns = [column for _, columns in sections.values() for column in columns]
+        if metrics is _SUMMARY:  # by metric, where the others are by queue
+            columns = [columns[place + step] for place in range(3) for step in (0, 3, 6)]
+            names = [name for m in metrics for name in ("DropTail", "CoDel", _COMPARED[m][1])]
+            groups = [(_COMPARED[m][2], 6) for m in metrics]
+        else:
+            names = [_HEADS[m] for m in metrics] * 2
+            groups = [(heading, 6) for heading in sections]
+        rows = [
+            row(
+                f"{case:02d}",
+                TextCell(Case(case, Queue.CODEL).load, "muted"),
+                *(f for c in columns for f in _pair(c[place], n)),
+            )
+            for place, case in enumerate(NUMBERS)
+        ]
+        heads = ["case", "load", *(head for name in names for head in (name, "ours"))]
+        made.append(TextTable(f"Table {n}. {title}", heads, rows, groups=[("", 2), *groups], left=2))
+    return made
+
+
+def blocks(card: Scorecard) -> list[TextTable]:
+    """Tables 3 to 8 in halves that fit a terminal: per cell published, ours, its interval, and a mark."""
+    made = [
+        _block(f"Table {n}. {heading}", metrics, columns, n)
+        for n, _, droptail, of in _TABLES
+        for heading, (metrics, columns) in _sections(card, droptail, of).items()
+    ]
+    note = "✓ within, ✗ outside, c calibration (not counted); the others are derived."
+    return [*made[:-1], replace(made[-1], note=note)]
+
+
+def _block(title: str, metrics: Sequence[str], columns: Sequence[Column], table: int) -> TextTable:
+    rows = [row(f"{n:02d}", *(f for c in columns for f in _four(c[place], table))) for place, n in enumerate(NUMBERS)]
+    names = [name for _ in metrics for name in ("published", "ours", "80 % of seeds", "")]
+    groups = [("", 1), *(("total plr %" if m == PLR else _HEADS[m], 4) for m in metrics)]
+    return TextTable(title, ["case", *names], rows, groups=groups)
+
+
+def _pair(cell: Cell | None, table: int) -> list[TextCell]:
+    """Published and ours of one cell in one table: the run of CoDel that this table prints."""
+    if cell is None:
+        return [TextCell("-", "muted"), TextCell("-", "muted")]
+    runs = cell.printed.split(" / ")
+    printed = runs[1] if len(runs) > 1 and table in (4, 6) else runs[0]
+    between = _interval(cell, " to ")
+    hint = f"{between} over seeds; " if between else ""
+    hint += f"published {cell.printed} in two runs; " if len(runs) > 1 else ""
+    ours = judged_cell(cell, number(cell.ours, DIGITS[cell.metric]), hint + verdict_with_reason(cell))
+    return [TextCell(spaced(printed)), ours]
+
+
+def _four(cell: Cell | None, table: int) -> list[TextCell]:
+    """Published, ours, interval and mark of one cell."""
+    printed, ours = _pair(cell, table)
+    if cell is None:
+        return [printed, ours, TextCell(""), TextCell("")]
+    return [printed, ours, TextCell(_interval(cell, ".."), "muted"), TextCell(MARKS[cell.verdict], ours.tone)]
+
+
+def _interval(cell: Cell, to: str) -> str:
+    digits = DIGITS[cell.metric]
+    return "" if cell.low == cell.high else f"{number(cell.low, digits)}{to}{number(cell.high, digits)}"
+
+
+def unknowns_table() -> TextTable:
+    """The free parameters: open in the paper, fixed here."""
+    rows = [
+        row(u.what, str(u.ours), u.why, ", ".join(map(str, u.others)), "D01, D02" if u.calibrated else "none")
+        for u in UNKNOWNS
+    ]
+    columns = ["what the paper leaves open", "ours", "why", "tried", "calibration cases"]
+    return TextTable("Free parameters, one set for all cases", columns, rows, left=4)
+
+
+def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTable:
+    """The shares of the study and of each reading that was run."""
+    what = {name: reading.what for name, reading in READINGS.items()}
+    rows = [
+        row(
+            name,
+            what.get(name, ""),
+            str(judged.seeds),
+            *(f"{share.within} of {share.cells}" for share in judged.shares),
+        )
+        for name, judged in {"the study": card, **readings}.items()
+    ]
+    columns = ["reading", "what is read differently", "seeds", *(share.name for share in card.shares)]
+    return TextTable("Readings, judged by the same rules", columns, rows, "Counted cells within tolerance.", left=2)
+
+
+def experiment_tables(name: str, runs: Runs, paper: Runs) -> list[TextTable]:
+    """An experiment as tables; `paper` has the runs of the paper's own cases, for comparison."""
+    title = f"{name}: {EXPERIMENTS[name]}"
+    match name:
+        case "parameters" | "page":
+            return [tried_table(title, runs)]
+        case "peak":
+            return [peak_table(title, runs)]
+        case "disciplines":
+            return disciplines.tables(paper, runs)
+        case _:
+            columns = [(m, _HEADS[m], DIGITS[m]) for m in (LOST, LATE, MOS, MEDIAN, MAD, PAGES, FTP)]
+            columns.append(("voip_delay_p99_ms", "voice p99 ms", 1))
+            note = "Medians over seeds. The paper publishes no values for these runs."
+            return [medians_table(title, runs, runs, columns, note=note)]
+
+
+def tried_table(title: str, runs: Runs) -> TextTable:
+    """The calibration cases with each value that was tried, below the paper's values."""
+    columns = {m: _HEADS[m] for m in (LOST, MEDIAN, MAD, PAGES, FTP)}
+    digits = {**DIGITS, "page_up_kb": 1}
+
+    rows: list[list[TextCell]] = []
+    for case in dict.fromkeys(key.split(" ")[0] for key in runs):
+        printed = [spaced(by_key()[case, m].printed) for m in columns]
+        rows.append(row(case, "the paper", *printed, TextCell("", "muted")))
+        for key, seeds in runs.items():
+            which, _, label = key.partition(" ")
+            if which == case:
+                ours = [number(_median(seeds, m), digits[m]) for m in (*columns, "page_up_kb")]
+                rows.append(row(case, label, *ours))
+    heads = ["case", "with", *columns.values(), "kB up per page"]
+    note = "Medians over seeds. kB up per page: bytes of pages that arrived upstream; the paper's tables come to 138 in D02."
+    return TextTable(title, heads, rows, note, left=2)
+
+
+def peak_table(title: str, runs: Runs) -> TextTable:
+    """A transfer during the burst: medians over seeds."""
+    columns = {"ramp_s": "at the peak after s", "full_rate_s": "leaves it after s", "burst_s": "burst used after s"}
+    rows = [
+        row(key, *(number(_median(seeds, m), 1) for m in columns), number(100.0 * _median(seeds, "plateau_share"), 0))
+        for key, seeds in runs.items()
+    ]
+    note = "The paper: leaves 20 Mbit/s after 2.5 s and stays at 75 % with 417 packets, and does not with 130 and 170."
+    return TextTable(title, ["case", *columns.values(), "then % of the peak"], rows, note, left=1)
+
+
+def _median(seeds: Sequence[Measures], measure: str) -> float:
+    return spread([seed[measure] for seed in seeds]).median
+
+
+# -------------------------------------------------------------------------------------------------------------- answer
+
+LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
+
+#: The differences that a caller, a reader of pages and an upload would notice.
+NOTICED: Mapping[str, Tolerance] = {
+    MOS: Tolerance(least=0.2),
+    MEDIAN: Tolerance(share=0.10),
+    FTP: Tolerance(share=0.05),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """CoDel against another queue in one measure: the numbers of loads where it is better, worse, the same; and the medians over loads."""
+
+    better: int
+    worse: int
+    same: int
+    codel: float
+    other: float
+
+    @property
+    def verdict(self) -> str:
+        """The verdict of most loads, in a word or two."""
+        most = max(self.better, self.worse, self.same)
+        if 2 * most <= len(LOADED):
+            return "it depends on the load"
+        return "no difference" if most == self.same else "CoDel is better" if most == self.better else "CoDel is worse"
+
+    @property
+    def loads(self) -> str:
+        """The numbers of loads as text."""
+        parts = [("better", self.better), ("the same", self.same), ("worse", self.worse)]
+        return ", ".join(f"{words} in {n}" for words, n in parts if n) + f" of {len(LOADED)} loads"
+
+
+def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Beside | None:
+    """CoDel against `other`; None if a run is missing."""
+    pairs: list[tuple[float, float]] = []
+    for n in LOADED:
+        ours, theirs = (median_of(runs, Case(n, queue).key, metric) for queue in (CODEL, other))
+        if theirs is None and metric == MEDIAN:
+            theirs = math.inf  # no page completed
+        if ours is None or theirs is None:
+            return None
+        pairs.append((ours, theirs))
+    better = worse = 0
+    for ours, theirs in pairs:
+        slack = 0.0 if math.isinf(theirs) else NOTICED[metric].slack(theirs)
+        gain = (ours - theirs) if high_is_good else (theirs - ours)
+        better += gain > slack
+        worse += gain < -slack
+    codel, others = (spread(values).median for values in zip(*pairs, strict=True))
+    return Beside(better, worse, len(pairs) - better - worse, codel, others)
+
+
+def answer(runs: Runs, seeds: int) -> Answer:
+    """Is CoDel better than a 50 ms buffer, and for whom? Answered from the runs."""
+    pairs = [(metric, other) for metric in (MOS, MEDIAN, FTP) for other in (SMALL, LARGE)]
+    return answered(
+        "Is CoDel better than a 50 ms buffer, and for whom?",
+        f"Medians of {counted(seeds, 'seed')}, then over the {len(LOADED)} loads. Better is by {NOTICED[MEDIAN].words()} of a page's "
+        f"time, {NOTICED[MOS].words()} MOS or {NOTICED[FTP].words()} of an upload. Hollow points are the paper's.",
+        draw(runs),
+        {(metric, other): beside(runs, metric, other, high_is_good=metric != MEDIAN) for metric, other in pairs},
+        _sentence,
+        _points,
+    )
+
+
+def _sentence(of: Mapping[tuple[str, Queue], Beside]) -> str:
+    groups: dict[str, list[str]] = {}
+    for metric, who in ((MEDIAN, "web pages"), (MOS, "calls"), (FTP, "uploads")):
+        groups.setdefault(of[metric, SMALL].verdict, []).append(who)
+    better = groups.pop("CoDel is better", [])
+    begin = f"Yes, for {' and '.join(better)}" if better else "No"
+    rest = [f"{verdict} for {' and '.join(who)}" for verdict, who in groups.items()]
+    large, pages = of[MOS, LARGE], of[MEDIAN, SMALL]
+    return (
+        f"{'; '.join([begin, *rest])}. The median page takes {number(pages.codel, 1)} s behind CoDel and "
+        f"{'more than 600 s' if math.isinf(pages.other) else f'{number(pages.other, 1)} s'} behind 50 ms of buffer. Behind one second of buffer (417 packets) a call is worth "
+        f"{number(large.other, 1)}; behind CoDel {number(large.codel, 1)}, {_uploads(of[FTP, LARGE])}."
+    )
+
+
+def _uploads(of: Beside) -> str:
+    change = 100.0 * (of.codel / of.other - 1.0) if of.other else 0.0
+    if abs(change) < 0.5:
+        return "at the same upload rate"
+    return f"with {number(abs(change), 1)} % {'more' if change > 0 else 'less'} of the uploads"
+
+
+def _points(of: Mapping[tuple[str, Queue], Beside]) -> list[Point]:
+    found: list[Point] = []
+    for metric, who, unit, digits, scale in _WHO:
+        small, large = of[metric, SMALL], of[metric, LARGE]
+        codel, other, most = (
+            f"{number(v * scale, digits)} {unit}".strip() for v in (small.codel, small.other, large.other)
+        )
+        tone: Tone = "good" if small.better > len(LOADED) / 2 else "bad" if small.worse > len(LOADED) / 2 else "plain"
+        text = f"{codel} behind CoDel, {other} behind 50 ms, {most} behind one second ({small.loads})."
+        found.append(Point(who, f"{small.verdict}:", text, tone))
+    return found
+
+
+#: The user of each metric, its unit and digits, and its scale.
+_WHO = ((MEDIAN, "For pages", "s", 1, 1.0), (MOS, "For calls", "MOS", 2, 1.0), (FTP, "For uploads", "MB", 0, 1e-3))
+
+_LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE_AND_UDP: "5+UDP", Bulk.BURSTY: "burst"}
+
+
+def draw(runs: Runs) -> Drawn:
+    """Calls and pages in each load: ours with its interval, and the paper's."""
+    ticks: list[tuple[float, str]] = []
+    for n in NUMBERS:
+        load = Case(n, CODEL)
+        ticks.append((float(n), _LOADS[load.bulk] if load.bulk is Bulk.NONE else f"{_LOADS[load.bulk]}\n{load.rtt_ms}"))
+    voice = Panel(
+        "A call: how good it sounds (MOS)", "uploads, round trip (ms)", "MOS, 1 bad to 4.4 good",
+        _lines(runs, MOS), (0.5, 9.5), (0.9, 4.6), x_ticks=ticks,
+    )  # fmt: skip
+    web = Panel(
+        "A web page: median time to load", "uploads, round trip (ms)", "page load time (s)",
+        _lines(runs, MEDIAN), (0.5, 9.5), (0.8, 100.0), x_ticks=ticks, log_y=True,
+    )  # fmt: skip
+    caption = (
+        "Three queues under the paper's nine loads. Filled: ours, the median over seeds with the central 80 %; hollow: the "
+        "paper's. Where no page completed in 600 s there is no point."
+    )
+    return Drawn("", "answer", caption, [voice, web], 1, size=(7.0, 2.6))
+
+
+def _lines(runs: Runs, metric: str) -> list[Series]:
+    lines: list[Series] = []
+    for place, queue in enumerate((LARGE, SMALL, CODEL)):
+        keys = [Case(n, queue).key for n in NUMBERS]
+        x = np.array(NUMBERS, dtype=float) + 0.2 * (place - 1)
+        lines.append(points(NAMES[queue], x, of_cases(runs, keys, metric), COLOURS[queue]))
+        cells = [by_key().get((key, metric)) for key in keys]
+        printed = [c.values[0] if c and c.values and math.isfinite(c.values[0]) else math.nan for c in cells]
+        lines.append(
+            Series(f"{_SHORT[queue]}, the paper", x, printed, "points", COLOURS[queue], hollow=True, quiet=True)
+        )
+    return lines
+
+
+_SHORT = {LARGE: "417 packets", SMALL: "21 packets", CODEL: "CoDel"}

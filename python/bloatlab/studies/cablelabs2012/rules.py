@@ -1,0 +1,339 @@
+"""The study's own rules, fixed before any run: the values of ours that agree with the paper's. `TOLERANCES` has the numbers.
+
+A cell agrees within its tolerance, or where the published value lies inside our interval and the interval is narrower than
+twice the tolerance. Ours is the median over seeds, the interval the central 80 %. Where these words leave a choice, it is the
+stricter one: a CoDel transfer must keep its difference to both DropTail buffers; a published 0 pages wants 0 pages.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from bloatlab.studies.cablelabs2012.build import build
+from bloatlab.studies.cablelabs2012.published import (
+    FTP,
+    FTP_RATIO,
+    LATE,
+    LOST,
+    MAD,
+    MEDIAN,
+    MEDIAN_RATIO,
+    MOS,
+    MOS_DELTA,
+    PAGES,
+    PLR,
+    UNITS,
+    PublishedCell,
+    by_key,
+    derived,
+    measured,
+    rows,
+)
+from bloatlab.studies.claims import NOT_EXPLAINED, Runs, over_seeds
+from bloatlab.studies.published import at_path, quantity, toml
+from bloatlab.studies.scorecard import Band, Cell, Finding, Goal, Tolerance, Verdict, judge
+from bloatlab.tables import Spread, TextCell, TextTable, row
+from bloatlab.workloads.cable_loads import Case, Queue
+
+#: kB that the shaper lets through in 600 s: 10 MB burst + 5 Mbit/s.
+CEILING_KB = 385_000.0
+
+#: The accepted differences from the paper.
+TOLERANCES: Mapping[str, Tolerance] = {
+    **dict.fromkeys((LOST, LATE, PLR), Tolerance(share=0.35, least=0.5, unit="percentage points")),
+    MOS: Tolerance(least=0.2),
+    MEDIAN: Tolerance(share=0.10),
+    MAD: Tolerance(factor=2.0, least=0.02, unit="s"),
+    PAGES: Tolerance(share=0.10),
+    FTP: Tolerance(least=0.005 * CEILING_KB, unit="kB"),
+}
+
+#: The tolerance of a published median page load longer than this, in s.
+LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
+
+#: The most pages that may complete where the paper has ">600" s for one.
+NEVER_PAGES = 3.0
+
+#: The tolerance of DropTail minus CoDel, in kB of a transfer.
+DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
+
+#: Voice packets lost without any load, in %: by whether the buffer is the small one.
+IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
+
+#: Metrics of which 90 % should be within; of the rest 80 %.
+HEADLINE = (MOS, FTP, MEDIAN, PAGES)
+
+GOALS = (
+    Goal("MOS, FTP, page medians and counts", 0.90, lambda cell: cell.metric in HEADLINE),
+    Goal("lost, late, plr and MAD", 0.80, lambda cell: cell.metric not in HEADLINE),
+)
+
+#: Every tolerance in words, for a reader.
+RULES: Sequence[tuple[str, str]] = (
+    ("lost, late and total plr", TOLERANCES[PLR].words()),
+    ("lost of D01 and C01 (no load)", f"{IDLE_LOST[False].words()} % with 417 packets, {IDLE_LOST[True].words()} % with 21"),
+    ("MOS", TOLERANCES[MOS].words()),
+    ("median page load time", f"{TOLERANCES[MEDIAN].words()}; {LONG_LOAD.words()} where the paper has more than {LONG_LOAD_S:g} s; at "
+     f"most {NEVER_PAGES:g} pages where it has >600"),
+    ("its MAD", TOLERANCES[MAD].words()),
+    ("pages completed", TOLERANCES[PAGES].words()),
+    ("FTP kB", f"{TOLERANCES[FTP].words()}, and DropTail minus CoDel within {DIFFERENCE.words()}"),
+)  # fmt: skip
+
+
+def _percent(part: float, whole: float) -> float:
+    if math.isinf(whole):
+        return math.nan if math.isinf(part) else 0.0
+    return 100.0 * part / whole if whole else math.nan
+
+
+#: Metrics that compare CoDel with DropTail: the measured one, and the comparison of two medians over seeds.
+COMPARISONS: Mapping[str, tuple[str, Callable[[float, float], float]]] = {
+    MOS_DELTA: (MOS, operator.sub),
+    FTP_RATIO: (FTP, _percent),
+    MEDIAN_RATIO: (MEDIAN, _percent),
+}
+
+#: Median and central interval of every measure of a case, by its key.
+Spreads = Mapping[str, Mapping[str, Spread]]
+
+
+def calibration(case: Case) -> bool:
+    """Returns true for D01, C01 and D02: free parameters were chosen on them, so that their cells are not counted."""
+    return case.number == 1 or case.name == "D02"
+
+
+def cells(runs: Runs) -> Sequence[Cell]:
+    """Every cell of the paper. `runs` holds all 27 cases."""
+    spreads = {
+        key: {name: found for name in seeds[0] if (found := over_seeds(runs, key, name)) is not None}
+        for key, seeds in runs.items()
+    }
+    return [*(_cell(cell, spreads) for cell in measured()), *(_derived(cell, spreads) for cell in derived())]
+
+
+def band(case: Case, metric: str, published: float) -> Band:
+    """The values of ours that agree with `published` in a cell of this case and metric."""
+    if metric == LOST and case.number == 1:
+        return IDLE_LOST[case.queue is Queue.DROPTAIL_21]
+    long = metric == MEDIAN and published > LONG_LOAD_S
+    return (LONG_LOAD if long else TOLERANCES[metric]).band(published)
+
+
+def difference_holds(published: float, ours: float) -> bool:
+    """Returns true if a difference DropTail minus CoDel, in kB, is near enough to the paper's."""
+    return abs(ours - published) <= DIFFERENCE.slack(published) + 1e-9
+
+
+def _cell(cell: PublishedCell, spreads: Spreads) -> Cell:
+    """One measured cell, judged."""
+    ours = spreads[cell.case.key][cell.metric]
+    if not cell.values:
+        return _unjudged(cell, ours, "nothing published: no page completed")
+    bands = tuple(band(cell.case, cell.metric, value) for value in cell.values)
+    if cell.metric == MEDIAN and math.isinf(cell.values[0]):
+        pages, bands = spreads[cell.case.key][PAGES].median, ()
+        finding = Finding(pages <= NEVER_PAGES, f"{pages:g} pages complete, at most {NEVER_PAGES:g} may")
+    else:
+        must = cell.metric == LOST and cell.case.number == 1
+        finding = judge(cell.values, bands, ours, interval_rule=not must)
+    if cell.metric == FTP and finding.agrees and finding.why != "published value inside our interval":
+        finding = _difference(cell.case, spreads) or finding
+    if calibration(cell.case):
+        verdict, reason = Verdict.CALIBRATION, f"free parameters were chosen on it; {finding.why}"
+    elif finding.agrees:
+        verdict, reason = Verdict.WITHIN, finding.why
+    else:
+        verdict, reason = Verdict.OUTSIDE, f"{finding.why}; {NOT_EXPLAINED}"
+    return replace(_unjudged(cell, ours, reason), verdict=verdict, bands=bands, agrees=finding.agrees)
+
+
+def _unjudged(cell: PublishedCell, ours: Spread, reason: str) -> Cell:
+    return Cell(
+        cell.case.key, cell.metric, UNITS[cell.metric], cell.tables, cell.values, cell.printed, ours.median, ours.low,
+        ours.high, (), Verdict.DERIVED, reason,
+    )  # fmt: skip
+
+
+def _difference(case: Case, spreads: Spreads) -> Finding | None:
+    """The second half of the FTP rule: the finding if the difference between the queues differs, or None."""
+    codel = Case(case.number, Queue.CODEL)
+    droptails = [Queue.DROPTAIL_417, Queue.DROPTAIL_21] if case.queue is Queue.CODEL else [case.queue]
+    for droptail in (Case(case.number, queue) for queue in droptails):
+        theirs = by_key()[droptail.key, FTP].values[0] - by_key()[codel.key, FTP].values[0]
+        ours = spreads[droptail.key][FTP].median - spreads[codel.key][FTP].median
+        if not difference_holds(theirs, ours):
+            return Finding(False, f"{droptail.key} minus {codel.key} is {ours:+,.0f} kB, published {theirs:+,.0f} kB")
+    return None
+
+
+def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
+    """A cell that repeats or combines measured ones: shown, not judged. A combination has no interval."""
+    own = spreads[cell.case.key]
+    if cell.metric not in COMPARISONS:
+        return _unjudged(cell, own[MEDIAN], "repeats a measured cell, rounded")
+    metric, combine = COMPARISONS[cell.metric]
+    codel = Case(cell.case.number, Queue.CODEL)
+    value = combine(spreads[codel.key][metric].median, own[metric].median)
+    found = _unjudged(cell, Spread(value, value, value), "follows from measured cells")
+    return replace(found, case=f"{codel.name} vs {cell.case.queue.limit}")
+
+
+# -------------------------------------------------------------------------------------------------------- explanations
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A reading that could be the cause, and the cells that it may explain: shell patterns over case key and metric."""
+
+    reading: str
+    cases: str
+    metrics: str
+    why: str
+    #: The stated fact of the paper that the reading changes; empty if the paper's words allow it.
+    against: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The cause, with the stated fact that the reading changes."""
+        return f"{self.why}; it changes what the paper states: {self.against}" if self.against else self.why
+
+
+EXPLANATIONS = tuple(Explanation(**table) for table in toml("cablelabs2012", "readings.toml")["explanations"])
+
+
+def candidates(case: str, metric: str) -> Sequence[Explanation]:
+    """The explanations that may apply to a cell, the more special first."""
+    return [e for e in EXPLANATIONS if fnmatchcase(case, e.cases) and fnmatchcase(metric, e.metrics)]
+
+
+def _row(key: str) -> Sequence[str]:
+    """The keys of a case and of the same load with the other queues."""
+    return [Case(int(key[1:3]), queue).key for queue in Queue]
+
+
+def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
+    """The readings that could explain a cell that differs, and the cases to run of each: whole rows of Table 2.
+
+    A whole row, since a transfer is judged by its difference between the queues.
+    """
+    asked: dict[str, dict[str, None]] = {}
+    for cell in card:
+        if cell.verdict is Verdict.OUTSIDE:
+            for entry in candidates(cell.case, cell.metric):
+                asked.setdefault(entry.reading, {}).update(dict.fromkeys(_row(cell.case)))
+    return {reading: tuple(keys) for reading, keys in asked.items()}
+
+
+def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) -> Sequence[Cell]:
+    """The cells, each that differs with a reason: the result of each reading that was run for it."""
+    others = {name: cells({**runs, **other}) for name, other in readings.items()}
+
+    def reason(cell: Cell) -> Cell:
+        if cell.verdict is not Verdict.OUTSIDE:
+            return cell
+        rows = {
+            name: {c.metric: c for c in judged if c.case == cell.case and c.counted}
+            for name, judged in others.items()
+            if all(key in readings[name] for key in _row(cell.case))
+        }
+        far = cell.reason.removesuffix(f"; {NOT_EXPLAINED}")
+        return replace(cell, reason=f"{far}; {_explain(cell, rows)}")
+
+    return [reason(cell) for cell in card]
+
+
+def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
+    """The cause of a differing cell; `rows` has the counted cells of its case, by metric, under each reading that was run."""
+    tried: list[str] = []
+    for entry in candidates(cell.case, cell.metric):
+        row = rows.get(entry.reading)
+        if row is None:
+            continue
+        value = f"experiment {entry.reading}: {row[cell.metric].ours:.2f} {cell.unit}".rstrip()
+        agree = sum(bool(other.agrees) for other in row.values())
+        if agree == len(row):
+            return f"{value}, and all {agree} cells of {cell.case} within: {entry.reason}"
+        tried.append(f"{value}, {agree} of {len(row)} cells of {cell.case} within")
+    return f"{NOT_EXPLAINED} ({'; '.join(tried)})" if tried else NOT_EXPLAINED
+
+
+# ----------------------------------------------------------------------------------------------------------- read back
+
+_UP = "link.up.docsis"
+_CODEL, _SHORT = Case(3, Queue.CODEL), Case(2, Queue.CODEL)
+_LARGE, _SMALL = Case(6, Queue.DROPTAIL_417), Case(6, Queue.DROPTAIL_21)
+_BURSTY, _CONGESTED = Case(8, Queue.CODEL), Case(12, Queue.CODEL)
+
+#: Numbers of the paper by case and metric of `published.csv`, and their place in a resolved scenario: the case, the path, the unit,
+#: and the share of the paper's value that it holds (one of two directions of a link; payload).
+PARAMETERS: tuple[tuple[str, str, Case, str, str, float], ...] = (
+    ("CoDel", "target", _CODEL, "link.up.queue.codel.target", "ms", 1),
+    ("CoDel", "interval", _CODEL, "link.up.queue.codel.interval", "ms", 1),
+    ("model", "MAP interval", _CODEL, f"{_UP}.map_interval", "ms", 1),
+    ("model", "DOCSIS fixed latency each way", _CODEL, "link.up.delay", "ms", 1),
+    ("model", "server links", _CODEL, "link.web1.rate", "gbit", 1),
+    ("model FTP short", "n3-n4 RTT", _SHORT, "link.ftp.delay", "ms", 1 / 2),
+    ("model FTP long", "n3-n4 RTT", _CODEL, "link.ftp.delay", "ms", 1 / 2),
+    ("DS", "Max Sustained Rate", _CODEL, "link.down.shaper.max_sustained_rate", "mbit", 1),
+    ("DS", "Traffic Burst", _CODEL, "link.down.shaper.max_traffic_burst", "MB", 1),
+    ("DS", "Peak Traffic Rate", _CODEL, "link.down.shaper.peak_traffic_rate", "mbit", 1),
+    ("US", "Max Sustained Rate", _CODEL, f"{_UP}.flow.max_sustained_rate", "mbit", 1),
+    ("US", "Traffic Burst", _CODEL, f"{_UP}.flow.max_traffic_burst", "MB", 1),
+    ("US", "Peak Traffic Rate", _CODEL, f"{_UP}.flow.peak_traffic_rate", "mbit", 1),
+    ("US/DS", "Peak Burst", _CODEL, f"{_UP}.flow.peak_burst", "B", 1),
+    ("DropTail no BC", "buffer", _LARGE, "link.up.queue.droptail.limit", "p", 1),
+    ("DropTail BC", "buffer", _SMALL, "link.up.queue.droptail.limit", "p", 1),
+    ("RF borderline", "mean max grant", _CONGESTED, f"{_UP}.max_grant", "B", 1),
+    ("RF borderline", "grant variance", _CONGESTED, f"{_UP}.grant_variation", "%", 1),
+    ("scenario 3", "simultaneous FTPs", _LARGE, "app.ftp.traffic.ftp.flows", "", 1),
+    ("scenario 4", "UDP rate", _LARGE, "app.cbr.traffic.cbr.rate", "mbit", 1),
+    ("scenario 5 bursty", "file size", _BURSTY, "app.ftp.traffic.messages.message", "MB", 1460 / 1500),
+    ("web", "object size", _CODEL, "app.web.traffic.web.page.uniform.size", "KB", 1),
+    ("web", "HTML size", _CODEL, "app.web.traffic.web.page.uniform.html", "KB", 1),
+    ("web", "objects per server", _CODEL, "app.web.traffic.web.page.uniform.per_server", "", 1),
+    ("web", "wait between pages", _CODEL, "app.web.traffic.web.think", "s", 1),
+    ("all", "simulation duration", _CODEL, "duration", "s", 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """A parameter of the paper and its value in the scenario."""
+
+    parameter: str
+    unit: str
+    published: str
+    ours: float
+    agrees: bool
+
+
+def read_back() -> Sequence[ReadBack]:
+    """Every parameter of `PARAMETERS`, out of the scenarios that the study runs."""
+    printed = {(r.case, r.metric): r for r in rows()}
+    resolved = {which: build(which, 1).data for which in {of for _, _, of, *_ in PARAMETERS}}
+    found: list[ReadBack] = []
+    for case, metric, of, path, unit, share in PARAMETERS:
+        its = printed[case, metric]
+        ours = quantity(at_path(resolved[of], path), unit) / share
+        agrees = abs(ours - float(its.value)) <= 1e-9 * max(1.0, abs(ours))
+        found.append(ReadBack(f"{case}: {metric}", its.unit, its.value, ours, agrees))
+    return found
+
+
+def parameters_table() -> TextTable:
+    """The parameters for a reader."""
+    lines = [
+        row(
+            p.parameter,
+            f"{p.published} {p.unit}".strip(),
+            TextCell(f"{p.ours:g}", "good" if p.agrees else "bad", word="the same" if p.agrees else "differs"),
+        )
+        for p in read_back()
+    ]
+    note = "Read back from the resolved scenarios, so that a slip of the pen would show."
+    return TextTable("The paper's parameters", ["parameter", "published", "ours"], lines, note, left=1)
