@@ -1,4 +1,4 @@
-"""What a study compares its runs with: published values and claims, each a row with the values of ours that agree.
+"""Published values and claims, which a study compares its runs with: each a row with the values of ours that agree.
 
 Ours is the median over seeds with its central 80 %. A row is data until it is checked; checking needs the measures of every
 seed, by the key of the run.

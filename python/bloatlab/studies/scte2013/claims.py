@@ -12,19 +12,7 @@ from collections.abc import Callable, Sequence
 from bloatlab.studies.claims import Claim, Runs, each, median_of, telling, words
 from bloatlab.studies.scorecard import Band, Origin
 from bloatlab.studies.scte2013 import curves
-from bloatlab.studies.scte2013.experiments import (
-    BDP_MS,
-    BUFFERS_MS,
-    LOW_MIN_TH_MS,
-    LOW_P_MAX,
-    LOW_P_MIN,
-    RTTS_MS,
-    SESSIONS,
-    TABLE_1_KB,
-    TABLE_1_RTT_MS,
-    TWO_RTTS_MS,
-    WRED_PROFILES,
-)
+from bloatlab.studies.scte2013 import experiments as e
 from bloatlab.studies.scte2013.readings import (
     Reading,
     below_bdp,
@@ -81,7 +69,7 @@ Setting = tuple[float, float, str]
 def _cheap_settings(runs: Runs) -> list[Setting] | None:
     """The settings of LRED at 1 Mbit/s that lose less than 5 %, the one with the least latency first."""
     found: list[Setting] = []
-    for min_th, p_max, p_min in itertools.product(LOW_MIN_TH_MS, LOW_P_MAX, LOW_P_MIN):
+    for min_th, p_max, p_min in itertools.product(e.LOW_MIN_TH_MS, e.LOW_P_MAX, e.LOW_P_MIN):
         run = f"lred_low {min_th} {p_max} {p_min}"
         latency, loss = median_of(runs, run, GAMER), median_of(runs, run, "drop_percent")
         if latency is None or loss is None:
@@ -109,8 +97,8 @@ def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
 
 def _late_drops(runs: Runs) -> tuple[float, int] | None:
     """The gamer's drops after 10 s, over all seeds, in buffers above 1.2 MINth; and the number of those sizes."""
-    keys = [place("fig14", size) for size in BUFFERS_MS if size > ABOVE_700_MS]
-    keys += [place("fig16", size) for size in BUFFERS_MS if size > ABOVE_200_MS]
+    keys = [place("fig14", size) for size in e.BUFFERS_MS if size > ABOVE_700_MS]
+    keys += [place("fig16", size) for size in e.BUFFERS_MS if size > ABOVE_200_MS]
     if not all(runs.get(key) for key in keys):
         return None
     return sum(seed["gamer_drops_late"] for key in keys for seed in runs[key]), len(keys)
@@ -120,7 +108,7 @@ def _head_share(early: float, tail: float) -> float:
     return early / max(1.0, early + tail)
 
 
-_KNEES = [knee(series) for series in SESSIONS.values()]
+_KNEES = [knee(series) for series in e.SESSIONS.values()]
 
 
 def _alike(*knees: Spread) -> bool:
@@ -133,10 +121,10 @@ def _differ(rate: Spread, loss: Spread) -> str:
     return f"rates differ by up to {rates} %, loss by {number(loss.median, telling(loss.median, ONE_PERCENT, 2))} % of Tmax"
 
 
-_RTT = {rtt: f"rtt droptail 50 {rtt}" for rtt in RTTS_MS}
+_RTT = {rtt: f"rtt droptail 50 {rtt}" for rtt in e.RTTS_MS}
 
 # of the text
-_TABLE_1 = list(itertools.product(TABLE_1_KB, TABLE_1_RTT_MS))
+_TABLE_1 = list(itertools.product(e.TABLE_1_KB, e.TABLE_1_RTT_MS))
 
 
 def _off(rates: Sequence[float]) -> float:
@@ -146,8 +134,8 @@ def _off(rates: Sequence[float]) -> float:
 
 _NO_UPLOAD, _BEHIND, _FIRST = (f"ack_acceleration {d} 2000" for d in ("no upload", "droptail", "ack_class"))
 _NO_LAW, _LRED, _CODEL = (f"collision_law {law} 960" for law in ("none", "lred200", "codel"))
-_PROFILES = [f"latency_wred {profile}" for profile in WRED_PROFILES]
-_SHORT, _LONG = (f"two_rtts droptail {buffer}" for buffer in TWO_RTTS_MS)
+_PROFILES = [f"latency_wred {profile}" for profile in e.WRED_PROFILES]
+_SHORT, _LONG = (f"two_rtts droptail {buffer}" for buffer in e.TWO_RTTS_MS)
 _TWO_RTTS = ("goodput_mbit_ftp10", "goodput_mbit_ftp100", "rate_share", "sojourn_mean_ms")
 _OTHERS = [place(series, 960) for series in ("fig11", "fig5", "fig14")]
 
@@ -163,7 +151,7 @@ CLAIMS: Sequence[Claim] = (
              ("", knee("fig2"))),
     Claim("same-knee", "Figure 2b L206", "and at the same size for 1, 5, 10 and 50 sessions (within a factor of 2)", "same",
           [k.value for k in _KNEES], _alike,
-          lambda *knees: "; ".join(f"{n}: {words(k, 'ms', 0)}" for n, k in zip(SESSIONS, knees, strict=True))),
+          lambda *knees: "; ".join(f"{n}: {words(k, 'ms', 0)}" for n, k in zip(e.SESSIONS, knees, strict=True))),
     Claim("low-rate", "Figure 3b L224", "small buffers cost 1 Mbit/s more of its rate than 5 Mbit/s", "more pronounced",
           [read(below_bdp, (series, "rate_share")) for series in ("fig2", "fig3")],
           lambda fast, slow: slow.median < fast.median,
@@ -196,8 +184,8 @@ CLAIMS: Sequence[Claim] = (
           lambda small, middle, large: small < middle < large and large - middle < middle - small,
           "{:.3f}, {:.3f}, {:.3f} Mbit/s at 50, 200, 1000 ms"),
     in_range("collision", "Figure 7a L308", "one forced collision: gamer within 10 % of the baseline at every size beyond the BDP", "the same",
-             ("median ratio", ratio(("fig7", GAMER), ("fig2", GAMER), TENTH, BDP_MS, worst=False)),
-             ("worst", ratio(("fig7", GAMER), ("fig2", GAMER), TENTH, BDP_MS, worst=True))),
+             ("median ratio", ratio(("fig7", GAMER), ("fig2", GAMER), TENTH, e.BDP_MS, worst=False)),
+             ("worst", ratio(("fig7", GAMER), ("fig2", GAMER), TENTH, e.BDP_MS, worst=True))),
     in_range("lred-plateau", "Figure 11a L392", "LRED 200: latency 190 to 230 ms at every buffer beyond 1.2 MINth", "about 200 ms",
              ("FTP least", extreme("fig11", FTP, PLATEAU, least_ms=ABOVE_200_MS, low=True)),
              ("greatest", extreme("fig11", FTP, PLATEAU, least_ms=ABOVE_200_MS)),
