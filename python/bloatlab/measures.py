@@ -218,6 +218,14 @@ def told_first(path: str) -> bool:
     return importance(path) <= _LAST
 
 
+def value_at(summary: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path of a summary or of a part of it; None if there is none."""
+    value: Any = summary
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
 @cache
 def digits(name: str) -> int | None:
     """Decimal places of a column, by the unit in its name; None if there is none."""

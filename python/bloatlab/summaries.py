@@ -7,17 +7,18 @@ A table is printed if the run has data for it, a column if one of its rows has a
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
+from bloatlab.measures import value_at
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
 from bloatlab.sweep import grid_file
-from bloatlab.tables import TextCell, TextTable, number
+from bloatlab.tables import TextTable, number, row
 
 #: The summary of a link or an application.
 Of = Mapping[str, Any]
@@ -25,16 +26,26 @@ Of = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column: the heading of its group, its own heading, its decimals, and a function that finds its value.
+    """A column: the heading of its group, its own heading, and the path, scale and decimals of its values.
 
     With `some`, the column is left out if all of its values are missing or 0.
     """
 
     group: str
     head: str
-    digits: int
-    value: Callable[[Of], float | str | None]
+    path: str
+    digits: int = 0
+    scale: float = 1.0
     some: bool = False
+
+    def value(self, of: Of) -> float | str | None:
+        """The number, scaled, or the text that a link or an application has for this column."""
+        found = value_at(of, self.path)
+        return found if found is None or isinstance(found, str) else float(found) * self.scale
+
+    def text(self, value: float | str | None) -> str:
+        """A value as it is printed."""
+        return value if isinstance(value, str) else number(value, self.digits)
 
 
 def headline(result: Result) -> str:
@@ -93,17 +104,11 @@ def _table(title: str, label: str, rows: Mapping[str, Of], fields: Sequence[_Fie
     """Yields the table, unless it has no rows."""
     if not rows:
         return
-    values = [[field.value(of) for field in fields] for of in rows.values()]
-    kept = [i for i, field in enumerate(fields) if any(row[i] if field.some else row[i] is not None for row in values)]
-    body = [
-        [TextCell(name), *(TextCell(_text(row[i], fields[i].digits)) for i in kept)]
-        for name, row in zip(rows, values, strict=True)
-    ]
-    yield TextTable(title, [label, *(fields[i].head for i in kept)], body, groups=_groups([fields[i] for i in kept]))
-
-
-def _text(value: float | str | None, digits: int) -> str:
-    return value if isinstance(value, str) else number(value, digits)
+    columns = [(field, [field.value(of) for of in rows.values()]) for field in fields]
+    kept = [(f, values) for f, values in columns if any(v if f.some else v is not None for v in values)]
+    texts = [[f.text(value) for value in values] for f, values in kept]
+    body = [row(name, *cells) for name, *cells in zip(rows, *texts, strict=True)]
+    yield TextTable(title, [label, *(f.head for f, _ in kept)], body, groups=_groups([f for f, _ in kept]))
 
 
 def _groups(fields: Sequence[_Field]) -> list[tuple[str, int]]:
@@ -119,212 +124,166 @@ def _groups(fields: Sequence[_Field]) -> list[tuple[str, int]]:
     return runs
 
 
-def _at(path: str, scale: float = 1.0) -> Callable[[Of], float | None]:
-    """A function that finds the number at a dotted path, scaled; None if there is none."""
-
-    def found(of: Of) -> float | None:
-        value: Any = of
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
-        return None if value is None else float(value) * scale
-
-    return found
+def _columns(
+    group: str, prefix: str, digits: int, heads: Mapping[str, str], *, scale: float = 1.0, some: bool = False
+) -> list[_Field]:
+    """Columns under one heading: the keys below `prefix` by their own headings."""
+    return [_Field(group, head, prefix + key, digits, scale, some) for head, key in heads.items()]
 
 
-def _word(path: str) -> Callable[[Of], str | None]:
-    """A function that finds the text at a dotted path; None if there is none."""
-
-    def found(of: Of) -> str | None:
-        value: Any = of
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
-        return None if value is None else str(value)
-
-    return found
-
-
-def _of(group: str, path: str, digits: int, *keys: str) -> list[_Field]:
-    """Columns for the statistics `keys` of the distribution at `path`, under one heading."""
-    return [_Field(group, key.replace("_", "."), digits, _at(f"{path}.{key}")) for key in keys]
+def _statistics(group: str, prefix: str, digits: int, *keys: str) -> list[_Field]:
+    """Columns for statistics of a distribution; `p99_9` has the heading p99.9."""
+    return _columns(group, f"{prefix}.", digits, {key.replace("_", "."): key for key in keys})
 
 
 _LINK = [
-    _Field("delivered", "packets", 0, _at("delivered_packets")),
-    _Field("delivered", "MB", 3, _at("delivered_bytes", 1e-6)),
-    _Field("delivered", "use%", 1, _at("utilisation", 100.0)),
-    _Field("", "drops", 0, _at("dropped_packets")),
-    _Field("", "marks", 0, _at("marked_packets"), some=True),
-    *_of("sojourn ms", "sojourn_ms", 2, "mean", "p50", "p99", "p99_9"),
-    _Field("queue", "max", 0, _at("queue_packets.max")),
-    _Field("", "grade", 0, _word("grade")),
+    *_columns("delivered", "delivered_", 0, {"packets": "packets"}),
+    *_columns("delivered", "delivered_", 3, {"MB": "bytes"}, scale=1e-6),
+    *_columns("delivered", "", 1, {"use%": "utilisation"}, scale=100.0),
+    _Field("", "drops", "dropped_packets"),
+    _Field("", "marks", "marked_packets", some=True),
+    *_statistics("sojourn ms", "sojourn_ms", 2, "mean", "p50", "p99", "p99_9"),
+    _Field("queue", "max", "queue_packets.max"),
+    _Field("", "grade", "grade"),
 ]
 
 _DELIVERY = [
-    _Field("could send", "Mbit/s", 3, _at("delivery.mean_mbit")),
-    _Field("could send", "MB", 3, _at("delivery.bytes", 1e-6)),
-    _Field("could send", "unused MB", 3, _at("delivery.wasted_bytes", 1e-6)),
-    _Field("gaps", "longest ms", 0, _at("delivery.longest_gap_ms")),
-    _Field("gaps", "over 100 ms", 0, _at("delivery.gaps_over_100ms")),
-    _Field("gaps", "drops", 0, _at("delivery.gap_drops"), some=True),
+    _Field("could send", "Mbit/s", "delivery.mean_mbit", 3),
+    *_columns("could send", "delivery.", 3, {"MB": "bytes", "unused MB": "wasted_bytes"}, scale=1e-6),
+    *_columns("gaps", "delivery.", 0, {"longest ms": "longest_gap_ms", "over 100 ms": "gaps_over_100ms"}),
+    _Field("gaps", "drops", "delivery.gap_drops", some=True),
 ]
 
 _CLASS = [
-    _Field("packets", "offered", 0, _at("offered_packets")),
-    _Field("packets", "delivered", 0, _at("delivered_packets")),
-    _Field("packets", "dropped", 0, _at("dropped_packets")),
-    _Field("MB", "offered", 3, _at("offered_bytes", 1e-6)),
-    _Field("MB", "delivered", 3, _at("delivered_bytes", 1e-6)),
-    _Field("MB", "dropped", 3, _at("dropped_bytes", 1e-6)),
-    _Field("marks", "law", 0, _at("marked_packets.law"), some=True),
-    _Field("marks", "step", 0, _at("marked_packets.step"), some=True),
+    *_columns("packets", "", 0, {fate: f"{fate}_packets" for fate in ("offered", "delivered", "dropped")}),
+    *_columns("MB", "", 3, {fate: f"{fate}_bytes" for fate in ("offered", "delivered", "dropped")}, scale=1e-6),
+    *_columns("marks", "marked_packets.", 0, {"law": "law", "step": "step"}, some=True),
 ]
 
 _GRANTS = [
-    _Field("MB", "requested", 3, _at("requested_bytes", 1e-6)),
-    _Field("MB", "granted", 3, _at("granted_bytes", 1e-6)),
-    _Field("MB", "unasked", 3, _at("proactive_bytes", 1e-6), some=True),
-    _Field("MB", "used", 3, _at("used_bytes", 1e-6)),
-    _Field("unused", "MB", 3, _at("unused_bytes", 1e-6)),
-    _Field("unused", "Mbit/s", 2, _at("unused_mbit")),
-    _Field("unused", "% of grants", 1, _at("unused_percent")),
-    _Field("unused", "% of rate", 1, _at("unused_of_rate_percent")),
+    *_columns("MB", "", 3, {"requested": "requested_bytes", "granted": "granted_bytes"}, scale=1e-6),
+    _Field("MB", "unasked", "proactive_bytes", 3, 1e-6, some=True),
+    _Field("MB", "used", "used_bytes", 3, 1e-6),
+    _Field("unused", "MB", "unused_bytes", 3, 1e-6),
+    _Field("unused", "Mbit/s", "unused_mbit", 2),
+    *_columns("unused", "unused_", 1, {"% of grants": "percent", "% of rate": "of_rate_percent"}),
 ]
 
 _FAIR = [
-    _Field("", "flows", 0, _at("flows")),
-    _Field("", "Jain's index", 3, _at("fairness")),
-    _Field("goodput Mbit/s", "slowest", 3, _at("flow_goodput_mbit.min")),
-    _Field("goodput Mbit/s", "fastest", 3, _at("flow_goodput_mbit.max")),
+    _Field("", "flows", "flows"),
+    _Field("", "Jain's index", "fairness", 3),
+    *_columns("goodput Mbit/s", "flow_goodput_mbit.", 3, {"slowest": "min", "fastest": "max"}),
 ]
+
+_LOST = {"lost %": "lost_percent", "late %": "late_percent"}
 
 
 def _voice(stream: str) -> list[_Field]:
     """The columns for one direction of a call."""
     return [
-        _Field("", "sent", 0, _at(f"{stream}.sent")),
-        _Field("", "lost %", 2, _at(f"{stream}.lost_percent")),
-        _Field("", "late %", 2, _at(f"{stream}.late_percent")),
-        _Field("", "plr %", 2, _at(f"{stream}.plr_percent")),
-        *_of("delay ms", f"{stream}.delay_ms", 1, "p50", "p99", "p99_9"),
-        _Field("quality", "MOS", 2, _at(f"{stream}.mos")),
-        _Field("quality", "MOS, loss only", 2, _at(f"{stream}.mos_loss_only")),
+        _Field("", "sent", f"{stream}.sent"),
+        *_columns("", f"{stream}.", 2, {**_LOST, "plr %": "plr_percent"}),
+        *_statistics("delay ms", f"{stream}.delay_ms", 1, "p50", "p99", "p99_9"),
+        *_columns("quality", f"{stream}.", 2, {"MOS": "mos", "MOS, loss only": "mos_loss_only"}),
     ]
 
 
-_GAME = [
-    _Field("to the server", "lost %", 2, _at("game.up.lost_percent")),
-    _Field("to the server", "late %", 2, _at("game.up.late_percent")),
-    _Field("to the player", "lost %", 2, _at("game.down.lost_percent")),
-    _Field("to the player", "late %", 2, _at("game.down.late_percent")),
-]
-
-_CONFERENCE = [
-    _Field("frames", "sent", 0, _at("proshare.frames_sent")),
-    _Field("frames", "whole", 0, _at("proshare.frames_whole")),
-    _Field("picture", "freezes", 0, _at("proshare.freezes")),
-    _Field("picture", "frozen s", 2, _at("proshare.frozen_s")),
-]
-
 _PING = [
-    _Field("", "sent", 0, _at("ping.sent")),
-    _Field("", "answered", 0, _at("ping.answered")),
-    _Field("", "lost %", 2, _at("ping.lost_percent")),
-    *_of("round trip ms", "ping.rtt_ms", 2, "min", "p50", "p99", "p99_9", "max"),
-    _Field("load", "adds ms", 2, _at("ping.induced_ms")),
-    _Field("load", "grade", 0, _word("ping.grade")),
+    *_columns("", "ping.", 0, {"sent": "sent", "answered": "answered"}),
+    _Field("", "lost %", "ping.lost_percent", 2),
+    *_statistics("round trip ms", "ping.rtt_ms", 2, "min", "p50", "p99", "p99_9", "max"),
+    _Field("load", "adds ms", "ping.induced_ms", 2),
+    _Field("load", "grade", "ping.grade"),
 ]
 
 _RESPONSIVENESS = [
-    _Field("round trips per minute", "all", 0, _at("rpm.rpm")),
-    _Field("round trips per minute", "foreign", 0, _at("rpm.foreign_rpm")),
-    _Field("round trips per minute", "loaded", 0, _at("rpm.loaded_rpm")),
-    _Field("", "class", 0, _word("rpm.class")),
-    _Field("", "confidence", 0, _word("rpm.confidence")),
-    _Field("ms", "idle", 1, _at("rpm.idle_ms")),
-    _Field("ms", "TCP", 1, _at("rpm.tcp_ms")),
-    _Field("ms", "TLS", 1, _at("rpm.tls_ms")),
-    _Field("ms", "GET", 1, _at("rpm.http_foreign_ms")),
-    _Field("ms", "GET, loaded", 1, _at("rpm.http_loaded_ms")),
-    _Field("Mbit/s", "down", 2, _at("rpm.goodput_down_mbit")),
-    _Field("Mbit/s", "up", 2, _at("rpm.goodput_up_mbit")),
+    *_columns("round trips per minute", "rpm.", 0, {"all": "rpm", "foreign": "foreign_rpm", "loaded": "loaded_rpm"}),
+    *_columns("", "rpm.", 0, {"class": "class", "confidence": "confidence"}),
+    *_columns("ms", "rpm.", 1, {"idle": "idle_ms", "TCP": "tcp_ms", "TLS": "tls_ms"}),
+    *_columns("ms", "rpm.http_", 1, {"GET": "foreign_ms", "GET, loaded": "loaded_ms"}),
+    *_columns("Mbit/s", "rpm.goodput_", 2, {"down": "down_mbit", "up": "up_mbit"}),
 ]
 
 _FILES = [
-    _Field("", "done", 0, _at("files.done")),
+    _Field("", "done", "files.done"),
     *(
-        _Field("seconds each", head, 3, _at(f"files.{key}"))
-        for head, key in (
-            ("mean", "mean_s"),
-            ("median", "median_s"),
-            ("p95", "p95_s"),
-            ("p99", "p99_s"),
-            ("p99.9", "p99_9_s"),
-            ("max", "max_s"),
-        )
+        _Field("seconds each", key.replace("_", "."), f"files.{key}_s", 3)
+        for key in ("mean", "median", "p95", "p99", "p99_9", "max")
     ),
 ]
 
 _PAGES = [
-    _Field("", "pages", 0, _at("web.pages")),
-    _Field("", "given up", 0, _at("web.abandoned"), some=True),
-    _Field("load time s", "median", 3, _at("web.page_load_s.median")),
-    _Field("load time s", "MAD", 3, _at("web.page_load_s.mad")),
-    *_of("load time s", "web.page_load_s", 3, "mean", "p95", "p99", "p99_9", "min", "max"),
+    _Field("", "pages", "web.pages"),
+    _Field("", "given up", "web.abandoned", some=True),
+    *_columns("load time s", "web.page_load_s.", 3, {"median": "median", "MAD": "mad"}),
+    *_statistics("load time s", "web.page_load_s", 3, "mean", "p95", "p99", "p99_9", "min", "max"),
 ]
 
 _VIDEO = [
-    _Field("", "segments", 0, _at("video.segments")),
-    _Field("", "Mbit/s", 3, _at("video.mean_bitrate_mbit")),
-    _Field("", "switches", 0, _at("video.switches")),
-    _Field("", "startup s", 2, _at("video.startup_s")),
-    _Field("", "stalls", 0, _at("video.stalls")),
-    _Field("", "stalled s", 2, _at("video.stalled_s")),
-    _Field("", "buffer s", 2, _at("video.buffer_s")),
-]
-
-_SWARM = [
-    _Field("", "peers", 0, _at("bittorrent.connected")),
-    _Field("", "unchokes", 0, _at("bittorrent.unchokes")),
-    _Field("blocks", "sent", 0, _at("bittorrent.blocks_sent")),
-    _Field("blocks", "received", 0, _at("bittorrent.blocks_received")),
-]
-
-_SHORT = [
-    _Field("transfers", "arrived", 0, _at("short.arrivals")),
-    _Field("transfers", "refused", 0, _at("short.refused")),
-    _Field("transfers", "failed", 0, _at("short.failed")),
-    _Field("transfers", "under way", 0, _at("short.under_way")),
-]
-
-_BURST = [
-    _Field("", "bursts", 0, _at("burst.bursts")),
-    _Field("", "failed", 0, _at("burst.failed")),
-    _Field("datagrams", "sent", 0, _at("burst.datagrams_sent")),
-    _Field("datagrams", "received", 0, _at("burst.datagrams_received")),
+    _Field("", "segments", "video.segments"),
+    _Field("", "Mbit/s", "video.mean_bitrate_mbit", 3),
+    _Field("", "switches", "video.switches"),
+    _Field("", "startup s", "video.startup_s", 2),
+    _Field("", "stalls", "video.stalls"),
+    *_columns("", "video.", 2, {"stalled s": "stalled_s", "buffer s": "buffer_s"}),
 ]
 
 _DATAGRAMS = [
-    _Field("", "sent", 0, _at("datagrams_sent")),
-    *_of("delay there ms", "delay_ms", 2, "p50", "p99", "p99_9", "max"),
-    *_of("delay back ms", "delay_ms_reverse", 2, "p50", "p99", "p99_9", "max"),
-    _Field("jitter ms", "there", 3, _at("jitter_ms")),
-    _Field("jitter ms", "back", 3, _at("jitter_ms_reverse")),
+    _Field("", "sent", "datagrams_sent"),
+    *_statistics("delay there ms", "delay_ms", 2, "p50", "p99", "p99_9", "max"),
+    *_statistics("delay back ms", "delay_ms_reverse", 2, "p50", "p99", "p99_9", "max"),
+    *_columns("jitter ms", "jitter_ms", 3, {"there": "", "back": "_reverse"}),
 ]
 
 #: Title of each table, the part of an application's summary that it requires, and its columns.
 _KINDS = (
     ("Voice", "voip", _voice("voip")),
     ("Voice, the way back", "voip_reverse", _voice("voip_reverse")),
-    ("Games", "game", _GAME),
-    ("Video calls", "proshare", _CONFERENCE),
+    (
+        "Games",
+        "game",
+        [*_columns("to the server", "game.up.", 2, _LOST), *_columns("to the player", "game.down.", 2, _LOST)],
+    ),
+    (
+        "Video calls",
+        "proshare",
+        [
+            *_columns("frames", "proshare.frames_", 0, {"sent": "sent", "whole": "whole"}),
+            _Field("picture", "freezes", "proshare.freezes"),
+            _Field("picture", "frozen s", "proshare.frozen_s", 2),
+        ],
+    ),
     ("Pings", "ping", _PING),
     ("Responsiveness", "rpm", _RESPONSIVENESS),
     ("Pages", "web", _PAGES),
     ("Files", "files", _FILES),
     ("Video", "video", _VIDEO),
-    ("Swarms", "bittorrent", _SWARM),
-    ("Short transfers", "short", _SHORT),
-    ("Bursts", "burst", _BURST),
+    (
+        "Swarms",
+        "bittorrent",
+        [
+            *_columns("", "bittorrent.", 0, {"peers": "connected", "unchokes": "unchokes"}),
+            *_columns("blocks", "bittorrent.blocks_", 0, {"sent": "sent", "received": "received"}),
+        ],
+    ),
+    (
+        "Short transfers",
+        "short",
+        _columns(
+            "transfers",
+            "short.",
+            0,
+            {"arrived": "arrivals", "refused": "refused", "failed": "failed", "under way": "under_way"},
+        ),
+    ),
+    (
+        "Bursts",
+        "burst",
+        [
+            *_columns("", "burst.", 0, {"bursts": "bursts", "failed": "failed"}),
+            *_columns("datagrams", "burst.datagrams_", 0, {"sent": "sent", "received": "received"}),
+        ],
+    ),
 )
 
 
@@ -332,29 +291,25 @@ def _drops(links: Mapping[str, Of]) -> Iterator[TextTable]:
     """Packets dropped by reason: a column per reason that occurred, a row per link with drops."""
     dropping = {name: link for name, link in links.items() if any(link["drops"].values())}
     reasons = dict.fromkeys(r for link in dropping.values() for r, n in sorted(link["drops"].items()) if n)
-    yield from _table("Drops", "link", dropping, [_Field("", r, 0, _at(f"drops.{r}")) for r in reasons])
+    yield from _table("Drops", "link", dropping, _columns("", "drops.", 0, dict(zip(reasons, reasons, strict=True))))
 
 
 def _apps(apps: Mapping[str, Of], seconds: float) -> Iterator[TextTable]:
     def way(group: str, back: str) -> list[_Field]:
-        wire, good = f"wire_bytes{back}", f"goodput_bytes{back}"
         some = bool(back)
-        fields = [_Field(group, "wire MB", 3, _at(wire, 1e-6), some=some)]
-        if seconds:
-            fields.append(_Field(group, "Mbit/s", 3, _at(wire, 8e-6 / seconds), some=some))
-        return [*fields, _Field(group, "goodput MB", 3, _at(good, 1e-6), some=some)]
+        rate = [_Field(group, "Mbit/s", f"wire_bytes{back}", 3, 8e-6 / seconds, some)] if seconds else []
+        wire, good = (_Field(group, f"{of} MB", f"{of}_bytes{back}", 3, 1e-6, some) for of in ("wire", "goodput"))
+        return [wire, *rate, good]
 
+    counts = {"dropped": "dropped_packets", "retransmits": "retransmits", "timeouts": "timeouts"}
     fields = [
-        _Field("", "kind", 0, _word("kind")),
-        _Field("", "flows", 0, _at("flows")),
+        *_columns("", "", 0, {"kind": "kind", "flows": "flows"}),
         *way("there", ""),
         *way("and back", "_reverse"),
-        _Field("", "dropped", 0, _at("dropped_packets"), some=True),
-        _Field("", "retransmits", 0, _at("retransmits"), some=True),
-        _Field("", "timeouts", 0, _at("timeouts"), some=True),
+        *_columns("", "", 0, counts, some=True),
     ]
     for table in _table("Applications", "application", apps, fields):
-        yield TextTable(table.title, table.columns, table.rows, groups=table.groups, left=2)
+        yield replace(table, left=2)
 
 
 def as_html(result: Result) -> str:

@@ -91,7 +91,7 @@ def test_a_run_says_what_happened(ran: Path):
     # the wait in the link, as the summary has it
     assert f"{summary['links']['up']['sojourn_ms']['p50']:.0f} ms" in sentence
     titles = {panel["title"] for chart in data_of(html) for panel in chart["panels"]}
-    assert {"Longest wait in the queue of up", "Rate of each flow", "Round trips of pings", "One-way delay"} <= titles
+    assert {"Longest wait in the queue of up", "Rate of each flow", "Round-trip time", "One-way delay"} <= titles
     assert len({chart["link"] for chart in data_of(html)}) == 2  # all of time together, and the distributions
     assert "seed 7" in html
     # the grade's own letter, and whose letters they are

@@ -34,8 +34,6 @@ def command(
     ----------
     files
         Scenarios and sweeps, or folders of results, which are tested without a run.
-    sets
-        Override a value in every scenario: --set duration=60s. Repeatable.
     seeds
         Run seeds 1 to SEEDS instead of the file's own.
     junit_to

@@ -39,7 +39,8 @@ def command(
     A hash chooses a group of queues, and each session takes an unused queue of its group. ARRIS 2013 proposes this (64
     groups of 4 queues) and simulates its Figure 9 because it found no closed form. This command uses one. It prints the
     exact probability next to a Monte Carlo experiment with exact 95 % intervals, the classifier of the discipline
-    sfq_hss fed with random 5-tuples, and ordinary hashing into the same number of queues and into one queue per group.
+    sfq_hss fed with random 5-tuples, and ordinary hashing into the same number of queues and into one queue per group:
+    in percent as text, from 0 to 1 in csv and json. json also has the exact fractions.
 
     Parameters
     ----------
@@ -53,8 +54,6 @@ def command(
         Number of Monte Carlo trials and of classifier trials; all numbers of sessions share them. 0: no trials.
     seed
         Seed of the trials.
-    form
-        text prints percentages; csv and json print probabilities from 0 to 1, and json also the exact fractions.
     output
         Folder for Figures 8 and 9 of ARRIS 2013 (SVG and PNG).
     force

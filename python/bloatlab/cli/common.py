@@ -6,9 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
-
-from cyclopts import Token, convert
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloatlab.errors import InputError
 from bloatlab.scenario import Override, Scenario, load, quantity
@@ -108,19 +106,3 @@ def fresh(folder: Path | None, *files: str, force: bool) -> None:
     if there is not None and not force:
         raise BadInput(f"{folder}: has {there} from an earlier run; give --force to replace it, or another folder")
     writing(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
-
-
-_NUMBERS: dict[type, tuple[str, str]] = {
-    int: (r"[+-]?[0-9]+", "a whole number, such as 10"),
-    float: (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", "a number, such as 2.5"),
-}
-
-
-def converted(hint: Any, tokens: Sequence[Token]) -> Any:
-    """Converts an option's arguments; numbers in plain digits only: no `nan`, no `1_0`, no digits of other scripts."""
-    kinds = {hint, *get_args(hint)}
-    for kind, (pattern, valid) in _NUMBERS.items():
-        for token in tokens if kind in kinds and str not in kinds else ():
-            if not re.fullmatch(pattern, token.value.strip(" ")):
-                raise ValueError(f"{token.value!r} is not {valid}")
-    return convert(hint, tokens)

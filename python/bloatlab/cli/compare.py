@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, reading, scenario, writing
 from bloatlab.cli.live import EXIT_INVALID
-from bloatlab.cli.options import Output, Sets, TextJson
+from bloatlab.cli.options import Count, Output, Sets, TextJson
 from bloatlab.results import ResultError, json_text, open_result, save, write_json
 from bloatlab.scenario import Scenario, parse
 from bloatlab.simulated_and_live import (
@@ -49,8 +49,8 @@ def command(
     sets: Sets = (),
     output: Output = None,
     form: TextJson = "text",
-    seeds: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 10,
-    seconds: Annotated[int, Parameter(name="--time", validator=validators.Number(gte=1))] = 60,
+    seeds: Count = 10,
+    seconds: Annotated[Count, Parameter(name="--time")] = 60,
     only: tuple[str, ...] = (),
     exact: bool = False,
     saved: Path | None = None,
@@ -68,12 +68,8 @@ def command(
     ----------
     files
         Scenarios; or csc458 for that study's live cases (Q = 5, 20, 100 with reno, cubic, bbr; codel, fq_codel, pie).
-    sets
-        Override a value in each file's scenario. Repeatable.
     output
         Folder for compare.json and the live results.
-    form
-        text prints the table; json prints only cells and summary.
     seeds
         Simulate seeds 1 to SEEDS and compare their median.
     seconds

@@ -35,8 +35,6 @@ def command(
         Result folder of `bloatlab run -o` or `bloatlab live -o`, or a flent data file (.flent.gz).
     second
         The result to compare it with, in the same form.
-    form
-        text for people; csv (a row per measure) or json (everything) for programs.
     top
         Number of measures to show, or all. Default: 15 of those that users notice.
     every

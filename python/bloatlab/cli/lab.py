@@ -11,7 +11,7 @@ from cyclopts import Parameter, validators
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, writing
 from bloatlab.cli.live import EXIT_INVALID
-from bloatlab.cli.options import Quiet
+from bloatlab.cli.options import Count, Force, Quiet
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
 from bloatlab.simulation import run
@@ -27,15 +27,15 @@ def command(
     bw_net: _Positive = 10.0,
     bw_host: _Positive = 1000.0,
     delay: Annotated[float, Parameter(validator=validators.Number(gte=0))] = 1.0,
-    maxq: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 100,
+    maxq: Count = 100,
     cong: Literal["reno", "cubic", "bbr"] = "reno",
-    seconds: Annotated[int, Parameter(name=["--time", "-t"], validator=validators.Number(gte=1))] = 60,
+    seconds: Annotated[Count, Parameter(name=["--time", "-t"])] = 60,
     folder: Annotated[Path, Parameter(name=["--dir", "-d"])],
     super_segment: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=45))] = 1,
     queue: str | None = None,
-    seed: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 1,
+    seed: Count = 1,
     on_kernels: Annotated[bool, Parameter(name="--live")] = False,
-    force: bool = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> int:
     """Run the Mininet bufferbloat lab (CSC458, CS244): h1 - s0 - h2, a long flow, pings, page fetches, queue samples.
@@ -68,10 +68,6 @@ def command(
         Random seed of the start times.
     on_kernels
         Run on the wall clock over this machine's kernel TCP.
-    force
-        Replace the files of an earlier run in the folder.
-    quiet
-        Print nothing but errors.
     """
     lab = Lab(bw_host, bw_net, delay, seconds)
     case = Case(cong, maxq, super_segment) if queue is None else Case(cong, queue=queue)

@@ -11,7 +11,7 @@ from cyclopts import App
 
 from bloatlab import files
 from bloatlab.cli.common import BadInput, reading, scenario, writing
-from bloatlab.cli.options import Output, OutputFile, Sets, TextJson
+from bloatlab.cli.options import Output, OutputFile, ScenarioFile, Sets, TextJson
 from bloatlab.deliveries import read, written
 from bloatlab.recordings import of_file
 from bloatlab.scenario import quantity
@@ -80,7 +80,7 @@ def rates(
 
 
 @app.command
-def write(file: Path, /, *, link: str, output: OutputFile, sets: Sets = ()) -> int:
+def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = ()) -> int:
     """Write a link's delivery opportunities over the scenario's duration as a trace in mahimahi's format.
 
     Needs a link with `delivery`. The trace is the one that the simulation plays with the scenario's seed. The delays of
@@ -88,14 +88,10 @@ def write(file: Path, /, *, link: str, output: OutputFile, sets: Sets = ()) -> i
 
     Parameters
     ----------
-    file
-        The scenario, TOML or JSON.
     link
         The link's name.
     output
         File to write.
-    sets
-        Override a value of the scenario: --set seed=2. Repeatable.
     """
     text = written(scenario(file, sets).text, link)
     writing(output, lambda: files.write(output, text))
@@ -111,8 +107,6 @@ def show(file: Path, /, *, form: TextJson = "text") -> int:
     ----------
     file
         The trace: one whole number of milliseconds per line.
-    form
-        text for people, json for programs.
     """
     trace = read(file)
     told = {

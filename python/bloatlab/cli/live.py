@@ -17,7 +17,7 @@ from rich.table import Table
 
 from bloatlab import live
 from bloatlab.cli.common import BadInput, fresh, say_notes, scenario, writing
-from bloatlab.cli.options import Output, Quiet, Sets, TableForm
+from bloatlab.cli.options import Force, Quiet, SavedIn, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
@@ -36,7 +36,7 @@ def command(
     /,
     *program: Annotated[str, Parameter(allow_leading_hyphen=True)],
     sets: Sets = (),
-    output: Output = None,
+    output: SavedIn = None,
     form: TableForm = "parquet",
     side: live.Side = "left",
     serve: str | None = None,
@@ -46,7 +46,7 @@ def command(
     max_rate: str | None = None,
     user: bool = False,
     clean: bool = False,
-    force: bool = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> int:
     """Run a scenario on the wall clock: its queues between two network namespaces, real programs over kernel TCP.
@@ -61,12 +61,6 @@ def command(
         Scenario in TOML (or JSON, by its suffix).
     program
         After --: a program and its arguments, run in the namespace of --side.
-    sets
-        Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; later ones win.
-    output
-        Folder for the result. Default: the result is not saved.
-    form
-        Format of the tables in the folder.
     side
         Where the program runs: left (the first application's `from`) or right (its `to`).
     serve
@@ -84,10 +78,6 @@ def command(
         Run without root, in a user namespace, where the kernel and /dev/net/tun allow it.
     clean
         End the processes that a killed run left behind, and do nothing else.
-    force
-        Replace the files of an earlier run in the folder.
-    quiet
-        Print nothing but errors.
     """
     if not live.available():
         raise BadInput("live: this build of bloatlab has no live bench; that needs Linux (docs/install.md)")

@@ -13,15 +13,13 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import resources
+from pathlib import Path
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 from rich.console import Console
 
-from bloatlab._core import LiveError
-from bloatlab.cli.common import converted
+from bloatlab.cli.options import converted
 from bloatlab.errors import InputError
-from bloatlab.scenario import Bug, ScenarioError, problems, version
 
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
@@ -72,7 +70,13 @@ Exit codes: 0 done, 1 a study's shares or a file's expectations are not met,
 """
 
 
-def _shown_default(default: object) -> str | None:
+def _version() -> str:
+    from bloatlab.scenario import version  # noqa: PLC0415  --help does without the core
+
+    return version()
+
+
+def _visible_default(default: object) -> str | None:
     """A default as it appears in the help; None hides it, for options that are off or not given."""
     return None if default is None or default is False or default == () else str(default)
 
@@ -81,13 +85,14 @@ app = App(
     name="bloatlab",
     help=_HELP,
     help_format="plaintext",
-    version=version,
+    version=_version,
     help_flags=["--help", "-h"],
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,
-    default_parameter=Parameter(converter=converted, show_default=_shown_default, negative=()),
+    default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
+
 #: Modules whose name differs from the command's; commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
@@ -99,7 +104,7 @@ _COMMANDS = (
 
 def _line(file: str) -> str:
     """The first line of a command's docstring, read without importing the command."""
-    text = resources.files("bloatlab.cli").joinpath(f"{file}.py").read_text("utf-8")
+    text = Path(__file__).with_name(f"{file}.py").read_text("utf-8")
     found = re.search(
         r'^app = App\([^\n]* help="([^"\n]+)"|^def command\(.*?^    """([^\n]+)', text, re.DOTALL | re.MULTILINE
     )
@@ -130,34 +135,40 @@ def call(arguments: Sequence[str]) -> int:
         _load(arguments)
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())
         sys.stdout.flush()
-    except CycloptsError as error:
-        name = " ".join(["bloatlab", *(word for word in arguments[:1] if word in _COMMANDS)])
-        _say(_refused(error, name))
-        _stderr().print(f"Try [bold]{name} --help[/].", highlight=False)
-        return EXIT_BAD_INPUT
-    except ScenarioError as error:
-        for line in problems(error):
-            _say(line)
-        return EXIT_BAD_INPUT
-    except (InputError, LiveError) as error:
-        _say(str(error))
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt as interrupt:
-        _say(f"interrupted: {interrupt}" if str(interrupt) else "interrupted")  # a sweep's message says what is kept
-        return EXIT_INTERRUPTED
-    except (BrokenPipeError, SystemExit) as left:
-        return _left(left)
-    except (Exception, Bug) as error:  # noqa: BLE001  the last resort
-        return _failed(error)
+    except BaseException as error:  # noqa: BLE001  the last resort
+        return _exit_code(error, arguments)
     return code if isinstance(code, int) else 0
 
 
-def _left(left: BrokenPipeError | SystemExit) -> int:
-    """The exit code after the reader of a pipe has gone. Re-raises a `SystemExit` that rich did not raise for that."""
-    if isinstance(left, SystemExit) and not isinstance(left.__context__, BrokenPipeError):
-        raise left
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
+    """Reports an error, a line per problem; returns the exit code. Re-raises a bug if BLOATLAB_TRACEBACK is set."""
+    match error:
+        case CycloptsError():
+            name = " ".join(["bloatlab", *(word for word in arguments[:1] if word in _COMMANDS)])
+            _say(_refused(error, name))
+            _stderr().print(f"Try [bold]{name} --help[/].", highlight=False)
+            return EXIT_BAD_INPUT
+        case KeyboardInterrupt():
+            _say(f"interrupted: {error}" if str(error) else "interrupted")  # a sweep's message says what is kept
+            return EXIT_INTERRUPTED
+        # rich raises SystemExit when the reader of a pipe has gone
+        case SystemExit() if not isinstance(error.__context__, BrokenPipeError):
+            raise error
+        case BrokenPipeError() | SystemExit():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+    if _interrupted(error):
+        _say("interrupted")
+        return EXIT_INTERRUPTED
+    lines = _bad_input(error)
+    for line in lines:
+        _say(line)
+    if lines:
+        return EXIT_BAD_INPUT
+    if os.environ.get("BLOATLAB_TRACEBACK"):
+        raise error
+    _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")
+    return EXIT_BUG
 
 
 def _load(arguments: Sequence[str]) -> None:
@@ -177,21 +188,6 @@ def _refused(error: CycloptsError, name: str) -> str:
     return said
 
 
-def _failed(error: BaseException) -> int:
-    """Reports an unexpected error in one line; returns the exit code. Re-raises it if BLOATLAB_TRACEBACK is set."""
-    if _interrupted(error):
-        _say("interrupted")
-        return EXIT_INTERRUPTED
-    refused = _refusal(error)
-    if refused is not None:
-        _say(refused)
-        return EXIT_BAD_INPUT
-    if os.environ.get("BLOATLAB_TRACEBACK"):
-        raise error
-    _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")
-    return EXIT_BUG
-
-
 def _interrupted(error: BaseException) -> bool:
     """Whether Ctrl-C caused the error: a module that is interrupted during import may raise another exception."""
     met: BaseException | None = error
@@ -204,22 +200,28 @@ def _interrupted(error: BaseException) -> bool:
     return False
 
 
-def _refusal(error: BaseException) -> str | None:
-    """The error message if a failed sweep, the system or memory is the cause; None for a bug."""
+def _bad_input(error: BaseException) -> list[str]:
+    """The message of an error whose cause is the input, the system or memory, a line per problem; empty for a bug."""
+    from bloatlab._core import LiveError  # noqa: PLC0415  --help does without the core
+    from bloatlab.scenario import ScenarioError, problems  # noqa: PLC0415
+
     sweep = sys.modules.get("bloatlab.sweep")  # not imported: no sweep ran
-    if sweep is not None and isinstance(error, sweep.Stopped):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "out of memory"
-    if isinstance(error, OSError) and str(error):
-        if error.filename is not None:
-            return f"{error.filename}: {(error.strerror or str(error)).lower()}"
-        if not error.strerror:  # raised by a library, whose message names the file
-            return str(error).lower()
-        with contextlib.suppress(OSError, ValueError):  # discard the output that is still buffered
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return f"standard output: cannot write: {error.strerror.lower()}"
-    return None
+    match error:
+        case ScenarioError():
+            return problems(error)
+        case MemoryError():
+            return ["out of memory"]
+        case OSError() if error.filename is not None:
+            return [f"{error.filename}: {(error.strerror or str(error)).lower()}"]
+        case OSError() if error.strerror:
+            with contextlib.suppress(OSError, ValueError):  # discard the output that is still buffered
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return [f"standard output: cannot write: {error.strerror.lower()}"]
+        case OSError() if str(error):  # raised by a library, whose message names the file
+            return [str(error).lower()]
+        case _:
+            known = isinstance(error, (InputError, LiveError)) or (sweep and isinstance(error, sweep.Stopped))
+            return [str(error)] if known else []
 
 
 def _say(line: str) -> None:

@@ -1,17 +1,62 @@
-"""Options that several commands share."""
+"""Options that several commands share, each with its help, and the reading of numbers."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter, Token, convert, validators
 
-Sets = Annotated[tuple[str, ...], Parameter(name="--set")]
+Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
+Force = Annotated[bool, Parameter(help="Replace the files of an earlier run in the folder.")]
+Jobs = Annotated[
+    Count | None,
+    Parameter(
+        name=["--jobs", "-j"],
+        help="Number of parallel runs; the results do not depend on it. Default: one per core.",
+        validator=validators.Number(gte=1),
+    ),
+]
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 OutputFile = Annotated[Path, Parameter(name=["--output", "-o"])]
-Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"])]
-Jobs = Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))]
-TextJson = Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])]
-TextCsvJson = Annotated[Literal["text", "csv", "json"], Parameter(name=["--format", "-f"])]
-TableForm = Annotated[Literal["csv", "json", "parquet"], Parameter(name=["--format", "-f"])]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="Print nothing but errors.")]
+SavedIn = Annotated[Output, Parameter(help="Folder for the result. Default: the result is not saved.")]
+ScenarioFile = Annotated[Path, Parameter(help="Scenario in TOML (or JSON, by its suffix).")]
+Sets = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set",
+        help="Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; later ones win.",
+    ),
+]
+StoreFolder = Annotated[
+    Path | None, Parameter(help="Folder of the store of runs. Default: BLOATLAB_STORE, or .bloatlab/store.")
+]
+TableForm = Annotated[
+    Literal["csv", "json", "parquet"],
+    Parameter(name=["--format", "-f"], help="Format of the tables in the folder."),
+]
+TextJson = Annotated[
+    Literal["text", "json"], Parameter(name=["--format", "-f"], help="text for people, json for programs.")
+]
+TextCsvJson = Annotated[
+    Literal["text", "csv", "json"],
+    Parameter(name=["--format", "-f"], help="text for people, csv and json for programs."),
+]
+
+_NUMBERS: dict[type, tuple[str, str]] = {
+    int: (r"[+-]?[0-9]+", "a whole number, such as 10"),
+    float: (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", "a number, such as 2.5"),
+}
+
+
+def converted(hint: Any, tokens: Sequence[Token]) -> Any:
+    """Converts an option's arguments; numbers in plain digits only: no `nan`, no `1_0`, no digits of other scripts."""
+    kinds = {hint, *get_args(hint)}
+    for kind, (pattern, valid) in _NUMBERS.items():
+        for token in tokens if kind in kinds and str not in kinds else ():
+            if not re.fullmatch(pattern, token.value.strip(" ")):
+                raise ValueError(f"{token.value!r} is not {valid}")
+    return convert(hint, tokens)

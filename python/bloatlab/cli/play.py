@@ -47,8 +47,6 @@ def command(
     ----------
     file
         Scenario to open, in TOML (or JSON, by its suffix).
-    sets
-        Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; later ones win.
     only_print
         Print the address instead of opening it.
     """

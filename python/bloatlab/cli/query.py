@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from bloatlab.cli.common import BadInput, writing
-from bloatlab.cli.options import Output, TextCsvJson
+from bloatlab.cli.options import Output, StoreFolder, TextCsvJson
 from bloatlab.cli.runs import opened
 from bloatlab.results import FORMS, csv_text, write_table
 from bloatlab.sweep import default_store, fingerprint
@@ -23,7 +22,7 @@ def command(
     *,
     output: Output = None,
     form: TextCsvJson = "text",
-    store: Path | None = None,
+    store: StoreFolder = None,
 ) -> int:
     """Query the store of earlier runs in SQL (DuckDB's dialect).
 
@@ -40,10 +39,6 @@ def command(
         The query.
     output
         File for the result: .parquet, .csv or .json by its suffix.
-    form
-        text for people, csv and json for programs.
-    store
-        Folder of the store. Default: BLOATLAB_STORE, or .bloatlab/store.
     """
     if output is not None and output.suffix.removeprefix(".") not in FORMS:
         raise BadInput(f"--output {output}: a table's name ends in {', '.join(f'.{form}' for form in FORMS)}")

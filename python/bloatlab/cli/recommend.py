@@ -11,7 +11,7 @@ from cyclopts import Parameter, validators
 
 from bloatlab.advice import Recommendation, answered, asked
 from bloatlab.cli.common import BadInput, fresh, writing
-from bloatlab.cli.options import Output, TextJson
+from bloatlab.cli.options import Count, Force, Output, TextJson
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.results import json_text
 from bloatlab.sweep import watch
@@ -37,14 +37,14 @@ def command(
     objective: str = "balanced",
     weights: Annotated[tuple[str, ...], Parameter(name="--weight")] = (),
     seeds: Annotated[int, Parameter(validator=validators.Number(gte=2, lte=MOST_SEEDS))] = 10,
-    runs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    runs: Count | None = None,
     quick: bool = False,
     seconds: float | None = None,
     output: Output = None,
     form: TextJson = "text",
     everything: Annotated[bool, Parameter(name="--all")] = False,
     run: Running = RUNNING,
-    force: bool = False,
+    force: Force = False,
 ) -> int:
     """Recommend a buffer and a queue discipline for a modem or router, by simulation.
 
@@ -83,12 +83,8 @@ def command(
         Simulated duration of each run, instead of the load's.
     output
         Folder for report.html, recommendation.json, options.csv, figures, and the chosen setting as scenario.toml.
-    form
-        text for people, json with every number for programs.
     everything
         Print every option, not only the Pareto front, the ties and today's setting.
-    force
-        Replace the files of an earlier recommendation in the folder.
     """
     console = Console(stderr=True)
     question = asked(

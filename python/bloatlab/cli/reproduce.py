@@ -8,12 +8,13 @@ import os
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, overrides, reading, writing
-from bloatlab.cli.runs import running, store_at
+from bloatlab.cli.options import Count, Output, Sets, TextJson
+from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.errors import InputError, nearest
 from bloatlab.live import LiveError
 from bloatlab.results import SUMMARY, json_text
@@ -28,24 +29,22 @@ def command(
     name: str,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    form: Annotated[Literal["text", "json"], Parameter(name=["--format", "-f"])] = "text",
-    seeds: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 10,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], validator=validators.Number(gte=1))] = None,
-    quick: Annotated[bool, Parameter(negative=())] = False,
-    full: Annotated[bool, Parameter(negative=())] = False,
-    experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"], negative=())] = (),
-    sets: Annotated[tuple[str, ...], Parameter(name="--set", negative=())] = (),
-    store: Path | None = None,
-    no_store: Annotated[bool, Parameter(negative=())] = False,
-    force: Annotated[bool, Parameter(negative=())] = False,
-    on_kernels: Annotated[bool, Parameter(name="--live", negative=())] = False,
-    dask: str | None = None,
+    output: Output = None,
+    form: TextJson = "text",
+    seeds: Count = 10,
+    quick: bool = False,
+    full: bool = False,
+    experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"])] = (),
+    sets: Sets = (),
+    force: bool = False,
+    on_kernels: Annotated[bool, Parameter(name="--live")] = False,
+    run: Running = RUNNING,
 ) -> int:
     """Reproduce a published study: run its cases, judge every published cell, write tables, figures and a report.
 
     Each cell is "within" or "outside" by rules that were fixed before the runs; "calibration" and "derived" cells are
-    shown but not counted. Exit code 0 if the share of cells within reaches the study's own target, 1 if not.
+    shown but not counted. Exit code 0 if the share of cells within reaches the study's own target, 1 if not. With --set
+    nothing is judged, because the published values do not apply.
 
     Parameters
     ----------
@@ -53,38 +52,25 @@ def command(
         Name of a study (`bloatlab list studies`), or the file of your own: ./mine.py (docs/adding-a-study.md).
     output
         Folder for report, figures and data. Default: runs/NAME.
-    form
-        text prints the shares and the answer; json prints only the scorecard (cells, claims, summary).
     seeds
         Run seeds 1 to SEEDS. Our value is their median, its interval the central 80 %.
-    jobs
-        Number of parallel runs; the results do not depend on it. Default: one per core.
     quick
         A quick look with shorter runs and fewer seeds. Judges nothing; the exit code is 0.
     full
         Print every table, published values next to ours, before the answer. The report always has them.
     experiments
         Experiments beyond the published tables to run, by name, or "all". Repeatable.
-    sets
-        Override a value in every scenario of the study: --set link.up.rate=5mbit. Nothing is judged then, because the
-        published values do not apply. Repeatable; later ones win.
-    store
-        Folder of the store, which keeps runs so that none is repeated. Default: BLOATLAB_STORE, or .bloatlab/store.
-    no_store
-        Run everything, and do not store the runs.
     force
         Write into a folder even if it holds another study or the result of a run.
     on_kernels
         Also run the cases over this machine's kernel, once each, on the wall clock. Needs root and TUN; not every study
         supports it.
-    dask
-        Run on the workers of a Dask cluster, as with `bloatlab sweep --dask`. See docs/cluster.md.
     """
     wanted = _study(name)
     if on_kernels and wanted.on_kernels is None:
         able = ", ".join(known for known in STUDIES if study(known).on_kernels is not None)
         raise BadInput(f"--live: {wanted.name} has no live cases; these studies have: {able}")
-    if dask is not None and name not in STUDIES:
+    if run.dask is not None and name not in STUDIES:
         raise BadInput(f"--dask: the workers do not have {name}; your own study runs only on this machine")
     asked = _asked(wanted.name, experiments, wanted.experiments)
     out = output or Path("runs") / wanted.name
@@ -92,9 +78,9 @@ def command(
         _no_other(out, wanted.name)
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
-    kept = store_at(store, console, refused=no_store)
-    options = Options(out, seeds, jobs, quick, asked, console, kept, on_kernels, sets=overrides(sets))
-    with _errors_of(name), contextlib.nullcontext() if dask is None else running(dask, jobs, console) as executor:
+    kept = run.opened(console)
+    options = Options(out, seeds, run.jobs, quick, asked, console, kept, on_kernels, sets=overrides(sets))
+    with _errors_of(name), contextlib.nullcontext() if run.dask is None else run.executor(console) as executor:
         results = writing(out, lambda: reproduce(wanted, replace(options, executor=executor)))
         if form == "json":
             emit(json_text(results.as_data()))

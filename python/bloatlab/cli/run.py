@@ -12,7 +12,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainin
 from rich.progress import Progress as Bar
 
 from bloatlab.cli.common import BadInput, fresh, overrides, say_notes, scenario, writing
-from bloatlab.cli.options import Output, Quiet, Sets, TableForm
+from bloatlab.cli.options import Force, Quiet, SavedIn, ScenarioFile, Sets, TableForm
 from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
@@ -27,11 +27,11 @@ from bloatlab.warm_up import WarmUp, asked, find
 
 
 def command(
-    file: Path,
+    file: ScenarioFile,
     /,
     *,
     sets: Sets = (),
-    output: Output = None,
+    output: SavedIn = None,
     seed: Annotated[int | None, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0, lt=2**64))] = None,
     form: TableForm = "parquet",
     pcap: bool = False,
@@ -39,27 +39,19 @@ def command(
     trace: tuple[str, ...] = (),
     trace_interval: str | None = None,
     plot: Annotated[tuple[Path, ...] | None, Parameter(name=["--plot", "-p"], consume_multiple=(0, 1))] = None,
-    force: bool = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> int:
     """Simulate a scenario, print a summary, and save the result in a folder.
 
     The same file and seed give the same bytes on any machine. The folder has the resolved scenario (with all defaults),
-    summary.json, the tables, and provenance.json.
+    summary.json, the tables, and provenance.json. `bloatlab schema` prints the format of scenarios, and `bloatlab list`
+    the values they may have. --set record.warm_up=auto finds the warm-up by MSER-5 in a first run, and prints it.
 
     Parameters
     ----------
-    file
-        Scenario in TOML (or JSON, by its suffix). See `bloatlab schema` for its format, `bloatlab list` for its values.
-    sets
-        Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; later ones win. record.warm_up=auto
-        finds the warm-up by MSER-5 in a first run, and prints it.
-    output
-        Folder for the result. Default: the result is not saved.
     seed
         Random seed, instead of the scenario's own.
-    form
-        Format of the tables in the folder.
     pcap
         Write left.pcap and right.pcap into the output folder: every packet at the two ends of a link, with headers for
         Wireshark.
@@ -74,10 +66,6 @@ def command(
     plot
         Also draw the overview into this file (.svg, .png, .pdf, .html); without a file name, into FILE-overview.svg in
         this folder. `bloatlab plot` draws other kinds.
-    force
-        Replace the files of an earlier run in the folder.
-    quiet
-        Print nothing but errors.
     """
     pcap = pcap or pcap_link is not None
     if pcap and output is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, writing
-from bloatlab.cli.options import Jobs
+from bloatlab.cli.options import Jobs, StoreFolder
 from bloatlab.sweep import ClusterError, Executor, Store, Threads, default_jobs, default_store
 from bloatlab.sweep.cluster import connected
 from bloatlab.terminal import Console
@@ -54,10 +54,6 @@ class Running:
 
     Parameters
     ----------
-    jobs
-        Number of parallel runs; the results do not depend on it. Default: one per core.
-    store
-        Folder of the store of runs. Default: BLOATLAB_STORE, or .bloatlab/store.
     no_store
         Run everything, and do not store the runs.
     dask
@@ -66,7 +62,7 @@ class Running:
     """
 
     jobs: Jobs = None
-    store: Path | None = None
+    store: StoreFolder = None
     no_store: bool = False
     dask: str | None = None
 

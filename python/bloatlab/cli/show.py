@@ -27,14 +27,14 @@ def command(
 ) -> int:
     """Print a result saved by `bloatlab run -o`.
 
+    csv needs --table.
+
     Parameters
     ----------
     result
         Folder of the result.
     table
         Print this table instead of the summary: queue_series, flow_series, pages, ...
-    form
-        text for people; csv (only with --table) or json for programs.
     """
     found = reading(result, lambda: open_result(result))
     if table is not None:

@@ -6,12 +6,11 @@ import datetime as dt
 import json
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from cyclopts import App
 
 from bloatlab.cli.common import writing
-from bloatlab.cli.options import TextJson
+from bloatlab.cli.options import StoreFolder, TextJson
 from bloatlab.cli.runs import opened
 from bloatlab.sweep import Store, default_store, fingerprint, sweeps
 from bloatlab.sweep.store import Stock
@@ -22,19 +21,12 @@ app = App(name="store", help_format="markdown", result_action="return_value")
 
 
 @app.default
-def command(*, store: Path | None = None, form: TextJson = "text") -> int:
+def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
     """Show the stored results of earlier runs.
 
     A sweep stores the measures of each run under a hash of its scenario, of the compiled core, and of the measuring
     code. Results of another core or of other code are never used; `bloatlab store gc` removes them. A run that two
     sweeps share is stored once and counted with both.
-
-    Parameters
-    ----------
-    store
-        Folder of the store. Default: BLOATLAB_STORE, or .bloatlab/store.
-    form
-        text for people, json for programs.
     """
     place = opened(store or default_store(), Console(stderr=True))
     stocks = place.shelves()
@@ -61,15 +53,10 @@ def command(*, store: Path | None = None, form: TextJson = "text") -> int:
 
 
 @app.command(name="gc")
-def collect(*, store: Path | None = None) -> int:
+def collect(*, store: StoreFolder = None) -> int:
     """Remove results of other cores and of older measuring code; pack the rest into few files.
 
     Files that another process is writing are left alone.
-
-    Parameters
-    ----------
-    store
-        Folder of the store. Default: BLOATLAB_STORE, or .bloatlab/store.
     """
     place = opened(store or default_store(), Console(stderr=True))
     runs, size = writing(place.folder, lambda: place.collect(fingerprint.core()))

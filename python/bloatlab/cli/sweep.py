@@ -73,18 +73,15 @@ def command(
     """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
 
     Finished runs are stored and not repeated: Ctrl-C loses only the runs in progress, and the same command continues.
-    The table does not depend on the number of workers. See docs/sweeps.md.
+    The table does not depend on the number of workers. As text it has means over seeds with 95 % intervals. See
+    docs/sweeps.md.
 
     Parameters
     ----------
     grid
         Grid in TOML: a scenario, axes over its values, seeds.
-    sets
-        Override a value of the scenario in every run: --set duration=60s. Repeatable.
     output
         File for the table: .parquet, .csv or .json by its suffix.
-    form
-        text prints means over seeds with 95 % intervals; csv and json print a row per run.
     columns
         Summary values to include, by dotted path; * matches anything. Repeatable. Default: the grid's columns, or else
         all values in files and a selection on a terminal.

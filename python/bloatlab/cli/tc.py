@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from bloatlab.cli.common import scenario
-from bloatlab.cli.options import Sets
+from bloatlab.cli.options import ScenarioFile, Sets
 from bloatlab.terminal import emit
 
 
 def command(
-    file: Path,
+    file: ScenarioFile,
     /,
     *,
     link: Annotated[str | None, Parameter(name=["--link", "-l"])] = None,
@@ -27,12 +26,8 @@ def command(
 
     Parameters
     ----------
-    file
-        The scenario, TOML or JSON.
     link
         Only this link; ~NAME is the reverse direction of a link with both_ways. Default: all links.
-    sets
-        Override a value of the scenario: --set link.up.rate=10mbit. Repeatable.
     """
     emit(scenario(file, sets).tc(link))
     return 0

@@ -45,16 +45,10 @@ def command(
         References in the format of docs/validation.md. Default: the two in bloatlab, from Linux 6.12 and 7.3.
     output
         Folder for validate.json and validate.txt.
-    form
-        text prints the tables; json prints only cells and shares.
     seeds
         Run seeds 1 to SEEDS. Our value is their mean, as the kernel's value is.
-    jobs
-        Number of parallel runs; the results do not depend on it. Default: one per core.
     only
         Only scenarios with this text in their name. Repeatable.
-    sets
-        Override a value in every scenario, as an experiment: --set tcp.kernel0.hystart=off. Repeatable.
     """
     console = Console(stderr=True)
     if output is not None:

@@ -100,7 +100,7 @@ def _parts(run: Run) -> list[TimePanel]:
         TimePanel(
             "queue", "queue (packets)", [(_queue(run, n, n), i) for n, i in links], [e for e in events if len(e.times)]
         ),
-        TimePanel("sojourn", "time in queue (ms)", [(_sojourn(run, n, n), i) for n, i in links]),
+        TimePanel("sojourn", "time in queue (ms)", [(sojourn_line(run, n, n), i) for n, i in links]),
         TimePanel(
             "cwnd", "window (kB)", [(_mean(f.frame, "cwnd_bytes", width, f.label, 1e-3), seats[f.label]) for f in tcp]
         ),
@@ -130,7 +130,7 @@ def _overlaid(runs: Sequence[Run]) -> list[TimePanel]:
             TimePanel(
                 "queue", f"queue of {of}\n(packets)", _each(runs, lambda run: _queue(run, link, run.label)), each
             ),
-            TimePanel("sojourn", f"time in {of}\n(ms)", _each(runs, lambda run: _sojourn(run, link, run.label))),
+            TimePanel("sojourn", f"time in {of}\n(ms)", _each(runs, lambda run: sojourn_line(run, link, run.label))),
         ]
     return [
         *found,
@@ -179,7 +179,8 @@ def _queue(run: Run, link: str, label: str) -> Line:
     return Line(safe(label), wide["t_s"].to_numpy(), wide["queue_packets_mean"].to_numpy())
 
 
-def _sojourn(run: Run, link: str, label: str) -> Line:
+def sojourn_line(run: Run, link: str, label: str) -> Line:
+    """The time in a link's queue: mean and maximum of each bin."""
     wide = bins(link_series(run, link), {"sojourn_ms_mean": "mean", "sojourn_ms_max": "max"}, window(run) / 2.0)
     return Line(safe(label), *(wide[c].to_numpy() for c in ("t_s", "sojourn_ms_mean", "sojourn_ms_max")))
 

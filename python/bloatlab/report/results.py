@@ -6,10 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
 from bloatlab import files
 from bloatlab.differences import difference, varying
@@ -17,6 +15,7 @@ from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.plots import measures as of_runs
 from bloatlab.plots.headline import scores, summary_sentence
 from bloatlab.plots.labels import safe
+from bloatlab.plots.over_time import TimePanel, sojourn_line, time_panels
 from bloatlab.plots.subjects import Run, Sweep, subjects
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Prose, Provenance, Section, TableBlock
@@ -27,11 +26,20 @@ from bloatlab.summaries import tables_of
 from bloatlab.sweep import grid_file
 from bloatlab.tables import TextTable, listed, row
 
-#: Runs that a chart tells apart by colour, and lines of one run.
+#: Runs that have a colour of their own in a chart; lines of one run.
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
 
-#: Charts over time of a whole report zoom together.
+#: Charts with this link zoom together: all that show values over time.
 TIME = "time"
+
+#: Title of each quantity over time.
+_TITLES = {
+    "rate": "Rate of each flow",
+    "queue": "Queue",
+    "sojourn": "Time in the queue",
+    "cwnd": "Congestion window",
+    "rtt": "Round-trip time",
+}
 
 
 def results_page(given: Sequence[str | Path], command: str) -> Page:
@@ -95,111 +103,74 @@ def _answer(question: str, runs: Sequence[Run]) -> Answer:
 
 
 def _overlay(runs: Sequence[Run]) -> Drawn:
-    """The waiting in the link where most waited, of all runs in one panel, and beneath it what the link carried."""
+    """The longest waits at the bottleneck, all runs in one panel, and below it the rate that the link carried."""
     link = of_runs.bottleneck(runs)
     if link is None:
         empty = Panel("Nothing recorded", "time (s)", "wait (ms)", [Series("nothing", [0.0, 1.0], [0.0, 0.0])])
         return Drawn("", "overlay", "No link's queue was recorded.", [empty], 1, TIME)
     waits, rates = [], []
     for place, run in enumerate(runs[:MOST_RUNS]):
-        frame, colour = of_runs.link_series(run, link), style.COLOURS[place]
-        waits.append(Series(run.label, *_binned(run, frame, "sojourn_ms_max", "max"), colour=colour))
-        rate = of_runs.rate(run, frame, "sent_bytes", run.label)
-        rates.append(Series(run.label, rate.t, rate.y, "step", colour))
-    end = max(run.end for run in runs)
-    name = safe(link)
+        wait = sojourn_line(run, link, run.label)
+        waits.append(Series(run.label, wait.t, wait.y if wait.top is None else wait.top, colour=style.colour(place)))
+        rate = of_runs.rate(run, of_runs.link_series(run, link), "sent_bytes", run.label)
+        rates.append(Series(run.label, rate.t, rate.y, "step", style.colour(place)))
+    name, span = safe(link), (0.0, max(run.end for run in runs))
     panels = [
-        Panel(f"Longest wait in the queue of {name}", "time (s)", "wait (ms)", waits, (0.0, end), marks=_begun(runs)),
-        Panel(f"What {name} carries", "time (s)", "rate (Mbit/s)", rates, (0.0, end), marks=_begun(runs)),
+        Panel(f"Longest wait in the queue of {name}", "time (s)", "wait (ms)", waits, span, marks=_warm_up(runs)),
+        Panel(f"Rate of link {name}", "time (s)", "rate (Mbit/s)", rates, span, marks=_warm_up(runs)),
     ]
     caption = f"Link {name}, where packets wait longest: the longest wait and the rate of each bin."
     return Drawn("", "overlay", caption, panels, 1, TIME, size=(7.0, 2.6))
 
 
-def _begun(runs: Sequence[Run]) -> list[Mark]:
-    begun = {run.begin for run in runs if run.begin > 0.0}
-    return [Mark("", at, "x") for at in sorted(begun)]
-
-
-def _binned(run: Run, frame: pl.DataFrame, column: str, way: Literal["max", "last"]) -> tuple[Any, Any]:
-    """A column over time, in bins of the run's width or as wide as they were recorded."""
-    wide = of_runs.bins(frame, {column: way}, max(of_runs.window(run), of_runs.step_of(frame)))
-    return wide["t_s"].to_numpy(), wide[column].to_numpy()
+def _warm_up(runs: Sequence[Run]) -> list[Mark]:
+    """A mark where the warm-up ends and measuring begins."""
+    return [Mark("", at, "x") for at in sorted({run.begin for run in runs if run.begin > 0.0})]
 
 
 def _over_time(runs: Sequence[Run]) -> list[Block]:
-    """Of each run: rate per flow, queue, window and round trip, as far as they were recorded."""
-    blocks: list[Block] = []
-    each = [
-        [panel for panel in (_rates(run), _queues(run), _windows(run), _round_trips(run)) if panel is not None]
-        for run in runs
+    """Rate per flow, queues, time in queue, windows and round-trip times of each run, as far as they were recorded."""
+    each = [[_panel(run, panel) for panel in time_panels([run])] for run in runs]
+    caption = "Means of each bin; shaded up to the maximum, where it was recorded."
+    return [
+        figure_block(Drawn(
+            "", f"time{place}", f"{run.label if len(runs) > 1 else 'This run'}. {caption}", panels,
+            min(2, len(panels)), TIME,
+        ))
+        for place, (run, panels) in enumerate(zip(runs, alike(each), strict=True))
+        if panels
+    ]  # fmt: skip
+
+
+def _panel(run: Run, of: TimePanel) -> Panel:
+    lines = [
+        Series(
+            line.label,
+            line.t,
+            line.y,
+            colour=style.colour(place),
+            band=line.top if line.top is None else (line.y, line.top),
+        )
+        for line, place in of.lines
     ]
-    for place, (run, panels) in enumerate(zip(runs, alike(each), strict=True)):
-        if panels:
-            caption = "Rate of each flow, queue, window and round trip, as far as they were recorded."
-            title = run.label if len(runs) > 1 else "This run"
-            blocks.append(
-                figure_block(Drawn("", f"time{place}", f"{title}. {caption}", panels, min(2, len(panels)), TIME))
-            )
-    return blocks
+    return Panel(_TITLES[of.name], "time (s)", of.y_label, lines, (0.0, run.end), marks=_warm_up([run]))
 
 
 def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
-    """Panels of several runs with one axis for each quantity: what stands under each other can be compared."""
+    """Panels of several runs with the same axes for the same quantity, so that they can be compared."""
     tops: dict[str, float] = {}
     ends: dict[str, float] = {}
     for panel in (panel for panels in each for panel in panels):
-        values = np.concatenate([np.asarray(line.y, dtype=float) for line in panel.series])
-        tops[panel.title] = max(
-            tops.get(panel.title, 0.0), 1.05 * float(np.max(values[np.isfinite(values)], initial=0.0))
+        values = np.concatenate(
+            [np.asarray(line.band[1] if line.band else line.y, dtype=float) for line in panel.series]
         )
+        top = 1.05 * float(np.max(values[np.isfinite(values)], initial=0.0))
+        tops[panel.title] = max(tops.get(panel.title, 0.0), top)
         ends[panel.title] = max(ends.get(panel.title, 0.0), panel.x_range[1] or 0.0)
     return [
         [replace(p, y_range=(0.0, tops[p.title] or None), x_range=(0.0, ends[p.title] or None)) for p in panels]
         for panels in each
     ]
-
-
-def _rates(run: Run) -> Panel | None:
-    flows = of_runs.flows(run)
-    by_app: dict[str, list[pl.DataFrame]] = {}
-    for flow in flows:
-        by_app.setdefault(flow.label if len(flows) <= MOST_LINES else flow.app, []).append(flow.frame)
-    lines: list[Series] = []
-    for label, frames in list(by_app.items())[:MOST_LINES]:
-        line = of_runs.rate(run, pl.concat(frames), "wire_bytes", label)
-        lines.append(Series(safe(label), line.t, line.y))
-    return _panel(run, "Rate of each flow", "rate (Mbit/s)", lines)
-
-
-def _queues(run: Run) -> Panel | None:
-    lines = []
-    for link in of_runs.busy(run)[:MOST_LINES]:
-        t, longest = _binned(run, of_runs.link_series(run, link), "queue_packets", "max")
-        lines.append(Series(safe(link), t, longest, "step"))
-    return _panel(run, "Queue", "packets", lines)
-
-
-def _windows(run: Run) -> Panel | None:
-    lines = []
-    for flow in of_runs.flows(run):
-        if len(lines) < MOST_LINES and "cwnd_bytes" in flow.frame.columns:
-            t, window = _binned(run, flow.frame, "cwnd_bytes", "last")
-            if np.nansum(window) > 0.0:
-                lines.append(Series(safe(flow.label), t, window / 1000.0, "step"))
-    return _panel(run, "Congestion window", "window (kB)", lines)
-
-
-def _round_trips(run: Run) -> Panel | None:
-    lines = [
-        Series(safe(app), part["t_s"].to_numpy(), part["rtt_ms"].to_numpy(), "points")
-        for app, part in list(of_runs.pings(run).items())[:MOST_LINES]
-    ]
-    return _panel(run, "Round trips of pings", "RTT (ms)", lines)
-
-
-def _panel(run: Run, title: str, label: str, lines: Sequence[Series]) -> Panel | None:
-    return Panel(title, "time (s)", label, lines, (0.0, run.end), marks=_begun([run])) if lines else None
 
 
 def _distributions(runs: Sequence[Run]) -> list[Block]:
@@ -218,11 +189,8 @@ def _distributions(runs: Sequence[Run]) -> list[Block]:
             limits = (max(0.1, least * 0.8), max(most * 1.2, 1.0))
             title = label.removesuffix(" (ms)").capitalize()
             panels.append(Panel(title, label, "packets at or below (%)", lines, limits, (0.0, 101.0), log_x=True))
-    return (
-        [figure_block(Drawn("", "delays", "Cumulative distributions of delay.", panels, min(2, len(panels))))]
-        if panels
-        else []
-    )
+    drawn = Drawn("", "delays", "Cumulative distributions of delay.", panels, min(2, len(panels)))
+    return [figure_block(drawn)] if panels else []
 
 
 def _differences(runs: Sequence[Run]) -> list[Block]:
