@@ -427,7 +427,7 @@ def test_every_kind_is_in_the_list_and_says_what_it_shows():
 
     for name in NAMES:
         assert kind(name).name == name
-        assert kind(name).says
+        assert kind(name).description
 
 
 def test_a_result_draws_itself(folders: tuple[Path, Path], tmp_path: Path):

@@ -157,6 +157,8 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
         case BrokenPipeError() | SystemExit():
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
+        case _:
+            pass
     if _interrupted(error):
         _say("interrupted")
         return EXIT_INTERRUPTED

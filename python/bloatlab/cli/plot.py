@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.options import Output
-from bloatlab.plots.kind import Asked
+from bloatlab.plots.kind import Options
 from bloatlab.plots.kinds import NAMES
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.plot import drawing_of, suffix_of
@@ -72,21 +72,21 @@ def command(
     """
     if list_:
         for name in NAMES:
-            sys.stdout.write(f"{name:10}{kind_named(name).says}\n")
+            sys.stdout.write(f"{name:10}{kind_named(name).description}\n")
         return 0
     if not results:
         raise BadInput("nothing to plot: bloatlab plot RESULT...")
     place = output or Path(f"{_stem(results[0])}-{kind or 'plot'}.svg")
-    draw(results, place, Asked(width, of, x, columns, title or "", labels, xlim, ylim, log), kind)
+    draw(results, place, Options(width, of, x, columns, title or "", labels, xlim, ylim, log), kind)
     sys.stderr.write(f"drawn in {place}\n")
     return 0
 
 
-def draw(results: Sequence[Path | Result], output: Path, asked: Asked, kind: str | None = None) -> None:
+def draw(results: Sequence[Path | Result], output: Path, options: Options, kind: str | None = None) -> None:
     """Draws results into a file. Raises `InputError`, `OSError`."""
     suffix_of(output)
     try:
-        drawn = drawing_of(results, kind, asked)
+        drawn = drawing_of(results, kind, options)
     except UnicodeDecodeError:
         raise BadInput(f"{results[0]}: not a text file") from None
     writing(output, lambda: drawn.write(output))

@@ -17,7 +17,7 @@ from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
 from bloatlab.plots import SUFFIXES
-from bloatlab.plots.kind import Asked
+from bloatlab.plots.kind import Options
 from bloatlab.results import FILES, save
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Progress, Result, run
@@ -97,7 +97,7 @@ def command(
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
     if picture is not None:
-        draw([result], picture, Asked())
+        draw([result], picture, Options())
     if not quiet:
         print_result(result, Console())
         if found is not None:

@@ -1,18 +1,19 @@
-"""Small multiples of lines: the one form that time series, distributions and sweeps need.
+"""Panels of lines, for studies and reports.
 
-A figure is data (`Panel`s of `Series`) until it is drawn, so the same figure goes to SVG, PNG and the report, and a
-test can look at what would be drawn.
+A figure is data (`Panel`s of `Series`) until it is drawn, so that the same figure goes to SVG, PNG and the interactive
+chart, and tests can check the data.
 """
 
 from __future__ import annotations
 
 import hashlib
+import html
 import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,12 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from bloatlab import files
 from bloatlab.plots import style
 from bloatlab.plots.labels import safe
+from bloatlab.plots.style import Axes, Figure
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-#: Points beyond which a line is thinned to the lowest and highest value per column of pixels.
+#: Longer lines are thinned to the lowest and highest value per column of pixels.
 MAX_POINTS = 1600
 
 
@@ -34,9 +32,9 @@ MAX_POINTS = 1600
 class Series:
     """One line. `x` and `y` are equally long; `kind` "step" holds each value until the next x.
 
-    `band` is the lowest and highest y at each x (the interval over seeds), shaded behind a line, a bar through a point.
-    What others published is `hollow` points or a `dashed` line, in the colour of ours; `quiet` is without an entry in
-    the legend of a picture.
+    `band` is the lowest and highest y at each x (such as the interval over seeds): a shade behind a line, a bar through
+    a point. Published values are `hollow` points or a `dashed` line, in the colour of ours. A `quiet` line has no entry
+    in the legend.
     """
 
     label: str
@@ -52,7 +50,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A level worth comparing with (a limit, a published value): a thin labelled line across, or upright at an x."""
+    """A value to compare with (a limit, a published value): a thin labelled line, horizontal, or vertical at an x."""
 
     label: str
     value: float
@@ -61,7 +59,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. Labels end in their unit. `None` limits follow the data; `x_ticks` names places on x."""
+    """One pair of axes. Labels end in their unit. Limits of `None` follow the data; `x_ticks` label the x axis."""
 
     title: str
     x_label: str
@@ -77,8 +75,8 @@ class Panel:
 
 
 def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
-    """Panels left to right, top to bottom; `size` is one panel's in inches. Needs no display."""
-    from matplotlib import rc_context  # noqa: PLC0415  plotting is imported by those who plot
+    """Draws panels from left to right and top to bottom, each of `size` inches. Needs no display."""
+    from matplotlib import rc_context  # noqa: PLC0415  only plots need it
     from matplotlib.figure import Figure as NewFigure  # noqa: PLC0415
 
     columns = min(columns, len(panels))
@@ -98,7 +96,7 @@ def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, floa
 
 
 def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
-    """Panels of one figure that show the same quantity reach equally high, so that the eye may compare them."""
+    """Gives panels of the same quantity the same upper limit, so that they can be compared."""
     alike: dict[tuple[str, bool], list[Axes]] = {}
     for axes, panel in zip(grid, panels, strict=False):
         if panel.y_range[1] is None:
@@ -110,42 +108,34 @@ def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
 
 
 def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
-    """One legend below the figure where its panels have the same lines, else one below each panel: never over data."""
+    """One legend below the figure if its panels have the same lines, else one below each panel: never over data."""
     several = [(axes, panel) for axes, panel in zip(grid, panels, strict=False) if len(panel.series) > 1]
-    if not several:
-        return
-    if len({tuple(s.label for s in panel.series) for _, panel in several}) == 1:
-        handles, labels = _told(several[0][0], several[0][1])
-        most = 6 if len(panels) > 1 else 5
-        ncols = -(-len(labels) // max(1, -(-len(labels) // most)))
-        _named(
-            drawn.legend(
-                handles, [str(place) for place in range(len(labels))], loc="outside lower center", ncols=max(1, ncols)
-            ),
-            labels,
-        )
+    if several and len({tuple(s.label for s in panel.series) for _, panel in several}) == 1:
+        handles, labels = _entries(*several[0])
+        rows = max(1, -(-len(labels) // (6 if len(panels) > 1 else 5)))
+        plain_legend(drawn, handles, labels, loc="outside lower center", ncols=max(1, -(-len(labels) // rows)))
         return
     for axes, panel in several:
-        handles, labels = _told(axes, panel)
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": 2, "fontsize": 8.0}
-        _named(axes.legend(handles, [str(place) for place in range(len(labels))], **below), labels)
+        plain_legend(axes, *_entries(axes, panel), **below)
 
 
-def _named(legend: Any, labels: Sequence[str]) -> None:
-    """Gives entries their names as plain text: of matplotlib's own labels, one with "_" in front means no entry."""
+def plain_legend(of: Figure | Axes, handles: Sequence[Any], labels: Sequence[str], **options: Any) -> None:
+    """Adds a legend whose labels are plain text: matplotlib itself drops a label that begins with "_"."""
+    legend = of.legend(handles, [str(place) for place in range(len(labels))], **options)
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set_text(label)
 
 
-def _told(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
-    """The entries of a legend; `quiet` lines have none, for the caption says what they are."""
+def _entries(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
+    """The entries of a legend; `quiet` lines have none, since the caption describes them."""
     handles, _ = axes.get_legend_handles_labels()
-    loud = [place for place, series in enumerate(panel.series) if not series.quiet]
-    return [handles[place] for place in loud], [safe(panel.series[place].label) for place in loud]
+    kept = [place for place, series in enumerate(panel.series) if not series.quiet]
+    return [handles[place] for place in kept], [safe(panel.series[place].label) for place in kept]
 
 
 def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
-    """`stem`.svg (transparent, the same bytes each time) and `stem`.png (white, 200 dpi); returns both paths."""
+    """Writes `stem`.svg (transparent, reproducible) and `stem`.png (white, 200 dpi); returns both paths."""
     from matplotlib import rc_context  # noqa: PLC0415
 
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
@@ -156,27 +146,27 @@ def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
 
 
 def svg_text(drawn: Figure, label: str) -> str:
-    """The figure as an `<svg>` element to stand in a page, scaling with its column; `label` is read aloud."""
+    """The figure as an `<svg>` element of a page, as wide as its column; screen readers read `label`."""
     text = _svg(drawn)
     text = text[text.index("<svg") :]
     text = re.sub(r'\s(width|height)="[\d.]+pt"', "", text, count=2)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    return text.replace("<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', 1)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(label)}" ', 1)
 
 
 def apart(svg: str) -> str:
-    """The element with ids of its own, so that several stand in one page."""
+    """Makes the ids of an element unique, so that a page can have several."""
     own = hashlib.sha256(svg.encode()).hexdigest()[:6]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{own}-\1"', svg)
     return re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
 
 
-#: Drawing takes most of a report's time, so a figure is drawn as SVG once, wherever it goes. Figures do not change.
+#: The SVG of figures, each made once: that takes most of a report's time. Figures do not change.
 _DRAWN: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def _svg(drawn: Figure) -> str:
-    """The figure as an SVG file. Its layout is settled from then on."""
+    """The figure as the text of an SVG file. Freezes its layout."""
     from matplotlib import rc_context  # noqa: PLC0415
 
     if drawn not in _DRAWN:
@@ -189,7 +179,7 @@ def _svg(drawn: Figure) -> str:
 
 
 def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS) -> tuple[NDArray[Any], NDArray[Any]]:
-    """At most `most` points that draw the same line: the extremes of each column of pixels, in order."""
+    """Thins a line to at most `most` points that look the same: the extremes of each column of pixels."""
     if len(x) <= most:
         return x, y
     keep: set[int] = {0, len(x) - 1}
@@ -200,7 +190,7 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
 
 
 def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The part of a series that the panel shows, with the point before and after, so that lines run to the edge."""
+    """The part of a series within the panel, with one point more at each end, so that lines reach the edge."""
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
     low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
     shown = np.flatnonzero((x >= low) & (x <= high))
@@ -211,9 +201,9 @@ def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple
 
 
 def _rc() -> Any:
-    from cycler import cycler  # noqa: PLC0415  comes with matplotlib
+    from cycler import cycler  # noqa: PLC0415
 
-    # names of people's own are text: nothing between dollar signs is mathematics
+    # names from scenarios are plain text, without mathematics between dollar signs
     return style.RC | {"axes.prop_cycle": cycler(color=list(style.COLOURS)), "text.parse_math": False}
 
 
@@ -254,7 +244,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
 
 
 def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:
-    """Plain numbers at 1, 2 and 5 times the powers of ten, or at the powers only where the range is wide."""
+    """Plain numbers at 1, 2 and 5 times the powers of ten, or only at the powers if the range is wide."""
     from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
 
     narrow = limits[0] > 0.0 and np.log10(limits[1] / limits[0]) < 2.5
@@ -264,7 +254,7 @@ def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:
 
 
 def _band(axes: Axes, series: Series, colour: Any) -> None:
-    """The band of a series, if it has one: bars through points, a shade behind a line."""
+    """Draws the band of a series: bars through points, a shade behind a line."""
     if series.band is None:
         return
     x, low, high = (np.asarray(values, dtype=float) for values in (series.x, *series.band))
@@ -274,14 +264,14 @@ def _band(axes: Axes, series: Series, colour: Any) -> None:
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-#: A label of a mark: its size, and about how wide a character of it is, in points.
+#: Labels of marks: their size, and the approximate width of a character, in points.
 _LABEL_PT, _CHARACTER_PT = 7.5, 4.6
 
 
 def _marks(axes: Axes, marks: Sequence[Mark], size: tuple[float, float]) -> None:
-    """The labels of marks, outside the axes, where no data can hide them; `size` is about that of the axes, in points.
+    """Draws the labels of marks outside the axes, where no data hides them; moves overlapping labels apart.
 
-    Two that would lie over each other move apart.
+    `size` is about the size of the axes in points.
     """
     for way, extent in (("x", size[0]), ("y", size[1])):
         mine = sorted((mark for mark in marks if mark.axis == way and mark.label), key=lambda mark: mark.value)
@@ -305,11 +295,7 @@ def _marks(axes: Axes, marks: Sequence[Mark], size: tuple[float, float]) -> None
 
 
 def _fraction(axes: Axes, mark: Mark) -> float:
-    """Where a mark is on its axis, in [0, 1]."""
+    """The position of a mark on its axis, in [0, 1]."""
     at = (mark.value, axes.get_ylim()[0]) if mark.axis == "x" else (axes.get_xlim()[0], mark.value)
     place = axes.transAxes.inverted().transform(axes.transData.transform(at))
     return float(place[0 if mark.axis == "x" else 1])
-
-
-def _attribute(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

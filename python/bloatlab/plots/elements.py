@@ -1,7 +1,7 @@
-"""One figure at a paper's width, with the parts that every kind uses.
+"""Figures of a fixed width, and the elements that all kinds of plot share.
 
-matplotlib is imported when the first figure is made. A name of a person's own may hold anything: it is drawn as text,
-and never becomes a label of matplotlib's own, of which some (with an underscore in front) mean something there.
+matplotlib is imported with the first figure. Names from scenarios may contain anything, so they are drawn as text and
+never used as matplotlib's own labels, where a leading underscore has a meaning.
 """
 
 from __future__ import annotations
@@ -9,30 +9,26 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from bloatlab.plots import style
-from bloatlab.plots.draw import thin
-from bloatlab.plots.kind import Asked
+from bloatlab.plots.draw import plain_legend, thin
+from bloatlab.plots.kind import Options
 from bloatlab.plots.measures import Array
-from bloatlab.plots.style import Width
+from bloatlab.plots.style import Axes, Figure, Width
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-#: What marks a label at the right edge; also the group that it is in, in SVG.
+#: The id of labels at the right edge; also their group in SVG.
 _BESIDE = "beside"
 
-#: How tall a line of text is, over its size.
+#: Height of a line of text relative to its size.
 _LINE = 1.25
 
 
 @dataclass
 class SizedFigure:
-    """A figure that is being drawn, its width, and what its axes have beside them."""
+    """A figure and its width."""
 
     figure: Figure
     width: Width
@@ -44,12 +40,12 @@ class SizedFigure:
 
     @property
     def wide(self) -> bool:
-        """Whether there is room for things beside each other."""
+        """Whether there is room for two panels side by side."""
         return self.width != "column"
 
 
 def sized_figure(width: Width, height: float) -> SizedFigure:
-    """An empty figure; `height` is over its width. Used within `style.drawing`."""
+    """An empty figure; `height` is relative to its width. Call it within `style.drawing`."""
     from bloatlab.plots.notebook import NotebookFigure  # noqa: PLC0415
 
     inches = style.WIDTHS[width].inches
@@ -59,7 +55,7 @@ def sized_figure(width: Width, height: float) -> SizedFigure:
 
 
 def _layout(of: SizedFigure) -> Any:
-    """The engine that lays the figure out, with its gaps."""
+    """The layout engine of the figure, with its gaps."""
     of.figure.set_layout_engine("constrained")
     gap = of.text / 72.0
     layout: Any = of.figure.get_layout_engine()
@@ -67,15 +63,15 @@ def _layout(of: SizedFigure) -> Any:
     return layout
 
 
-def headline(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str = "") -> None:
-    """A sentence above everything, wrapped to the width; below it a legend, if there are several labels."""
+def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str = "") -> None:
+    """A sentence above the figure, wrapped to its width, and below it a legend if there are several labels."""
     if len(labels) > 1:
         legend(of, labels, ticks=ticks)
     _title(of, text)
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """A line in the colour and dashes of its place. Gaps (NaN) are left out."""
+    """Draws a line in the colour and dashes of its place. Skips NaN."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     look: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
@@ -83,13 +79,13 @@ def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **o
 
 
 def shade(axes: Axes, x: Array, low: Array, high: Array, place: int) -> None:
-    """What lies between two lines, lightly."""
+    """Shades the area between two lines."""
     kept = np.isfinite(low) & np.isfinite(high)
     axes.fill_between(x[kept], low[kept], high[kept], color=style.colour(place), alpha=0.18, linewidth=0)
 
 
 def log_scale(axes: Axes, axis: Literal["x", "y"]) -> None:
-    """A logarithmic axis with plain numbers at its decades, from the least value above 0 if it began at 0 or below."""
+    """Makes an axis logarithmic, with plain numbers; if it began at 0, it now begins at the least positive value."""
     of = axes.xaxis if axis == "x" else axes.yaxis
     low, high = sorted((axes.get_xlim if axis == "x" else axes.get_ylim)())
     if low <= 0.0:
@@ -101,26 +97,26 @@ def log_scale(axes: Axes, axis: Literal["x", "y"]) -> None:
     of.set_minor_formatter(lambda *_: "")
 
 
-def adjust(of: SizedFigure, asked: Asked) -> None:
-    """What a person asked of the finished figure: limits, scales and a title; then it is laid out again."""
+def adjust(of: SizedFigure, options: Options) -> None:
+    """Applies the options to a finished figure: limits, scales and a title; then lays it out again."""
     panels = [axes for axes in of.figure.axes if axes.get_visible() and axes.axison]
-    if not panels or not (asked.title or asked.xlim or asked.ylim or asked.log):
+    if not panels or not (options.title or options.xlim or options.ylim or options.log):
         return
     first = panels[0]
     along = [axes for axes in panels if axes is first or first.get_shared_x_axes().joined(axes, first)]
     up = [axes for axes in panels if axes.get_ylabel() == first.get_ylabel()]
     wanted: list[tuple[Literal["x", "y"], list[Axes], tuple[float, float] | None]]
-    wanted = [("x", along, asked.xlim), ("y", up, asked.ylim)]
+    wanted = [("x", along, options.xlim), ("y", up, options.ylim)]
     for axis, group, limits in wanted:
         for axes in group:
-            if asked.log not in {None, "none"} and axis in str(asked.log) and not axes.images:
+            if options.log not in {None, "none"} and axis in str(options.log) and not axes.images:
                 log_scale(axes, axis)
             if limits is not None:
                 turned = axes.xaxis_inverted() if axis == "x" else axes.yaxis_inverted()
                 ends = limits[::-1] if turned else limits
                 (axes.set_xlim if axis == "x" else axes.set_ylim)(*ends)
-    if asked.title:
-        _title(of, asked.title)
+    if options.title:
+        _title(of, options.title)
     settle(of)
 
 
@@ -140,9 +136,9 @@ def _title(of: SizedFigure, text: str) -> None:
 def legend(
     of: SizedFigure, labels: Sequence[str], *, lines: bool = True, axes: Axes | None = None, ticks: str = ""
 ) -> None:
-    """One legend for the whole figure (or for one of its axes), above it: the lines of places 0, 1, 2 ...
+    """A legend above the figure, or above one of its axes, for the lines of places 0, 1, 2 ...
 
-    `ticks` says what upright ticks in the colours of the lines are, as the last entry.
+    `ticks` describes vertical ticks in the colours of the lines, as the last entry.
     """
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
@@ -159,19 +155,15 @@ def legend(
     longest = max(map(len, labels))
     room = style.WIDTHS[of.width].inches * (0.5 if axes is not None and of.wide else 1.0)
     across = max(1, min(len(labels), int(room * 72.0 / (of.text * (0.6 * longest + 5.0)))))
-    numbers = [str(i) for i in range(len(labels))]
     if axes is None:
-        drawn = of.figure.legend(handles, numbers, loc="outside upper left", ncols=across)
+        plain_legend(of.figure, handles, labels, loc="outside upper left", ncols=across)
     else:
-        drawn = axes.legend(
-            handles, numbers, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=across, borderaxespad=0.2
-        )
-    for text, label in zip(drawn.get_texts(), labels, strict=True):
-        text.set_text(label)
+        at = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        plain_legend(axes, handles, labels, ncols=across, **at)
 
 
 def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) -> None:
-    """Labels at the right edge: text, height as a part of the axes, colour. `settle` moves them apart."""
+    """Draws labels at the right edge: text, height as a fraction of the axes, colour. `settle` moves them apart."""
     for text, at, colour in labels:
         drawn = axes.annotate(
             text, (1.0, at), xycoords="axes fraction", xytext=(3, 0), textcoords="offset points",
@@ -181,7 +173,7 @@ def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) ->
 
 
 def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tuple[str, float, str]]:
-    """For `beside`: each line's name at the height where the line ends. `y` limits are final."""
+    """The labels of lines for `beside`, at the heights where the lines end. The limits of y are final by then."""
     low, high = axes.get_ylim()
     place_of = axes.transScale.transform
     (_, bottom), (_, top) = place_of((1.0, low)), place_of((1.0, high))
@@ -195,15 +187,15 @@ def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tup
 
 
 def fits_beside(of: SizedFigure, height: float, count: int) -> bool:
-    """Whether so many labels fit at the edge of axes that are `height` inches high."""
+    """Whether `count` labels fit beside axes of `height` inches."""
     return count * of.text * _LINE <= height * 72.0 * 0.95
 
 
 def settle(of: SizedFigure) -> None:
-    """Lay the figure out, and move labels at the right edge apart until none lies over another."""
+    """Lays the figure out, and moves labels at the right edge apart until none overlap."""
     layout = _layout(of)
     layout.execute(of.figure)
-    # labels move within their room, so the layout stands, and writing need not find it again
+    # moving labels does not change the layout, so it need not be computed again when the figure is written
     of.figure.set_layout_engine("none")
     for axes in of.figure.axes:
         texts: list[Any] = [text for text in axes.texts if text.get_gid() == _BESIDE]
@@ -218,7 +210,7 @@ def settle(of: SizedFigure) -> None:
 
 
 def spread(places: Sequence[float], need: float, room: float) -> list[float]:
-    """Ascending places, each `need` from the next and as near to where it was as that allows, within [0, `room`]."""
+    """Moves ascending places as little as possible until each is `need` from the next, within [0, `room`]."""
     moved = list(places)
     for _ in range(200):
         worst = 0.0
@@ -238,7 +230,7 @@ def spread(places: Sequence[float], need: float, room: float) -> list[float]:
 
 
 def rug(of: SizedFigure, axes: Axes, times: Array, at: float, colour: str) -> None:
-    """Ticks at moments, at a height of the axes; those that fall on one pixel are drawn once."""
+    """Draws ticks at times, at a height of the axes; ticks on the same pixel are drawn once."""
     low, high = axes.get_xlim()
     seen = np.unique(np.round((times - low) / ((high - low) or 1.0) * 2000.0)) / 2000.0 * (high - low) + low
     look: dict[str, Any] = {"marker": "|", "markersize": of.text * 0.56, "markeredgewidth": of.text * 0.09}

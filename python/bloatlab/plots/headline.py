@@ -1,28 +1,33 @@
-"""What happened, in a sentence, and what the people behind the link got, in a few rows: from the numbers of runs."""
+"""The summary of runs in a sentence, and the quality of each application in a few rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bloatlab.measures import value_at
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import at, bottleneck
+from bloatlab.plots.measures import bottleneck
 from bloatlab.plots.subjects import Run
 from bloatlab.tables import listed, number
 
 
 @dataclass(frozen=True)
 class Score:
-    """What an application gets: its part of the summary, a name for its row, digits, and half a sentence."""
+    """A measure of an application: its path in the summary, its row, its digits, and half a sentence with its unit."""
 
     path: str
     row: str
     digits: int
-    verb: str
+    clause: str
     unit: str = ""
 
+    def text(self, value: float) -> str:
+        """The value with its unit."""
+        return f"{number(value, self.digits)}{self.unit}"
 
-#: In the order in which a sentence prefers them.
+
+#: In the order in which the sentence prefers them.
 _SCORES = (
     Score("voip.mos", "{}: MOS (1 to 4.5)", 2, "{} is worth MOS"),
     Score("web.page_load_s.median", "{}: median page (s)", 2, "a page of {} takes", " s"),
@@ -32,7 +37,7 @@ _SCORES = (
     Score("files.median_s", "{}: median file (s)", 2, "a file of {} takes", " s"),
 )
 
-#: Rows of the link where packets wait longest: words, path in its summary, factor, digits.
+#: Rows of the link where packets wait longest: label, path in its summary, factor, digits.
 _LINK_ROWS = (
     ("{}: median wait (ms)", "sojourn_ms.p50", 1.0, 1),
     ("{}: 99 % wait (ms)", "sojourn_ms.p99", 1.0, 1),
@@ -52,119 +57,106 @@ def _found(runs: Sequence[Run]) -> list[tuple[Score, str, list[float]]]:
     found: list[tuple[Score, str, list[float]]] = []
     for score in _SCORES:
         for app in _common(runs):
-            values = [at(run.apps[app], score.path) for run in runs]
-            if all(v is not None for v in values):
-                found.append((score, app, [v for v in values if v is not None]))
+            values = [value_at(run.apps[app], score.path) for run in runs]
+            if None not in values:
+                found.append((score, app, [float(v) for v in values]))
     return found
 
 
 def _goodput(run: Run, app: str) -> float | None:
-    there, back = at(run.apps[app], "goodput_mbit"), at(run.apps[app], "goodput_mbit_reverse")
+    there, back = (value_at(run.apps[app], f"goodput_mbit{way}") for way in ("", "_reverse"))
     return None if there is None and back is None else (there or 0.0) + (back or 0.0)
 
 
 def _bulk(runs: Sequence[Run]) -> str | None:
-    """The application, in all runs, that moves most."""
+    """The application, common to all runs, with the highest goodput."""
     rates = {app: max(_goodput(run, app) or 0.0 for run in runs) for app in _common(runs)}
     best = max(rates, key=lambda app: rates[app], default=None)
     return best if best is not None and rates[best] > 0.0 else None
 
 
 def scores(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
-    """Rows: a name, and a value per run."""
-    rows: list[tuple[str, list[str]]] = []
-    for score, app, values in _found(runs):
-        rows.append((score.row.format(safe(app, 12)), [number(v, score.digits) for v in values]))
-    bulk = _bulk(runs)
+    """Rows for a table: a label, and a value for each run."""
+    rows = [(s.row.format(safe(app, 12)), [number(v, s.digits) for v in values]) for s, app, values in _found(runs)]
+    bulk, link = _bulk(runs), bottleneck(runs)
     if bulk is not None:
-        rows.append((f"{safe(bulk, 12)}: goodput (Mbit/s)", [_digits(_goodput(run, bulk)) for run in runs]))
-    link = bottleneck(runs)
+        rows.append((f"{safe(bulk, 12)}: goodput (Mbit/s)", [_rate(_goodput(run, bulk)) for run in runs]))
     if link is None:
         return rows[:_MOST_ROWS]
-    for words, path, scale, digits in _LINK_ROWS:
-        values = [at(run.links[link], path) for run in runs]
+    for label, path, scale, digits in _LINK_ROWS:
+        values = [value_at(run.links[link], path) for run in runs]
         if any(value is not None for value in values):
             cells = [number(None if value is None else scale * value, digits) for value in values]
-            rows.append((words.format(safe(link, 12)), cells))
+            rows.append((label.format(safe(link, 12)), cells))
     return rows[:_MOST_ROWS]
 
 
-def _digits(value: float | None) -> str:
+def _rate(value: float | None) -> str:
     return number(value, 3 if value is not None and abs(value) < 1.0 else 2)
 
 
-def summary_sentence(runs: Sequence[Run]) -> str:
-    """What happened: of one run the wait and what it did; of several the first score and the rate, side by side."""
-    return _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
+def headline(runs: Sequence[Run]) -> str:
+    """A sentence: the wait, the first score and the rate of one run; the first score and the rates of several."""
+    clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
+    if not clauses:
+        return listed([run.label for run in runs])
+    text = "; ".join(clauses)
+    if text.startswith(("a ", "the ", "packets")):  # a name at the beginning keeps its own case
+        text = text[0].upper() + text[1:]
+    return f"{text}."
 
 
-def _of_one(run: Run) -> str:
-    parts: list[str] = []
+def _of_one(run: Run) -> list[str]:
+    clauses: list[str] = []
     link = bottleneck([run])
     if link is not None:
-        middle, far = at(run.links[link], "sojourn_ms.p50"), at(run.links[link], "sojourn_ms.p99")
-        use = at(run.links[link], "utilisation")
+        middle, far, use = (value_at(run.links[link], p) for p in ("sojourn_ms.p50", "sojourn_ms.p99", "utilisation"))
         if middle is not None and far is not None:
             used = f", which is {100.0 * use:.0f} % used" if use is not None else ""
-            parts.append(
-                f"Packets wait {_ms(middle)} in link {safe(link)} (median; 1 % of them {_ms(far)} or more){used}"
+            clauses.append(
+                f"packets wait {_ms(middle)} in link {safe(link)} (median; 1 % of them {_ms(far)} or more){used}"
             )
     for score, app, values in _found([run]):
-        if score.verb:
-            parts.append(f"{score.verb.format(safe(app))} {number(values[0], score.digits)}{score.unit}")
+        if score.clause:
+            clauses.append(f"{score.clause.format(safe(app))} {score.text(values[0])}")
             break
     bulk = _bulk([run])
-    if bulk is not None and len(parts) < 3:
-        parts.append(f"{safe(bulk)} gets {_digits(_goodput(run, bulk))} Mbit/s")
-    return _joined(parts) or run.label
+    if bulk is not None:
+        clauses.append(f"{safe(bulk)} gets {_rate(_goodput(run, bulk))} Mbit/s")
+    return clauses
 
 
-def _of_several(runs: Sequence[Run]) -> str:
-    if len(runs) > 4:
-        return f"{len(runs)} results: " + _of_several_at(runs)
-    found = [f for f in _found(runs) if f[0].verb]
+def _of_several(runs: Sequence[Run]) -> list[str]:
+    """Values for each of up to four runs; the range for more."""
+    many = len(runs) > 4
+    prefix = f"{len(runs)} results: " if many else ""
+    score, app, values = next((f for f in _found(runs) if f[0].clause), (None, "", []))
+    if score is None:
+        return [prefix + clause for clause in _waits(runs)]
+    about = prefix + score.clause.format(safe(app))
+    if many:
+        return [f"{about} {number(min(values), score.digits)} to {score.text(max(values))}"]
+    clauses = [f"{about} {_each([score.text(v) for v in values], runs)}"]
     bulk = _bulk(runs)
-    if not found:
-        return _waits(runs)
-    score, app, values = found[0]
-    each = [f"{number(v, score.digits)}{score.unit} with {run.label}" for v, run in zip(values, runs, strict=True)]
-    text = f"{score.verb.format(safe(app))} {listed(each)}"
     if bulk is not None and bulk != app:
-        rates = [_digits(_goodput(run, bulk)) for run in runs]
-        text += f"; {safe(bulk)} gets {listed(rates)} Mbit/s"
-    return _capital(text) + "."
+        clauses.append(f"{safe(bulk)} gets {listed([_rate(_goodput(run, bulk)) for run in runs])} Mbit/s")
+    return clauses
 
 
-def _of_several_at(runs: Sequence[Run]) -> str:
-    """The range, where there are too many to name."""
-    for score, app, values in _found(runs):
-        if score.verb:
-            low, high = (number(v, score.digits) for v in (min(values), max(values)))
-            return f"{score.verb.format(safe(app))} {low} to {high}{score.unit}."
-    return _waits(runs)
-
-
-def _waits(runs: Sequence[Run]) -> str:
+def _waits(runs: Sequence[Run]) -> list[str]:
     link = bottleneck(runs)
-    if link is not None:
-        waits = [at(run.links[link], "sojourn_ms.p50") for run in runs]
-        if all(w is not None for w in waits) and len(runs) <= 4:
-            each = [f"{_ms(w or 0.0)} with {run.label}" for w, run in zip(waits, runs, strict=True)]
-            return f"Packets wait {listed(each)} in link {safe(link)} (median)."
-        known = [w for w in waits if w is not None]
-        if known:
-            return f"Packets wait {_ms(min(known))} to {_ms(max(known))} in link {safe(link)} (median)."
-    return listed([run.label for run in runs])
+    waits = [value_at(run.links[link], "sojourn_ms.p50") for run in runs] if link is not None else []
+    known = [w for w in waits if w is not None]
+    if link is None or not known:
+        return []
+    each = len(known) == len(runs) <= 4
+    wait = _each([_ms(w) for w in known], runs) if each else f"{_ms(min(known))} to {_ms(max(known))}"
+    return [f"packets wait {wait} in link {safe(link)} (median)"]
+
+
+def _each(values: Sequence[str], runs: Sequence[Run]) -> str:
+    return listed([f"{value} with {run.label}" for value, run in zip(values, runs, strict=True)])
 
 
 def _ms(value: float) -> str:
     return f"{number(value, 0 if value >= 20.0 else 1)} ms"
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return _capital("; ".join(parts)) + "." if parts else ""
-
-
-def _capital(text: str) -> str:
-    """With a capital, unless a name of somebody's own stands first."""
-    return text[:1].upper() + text[1:] if text.startswith(("a ", "the ", "packets")) else text

@@ -1,45 +1,45 @@
-"""What a kind of plot is, and what may be asked of it. `plots.kinds` has them all."""
+"""A kind of plot, and the options of a plot. `plots.kinds` has all kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from bloatlab.plots.style import Log, Width
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from bloatlab.plots.style import Figure, Log, Width
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a person may ask for beside the kind."""
+class Options:
+    """The options of a plot, besides its kind."""
 
     width: Width = "page"
-    #: A link, an application, or sojourn, delay or rtt: what a distribution or a trace is of, a sequence's flow.
+    #: The subject of a distribution, trace or sequence: a link, an application, or sojourn, delay or rtt.
     of: str | None = None
-    #: The axis along x of a sweep's plot.
+    #: The axis of a sweep along x.
     x: str | None = None
-    #: Columns of a sweep, by pattern.
+    #: Columns of a sweep, as patterns.
     columns: Sequence[str] = ()
-    #: A line above everything.
+    #: A line above the figure.
     title: str = ""
-    #: A name for each result, in their order, in place of what tells them apart.
+    #: A name for each result, in order; by default how the results differ.
     labels: Sequence[str] = ()
-    #: From and to, in the axis's unit; of the first panel, and of those that share its axis.
+    #: Limits in the axis's unit, for the first panel and those that share its axis.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
-    #: Logarithmic axes; None leaves it to each kind's values.
+    #: Logarithmic axes; None: depends on the values.
     log: Log | None = None
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plot. `lacks` says why something cannot be drawn so, in one line; None where it can."""
+    """A kind of plot: its name, its description, its subject, and the function that draws it.
+
+    `unfit` returns in one line why this kind cannot draw the given runs or sweep; None if it can.
+    """
 
     name: str
-    says: str
+    description: str
     takes: Literal["runs", "sweep"]
-    lacks: Callable[[Any], str | None]
-    draw: Callable[[Any, Asked], Figure]
+    unfit: Callable[[Any], str | None]
+    draw: Callable[[Any, Options], Figure]

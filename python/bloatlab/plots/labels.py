@@ -1,28 +1,34 @@
-"""What things are called in a plot: short, unique, and text whatever a person wrote."""
+"""Labels in plots: short, unique, and printable."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bloatlab.differences import Setting, clipped, varying
 
-#: Longest label of a line.
+#: Longest label of a line, in characters.
 LONGEST = 28
 
 
 def safe(text: str, most: int = LONGEST) -> str:
-    """A name as it can stand in a plot: clipped, and nothing in it that is not printed."""
+    """A name for a plot: clipped, with unprintable characters escaped."""
     return clipped(text.strip() or "(no name)", most)
 
 
-def told_apart(names: Sequence[str], scenarios: Sequence[Mapping[str, Any] | None]) -> list[str]:
-    """A label for each of several results: what tells its scenario from the others, else its name.
+def distinct_labels(names: Sequence[str], scenarios: Sequence[Mapping[str, Any] | None]) -> list[str]:
+    """A label for each of several results: the settings in which it differs from the others, or else its name.
 
-    A name that stands twice gets a number.
+    Repeated names are numbered.
     """
     labels = _by_settings(scenarios) if len(names) > 1 and all(s is not None for s in scenarios) else None
-    return _unique([safe(label) for label in (labels or names)])
+    seen = Counter[str]()
+    found: list[str] = []
+    for label in map(safe, labels or names):
+        seen[label] += 1
+        found.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return found
 
 
 def _by_settings(scenarios: Sequence[Mapping[str, Any] | None]) -> list[str] | None:
@@ -37,17 +43,8 @@ def _by_settings(scenarios: Sequence[Mapping[str, Any] | None]) -> list[str] | N
 
 
 def _phrase(setting: Setting, place: int, settings: Sequence[Setting]) -> str:
-    """A value; with the name of its key where the value alone would not say what it is."""
+    """A value, with its key unless the value says enough by itself."""
     value = setting.values[place]
     key = setting.path.rsplit(".", 1)[-1]
     speaks = key == "queue" or (value[:1].isdigit() and value[-1:].isalpha() and len(settings) == 1)
     return value if speaks else f"{key} {value}"
-
-
-def _unique(labels: Sequence[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    found: list[str] = []
-    for label in labels:
-        seen[label] = seen.get(label, 0) + 1
-        found.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
-    return found

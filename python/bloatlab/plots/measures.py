@@ -1,21 +1,22 @@
-"""Numbers of runs in the shapes that plots draw: series over equal bins, and distributions. Nothing here draws."""
+"""The data of plots: series of runs in equal bins, and distributions. Nothing here draws."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bloatlab.measures import value_at
 from bloatlab.plots.subjects import Run
 from bloatlab.tables import answered_pings
 
 Array = NDArray[np.float64]
 
-#: About how many bins a rate over time is drawn with: fewer hide what happens, more show single packets.
+#: Approximate number of bins of a rate over time: fewer hide changes, more show single packets.
 BINS = 150
 
 Quantity = Literal["sojourn", "delay", "rtt"]
@@ -28,7 +29,7 @@ QUANTITIES: Mapping[Quantity, str] = {
 
 @dataclass(frozen=True)
 class Line:
-    """One line over time: where its bins begin, s, and a value each; `top` is the greatest of each bin."""
+    """One line over time: the start of each bin in s, and its value; `top` is the maximum of each bin."""
 
     label: str
     t: Array
@@ -38,7 +39,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values in ascending order and how often each is; of histograms the middle of each bin."""
+    """Values in ascending order with their counts; in histograms, the middle of each bin."""
 
     label: str
     quantity: Quantity
@@ -46,21 +47,18 @@ class Distribution:
     counts: Array
 
     def quantile(self, q: float) -> float:
-        """The least value that a part `q` of all does not exceed (nearest rank)."""
+        """The smallest value with at least a fraction `q` of all at or below it (nearest rank)."""
         total = self.counts.sum()
         rank = max(1.0, np.ceil(q * total - 1e-9))
         return float(self.values[np.searchsorted(np.cumsum(self.counts), rank)])
 
     def shares(self) -> Array:
-        """The part of all at or below each value."""
+        """The fraction at or below each value."""
         return np.cumsum(self.counts) / self.counts.sum()
 
 
-# --------------------------------------------------------------------------------------------------------- over time
-
-
 def window(run: Run) -> float:
-    """A width of bins in s, of the form 1, 2 or 5 times a power of ten, that makes about `BINS` of the run."""
+    """The width of bins in s, 1, 2 or 5 times a power of ten, that divides the run into about `BINS` bins."""
     target = run.end / BINS
     power = 10.0 ** np.floor(np.log10(target))
     return float(next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= target * 0.999))
@@ -69,7 +67,7 @@ def window(run: Run) -> float:
 def bins(
     frame: pl.DataFrame, columns: Mapping[str, Literal["sum", "mean", "max", "last"]], width: float
 ) -> pl.DataFrame:
-    """Rows of one series (`t_s` ascending) in wider bins; `t_s` is where each begins. What a bin has not is NaN."""
+    """Aggregates a series (`t_s` ascending) into wider bins that begin at `t_s`; missing values are NaN."""
     how = {name: getattr(pl.col(name).fill_nan(None), way)() for name, way in columns.items()}
     place = (pl.col("t_s") / width + 1e-6).floor()
     wide = frame.group_by(place.alias("bin")).agg(**how).sort("bin")
@@ -79,36 +77,36 @@ def bins(
 
 
 def step_of(frame: pl.DataFrame) -> float:
-    """How wide the bins of a series are, s; 0 for fewer than two."""
+    """The width of the bins of a series in s; 0 for fewer than two."""
     t = frame["t_s"].unique().sort() if "t_s" in frame.columns else pl.Series([])
     return float(t[1] - t[0]) if len(t) > 1 else 0.0
 
 
 def has(frame: pl.DataFrame, column: str) -> bool:
-    """Whether a table has this column, and a number in it."""
+    """Whether a table has this column with at least one number."""
     return column in frame.columns and bool(frame[column].fill_nan(None).is_not_null().any())
 
 
 def _mean_wait(run: Run, link: str) -> float:
-    return at(run.links.get(link, {}), "sojourn_ms.mean") or 0.0
+    return float(value_at(run.links.get(link, {}), "sojourn_ms.mean") or 0.0)
 
 
 def recorded(run: Run) -> list[str]:
-    """Links of the summary with a series, the one whose packets waited longest first."""
+    """The links with a series, longest mean wait first."""
     frame = run.table("queue_series")
     names = frame["link"].unique(maintain_order=True).to_list() if "link" in frame.columns else []
-    known = [name for name in names if name in run.links]  # tables of an edited folder may name others
+    known = [name for name in names if name in run.links]  # the tables of an edited folder may name other links
     return sorted(known, key=lambda name: -_mean_wait(run, name))
 
 
 def busy(run: Run) -> list[str]:
-    """Of these, the links in which packets waited at all: for a tenth of the longest mean, or 1 ms, at least."""
+    """The recorded links with waits: a mean of at least 1 ms and a tenth of the longest."""
     found = recorded(run)
     return [n for n in found if _mean_wait(run, n) >= max(1.0, 0.1 * _mean_wait(run, found[0]))] or found[:1]
 
 
 def bottleneck(runs: Sequence[Run]) -> str | None:
-    """The link, recorded in all runs, whose packets waited longest in one of them."""
+    """The link recorded in all runs with the longest mean wait in any of them."""
     common = set.intersection(*({*recorded(run)} for run in runs)) if runs else set[str]()
     return max(sorted(common), key=lambda name: max(_mean_wait(run, name) for run in runs), default=None)
 
@@ -119,12 +117,12 @@ def link_series(run: Run, link: str) -> pl.DataFrame:
 
 
 def whole_steps(width: float, step: float) -> float:
-    """The least width of whole steps that is not below `width`: with two steps here and three there a sum zigzags."""
+    """The least multiple of `step` that is at least `width`, because sums over unequal numbers of steps zigzag."""
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 
 
 def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
-    """Mbit/s of a column of bytes, in bins of whole steps; the last one may be of less time than the others."""
+    """A column of bytes as a rate in Mbit/s, in bins of whole steps; the last bin may be shorter."""
     width = whole_steps(window(run), step_of(frame))
     total = frame.group_by("t_s").agg(pl.col(column).fill_nan(None).sum()).sort("t_s")
     wide = bins(total, {column: "sum"}, width)
@@ -144,13 +142,13 @@ class Flow:
 
 
 def carried(runs: Sequence[Run]) -> tuple[str, str]:
-    """The column of bytes that all runs have, on the wire or else of payload, and what a rate of it is called."""
+    """The column of bytes that all runs have (on the wire, or else of payload), and the name of its rate."""
     wire = all("wire_bytes" in run.table("flow_series").columns for run in runs)
     return ("wire_bytes", "rate") if wire else ("goodput_bytes", "goodput")
 
 
 def flows(run: Run) -> list[Flow]:
-    """The flows with a series that carry payload, each direction by itself, in the order of the table; no pings."""
+    """The directions of flows with a series and payload, in the order of the table, without pings."""
     frame = run.table("flow_series")
     if frame.height:
         frame = frame.filter(~pl.col("app").is_in([app for app, of in run.apps.items() if of.get("kind") == "ping"]))
@@ -173,7 +171,7 @@ def flows(run: Run) -> list[Flow]:
 
 
 def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
-    """When packets of a link's queue were dropped (or marked): the begin of each bin with any, s."""
+    """The times of drops (or marks) in a link's queue: the start of each bin with any, in s."""
     frame = link_series(run, link)
     if column not in frame.columns:
         return np.zeros(0)
@@ -181,15 +179,12 @@ def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
 
 
 def pings(run: Run) -> dict[str, pl.DataFrame]:
-    """Of each ping that was answered its rows, by application."""
+    """The rows of answered pings, by application."""
     return answered_pings(run.table("pings"))
 
 
-# ------------------------------------------------------------------------------------------------------ distributions
-
-
 def distributions(run: Run) -> list[Distribution]:
-    """Every distribution of delay that a run has: round trips of pings, one-way delays, times in queues."""
+    """The distributions of a run: round-trip times of pings, one-way delays, times in queues."""
     found = [
         Distribution(app, "rtt", *_counted(part.filter(pl.col("t_s") >= run.begin)["rtt_ms"].to_numpy()))
         for app, part in pings(run).items()
@@ -219,11 +214,3 @@ def _histogram(label: str, quantity: Quantity, frame: pl.DataFrame) -> list[Dist
         return []
     middle = (frame["lower_ms"].to_numpy() + frame["upper_ms"].to_numpy()) / 2.0
     return [Distribution(label, quantity, middle, frame["count"].to_numpy().astype(np.float64))]
-
-
-def at(summary: Mapping[str, Any], path: str) -> float | None:
-    """The number at a dotted path of a summary; None where there is none."""
-    value: Any = summary
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return None if value is None or isinstance(value, str) else float(value)

@@ -1,10 +1,10 @@
-"""Panels: what happened over time, one quantity each under one clock. The kinds series and overview stack them."""
+"""Panels over time, one per quantity, above one time axis. The kinds series, overview and trace stack them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from bloatlab.plots.elements import (
     shade,
     sized_figure,
 )
-from bloatlab.plots.kind import Asked
+from bloatlab.plots.kind import Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import (
     Array,
@@ -42,27 +42,23 @@ from bloatlab.plots.measures import (
     step_of,
     window,
 )
-from bloatlab.plots.style import Log
+from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run
 from bloatlab.scenario import quantity
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-#: What is drawn as ticks: columns of a link, the word for them, and their colour.
+#: Events drawn as ticks: the column of a link, the word for them, their colour.
 EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", style.MARK)}
 
-#: How high one of several panels is, over the figure's width.
+#: Height of one of several panels, relative to the figure's width.
 _HEIGHT = {"column": 0.36, "page": 0.2, "slide": 0.16}
 
-#: More flows than this are drawn as the sum of their application.
+#: With more flows than this, the flows of an application are drawn as their sum.
 MOST_FLOWS = 6
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """Moments, drawn as ticks at the top edge."""
+    """Times, drawn as ticks at the top edge."""
 
     label: str
     times: Array
@@ -71,7 +67,7 @@ class Ticks:
 
 @dataclass(frozen=True)
 class TimePanel:
-    """One quantity over time: lines with the place of their colour, and ticks."""
+    """One quantity over time: lines, each with the index of its colour, and ticks."""
 
     name: str
     y_label: str
@@ -80,7 +76,7 @@ class TimePanel:
 
 
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
-    """Every panel that these runs have something for. One run shows its parts, several show one line each."""
+    """Every panel with data: of one run with its flows and links, of several runs with one line each."""
     found = _parts(runs[0]) if len(runs) == 1 else _overlaid(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 
@@ -109,17 +105,17 @@ def _parts(run: Run) -> list[TimePanel]:
 
 
 def _rtts(run: Run, width: float, seats: Mapping[str, int], free: int, tcp: Sequence[Flow]) -> list[tuple[Line, int]]:
-    """Round trips: as pings have them, else as the senders believe."""
-    asked = pings(run)
-    if asked:
+    """Round-trip times of pings, or else those that the senders estimate."""
+    pinged = pings(run)
+    if pinged:
         return [
-            (_rtt(part, width, safe(app)), free + i) for i, (app, part) in enumerate(list(asked.items())[:MOST_FLOWS])
+            (_rtt(part, width, safe(app)), free + i) for i, (app, part) in enumerate(list(pinged.items())[:MOST_FLOWS])
         ]
     return [(_mean(f.frame, "srtt_ms", width, f.label), seats[f.label]) for f in tcp if has(f.frame, "srtt_ms")]
 
 
 def _overlaid(runs: Sequence[Run]) -> list[TimePanel]:
-    """One line per run: of the link where packets waited longest, of all data, of the window's mean, of the pings."""
+    """One line per run: the bottleneck's queue, the rate of all flows, their mean window, the pings."""
     link = bottleneck(runs)
     of = safe(link, 12) if link else ""
     column, word = carried(runs)
@@ -155,9 +151,9 @@ def _over_flows(run: Run, column: str, scale: float) -> Line | None:
 
 
 def _one_rtt(run: Run) -> Line | None:
-    asked = pings(run)
-    if asked:
-        return _rtt(pl.concat(list(asked.values())), window(run), run.label)
+    pinged = pings(run)
+    if pinged:
+        return _rtt(pl.concat(list(pinged.values())), window(run), run.label)
     return _over_flows(run, "srtt_ms", 1.0)
 
 
@@ -169,7 +165,7 @@ def _by_app(whole: Sequence[Flow]) -> dict[str, pl.DataFrame]:
 
 
 def ticks(run: Run, link: str, column: str, times: Array) -> Ticks:
-    """A column of `EVENTS` at these times, under the word for it and how many the summary has."""
+    """A column of `EVENTS` at these times, labelled with the summary's count."""
     word, colour = EVENTS[column]
     return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
 
@@ -199,18 +195,18 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> Line:
 
 
 def ticks_of(found: Sequence[TimePanel]) -> str:
-    """What a legend says of the ticks of several results, which bear no names of their own; empty for none."""
+    """The legend's entry for ticks of several results, which have no labels; empty if there are none."""
     return "drops" if any(len(t.times) and not t.label for panel in found for t in panel.ticks) else ""
 
 
-def stacked(runs: Sequence[Run], asked: Asked, found: Sequence[TimePanel], *, step: bool = False) -> Figure:
-    """Panels one under the other; `step` holds each value until the next, on linear axes."""
-    each = _HEIGHT[asked.width]
-    of = sized_figure(asked.width, each * len(found) + 0.08)
+def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *, step: bool = False) -> Figure:
+    """Draws panels below each other; with `step`, values hold until the next one, on linear axes."""
+    each = _HEIGHT[options.width]
+    of = sized_figure(options.width, each * len(found) + 0.08)
     grid = list(of.figure.subplots(len(found), 1, sharex=True, squeeze=False).ravel())
-    end, height = max(run.end for run in runs), each * style.WIDTHS[asked.width].inches * 0.8
+    end, height = max(run.end for run in runs), each * style.WIDTHS[options.width].inches * 0.8
     for axes, panel in zip(grid, found, strict=True):
-        log = not step and needs_log(panel, runs, asked.log)
+        log = not step and needs_log(panel, runs, options.log)
         draw_time_panel(of, axes, panel, end, height, named=len(runs) == 1, tops=len(runs) <= 2, log=log, step=step)
     grid[-1].set_xlabel("time (s)")
     of.figure.align_ylabels(grid)
@@ -221,15 +217,20 @@ def stacked(runs: Sequence[Run], asked: Asked, found: Sequence[TimePanel], *, st
     return of.figure
 
 
-def needs_log(panel: TimePanel, runs: Sequence[Run], asked: Log | None) -> bool:
-    """Whether several results are too far apart for a linear axis: the median of each, and the greatest value.
+def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
+    """Whether results are too far apart for a linear axis, judged by each median and maximum.
 
-    Rates are not: who gets nothing belongs at the bottom.
+    Rates always have a linear axis: a flow that gets nothing belongs at the bottom.
     """
-    if panel.name == "rate" or (len(runs) == 1 and asked is None):
+    if panel.name == "rate" or (len(runs) == 1 and log is None):
         return False
-    waits = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
-    return style.logarithmic([f(y) for y in waits if len(y) for f in (np.median, np.max)], "y", asked)
+    return style.logarithmic([f(y) for y in _positive(panel) for f in (np.median, np.max)], "y", log)
+
+
+def _positive(panel: TimePanel) -> list[Array]:
+    """The values above 0 of each line that has some."""
+    found = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
+    return [y for y in found if len(y)]
 
 
 def draw_time_panel(
@@ -244,9 +245,9 @@ def draw_time_panel(
     log: bool = False,
     step: bool = False,
 ) -> None:
-    """A panel in its axes, `height` inches high. `named` puts names beside the lines; `tops` shades to the maxima.
+    """Draws a panel in axes of `height` inches. `named` labels the lines; `tops` shades up to the maxima.
 
-    On a logarithmic axis, what is below a tenth of the least median is drawn at the lower edge.
+    A logarithmic axis begins at a tenth of the smallest median.
     """
     axes.set_xlim(0.0, end)
     for line, place in panel.lines:
@@ -256,9 +257,8 @@ def draw_time_panel(
     axes.set_ylabel(panel.y_label)
     events = [t for t in panel.ticks if len(t.times)]
     if log:
-        waits = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
-        low = 0.1 * min(float(np.median(y)) for y in waits if len(y))
-        high = max(float(np.max(y)) for y in waits if len(y))
+        low = 0.1 * min(float(np.median(y)) for y in _positive(panel))
+        high = max(float(np.max(y)) for y in _positive(panel))
         log_scale(axes, "y")
         axes.set_ylim(low, high * (high / low) ** (0.05 + 0.09 * len(events)))
     else:
@@ -274,7 +274,7 @@ def draw_time_panel(
 
 
 def changes(run: Run) -> list[tuple[float, str]]:
-    """When the scenario changes a link, s, and to what."""
+    """The changes of links in the scenario: time in s, and the new values."""
     if run.scenario is None:
         return []
     links = run.scenario.get("link", {})
@@ -296,7 +296,7 @@ def _plain(value: Any) -> str:
 
 
 def mark_changes(of: SizedFigure, stack: Sequence[Axes], run: Run) -> None:
-    """An upright line at each change through all panels, and above the first what it changes to, in rows."""
+    """Draws a vertical line at each change, and above the first panel the new values, in up to three rows."""
     moments = [(at, words) for at, words in changes(run) if at < run.end]
     ends: list[float] = []
     low, high = stack[0].get_xlim()

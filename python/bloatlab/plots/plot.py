@@ -1,4 +1,4 @@
-"""`plot`: results in, a figure out, and perhaps a file."""
+"""`plot`: draws results, and writes the figure to a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import polars as pl
 
@@ -15,19 +15,16 @@ from bloatlab import files
 from bloatlab.errors import nearest
 from bloatlab.plots.draw import apart, svg_text
 from bloatlab.plots.elements import SizedFigure, adjust
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.kinds import NAMES, kinds
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.labels import safe
-from bloatlab.plots.style import WIDTHS, Log, Width, drawing
+from bloatlab.plots.style import WIDTHS, Figure, Log, Width, drawing
 from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects
 from bloatlab.simulation import Result
 from bloatlab.tables import counted
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-#: What a figure can be written as, by its file's suffix.
+#: Formats of figures, by the suffix of the file.
 SUFFIXES = (".svg", ".png", ".pdf", ".html")
 
 
@@ -45,20 +42,20 @@ def plot(
     ylim: tuple[float, float] | None = None,
     log: Log | None = None,
 ) -> Figure:
-    """Draw results: of runs (opened, or their folders) or of a sweep (its table, its file, or its grid).
+    """Draws runs (results or their folders), or a sweep (its table, its file, or its grid).
 
-    Without `kind` it is the overview of runs, and lines with intervals of a sweep. `output` is a file ending in .svg,
-    .png, .pdf or .html; without one, the figure is only returned. `width` is that of a paper's column (89 mm), its
-    page, or a slide. `of` chooses a link, an application, or one of sojourn, delay and rtt; `x` and `columns` an axis
-    and the measures of a sweep. `title` stands above everything, `labels` name the results, in their order. `xlim`,
-    `ylim` and `log` ("x", "y", "xy", or "none" where values that span two decades would have a logarithmic axis) are
-    of the first panel, and of those that share its axis.
+    The default `kind` is overview for runs and lines for a sweep. `output` is a file ending in .svg, .png, .pdf or
+    .html; without one, the figure is only returned. `width` is a paper's column (89 mm), its page, or a slide. `of`
+    chooses a link, an application, or one of sojourn, delay and rtt; `x` and `columns` choose an axis and the measures
+    of a sweep. `title` is a line above the figure, `labels` name the results in order. `xlim`, `ylim` and `log` ("x",
+    "y", "xy", or "none") apply to the first panel and those that share its axis; by default, axes whose values span
+    more than two decades are logarithmic.
 
-    Raises `Unfit` (a `ValueError`), in one line that says which kinds fit, for what cannot be drawn.
+    Raises `Unfit` (a `ValueError`), whose one line names the kinds that fit, for results that cannot be drawn.
     """
     if output is not None:
         suffix_of(output)
-    drawn = drawing_of(results, kind, Asked(width, of, x, columns, title, labels, xlim, ylim, log))
+    drawn = drawing_of(results, kind, Options(width, of, x, columns, title, labels, xlim, ylim, log))
     if output is not None:
         drawn.write(output)
     return drawn.figure
@@ -66,45 +63,46 @@ def plot(
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure, its width, and a title for those who do not see it."""
+    """A figure, its width, and a title for screen readers."""
 
     figure: Figure
     width: Width
     title: str
-    #: Draws the same for a narrow screen: at the width of a column, where type keeps its size.
+    #: Draws the figure at the width of a column, for narrow screens.
     narrow: Callable[[], Figure] | None = None
 
     def write(self, output: str | Path) -> None:
-        """Into a file, by its suffix; the same bytes each time. Raises `OSError` where it cannot be written."""
+        """Writes a file in the format of its suffix, reproducibly. Raises `OSError` if it cannot be written."""
         with drawing(self.width):
             _write(self, Path(output), suffix_of(output))
 
 
-def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str | None, asked: Asked) -> Drawn:
-    """`plot` without a file."""
-    if asked.width not in WIDTHS:
-        raise Unfit(f"width {asked.width}: there is {', '.join(WIDTHS)}")
-    for name, limits in (("xlim", asked.xlim), ("ylim", asked.ylim)):
+def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str | None, options: Options) -> Drawn:
+    """Draws results as `plot` does, without a file."""
+    if options.width not in WIDTHS:
+        raise Unfit(f"width {options.width}: there is {', '.join(WIDTHS)}")
+    for name, limits in (("xlim", options.xlim), ("ylim", options.ylim)):
         if limits is not None and not (all(map(math.isfinite, limits)) and limits[0] < limits[1]):
             raise Unfit(f"--{name} {limits[0]:g} {limits[1]:g}: the first is not below the second")
-    if asked.log not in {None, *get_args(Log)}:
-        raise Unfit(f"--log {asked.log}: there is {', '.join(get_args(Log))}")
-    found = _labelled(subjects(results), asked.labels)
+    if options.log not in {None, *get_args(Log)}:
+        raise Unfit(f"--log {options.log}: there is {', '.join(get_args(Log))}")
+    found = _labelled(subjects(results), options.labels)
     chosen = _chosen(found, kind)
 
     def made(width: Width) -> Figure:
-        at = replace(asked, width=width)
+        at = replace(options, width=width)
         with drawing(width):
             figure = chosen.draw(found, at)
             adjust(SizedFigure(figure, width), at)
         return figure
 
-    title = asked.title or _title(found, chosen.name)
-    return Drawn(made(asked.width), asked.width, title, lambda: made("column"))
+    labels = [found.label] if isinstance(found, Sweep) else [run.label for run in found]
+    title = options.title or f"{chosen.name}: {', '.join(labels)}"
+    return Drawn(made(options.width), options.width, title, lambda: made("column"))
 
 
 def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sweep:
-    """The results under names that were given for them. Raises `Unfit` where there are not as many."""
+    """The results with the labels given. Raises `Unfit` if their number differs."""
     if not labels:
         return found
     if isinstance(found, Sweep):
@@ -115,7 +113,7 @@ def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sw
 
 
 def suffix_of(output: str | Path) -> str:
-    """A plot's suffix. Raises `Unfit` for what is none."""
+    """The suffix of a plot. Raises `Unfit` for an unknown one."""
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
         raise Unfit(f"{output}: a plot's file ends in {', '.join(SUFFIXES)}")
@@ -128,22 +126,17 @@ def _chosen(found: list[Run] | Sweep, name: str | None) -> Kind:
     if name not in NAMES:
         raise Unfit(f"kind {name}: there is {', '.join(NAMES)}{nearest(name, NAMES)}")
     chosen = kind_named(name)
-    reason = chosen.lacks(found) if chosen.takes == takes else _other(found, name)
+    reason = chosen.unfit(found) if chosen.takes == takes else _other(found, name)
     if reason is None:
         return chosen
-    fitting = [of.name for of in kinds(takes) if of.name != name and of.lacks(found) is None]
+    fitting = [of.name for of in kinds(takes) if of.name != name and of.unfit(found) is None]
     raise Unfit(f"{reason}; kinds that fit: {', '.join(fitting) or 'none'}")
 
 
 def _other(found: list[Run] | Sweep, name: str) -> str:
     if isinstance(found, Sweep):
-        return f"{found.label}: is a table of many runs, and {name} is of single runs"
-    return f"{found[0].label}: is one run, and {name} is of a sweep's table"
-
-
-def _title(found: list[Run] | Sweep, name: str) -> str:
-    labels = [found.label] if isinstance(found, Sweep) else [run.label for run in found]
-    return f"{name}: {', '.join(labels)}"
+        return f"{found.label}: is a table of many runs, and {name} draws single runs"
+    return f"{found[0].label}: is one run, and {name} draws a sweep's table"
 
 
 _PAGE = """<!doctype html>

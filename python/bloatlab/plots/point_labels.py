@@ -1,17 +1,14 @@
-"""Labels of points in the plane: beside their point where they lie over nothing, else left out."""
+"""Labels of points in the plane: next to their point if they cover nothing there, else left out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bloatlab.plots.elements import SizedFigure
+from bloatlab.plots.style import Axes
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-#: Where a label may stand, in order of liking: offset in text heights, and how it is aligned to that.
-_SEATS = (
+#: Positions of a label, best first: offset in text heights, and alignment.
+_POSITIONS = (
     ((0.6, 0.5), "left", "bottom"),
     ((-0.6, 0.5), "right", "bottom"),
     ((0.6, -0.5), "left", "top"),
@@ -24,7 +21,7 @@ _SEATS = (
 
 
 def free_labels(of: SizedFigure, axes: Axes, labels: Sequence[tuple[str, float, float, str]]) -> list[str]:
-    """Name points: text, x, y, colour. Lays the figure out first; returns the names that had no room."""
+    """Labels points (text, x, y, colour), after laying the figure out; returns the labels without room."""
     of.figure.draw_without_rendering()
     of.figure.set_layout_engine("none")
     box = axes.get_window_extent()
@@ -32,7 +29,7 @@ def free_labels(of: SizedFigure, axes: Axes, labels: Sequence[tuple[str, float, 
     pixels = [axes.transData.transform((x, y)) for _, x, y, _ in labels]
     left: list[str] = []
     for name, x, y, colour in labels:
-        for (dx, dy), across, up in _SEATS:
+        for (dx, dy), across, up in _POSITIONS:
             text = axes.annotate(
                 name, (x, y), xytext=(dx * of.text, dy * of.text), textcoords="offset points", ha=across, va=up,
                 color=colour, fontsize=of.text,

@@ -1,7 +1,7 @@
 """The look of every figure, in one place.
 
-Colours are told apart by colour-blind readers and in print, and read on white and on dark paper; text is left as text
-in SVG, so it can be searched and takes the page's own font.
+The colours can be distinguished by colour-blind readers and in print, on white and on dark paper. Text in SVG stays
+text, so it can be searched and takes the font of the page.
 """
 
 from __future__ import annotations
@@ -11,16 +11,22 @@ import warnings
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-#: Ink of axes and text: grey enough to sit behind the data, dark enough for both papers.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes  # noqa: PLC0414  for other modules
+    from matplotlib.figure import Figure as Figure  # noqa: PLC0414
+else:  # matplotlib is imported by functions that draw
+    Axes = Figure = Any
+
+#: Axes and text: lighter than the data, and legible on white and on dark paper.
 INK = "#6b7480"
 GRID = "#8a939e"
 
-#: Categories in order of use (Okabe and Ito, without the yellow that white paper swallows).
+#: Colours of categories, in order (Okabe and Ito, without yellow, which is hard to see on white).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 
-#: A published value, whatever it is drawn beside.
+#: Published values.
 PUBLISHED = "#b0413e"
 
 RC: dict[str, Any] = {
@@ -55,7 +61,7 @@ RC: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bloatlab",
     "text.color": INK,
-    # a text is as wide in a file as where it was laid out, at any resolution: no label is cut
+    # texts have the same width in every file format and resolution as in the layout: no label is cut
     "text.hinting": "none",
     "xtick.color": INK,
     "xtick.labelsize": 8.5,
@@ -63,7 +69,7 @@ RC: dict[str, Any] = {
     "ytick.labelsize": 8.5,
 }
 
-#: Beside the colour, so that lines are told apart in grey, too: solid, dashed, dotted, dash-dot ...
+#: Besides colours, so that lines differ in grey, too: solid, dashed, dotted, dash-dot ...
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (6, 1.6, 1.4, 1.6)), (0, (9, 2)), (0, (3, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
@@ -82,7 +88,7 @@ class Size:
     dpi: float
 
 
-#: A column of a paper, a page of it (1280 pixels as PNG), a slide.
+#: A column of a paper, a page (1280 pixels as PNG), a slide.
 WIDTHS: Mapping[Width, Size] = {
     "column": Size(3.5, 7.0, 300.0),
     "page": Size(7.2, 8.0, 1280.0 / 7.2),
@@ -93,14 +99,14 @@ WIDTHS: Mapping[Width, Size] = {
 #: Axes whose scale is logarithmic; `none` is neither.
 Log = Literal["x", "y", "xy", "none"]
 
-#: Values that span more than this factor are drawn on a logarithmic scale.
+#: Values that span more than this factor get a logarithmic scale.
 DECADES = 100.0
 
 
-def logarithmic(values: Iterable[float], axis: Literal["x", "y"], asked: Log | None) -> bool:
-    """Whether an axis is logarithmic: as asked, else where all its values are above 0 and span two decades."""
-    if asked is not None:
-        return asked != "none" and axis in asked
+def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | None) -> bool:
+    """Whether an axis is logarithmic: as chosen, or else if all values are above 0 and span two decades."""
+    if log is not None:
+        return log != "none" and axis in log
     found = [v for v in values if math.isfinite(v)]
     return bool(found) and min(found) > 0.0 and max(found) / min(found) > DECADES
 
@@ -111,7 +117,7 @@ def colour(place: int) -> str:
 
 
 def dashes(place: int) -> Any:
-    """The dashes of the line at this place; with the colour they repeat after 36 lines only."""
+    """The dashes of the line at this place; colour and dashes together repeat after 36 lines."""
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
@@ -120,30 +126,28 @@ _TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
 
 
 def rc(width: Width) -> dict[str, Any]:
-    """The look at one width. Names of people's own are text: nothing between dollar signs is mathematics."""
+    """The style at one width. Names from scenarios are plain text, without mathematics between dollar signs."""
     size = WIDTHS[width]
     scale = size.text / 9.0
     sized = {k: v * scale for k, v in RC.items() if k.endswith(("size", "linewidth")) and isinstance(v, (int, float))}
     ticks = {f"{axis}tick.major.{key}": of * scale for axis in "xy" for key, of in _TICKS.items()}
-    ticks |= {
-        f"{axis}tick.minor.{key}": of * scale * 0.6 for axis in "xy" for key, of in _TICKS.items() if key != "pad"
-    }
-    own = ticks | {
+    ticks |= {f"{axis}tick.minor.{key}": _TICKS[key] * scale * 0.6 for axis in "xy" for key in ("size", "width")}
+    own = {
         "savefig.bbox": None,
         "text.parse_math": False,
         "axes.titleweight": "normal",
         "legend.handlelength": 2.6,
         "axes.labelpad": 4.0 * scale,
     }
-    return {k: v for k, v in RC.items() if k != "axes.prop_cycle"} | sized | own
+    return {k: v for k, v in RC.items() if k != "axes.prop_cycle"} | sized | ticks | own
 
 
 @contextmanager
 def drawing(width: Width) -> Generator[None]:
-    """The look of a figure of this width, for everything that makes or writes it."""
-    from matplotlib import rc_context  # noqa: PLC0415  plotting is imported by those who plot
+    """The style of a figure of this width, for everything that makes or writes it."""
+    from matplotlib import rc_context  # noqa: PLC0415  only plots need it
 
     look: Any = rc(width)
     with rc_context(look), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a name in a script that the font has not
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script that the font lacks
         yield

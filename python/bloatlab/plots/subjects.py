@@ -1,4 +1,4 @@
-"""What can be drawn: runs (simulated or live), and tables of many runs."""
+"""The subjects of plots: runs (simulated or live), and tables of many runs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import polars as pl
 
 from bloatlab import flent
 from bloatlab.errors import InputError
-from bloatlab.plots.labels import told_apart
+from bloatlab.plots.labels import distinct_labels
 from bloatlab.results import FORMS, SCENARIO, SUMMARY, open_result, read_table
 from bloatlab.simulation import Result
 from bloatlab.sweep import Gathered, Store, default_store, fingerprint, grid_file
 
-#: The table that a study leaves in its folder.
+#: The table in a study's folder.
 STUDY_TABLE = "runs.parquet"
 
 
-class Unfit(InputError):  # noqa: N818  it is the input that does not fit
-    """What was asked for cannot be drawn; the message is one line for a person."""
+class Unfit(InputError):  # noqa: N818  the input does not fit
+    """A request that cannot be drawn; the message is one line for the user."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run. `scenario` and `result` are None for what flent measured; `captures` is a folder that may hold some."""
+    """One run. `scenario` and `result` are None for flent's data; `captures` is a folder with captures, if any."""
 
     label: str
     tables: Mapping[str, pl.DataFrame]
@@ -36,17 +36,17 @@ class Run:
     result: Result | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table; one without columns where there is none."""
+        """A table; empty if the run has none of this name."""
         return self.tables.get(name, pl.DataFrame())
 
     @property
     def links(self) -> Mapping[str, Any]:
-        """What the summary has of each link."""
+        """The summaries of links, by name."""
         return self.summary.get("links", {})
 
     @property
     def apps(self) -> Mapping[str, Any]:
-        """What the summary has of each application."""
+        """The summaries of applications, by name."""
         return self.summary.get("apps", {})
 
     @property
@@ -62,9 +62,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Many runs: a row each, the columns before `seed` being the axes.
+    """A table with a row per run; the columns before `seed` are the axes.
 
-    `study` says that they are a study's, of which medians are shown and not means, as in its tables.
+    With `study`, plots show medians instead of means, as the study's own tables do.
     """
 
     label: str
@@ -74,12 +74,12 @@ class Sweep:
 
     @property
     def middle(self) -> str:
-        """The word for what stands for the seeds at one place."""
+        """The average over seeds: "mean" or "median"."""
         return "median" if self.study else "mean"
 
     @property
     def values(self) -> list[str]:
-        """The columns that hold numbers that were measured."""
+        """The columns of measured numbers."""
         return [
             name
             for name, kind in self.frame.schema.items()
@@ -91,9 +91,9 @@ Subject = Run | Sweep
 
 
 def subjects(given: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] | Sweep:
-    """Results, tables, or the places that hold them, labelled by what tells them apart: runs, or one table of many.
+    """Opens results and tables, given as values or paths: labelled runs, or one table.
 
-    Raises `Unfit`; `ResultError` for a folder that is no result; `OSError` where something cannot be read.
+    Raises `Unfit`; `ResultError` for a folder without a result; `OSError` if something cannot be read.
     """
     found = [_subject(of, place) for place, of in enumerate(given, start=1)]
     if len(found) > 1 and any(isinstance(of, Run) and of.result is None for of in found):
@@ -106,7 +106,7 @@ def subjects(given: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] |
         raise Unfit(f"{sweeps[0].label}: is a table of many runs, {runs[0].label} is one run; plot them apart")
     if sweeps:
         return _joined(sweeps)
-    labels = told_apart([run.label for run in runs], [run.scenario for run in runs])
+    labels = distinct_labels([run.label for run in runs], [run.scenario for run in runs])
     return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
 
 
@@ -121,7 +121,7 @@ def _subject(of: Result | pl.DataFrame | str | Path, place: int) -> Subject:
 
 
 def _as_flent(of: Subject) -> Subject:
-    """A result as flent would have measured it, to be laid beside what it did measure."""
+    """A result reduced to what flent measures, to compare it with flent's data."""
     if isinstance(of, Sweep) or of.result is None:
         return of
     return _flent(flent.of_result(of.result, of.label))
@@ -140,11 +140,11 @@ def _opened(path: Path) -> Subject:
         if (path / STUDY_TABLE).exists() and not (path / SUMMARY).exists():
             return replace(_sweep(read_table(path / STUDY_TABLE), path.resolve().name), study=True)
         if not (path / SCENARIO).exists() and any(path.glob("*/*-*/*.[jp]*")):
-            raise Unfit(f"{path}: is a store of many sweeps; name the grid file of one, which finds its runs there")
+            raise Unfit(f"{path}: is a store of many sweeps; give the grid file of one, which finds its runs there")
         return _run(open_result(path), path.resolve().name, path)
     if flent.is_flent(path):
         return _flent(flent.read(path))
-    path.stat()  # says what is not there; polars does so without the path
+    path.stat()  # names the missing file, which polars does not
     suffix = path.suffix.removeprefix(".")
     if suffix in FORMS:
         try:
@@ -160,33 +160,33 @@ def _opened(path: Path) -> Subject:
 
 def _sweep(frame: pl.DataFrame, label: str) -> Sweep:
     if "seed" not in frame.columns or not frame.columns.index("seed"):
-        raise Unfit(f"{label}: is no table of a sweep: there are no axes before a column seed")
+        raise Unfit(f"{label}: is not a table of a sweep: it has no axes before a column seed")
     if not frame.height:
         raise Unfit(f"{label}: the table has no rows")
     return Sweep(label, frame, tuple(frame.columns[: frame.columns.index("seed")]))
 
 
 def _kept(path: Path) -> Sweep:
-    """The runs of a grid file that the store has. Raises `Unfit` where it lacks some."""
+    """The stored runs of a grid file. Raises `Unfit` if some are missing."""
     try:
-        asked = grid_file.load(path)
+        grid = grid_file.load(path)
     except grid_file.GridError as error:
         raise Unfit(str(error)) from None
     try:
         shelf = grid_file.SUMMARY.shelf(Store(default_store()))
     except fingerprint.Unsure as unsure:
-        raise Unfit(f"{path}: nothing can be kept: {unsure}") from None
-    points = asked.grid.points()
+        raise Unfit(f"{path}: its runs cannot be stored: {unsure}") from None
+    points = grid.grid.points()
     kept = [shelf.get(point.seeded()) for point in points]
     missing = sum(of is None for of in kept)
     if missing:
-        raise Unfit(f"{path}: {missing} of {len(points)} runs are not kept; run them first: bloatlab sweep {path}")
+        raise Unfit(f"{path}: {missing} of {len(points)} runs are not stored; run them first: bloatlab sweep {path}")
     found = [of for of in kept if of is not None]
     return _sweep(Gathered(points, found, len(found), 0).frame(), path.stem)
 
 
 def _joined(sweeps: Sequence[Sweep]) -> Sweep:
-    """Several tables as one, with an axis that tells them apart."""
+    """Joins several tables, with an axis for their names."""
     first = sweeps[0]
     if len(sweeps) == 1:
         return first
@@ -194,7 +194,7 @@ def _joined(sweeps: Sequence[Sweep]) -> Sweep:
         if other.axes != first.axes:
             axes = ", ".join(other.axes), ", ".join(first.axes)
             raise Unfit(f"{other.label}: has the axes {axes[0]}, {first.label} has {axes[1]}; plot them apart")
-    labels = told_apart([s.label for s in sweeps], [None] * len(sweeps))
+    labels = distinct_labels([s.label for s in sweeps], [None] * len(sweeps))
     axis = "table" if "table" not in first.frame.columns else "table of"
     frames = [
         s.frame.insert_column(0, pl.Series(axis, [n] * s.frame.height)) for s, n in zip(sweeps, labels, strict=True)

@@ -1,4 +1,4 @@
-"""What plots of a sweep share: its axes in order, its measures by pattern, and what stands for the seeds at a place."""
+"""The data of plots of a sweep: its axes in order, its measures by pattern, and averages over seeds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bloatlab.scenario import quantity
 from bloatlab.statistics import interval
 from bloatlab.tables import spread
 
-#: What is drawn unless columns are named, as far as a table has it.
-SHOWN = (
+#: Columns that are drawn by default, as far as a table has them, most telling first.
+DEFAULT_COLUMNS = (
     "links.*.sojourn_ms.p99",
     "apps.*.voip.mos",
     "apps.*.web.page_load_s.median",
@@ -26,15 +26,17 @@ SHOWN = (
     "apps.*.files.median_s",
     "links.*.utilisation",
     "apps.*.goodput_mbit",
+    "apps.*.ping.rtt_ms.p99",
+    "links.*.dropped_packets",
 )
 
 
 def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
-    """The columns to draw: those that patterns name, or the first few that say most. Raises `Unfit`."""
+    """The columns to draw: those that match the patterns, or the first `most` of the defaults. Raises `Unfit`."""
     known = of.values
     some = ", ".join(known[:6]) + (" ..." if len(known) > 6 else "")
     found: dict[str, None] = {}
-    for pattern in columns or SHOWN:
+    for pattern in columns or DEFAULT_COLUMNS:
         names = fnmatch.filter(known, pattern)
         if columns and not names:
             raise Unfit(f"{of.label}: no column {pattern}; there is {some}")
@@ -50,14 +52,14 @@ def _varies(column: pl.Series) -> bool:
 
 
 def axis_label(column: str) -> str:
-    """A column's name for an axis, with the unit."""
+    """The label of a column, with its unit."""
     name = named(column)
     text = safe(f"{name.of}: {name.measure}" if name.of else name.measure, 60)
     return f"{text} ({name.unit})" if name.unit else text
 
 
 def number_of(value: Any) -> float | None:
-    """A value of an axis as a number: itself, or the duration or rate that it says; None where it is a name."""
+    """A value of an axis as a number, also a duration or rate in text; None for a name."""
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -70,7 +72,7 @@ def number_of(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a sweep: its values in order, and as numbers where all of them are."""
+    """An axis of a sweep: its values in order, and as numbers if all are numbers."""
 
     name: str
     values: list[Any]
@@ -78,12 +80,12 @@ class Axis:
 
     @property
     def label(self) -> str:
-        """Its name, with the unit where its values are numbers of one."""
+        """Its name, with the unit if its values have one."""
         return safe(self.name, 32) + (f" ({self.scale[1]})" if self.scale[1] else "")
 
     @property
     def scale(self) -> tuple[float, str]:
-        """What to divide its numbers by, and the unit then."""
+        """The divisor of its numbers, and the resulting unit."""
         texts = [v for v in self.values if isinstance(v, str)]
         if self.numbers is None or not texts:
             return 1.0, ""
@@ -98,7 +100,7 @@ class Axis:
 
 
 def axis(of: Sweep, name: str) -> Axis:
-    """One axis: in order of its numbers where it has some, else as the table has them."""
+    """One axis, sorted if its values are numbers, else in the order of the table."""
     values = of.frame[name].unique(maintain_order=True).to_list()
     numbers = {value: number for value in values if (number := number_of(value)) is not None}
     if len(numbers) < len(values) or len(values) < 2:
@@ -108,13 +110,13 @@ def axis(of: Sweep, name: str) -> Axis:
 
 
 def axes(of: Sweep) -> list[Axis]:
-    """The axes that vary."""
+    """The axes with several values, or the first axis."""
     found = [axis(of, name) for name in of.axes]
     return [a for a in found if len(a.values) > 1] or found[:1]
 
 
 def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
-    """The axis along x, and the others. Without a wish it is the first with numbers, else the longest."""
+    """The axis along x and the others; by default the first axis of numbers, else the longest."""
     found = axes(of)
     if wanted is not None:
         if wanted not in of.axes:
@@ -127,7 +129,7 @@ def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
 
 
 def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each combination of these axes, under its name."""
+    """The rows for each combination of values of these axes, with its name."""
     if not by:
         yield of.label, of.frame
         return
@@ -137,10 +139,10 @@ def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
 
 @dataclass(frozen=True, slots=True)
 class OverSeeds:
-    """What stands for the seeds at one place, and how sure it is.
+    """The average over seeds at one place, and its interval.
 
-    Of a sweep the mean and its 95 % interval (Student's t), as its table says; with one seed all three are its value.
-    Of a study median and central 80 %, as its tables say; infinity stands for "never happened".
+    Mean and 95 % interval (Student's t) of a sweep, as in its table; with one seed, all three are its value. Median and
+    central 80 % of a study, as in its tables; infinity means "never happened".
     """
 
     middle: float
@@ -149,7 +151,7 @@ class OverSeeds:
 
 
 def over_seeds(of: Sweep, rows: pl.DataFrame, column: str) -> OverSeeds | None:
-    """What stands for these rows' numbers; None for none."""
+    """The average of a column over these rows; None if it has no numbers."""
     numbers = [float(v) for v in rows[column].drop_nulls() if not math.isnan(float(v))]
     if not numbers:
         return None
@@ -163,10 +165,10 @@ def over_seeds(of: Sweep, rows: pl.DataFrame, column: str) -> OverSeeds | None:
 
 
 def by_value(rows: pl.DataFrame, of: Axis) -> dict[Any, pl.DataFrame]:
-    """The rows of each value of an axis."""
+    """The rows for each value of an axis."""
     return {key[0]: part for key, part in rows.partition_by(of.name, maintain_order=True, as_dict=True).items()}
 
 
-def lacks(of: Sweep) -> str | None:
-    """Why a table has nothing to draw."""
-    return None if of.values else f"{of.label}: the table has no column of numbers that were measured"
+def unfit(of: Sweep) -> str | None:
+    """Why a table cannot be drawn; None if it can."""
+    return None if of.values else f"{of.label}: the table has no column of measured numbers"

@@ -12,17 +12,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bloatlab.plots import Panel, figure, style, svg_text
 from bloatlab.plots.draw import apart, thin, visible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from bloatlab.plots.style import Axes, Figure
 
 #: Size of a panel in inches, by how many stand in a row.
 _SIZES = {1: (8.0, 2.9), 2: (4.3, 2.7), 3: (3.1, 2.7)}

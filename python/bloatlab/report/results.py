@@ -13,7 +13,7 @@ from bloatlab import files
 from bloatlab.differences import difference, varying
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.plots import measures as of_runs
-from bloatlab.plots.headline import scores, summary_sentence
+from bloatlab.plots.headline import headline, scores
 from bloatlab.plots.labels import safe
 from bloatlab.plots.over_time import TimePanel, sojourn_line, time_panels
 from bloatlab.plots.subjects import Run, Sweep, subjects
@@ -94,7 +94,7 @@ def _basis(runs: Sequence[Run]) -> str:
 
 def _answer(question: str, runs: Sequence[Run]) -> Answer:
     """What happened, and what the people behind the link got: a row per score, the runs side by side."""
-    said, figure, basis = summary_sentence(runs), figure_block(_overlay(runs)), _basis(runs)
+    said, figure, basis = headline(runs), figure_block(_overlay(runs)), _basis(runs)
     if len(runs) == 1:
         points = [Point(name, values[0], "") for name, values in scores(runs)]
         return Answer(question, said, points, figure, basis)

@@ -1,4 +1,4 @@
-"""The kinds of plot: one module each, and the one list that knows them all."""
+"""The kinds of plot, one module each."""
 
 from __future__ import annotations
 
@@ -7,32 +7,19 @@ from typing import Literal
 
 from bloatlab.plots.kind import Kind
 
-#: The kinds by name and the module that has each, in the order in which help lists them.
-_MODULES = {
-    "overview": "overview",
-    "series": "series",
-    "cdf": "cdf",
-    "ccdf": "cdf",
-    "box": "box",
-    "ellipse": "ellipse",
-    "flows": "flows",
-    "sequence": "sequence",
-    "trace": "trace",
-    "lines": "lines",
-    "heatmap": "heatmap",
-    "pareto": "pareto",
-}
-
-NAMES = tuple(_MODULES)
+#: In the order of the help; `ccdf` is in the module of `cdf`, the others each in one of their own name.
+NAMES = (
+    "overview", "series", "cdf", "ccdf", "box", "ellipse", "flows", "sequence", "trace", "lines", "heatmap", "pareto",
+)  # fmt: skip
 
 
 def kind(name: str) -> Kind:
-    """The kind of this name. Raises `KeyError`."""
-    module = importlib.import_module(f"bloatlab.plots.kinds.{_MODULES[name]}")
+    """The kind of this name. Raises `ImportError` if there is none."""
+    module = importlib.import_module(f"bloatlab.plots.kinds.{name.replace('ccdf', 'cdf')}")
     found: Kind = module.CCDF if name == "ccdf" else module.KIND
     return found
 
 
 def kinds(takes: Literal["runs", "sweep"]) -> list[Kind]:
-    """All kinds that draw this."""
+    """All kinds that draw runs, or a sweep."""
     return [of for of in map(kind, NAMES) if of.takes == takes]

@@ -1,31 +1,27 @@
-"""Delay in a box each: the middle half, the median, 5 to 95 % as whiskers, 99 % as a dot."""
+"""The kind box: each delay's middle half, median, 5 to 95 % as whiskers, 99 % as a dot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bloatlab.plots import style
-from bloatlab.plots.delays import lacks, what
+from bloatlab.plots.delays import axis_of, unfit
 from bloatlab.plots.elements import settle, sized_figure
-from bloatlab.plots.kind import Asked, Kind
-from bloatlab.plots.kinds.cdf import FLOOR, asked_for, span
-from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.kinds.cdf import FLOOR, distributions_of, span
+from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Run
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def draw(runs: Sequence[Run], asked: Asked) -> Figure:
-    """A box per result, or per part of one result, the first on top."""
-    found = asked_for(runs, asked)
-    size = WIDTHS[asked.width]
+def draw(runs: Sequence[Run], options: Options) -> Figure:
+    """Draws a box per result, or per distribution of one result, the first on top."""
+    found = distributions_of(runs, options)
+    size = WIDTHS[options.width]
     inches = size.text / 72.0 * (3.0 * len(found) + 6.0)
-    of = sized_figure(asked.width, max(inches / size.inches, 0.25))
+    of = sized_figure(options.width, max(inches / size.inches, 0.25))
     axes = of.figure.subplots()
     drawn = [[one.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)] for one in found]
-    log = style.logarithmic([max(v, FLOOR) for five in drawn for v in five[2:]], "x", asked.log)
+    log = style.logarithmic([max(v, FLOOR) for five in drawn for v in five[2:]], "x", options.log)
     seats = range(len(found), 0, -1)
     for place, (seat, quantiles) in enumerate(zip(seats, drawn, strict=True)):
         colour = style.colour(place)
@@ -40,11 +36,11 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
     axes.grid(visible=False, axis="y")
     axes.set_ylim(0.4, len(found) + 0.6)
     span(axes, [five[0] for five in drawn], [five[-1] for five in drawn], log=log)
-    axes.set_xlabel(what(runs, found))
+    axes.set_xlabel(axis_of(runs, found))
     between = "; " if of.wide else ";\n"
     axes.set_title(f"line: median; box: middle half{between}whiskers: 5 to 95 %; dot: 99 %", fontsize=of.text * 0.9)
     settle(of)
     return of.figure
 
 
-KIND = Kind("box", "delay in a box each: median, middle half, 5 to 95 %, 99 %", "runs", lacks, draw)
+KIND = Kind("box", "delays as boxes: median, middle half, 5 to 95 %, 99 %", "runs", unfit, draw)

@@ -1,12 +1,12 @@
-"""Throughput against delay: up and to the right is better.
+"""The kind ellipse: throughput against delay; up and to the right is better.
 
 Each result is a point (its means) in an ellipse: the contour of one standard deviation of a normal distribution with
-the covariance of its windows of time. A queue that trades one for the other lies on a slant.
+the covariance of delay and rate over windows of time. A slanted ellipse shows a queue that trades one for the other.
 
     windows    of 1 s, or a 60th of the measured time if that is more
-    axes       the eigenvectors of the covariance, half as long each as the root of its eigenvalue
-    cut        at the least and greatest delay and rate of any window: beyond them no window was
-    log axis   the same of the logarithms of the delays
+    semi-axes  the eigenvectors of the covariance, each as long as the square root of its eigenvalue
+    cut        at the smallest and largest delay and rate of any window
+    log axis   computed from the logarithms of the delays
 
 Source: Winstein and Balakrishnan 2013 (TCP ex Machina), Figure 4; flent's plot "ellipsis".
 """
@@ -15,24 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
 from bloatlab.plots.elements import SizedFigure, legend, log_scale, sized_figure
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, link_series, pings
 from bloatlab.plots.point_labels import free_labels
+from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.subjects import Run
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-#: On a logarithmic axis a wait of less than this many ms, which nobody notices, counts as this.
+#: Smallest delay on a logarithmic axis in ms; shorter delays, which users do not notice, count as this.
 FLOOR = 1.0
 
 _HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}
@@ -40,14 +36,14 @@ _HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}
 
 @dataclass(frozen=True)
 class Cloud:
-    """What a result got in each window: delay in ms and rate in Mbit/s."""
+    """The delay in ms and the rate in Mbit/s of a result in each window."""
 
     label: str
     delay: Array
     rate: Array
 
     def contour(self, points: int = 720, *, log: bool = False) -> tuple[Array, Array]:
-        """The ellipse of one standard deviation around the means; with `log` of the logarithms of the delays."""
+        """The ellipse of one standard deviation around the means; `log` uses the logarithms of delays."""
         delay = np.log(np.maximum(self.delay, FLOOR)) if log else self.delay
         centre = np.array([[delay.mean()], [self.rate.mean()]])
         covariance = np.cov(delay, self.rate)
@@ -58,7 +54,7 @@ class Cloud:
         return np.exp(x) if log else x, y
 
     def drawn(self, *, log: bool = False) -> tuple[Array, Array]:
-        """The ellipse as far as it lies within what the windows measured: no rate above the line's, no wait below 0."""
+        """The ellipse, cut at the extremes of the windows: no rate above the line's, no wait below 0."""
         x, y = self.contour(log=log)
         low = max(FLOOR, self.delay.min()) if log else self.delay.min()
         within = (x >= low) & (x <= self.delay.max()) & (y >= self.rate.min()) & (y <= self.rate.max())
@@ -68,13 +64,13 @@ class Cloud:
         return np.append(x, x[0]), np.append(y, y[0])
 
     def middle(self, *, log: bool = False) -> tuple[float, float]:
-        """The means; with `log` that of the logarithms of the delays."""
+        """The means; with `log`, the geometric mean of the delays."""
         delay = np.exp(np.log(np.maximum(self.delay, FLOOR)).mean()) if log else self.delay.mean()
         return float(delay), float(self.rate.mean())
 
 
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
-    """A cloud per run, or per application of one run; and what its delay is."""
+    """A cloud per run, or per application of one run; and the label of its delay."""
     if len(runs) == 1 and runs[0].result is not None:
         return _apps(runs[0]), "one-way delay (ms)"
     if all(pings(run) and flows(run) for run in runs):
@@ -88,8 +84,8 @@ def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
     ], f"time in the queue of {safe(link, 16)} (ms)"
 
 
-def lacks(runs: Sequence[Run]) -> str | None:
-    """Why there is nothing to lay against each other."""
+def unfit(runs: Sequence[Run]) -> str | None:
+    """Why there is no ellipse to draw."""
     found, _ = clouds(runs)
     if len(found) < (1 if len(runs) == 1 else len(runs)):
         return (
@@ -103,7 +99,7 @@ def _span(run: Run) -> float:
 
 
 def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | None:
-    """Of columns `delay` and `bytes` per window; windows in which nothing was sent are left out."""
+    """The cloud of columns `delay` and `bytes` per window, without windows in which nothing was sent."""
     frame = frame.filter((pl.col("t_s") >= run.begin) & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))
     if frame.height < 3:
         return None
@@ -134,19 +130,19 @@ def _link(run: Run, link: str) -> Cloud | None:
 
 def _pinged(run: Run, column: str) -> Cloud | None:
     width = _span(run)
-    asked = bins(pl.concat(list(pings(run).values())).sort("t_s"), {"rtt_ms": "mean"}, width)
+    rtts = bins(pl.concat(list(pings(run).values())).sort("t_s"), {"rtt_ms": "mean"}, width)
     sent = pl.concat([f.frame.select("t_s", bytes=column) for f in flows(run)]).sort("t_s")
     sent = bins(sent, {"bytes": "sum"}, width)
-    both = asked.with_columns(pl.col("t_s").round(6)).join(sent.with_columns(pl.col("t_s").round(6)), on="t_s")
+    both = rtts.with_columns(pl.col("t_s").round(6)).join(sent.with_columns(pl.col("t_s").round(6)), on="t_s")
     return _cloud(run.label, both.rename({"rtt_ms": "delay"}), run, width)
 
 
-def draw(runs: Sequence[Run], asked: Asked) -> Figure:
-    """Ellipses with their names, delay running to the left."""
+def draw(runs: Sequence[Run], options: Options) -> Figure:
+    """Draws ellipses with their labels; delay grows to the left."""
     found, delay = clouds(runs)
-    of = sized_figure(asked.width, _HEIGHT[asked.width])
+    of = sized_figure(options.width, _HEIGHT[options.width])
     axes = of.figure.subplots()
-    log = style.logarithmic([max(v, FLOOR) for c in found for v in (c.delay.mean(), c.delay.max())], "x", asked.log)
+    log = style.logarithmic([max(v, FLOOR) for c in found for v in (c.delay.mean(), c.delay.max())], "x", options.log)
     for place, cloud in enumerate(found):
         x, y = cloud.drawn(log=log)
         colour = style.colour(place)
@@ -176,7 +172,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
 
 
 def _names(of: SizedFigure, axes: Axes, found: Sequence[Cloud], *, log: bool) -> None:
-    """Each name above its ellipse; where not all have room, a legend."""
+    """Labels each ellipse at its top; draws a legend if there is not enough room."""
     tops = [cloud.drawn(log=log) for cloud in found]
     labels = [
         (cloud.label, float(x[y.argmax()]), float(y.max()), style.colour(place))
@@ -191,8 +187,8 @@ def _names(of: SizedFigure, axes: Axes, found: Sequence[Cloud], *, log: bool) ->
 
 KIND = Kind(
     "ellipse",
-    "throughput against delay, an ellipse of one standard deviation each; up and right is better",
+    "throughput against delay, with ellipses of one standard deviation; up and right is better",
     "runs",
-    lacks,
+    unfit,
     draw,
 )

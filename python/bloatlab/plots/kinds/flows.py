@@ -1,29 +1,24 @@
-"""Who gets what: the goodput of every flow, stacked, and Jain's index of the flows under way."""
+"""The kind flows: the goodput of each flow, stacked, and Jain's index of the active flows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bloatlab.plots import style
 from bloatlab.plots.elements import SizedFigure, beside, fits_beside, settle, sized_figure
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, Flow, bins, flows, has, step_of, whole_steps, window
-from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST = 4
 
 
-def lacks(runs: Sequence[Run]) -> str | None:
-    """Why there are no flows to stack."""
+def unfit(runs: Sequence[Run]) -> str | None:
+    """Why there are no flows to draw."""
     if len(runs) > _MOST:
         return f"flows are drawn for at most {_MOST} results at once"
     for run in runs:
@@ -33,7 +28,7 @@ def lacks(runs: Sequence[Run]) -> str | None:
 
 
 def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
-    """Where bins begin, s, and of each flow the goodput in each, Mbit/s (a row per flow)."""
+    """The start of each bin in s, and the goodput in Mbit/s with a row per flow."""
     width = whole_steps(window(run), step_of(found[0].frame))
     t = np.arange(0.0, run.end - width * 1e-6, width)
     rates = np.zeros((len(found), len(t)))
@@ -46,7 +41,7 @@ def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
 
 
 def jain(rates: Array) -> Array:
-    """Jain's index in each bin over the flows under way (first payload to last); NaN for fewer than two."""
+    """Jain's index of the active flows (first to last payload) in each bin; NaN for fewer than two."""
     under_way = np.zeros(rates.shape, dtype=bool)
     for row, rate in enumerate(rates):
         some = np.flatnonzero(rate > 0.0)
@@ -59,16 +54,16 @@ def jain(rates: Array) -> Array:
     return np.where((count >= 2) & (squares > 0.0), index, np.nan)
 
 
-def draw(runs: Sequence[Run], asked: Asked) -> Figure:
-    """Two panels per result, all on the same scales: beside each other, or at a column's width one under the other."""
-    column = asked.width == "column"
+def draw(runs: Sequence[Run], options: Options) -> Figure:
+    """Draws two panels per result on common scales, side by side, or in a column below each other."""
+    column = options.width == "column"
     deep, across = (len(runs), 1) if column else (1, len(runs))
     tall = 0.9 if column else 0.55
     stacks = [stacked(flows(run), run) for run in runs]
     indices = [jain(rates[[_tcp(flow) for flow in flows(run)]]) for run, (_, rates) in zip(runs, stacks, strict=True)]
     fair = any(np.isfinite(index).any() for index in indices)
     parts = [3.0, 1.3] if fair else [3.0]
-    of = sized_figure(asked.width, tall * deep * (1.0 if fair else 0.75))
+    of = sized_figure(options.width, tall * deep * (1.0 if fair else 0.75))
     grid = of.figure.subplots(
         len(parts) * deep, across, sharex=True, squeeze=False, gridspec_kw={"height_ratios": parts * deep}
     )
@@ -84,7 +79,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
         if col == 0:
             upper.set_ylabel("goodput (Mbit/s)")
         if column or place == len(runs) - 1:
-            _named(of, upper, flows(run), stacks[place][1], asked)
+            _named(of, upper, flows(run), stacks[place][1], options)
         if fair:
             lower: Axes = grid[row + 1, col]
             lower.stairs(indices[place], edges, baseline=None, color=style.INK, linewidth=1.2)
@@ -98,12 +93,12 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
 
 
 def _tcp(flow: Flow) -> bool:
-    """Whether a flow has a window. Datagrams come at a rate of their own, whatever others get."""
+    """Whether a flow has a congestion window. The rate of datagrams does not depend on other flows."""
     return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 
 
 def _stack(axes: Axes, t: Array, rates: Array) -> Array:
-    """The flows on top of each other; returns the edges of their bins."""
+    """Stacks the flows; returns the edges of their bins."""
     edges = np.append(t, 2.0 * t[-1] - t[-2] if len(t) > 1 else t[-1] + 1.0)
     base = np.zeros(len(t))
     for row, rate in enumerate(rates):
@@ -113,21 +108,15 @@ def _stack(axes: Axes, t: Array, rates: Array) -> Array:
     return edges
 
 
-def _named(of: SizedFigure, axes: Axes, found: Sequence[Flow], rates: Array, asked: Asked) -> None:
-    """Each flow's name where it ends, as long as there is room."""
-    height = WIDTHS[asked.width].inches * (0.9 if asked.width == "column" else 0.55) * 0.6
+def _named(of: SizedFigure, axes: Axes, found: Sequence[Flow], rates: Array, options: Options) -> None:
+    """Labels each flow at its end, if there is room."""
+    height = WIDTHS[options.width].inches * (0.9 if options.width == "column" else 0.55) * 0.6
     if len(found) < 2 or not fits_beside(of, height, len(found)):
         return
     last = rates[:, -max(1, rates.shape[1] // 20) :].mean(axis=1)
     middles = (np.cumsum(last) - last / 2.0) / axes.get_ylim()[1]
-    beside(
-        axes,
-        [
-            (safe(f.label, 16), min(1.0, float(m)), style.colour(i))
-            for i, (f, m) in enumerate(zip(found, middles, strict=True))
-        ],
-        of.text,
-    )
+    labels = enumerate(zip(found, middles, strict=True))
+    beside(axes, [(safe(f.label, 16), min(1.0, float(m)), style.colour(i)) for i, (f, m) in labels], of.text)
 
 
-KIND = Kind("flows", "the goodput of every flow, stacked, and Jain's index over time", "runs", lacks, draw)
+KIND = Kind("flows", "the goodput of each flow, stacked, and Jain's index over time", "runs", unfit, draw)

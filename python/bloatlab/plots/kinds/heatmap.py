@@ -1,10 +1,10 @@
-"""One measure over two axes of a sweep: a field per place, the mean over seeds written in it."""
+"""The kind heatmap: one measure over two axes of a sweep, with its mean over seeds in each field."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,30 +12,22 @@ import polars as pl
 from bloatlab.measures import direction
 from bloatlab.plots import style
 from bloatlab.plots.elements import settle, sized_figure
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Sweep
-from bloatlab.plots.sweeps import Axis, along, axes, axis_label, lacks, measures, over_seeds
+from bloatlab.plots.sweeps import Axis, along, axes, axis_label, measures, over_seeds, unfit
 from bloatlab.tables import number
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def _lacks(of: Sweep) -> str | None:
-    if lacks(of) is not None:
-        return lacks(of)
-    varying = [a for a in axes(of) if len(a.values) > 1]
-    return (
-        None
-        if len(varying) >= 2
-        else f"{of.label}: a heat map needs two axes with several values; there is {len(varying)}"
-    )
+def _unfit(of: Sweep) -> str | None:
+    varying = sum(len(a.values) > 1 for a in axes(of))
+    few = f"{of.label}: a heat map needs two axes with several values; there is {varying}" if varying < 2 else None
+    return unfit(of) or few
 
 
 def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
-    """What stands for seeds and further axes at each place: a row per value of `y`, NaN where there is none."""
+    """The average over seeds and further axes: a row per value of `y`; NaN if there is none."""
     found = np.full((len(y.values), len(x.values)), np.nan)
     for j, down in enumerate(y.values):
         for i, across in enumerate(x.values):
@@ -44,17 +36,17 @@ def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
     return found
 
 
-def draw(of: Sweep, asked: Asked) -> Figure:
-    """The darker, the worse, where one way is worse; viridis is read without colour, too."""
-    x, others = along(of, asked.x)
+def draw(of: Sweep, options: Options) -> Figure:
+    """Draws worse values darker, if one direction is worse; viridis is legible in grey, too."""
+    x, others = along(of, options.x)
     y = others[0]
-    column = measures(of, asked.columns, most=1)[0]
+    column = measures(of, options.columns, most=1)[0]
     values = field(of, x, y, column)
-    page = sized_figure(asked.width, min(1.2, (0.35 if asked.width == "column" else 0.2) + 0.075 * len(y.values)))
+    page = sized_figure(options.width, min(1.2, (0.35 if options.width == "column" else 0.2) + 0.075 * len(y.values)))
     grid = page.figure.subplots()
     grid.grid(visible=False)
     shades = "viridis" if direction(column) == "more is better" else "viridis_r"
-    wide = style.logarithmic(values[np.isfinite(values)].tolist(), "y", asked.log)
+    wide = style.logarithmic(values[np.isfinite(values)].tolist(), "y", options.log)
     drawn = grid.imshow(np.log10(values) if wide else values, cmap=shades, aspect="auto")
     grid.set_xticks(range(len(x.values)), [safe(str(v), 16) for v in x.values])
     grid.set_yticks(range(len(y.values)), [safe(str(v), 20) for v in y.values])
@@ -83,8 +75,8 @@ def _text(value: float) -> str:
 
 KIND = Kind(
     "heatmap",
-    "one measure over two axes, the mean over seeds in each field (of a study the median)",
+    "one measure over two axes: its mean over seeds (median for a study) in each field",
     "sweep",
-    _lacks,
+    _unfit,
     draw,
 )

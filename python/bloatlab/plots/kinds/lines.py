@@ -1,44 +1,39 @@
-"""A sweep's measures along one axis: means over seeds, their 95 % intervals shaded; a line per place of the others."""
+"""The kind lines: measures of a sweep along one axis, as means over seeds with 95 % intervals."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bloatlab.plots import style
 from bloatlab.plots.elements import SizedFigure, curve, legend, log_scale, settle, shade, sized_figure
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
-from bloatlab.plots.sweeps import Axis, OverSeeds, along, axis_label, by_value, groups, lacks, measures, over_seeds
+from bloatlab.plots.sweeps import Axis, OverSeeds, along, axis_label, by_value, groups, measures, over_seeds, unfit
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-#: More lines than this are no picture.
+#: Largest number of lines.
 _MOST = 18
 
 
-def draw(of: Sweep, asked: Asked) -> Figure:
-    """A panel per measure; along an axis of names, dots with intervals under each other."""
-    x, others = along(of, asked.x)
-    columns = measures(of, asked.columns)
+def draw(of: Sweep, options: Options) -> Figure:
+    """Draws a panel per measure; for an axis of names, rows of dots with intervals."""
+    x, others = along(of, options.x)
+    columns = measures(of, options.columns)
     lines = [name for name, _ in groups(of, others)] if others else []
     if len(lines) > _MOST:
         raise Unfit(
             f"{of.label}: {len(lines)} lines along {x.name}; at most {_MOST}: choose another axis with --x, or heatmap"
         )
     if x.numbers is None:
-        return _dots(of, asked, x, others, columns)
-    across = 1 if asked.width == "column" else min(2, len(columns))
+        return _dots(of, options, x, others, columns)
+    across = 1 if options.width == "column" else min(2, len(columns))
     rows = -(-len(columns) // across)
-    page = sized_figure(asked.width, (0.62 if across == 1 else 0.36) * rows + 0.06)
+    page = sized_figure(options.width, (0.62 if across == 1 else 0.36) * rows + 0.06)
     grid = page.figure.subplots(rows, across, squeeze=False, sharex=True).ravel()
     for axes, column in zip(grid, columns, strict=False):
         for place, (_, found) in enumerate(groups(of, others)):
@@ -50,7 +45,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
             axes.set_xscale("log")
             axes.set_xticks(x.drawn, [f"{v:g}" for v in x.drawn])
             axes.set_xticks([], minor=True)
-        _scaled(axes, asked)
+        _scaled(axes, options)
         axes.margins(x=0.03)
     for axes in grid[len(columns) :]:
         axes.set_visible(False)
@@ -63,11 +58,11 @@ def draw(of: Sweep, asked: Asked) -> Figure:
     return page.figure
 
 
-def _scaled(axes: Axes, asked: Asked) -> None:
-    """Logarithmic where the means span two decades; else from 0, unless that would leave half of the panel empty."""
+def _scaled(axes: Axes, options: Options) -> None:
+    """Makes y logarithmic if the means span two decades; else begins at 0, unless half of the panel were empty."""
     low, high = axes.dataLim.intervaly
     middles = [float(y) for drawn in axes.lines for y in np.asarray(drawn.get_ydata(), dtype=float)]
-    if style.logarithmic(middles, "y", asked.log):
+    if style.logarithmic(middles, "y", options.log):
         log_scale(axes, "y")
     elif 0.0 <= low < 0.5 * high:
         axes.set_ylim(0.0, 1.06 * high)
@@ -83,14 +78,14 @@ def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) 
     curve(axes, t, middle, place, marker=style.MARKERS[place % len(style.MARKERS)], markersize=3)
 
 
-def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[str]) -> Figure:
-    """A row per name, a panel per measure beside each other; dots of other axes lie a little apart."""
-    size = WIDTHS[asked.width]
+def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: list[str]) -> Figure:
+    """Draws a row per name and a panel per measure, side by side; dots of other axes are a little apart."""
+    size = WIDTHS[options.width]
     names = [name for name, _ in groups(of, others)] if others else []
-    if asked.width == "column":
+    if options.width == "column":
         columns = columns[:2]
     inches = size.text / 72.0 * (1.5 * len(x.values) * max(1.0, 0.45 * len(names)) + 7.0)
-    page = sized_figure(asked.width, max(0.35, inches / size.inches))
+    page = sized_figure(options.width, max(0.35, inches / size.inches))
     grid = page.figure.subplots(1, len(columns), squeeze=False, sharey=True).ravel()
     for axes, column in zip(grid, columns, strict=True):
         for place, (_, rows) in enumerate(groups(of, others)):
@@ -109,7 +104,7 @@ def _dots(of: Sweep, asked: Asked, x: Axis, others: list[Axis], columns: list[st
             middles = [f.middle for _, f in seats]
             axes.plot(middles, [y for y, _ in seats], linestyle="none", marker=marker, markersize=3.2, color=colour)
         middles = [float(v) for drawn in axes.lines for v in np.asarray(drawn.get_xdata(), dtype=float)]
-        if style.logarithmic(middles, "x", asked.log):
+        if style.logarithmic(middles, "x", options.log):
             log_scale(axes, "x")
         _wrapped(page, axes, axis_label(column), len(columns))
         axes.margins(x=0.06)
@@ -131,6 +126,6 @@ KIND = Kind(
     "lines",
     "measures along one axis: means over seeds and their 95 % intervals; of a study medians and the central 80 %",
     "sweep",
-    lacks,
+    unfit,
     draw,
 )

@@ -1,57 +1,53 @@
-"""What happened, on one page: a sentence computed from the run, wait and rates over time, delays, scores."""
+"""The kind overview: a one-sentence summary, wait and rates over time, delays and scores on one page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bloatlab.plots import style
-from bloatlab.plots.delays import chosen, what
-from bloatlab.plots.elements import SizedFigure, headline, legend, settle, sized_figure
-from bloatlab.plots.headline import scores, summary_sentence
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.delays import axis_of, chosen
+from bloatlab.plots.elements import SizedFigure, heading, legend, settle, sized_figure
+from bloatlab.plots.headline import headline, scores
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.kinds.cdf import draw_cdf
-from bloatlab.plots.kinds.series import lacks
+from bloatlab.plots.kinds.series import unfit
 from bloatlab.plots.labels import safe
 from bloatlab.plots.over_time import TimePanel, draw_time_panel, mark_changes, needs_log, ticks_of, time_panels
-from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Run
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-#: What the panels of a page show, best first: the wait, then who got what.
+#: Panels of the wait, best first; the rates come below.
 _WAIT = ("sojourn", "rtt", "queue")
 
-#: Most results for which a table of scores has room.
+#: Largest number of results for which a table of scores has room.
 _MOST_COLUMNS = {"column": 2, "page": 4, "slide": 5}
 
 
-def draw(runs: Sequence[Run], asked: Asked) -> Figure:
-    """Two panels under one clock; below them the distribution of delay and the scores."""
+def draw(runs: Sequence[Run], options: Options) -> Figure:
+    """Draws two panels above one time axis; below them the distribution of delay and the scores."""
     found = {panel.name: panel for panel in time_panels(runs)}
     stack = [found[name] for name in [*_WAIT, "rate"] if name in found]
     stack = [*stack[:1], *(s for s in stack[1:] if s.name == "rate")] or list(found.values())[:2]
     stack = [_with_ticks(stack[0], found), *stack[1:]]
-    rows = scores(runs) if len(runs) <= _MOST_COLUMNS[asked.width] else []
-    column = asked.width == "column"
-    of = sized_figure(asked.width, (0.34 if column else 0.2) * len(stack) + (0.95 if column else 0.34) + 0.12)
-    headline(of, summary_sentence(runs), [run.label for run in runs], ticks_of(stack))
+    rows = scores(runs) if len(runs) <= _MOST_COLUMNS[options.width] else []
+    column = options.width == "column"
+    of = sized_figure(options.width, (0.34 if column else 0.2) * len(stack) + (0.95 if column else 0.34) + 0.12)
+    heading(of, headline(runs), [run.label for run in runs], ticks_of(stack))
     upper, lower = _areas(of, stack, rows, column=column)
-    inches = WIDTHS[asked.width].inches * (0.34 if column else 0.2) * 0.75
+    inches = WIDTHS[options.width].inches * (0.34 if column else 0.2) * 0.75
     for axes, panel in zip(upper, stack, strict=True):
         draw_time_panel(of, axes, panel, max(r.end for r in runs), inches, named=len(runs) == 1, tops=len(runs) == 1,
-            log=needs_log(panel, runs, asked.log))  # fmt: skip
+            log=needs_log(panel, runs, options.log))  # fmt: skip
         axes.tick_params(labelbottom=axes is upper[-1])
     upper[-1].set_xlabel("time (s)")
     of.figure.align_ylabels(upper)
     mark_changes(of, upper, runs[0])
-    delays = chosen(runs, asked.of)
+    delays = chosen(runs, options.of)
     if delays:
-        draw_cdf(lower[0], delays, asked.log)
-        lower[0].set_xlabel(what(runs, delays))
+        draw_cdf(lower[0], delays, options.log)
+        lower[0].set_xlabel(axis_of(runs, delays))
         if len(runs) == 1:
             legend(of, [one.label for one in delays], axes=lower[0])
     else:
@@ -63,7 +59,7 @@ def draw(runs: Sequence[Run], asked: Asked) -> Figure:
 
 
 def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
-    """The wait with the ticks of the queue's drops."""
+    """Adds the ticks of the queue's drops to the wait."""
     queue = found.get("queue")
     return panel if queue is None or panel is queue else replace(panel, ticks=queue.ticks)
 
@@ -71,7 +67,7 @@ def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
 def _areas(
     of: SizedFigure, stack: Sequence[TimePanel], rows: Sequence[object], *, column: bool
 ) -> tuple[list[Axes], list[Axes]]:
-    """Axes of the panels, one under the other, and of what is below them."""
+    """The axes of the panels, and those below them."""
     below = (2 if column else 1) if rows else 1
     heights = [1.0] * len(stack) + ([1.35] * below if column else [1.7])
     grid = of.figure.add_gridspec(len(heights), 1, height_ratios=heights)
@@ -85,7 +81,7 @@ def _areas(
 
 
 def _scores(of: SizedFigure, axes: Axes, runs: Sequence[Run], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """A table: what the people behind the link got, a column per result."""
+    """Draws the scores as a table, with a column per result."""
     axes.set_axis_off()
     count = len(runs)
     step = 1.0 / (len(rows) + (1.4 if count > 1 else 0.4))
@@ -105,4 +101,4 @@ def _scores(of: SizedFigure, axes: Axes, runs: Sequence[Run], rows: Sequence[tup
             axes.text(x, y, cell, ha="right", color=style.INK, **look)
 
 
-KIND = Kind("overview", "one page that says what happened (the default)", "runs", lacks, draw)
+KIND = Kind("overview", "a summary on one page (the default)", "runs", unfit, draw)

@@ -1,9 +1,8 @@
-"""Two measures of a sweep against each other: what no other place beats in both is the Pareto front.
+"""The kind pareto: two measures of a sweep against each other, with the Pareto front.
 
-Only settings that could be chosen instead of each other compete: there is one front for each line, which is each
-combination of the axes that say its rate, delay, loss or jitter.
-
-Which way is better is `differences.DIRECTIONS`; both axes are turned so that better is up and to the right.
+A point is on the front if no other is at least as good in both measures and better in one. Only settings of the same
+line compete: there is a front for each combination of the axes of rate, delay, loss and jitter. Both axes are turned so
+that better is up and to the right.
 """
 
 from __future__ import annotations
@@ -13,25 +12,22 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from bloatlab.measures import direction
 from bloatlab.plots import style
 from bloatlab.plots.elements import legend, log_scale, sized_figure
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.point_labels import free_labels
-from bloatlab.plots.style import WIDTHS
+from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, axis_label, groups, measures, over_seeds
 from bloatlab.plots.sweeps import axes as axes_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-#: What is drawn unless two columns are named: the first of each that varies.
+#: Default columns: the first of each list that varies.
 _DELAY = ("links.*.sojourn_ms.p99", "apps.*.ping.induced_ms", "apps.*.delay_ms.p99", "*delay*p99*", "*_ms*")
 _GAIN = (
     "apps.*.goodput_mbit",
@@ -42,7 +38,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Not in the table of directions, but plain where two measures are traded for each other.
+#: Directions of measures that the core declares without one, as they are traded for each other here.
 _WAYS = {"utilisation": "more is better"}
 
 
@@ -64,7 +60,7 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """What the patterns name and varies; of several rates the largest first, which is what others wait for."""
+    """The columns that match the patterns and vary; of several rates, the largest first."""
     found: list[str] = []
     for pattern in patterns:
         try:
@@ -77,32 +73,32 @@ def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
     return found
 
 
-#: Last words of the name of an axis that says which line it is; not of a queue's own parameter.
+#: Last words of the names of axes that describe the line.
 _LINE = ("rate", "delay", "rtt", "loss", "jitter")
 
 
 def conditions(of: Sweep) -> list[Axis]:
-    """The axes that say which line it is, which nobody can choose."""
+    """The axes that describe the line, which a user cannot choose; not the parameters of a queue."""
     found = axes_of(of)
     lines = [a for a in found if "queue" not in a.name and re.split(r"[._ ]", a.name)[-1] in _LINE]
     return lines if len(lines) < len(found) else []
 
 
-def lacks(of: Sweep) -> str | None:
-    """Why there is no trade to show."""
+def unfit(of: Sweep) -> str | None:
+    """Why there is no Pareto front to draw."""
     if chosen(of, ()) is None:
         return f"{of.label}: a Pareto front needs two measures of which more or less is better; name them with -c"
     return None
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Which points no other beats, more being better in both: none is at least as good in both and better in one."""
+    """The points on the Pareto front, if more is better in both measures."""
     return [i for i, (a, b) in enumerate(points) if not any(c >= a and d >= b and (c > a or d > b) for c, d in points)]
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place with both measures; `best` where no other of its line beats it in both."""
+    """A place with both measures; `best` if it is on the front of its line."""
 
     name: str
     x: float
@@ -111,7 +107,7 @@ class Spot:
 
 
 def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple[str, list[Spot]]]:
-    """Each line by its name (empty where all places are of one) with its places."""
+    """The places of each line, by its name; the name is empty if there is only one line."""
     fixed = conditions(of)
     free = [a for a in axes_of(of) if a.name not in {f.name for f in fixed}]
     found: list[tuple[str, list[Spot]]] = []
@@ -124,14 +120,14 @@ def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple
     return [(line, spots) for line, spots in found if spots]
 
 
-def draw(of: Sweep, asked: Asked) -> Figure:
-    """A mark per place, filled on the front of its line; fronts joined, their places named."""
-    both = chosen(of, asked.columns)
+def draw(of: Sweep, options: Options) -> Figure:
+    """Draws a marker per place, filled on the front of its line; the front is joined and labelled."""
+    both = chosen(of, options.columns)
     if both is None:
         raise Unfit(f"{of.label}: a Pareto front needs two columns; name both with -c")
     signs = [_sign(of, column) for column in both]
     found = lines_of(of, both, signs)
-    page = sized_figure(asked.width, 0.85 if asked.width == "column" else 0.6)
+    page = sized_figure(options.width, 0.85 if options.width == "column" else 0.6)
     grid = page.figure.subplots()
     names: list[tuple[str, float, float, str]] = []
     for place, (_, spots) in enumerate(found):
@@ -145,7 +141,7 @@ def draw(of: Sweep, asked: Asked) -> Figure:
     every = [spot for _, spots in found for spot in spots]
     wanted: list[tuple[Literal["x", "y"], str, int]] = [("x", both[0], signs[0]), ("y", both[1], signs[1])]
     for way, column, sign in wanted:
-        if style.logarithmic([s.x if way == "x" else s.y for s in every], way, asked.log):
+        if style.logarithmic([s.x if way == "x" else s.y for s in every], way, options.log):
             log_scale(grid, way)
         (grid.set_xmargin if way == "x" else grid.set_ymargin)(0.12)
         if sign < 0:
@@ -169,6 +165,4 @@ def _sign(of: Sweep, column: str) -> int:
     return 1 if way == "more is better" else -1
 
 
-KIND = Kind(
-    "pareto", "two measures against each other, and the places that no other beats in both", "sweep", lacks, draw
-)
+KIND = Kind("pareto", "two measures against each other, and the settings on their Pareto front", "sweep", unfit, draw)

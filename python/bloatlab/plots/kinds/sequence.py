@@ -1,9 +1,9 @@
-"""One TCP flow, packet by packet: sent, sent again, dropped, acknowledged, from a capture at both ends of a link.
+"""The kind sequence: one TCP flow packet by packet (sent, retransmitted, dropped, acknowledged).
 
-The left capture has the packets as they arrive at the link's queue (also those that it drops) and the ACKs that have
-come back; the right one what came across. A segment that the left has once more than the right was dropped between if
-one that arrived at the queue after it came across. Those after the last that came across still wait or were dropped: a
-capture cannot tell, and they are drawn as not arrived.
+It is drawn from captures at both ends of a link. The left one has the packets that arrive at the link's queue, with those
+that it drops, and the returning ACKs; the right one has the packets that left the link. A segment that is only in
+the left capture was dropped if a later one is in the right capture. Otherwise it may still be in the queue: captures do
+not show which, so it is drawn as not arrived.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bloatlab.captures import Segment, segments
 from bloatlab.plots import style
 from bloatlab.plots.elements import settle, sized_figure
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run, Unfit
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEFT, RIGHT = "left.pcap", "right.pcap"
 
@@ -32,7 +30,7 @@ _HEIGHT = {"column": 0.85, "page": 0.55, "slide": 0.5}
 
 @dataclass
 class Trace:
-    """A flow's segments: (time in s, first byte in kB), sorted by what became of them, and its ACKs."""
+    """A flow's segments as (time in s, first byte in kB), by fate, and its ACKs."""
 
     name: str
     sent: list[tuple[float, float]] = field(default_factory=list)
@@ -43,8 +41,8 @@ class Trace:
     acked: list[tuple[float, float]] = field(default_factory=list)
 
 
-def lacks(runs: Sequence[Run]) -> str | None:
-    """Why there is no trace."""
+def unfit(runs: Sequence[Run]) -> str | None:
+    """Why there is no capture to draw."""
     if len(runs) > 1:
         return "a sequence is drawn of one result at a time"
     folder = runs[0].captures
@@ -54,7 +52,7 @@ def lacks(runs: Sequence[Run]) -> str | None:
 
 
 def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
-    """The flow of `of` (an application) with most data, or of all. Raises `Unfit` where there is none."""
+    """The flow with most data, of application `of` or of all. Raises `Unfit` if there is none."""
     left = list(segments(folder / LEFT))
     data = Counter[tuple[bytes, int, bytes, int]]()
     for one in left:
@@ -67,7 +65,7 @@ def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
 
 
 def _apps(flow: tuple[bytes, int, bytes, int], run: Run) -> list[str]:
-    """The applications that a flow may be of: application n, in the order of names from 1, listens on port n."""
+    """The applications that a flow may belong to: the n-th application by name, from 1, listens on port n."""
     names = sorted(run.apps)
     return [names[port - 1] for port in (flow[1], flow[3]) if 1 <= port <= len(names)]
 
@@ -95,7 +93,7 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 
 
 def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
-    """Which segments came across: each arrival is that of the last equal segment offered before it."""
+    """Whether each segment left the link: an arrival belongs to the last equal segment offered before it."""
     came: dict[tuple[int, int], list[float]] = {}
     for one in right:
         if one.flow == flow and one.length > 0:
@@ -110,53 +108,48 @@ def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 
 
 def _since(sequence: int, begin: int) -> float:
-    """How many kB from the first byte of the flow; sequence numbers wrap at 2^32."""
+    """The offset in kB from the first byte of the flow; sequence numbers wrap at 2^32."""
     return ((sequence - begin) & 0xFFFFFFFF) / 1e3
 
 
-def draw(runs: Sequence[Run], asked: Asked) -> Figure:
-    """Segments as dots, drops as crosses, the ACKs as a line below them."""
+def draw(runs: Sequence[Run], options: Options) -> Figure:
+    """Draws segments as dots, drops as crosses, and the ACKs as a line below them."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415  only plots need it
+
     run = runs[0]
     if run.captures is None:
-        raise Unfit(lacks(runs) or "")
+        raise Unfit(unfit(runs) or "")
     try:
-        found = trace(run.captures, run, asked.of)
+        found = trace(run.captures, run, options.of)
     except ValueError as error:
         raise Unfit(str(error)) from None
-    of = sized_figure(asked.width, _HEIGHT[asked.width])
+    of = sized_figure(options.width, _HEIGHT[options.width])
     axes = of.figure.subplots()
     acked = np.array(found.acked).reshape(-1, 2)
     axes.plot(acked[:, 0], acked[:, 1], drawstyle="steps-post", color=style.colour(2), linewidth=1.0)
-    looks = (
+    fates = (
         (found.sent, ".", style.colour(0), 0.35, "sent"),
         (found.again, "^", style.colour(1), 0.6, "sent again"),
         (found.marked, "d", style.MARK, 0.6, "marked"),
         (found.dropped, "x", style.DROP, 0.6, "dropped"),
         (found.waiting, ".", style.INK, 0.35, "not arrived"),
     )
-    words = [("acknowledged", style.colour(2), "-", "none")]
-    for points, marker, colour, size, word in looks:
+    entries = [("acknowledged", style.colour(2), "-", "none")]
+    for points, marker, colour, size, word in fates:
         if points:
             xy = np.array(points)
             axes.plot(xy[:, 0], xy[:, 1], linestyle="none", marker=marker, markersize=of.text * size, color=colour)
-            words.append((f"{word} ({len(points):,})".replace(",", "\u202f"), colour, "none", marker))
+            entries.append((f"{word} ({len(points):,})".replace(",", "\u202f"), colour, "none", marker))
     axes.set_xlabel("time (s)")
     axes.set_ylabel("sequence number (kB from the first)")
-    _legend(of.figure, words)
+    line2d: Any = Line2D
+    handles = [line2d([], [], color=c, linestyle=line, marker=m, markersize=4) for _, c, line, m in entries]
+    ncols = 2 if options.width == "column" else 5
+    of.figure.legend(handles, [label for label, *_ in entries], loc="outside upper left", ncols=ncols)
     settle(of)
     return of.figure
 
 
-def _legend(figure: Figure, words: Sequence[tuple[str, str, str, str]]) -> None:
-    from matplotlib.lines import Line2D  # noqa: PLC0415  comes with the first figure
-
-    look: Any = Line2D
-    handles = [look([], [], color=c, linestyle=line, marker=marker, markersize=4) for _, c, line, marker in words]
-    figure.legend(
-        handles, [word for word, *_ in words], loc="outside upper left", ncols=5 if figure.get_figwidth() > 5 else 2
-    )
-
-
 KIND = Kind(
-    "sequence", "one TCP flow packet by packet; needs a packet trace (bloatlab run --pcap)", "runs", lacks, draw
+    "sequence", "one TCP flow packet by packet; needs a packet trace (bloatlab run --pcap)", "runs", unfit, draw
 )

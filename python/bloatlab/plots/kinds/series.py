@@ -1,21 +1,18 @@
-"""What happened over time: rate, queue, time in the queue, congestion window, round trip."""
+"""The kind series: rate, queue, time in the queue, congestion window and round-trip time over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.measures import flows, pings, recorded
 from bloatlab.plots.over_time import stacked, time_panels
+from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def lacks(runs: Sequence[Run]) -> str | None:
-    """Why there is nothing over time."""
+def unfit(runs: Sequence[Run]) -> str | None:
+    """Why there are no series to draw."""
     for run in runs:
         if not (recorded(run) or flows(run) or pings(run)):
             return (
@@ -24,9 +21,9 @@ def lacks(runs: Sequence[Run]) -> str | None:
     return None
 
 
-def draw(runs: Sequence[Run], asked: Asked) -> Figure:
-    """A panel per quantity, all under one clock."""
-    return stacked(runs, asked, time_panels(runs))
+def draw(runs: Sequence[Run], options: Options) -> Figure:
+    """Draws a panel per quantity above one time axis."""
+    return stacked(runs, options, time_panels(runs))
 
 
-KIND = Kind("series", "rate, queue, time in the queue, window and RTT over time; ticks are drops", "runs", lacks, draw)
+KIND = Kind("series", "rate, queue, time in the queue, window and RTT over time; ticks are drops", "runs", unfit, draw)

@@ -1,25 +1,22 @@
-"""A trace drawn: what a law was at, and what a TCP sender was at, one panel a quantity under one clock."""
+"""The kind trace: the state of a control law and of a TCP sender, a panel per quantity above one time axis."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
-from bloatlab.plots.kind import Asked, Kind
+from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Line, bins, has, window
 from bloatlab.plots.over_time import EVENTS, Ticks, TimePanel, stacked, ticks
+from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run, Unfit
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-#: Panels of a link: columns, in the order in which they are looked for; those that a law does not tell are left out.
+#: Panels of a link: label and columns, as far as the law's probe reports them.
 _LINK = (
     ("wait in L and C (ms)", ("delay_l_ms", "delay_c_ms", "qdelay_l_ms", "qdelay_old_ms")),
     ("sojourn (ms)", ("sojourn_ms", "qdelay_old_ms", "latency_ms", "longest_wait_ms")),
@@ -31,16 +28,16 @@ _LINK = (
     ("active flows", ("active_flows", "new_flows_len")),
 )
 
-#: A column of a discipline of two queues: its packets' times in one queue would be those of two.
+#: Columns of disciplines with two queues, whose packets' sojourn times would mix both.
 _TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
 
-#: Which of them a wait is of.
+#: The queue of each column.
 _QUEUES = {"delay_l_ms": "L", "qdelay_l_ms": "L", "delay_c_ms": "C"}
 
-#: More drops or marks than this are drawn by the second: so many ticks would be a bar.
+#: More drops or marks than this are drawn as a rate, because their ticks would merge.
 _MOST_TICKS = 300
 
-#: Panels of a sender, and by what their columns are multiplied.
+#: Panels of a sender: label, columns, and their factor.
 _SENDER = (
     ("window (kB)", ("cwnd_bytes", "ssthresh_bytes", "in_flight_bytes"), 1e-3),
     ("pace (Mbit/s)", ("pacing_rate_mbit", "btl_bw_mbit", "bwe_mbit"), 1.0),
@@ -49,7 +46,7 @@ _SENDER = (
 )
 
 
-def lacks(runs: Sequence[Run]) -> str | None:
+def unfit(runs: Sequence[Run]) -> str | None:
     """Why there is no trace to draw."""
     if len(runs) > 1:
         return "a trace is drawn of one result at a time"
@@ -58,14 +55,14 @@ def lacks(runs: Sequence[Run]) -> str | None:
     return None
 
 
-def draw(runs: Sequence[Run], asked: Asked) -> Figure:
-    """The link's panels, with its drops and marks as ticks, above those of the sender with most rows."""
+def draw(runs: Sequence[Run], options: Options) -> Figure:
+    """Draws the link's panels, with drops and marks as ticks, above those of the sender with most rows."""
     run = runs[0]
-    found = [*_link(run, asked.of), *_sender(run, asked.of)]
+    found = [*_link(run, options.of), *_sender(run, options.of)]
     if not found:
         known = [*_names(run, "trace_links", "link"), *_names(run, "trace_flows", "app")]
-        raise Unfit(f"--of {asked.of}: no trace of it was kept; there is {', '.join(known) or 'none'}")
-    return stacked(runs, asked, found, step=True)
+        raise Unfit(f"--of {options.of}: it has no trace; there is {', '.join(known) or 'none'}")
+    return stacked(runs, options, found, step=True)
 
 
 def _names(run: Run, table: str, column: str) -> list[str]:
@@ -74,7 +71,7 @@ def _names(run: Run, table: str, column: str) -> list[str]:
 
 
 def _link(run: Run, of: str | None) -> list[TimePanel]:
-    """Panels of link `of`, or of the one with most drops."""
+    """The panels of link `of`, or of the link with most drops."""
     names = _names(run, "trace_links", "link")
     if not names or (of is not None and of not in names):
         return []
@@ -101,12 +98,12 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[TimePanel]:
-    """The panels, the first with the name of what they are of and with its events."""
+    """Adds the name of the link or application and its events to the first panel."""
     return [replace(panel, y_label=f"{safe(of, 12)}: {panel.y_label}", ticks=events) for panel in found[:1]] + found[1:]
 
 
 def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
-    """How much a counter grows in a second, in bins of about a hundredth of the run."""
+    """The growth of a counter per second, in bins of about a hundredth of the run."""
     width = window(run) / 2.0
     wide = bins(frame, {column: "last"}, width)
     grown = np.diff(wide[column].to_numpy(), prepend=0.0)
@@ -114,7 +111,7 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
 
 
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
-    """Panels of the sender of application `of` (or of all) that has most rows."""
+    """The panels of the sender with most rows, of application `of` or of all."""
     frame = run.table("trace_flows")
     if "app" not in frame.columns or (of is not None and of not in frame["app"]):
         return []
@@ -128,17 +125,17 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]]) -> Iterable[TimePanel]:
-    """A panel for each quantity of which the frame has a number."""
+    """A panel for each quantity with a number in the frame."""
     t = frame["t_s"].to_numpy()
     for label, columns, scale in of:
-        told = [c for c in columns if has(frame, c)]
-        if told:
-            lines = [Line(_word(c), t, frame[c].to_numpy() * scale) for c in told]
+        found = [c for c in columns if has(frame, c)]
+        if found:
+            lines = [Line(_word(c), t, frame[c].to_numpy() * scale) for c in found]
             yield TimePanel(label, label, [(line, place) for place, line in enumerate(lines)])
 
 
 def _word(column: str) -> str:
-    """A column's name without its unit; which of two queues it is of."""
+    """The label of a column: its queue, or its name without the unit."""
     if column in _QUEUES:
         return _QUEUES[column]
     for unit in ("_ms", "_bytes", "_packets", "_mbit", "_s"):
@@ -148,8 +145,8 @@ def _word(column: str) -> str:
 
 KIND = Kind(
     "trace",
-    "what a law and a TCP sender were at; needs a trace (bloatlab run --trace links,flows)",
+    "the state of a law and a TCP sender; needs a trace (bloatlab run --trace links,flows)",
     "runs",
-    lacks,
+    unfit,
     draw,
 )
