@@ -134,7 +134,7 @@ def _finite(data: Any) -> Any:
 
 
 def write_json(path: Path, data: Any, *, sort_keys: bool = True) -> None:
-    """Writes `json_text` to a file."""
+    """Writes `json_text` into a file."""
     files.write(path, json_text(data, sort_keys=sort_keys))
 
 
@@ -168,6 +168,11 @@ def csv_text(frame: pl.DataFrame) -> str:
         columns[name] = pl.when(formula).then(pl.concat_str(pl.lit(_QUOTE), of)).otherwise(of)
     names = {name: f"{_QUOTE}{name}" for name in frame.columns if re.match(_FORMULA, name)}
     return files.escaped(frame.with_columns(**columns).rename(names).write_csv())
+
+
+def table_text(frame: pl.DataFrame, form: Literal["csv", "json"]) -> str:
+    """A frame as CSV or JSON."""
+    return csv_text(frame) if form == "csv" else frame.write_json() + "\n"
 
 
 def _unquoted(frame: pl.DataFrame) -> pl.DataFrame:

@@ -30,14 +30,10 @@ def command(
     An [expect] table gives conditions on a run's summary: "apps.call.voip.mos" = ">= 4.0". With several seeds, the
     worse end of the mean's 95 % interval must meet the condition. Exit code 1 when one is not met. See docs/check.md.
 
-    Parameters
-    ----------
-    files
-        Scenarios and sweeps, or folders of results, which are tested without a run.
-    seeds
-        Run seeds 1 to SEEDS instead of the file's own.
-    junit_to
-        Write the verdicts to this file as JUnit XML, for CI systems.
+    Args:
+        files: Scenarios and sweeps, or folders of results, which are tested without a run.
+        seeds: Run seeds 1 to SEEDS instead of the file's own.
+        junit_to: Write the verdicts to this file as JUnit XML, for CI systems.
     """
     if not files:
         raise BadInput("check: give a file, for example: bloatlab check modem.toml")

@@ -42,22 +42,14 @@ def command(
     sfq_hss fed with random 5-tuples, and ordinary hashing into the same number of queues and into one queue per group:
     in percent as text, from 0 to 1 in csv and json. json also has the exact fractions.
 
-    Parameters
-    ----------
-    groups
-        Number of groups that the hash chooses from.
-    ways
-        Queues per group; 1 is ordinary hashing.
-    sessions
-        Numbers of sessions: 20, 1..60, or 5,20,35.
-    trials
-        Number of Monte Carlo trials and of classifier trials; all numbers of sessions share them. 0: no trials.
-    seed
-        Seed of the trials.
-    output
-        Folder for Figures 8 and 9 of ARRIS 2013 (SVG and PNG).
-    force
-        Replace existing figures in the folder.
+    Args:
+        groups: Number of groups that the hash chooses from.
+        ways: Queues per group; 1 is ordinary hashing.
+        sessions: Numbers of sessions: 20, 1..60, or 5,20,35.
+        trials: Number of Monte Carlo trials and of classifier trials; all numbers of sessions share them. 0: no trials.
+        seed: Seed of the trials.
+        output: Folder for Figures 8 and 9 of ARRIS 2013 (SVG and PNG).
+        force: Replace existing figures in the folder.
     """
     try:
         numbers = collisions.sessions_of(sessions)

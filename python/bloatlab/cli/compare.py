@@ -64,24 +64,16 @@ def command(
     into the hosts. Needs root and TUN, except with --saved. Exit codes: 0 all agree; 1 some differ; 3 no live run was
     valid.
 
-    Parameters
-    ----------
-    files
-        Scenarios; or csc458 for that study's live cases (Q = 5, 20, 100 with reno, cubic, bbr; codel, fq_codel, pie).
-    output
-        Folder for compare.json and the live results.
-    seeds
-        Simulate seeds 1 to SEEDS and compare their median.
-    seconds
-        Duration of csc458's runs in seconds.
-    only
-        Only csc458's cases with this text in their name. Repeatable.
-    exact
-        Simulate with exact clocks, without the live run's lateness.
-    saved
-        Folder of an earlier comparison (its -o): reuse its live runs instead of making new ones.
-    force
-        Replace an earlier comparison in the folder.
+    Args:
+        files: Scenarios; or csc458 for that study's live cases (Q = 5, 20, 100 with reno, cubic, bbr; codel, fq_codel,
+            pie).
+        output: Folder for compare.json and the live results.
+        seeds: Simulate seeds 1 to SEEDS and compare their median.
+        seconds: Duration of csc458's runs in seconds.
+        only: Only csc458's cases with this text in their name. Repeatable.
+        exact: Simulate with exact clocks, without the live run's lateness.
+        saved: Folder of an earlier comparison (its -o): reuse its live runs instead of making new ones.
+        force: Replace an earlier comparison in the folder.
     """
     cases = [case for name in files for case in _cases(name, sets, seconds, only)]
     if not cases:

@@ -12,10 +12,8 @@ def command(shell: Literal["bash", "zsh", "fish"], /) -> int:
     bash: echo 'eval "$(bloatlab completion bash)"' >> ~/.bashrc. zsh: bloatlab completion zsh > _bloatlab, in a folder
     of $fpath. fish: bloatlab completion fish > ~/.config/fish/completions/bloatlab.fish.
 
-    Parameters
-    ----------
-    shell
-        bash, zsh or fish.
+    Args:
+        shell: bash, zsh or fish.
     """
     from bloatlab.cli.main import app  # noqa: PLC0415  it holds this command
 

@@ -29,16 +29,11 @@ def command(
     Prints a row per measure: its application or link, both values, the change (second minus first), and whether the
     second is better or worse, where that is defined. Applications come before links, large changes before small ones.
 
-    Parameters
-    ----------
-    first
-        Result folder of `bloatlab run -o` or `bloatlab live -o`, or a flent data file (.flent.gz).
-    second
-        The result to compare it with, in the same form.
-    top
-        Number of measures to show, or all. Default: 15 of those that users notice.
-    every
-        Show every measure, including those that are equal.
+    Args:
+        first: Result folder of `bloatlab run -o` or `bloatlab live -o`, or a flent data file (.flent.gz).
+        second: The result to compare it with, in the same form.
+        top: Number of measures to show, or all. Default: 15 of those that users notice.
+        every: Show every measure, including those that are equal.
     """
     most = _most(top)
     found = reading(first, lambda: reading(second, lambda: diff(first, second)))

@@ -17,14 +17,10 @@ def command(result: Path, /, *, output: OutputFile, title: str | None = None) ->
     The file has the pings and the TCP flows: flent -i FILE.flent.gz -p totals -o totals.png. The other way round,
     `bloatlab plot home.flent.gz RESULT` compares flent's measurements with a result.
 
-    Parameters
-    ----------
-    result
-        Result folder of `bloatlab run -o` or `bloatlab live -o`.
-    output
-        File ending in .flent.gz.
-    title
-        Title in flent. Default: the folder's name.
+    Args:
+        result: Result folder of `bloatlab run -o` or `bloatlab live -o`.
+        output: File ending in .flent.gz.
+        title: Title in flent. Default: the folder's name.
     """
     if not output.name.endswith(".flent.gz"):
         raise BadInput(f"--output {output}: the name of a flent data file ends in .flent.gz")

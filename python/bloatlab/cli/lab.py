@@ -44,30 +44,18 @@ def command(
     result in result/. Simulates the run, or with --live makes it on this machine's kernel (root and TUN). Exit code 3:
     the live run was late too often to be valid.
 
-    Parameters
-    ----------
-    bw_net
-        Rate of s0 - h2 in Mbit/s.
-    bw_host
-        Rate of h1 - s0 in Mbit/s.
-    delay
-        Propagation delay of each link in each direction, in ms.
-    maxq
-        Size of the queues of s0 - h2 in packets.
-    cong
-        Congestion control of all TCP flows.
-    seconds
-        Duration of the run in seconds. The first page is fetched after 5 to 7 s.
-    folder
-        Output folder.
-    super_segment
-        Segments per packet of --maxq: 2 is what segmentation offload gives in Mininet at this rate.
-    queue
-        Queue discipline to use, with its defaults, instead of drop-tail: codel, fq_codel, pie, ...
-    seed
-        Random seed of the start times.
-    on_kernels
-        Run on the wall clock over this machine's kernel TCP.
+    Args:
+        bw_net: Rate of s0 - h2 in Mbit/s.
+        bw_host: Rate of h1 - s0 in Mbit/s.
+        delay: Propagation delay of each link in each direction, in ms.
+        maxq: Size of the queues of s0 - h2 in packets.
+        cong: Congestion control of all TCP flows.
+        seconds: Duration of the run in seconds. The first page is fetched after 5 to 7 s.
+        folder: Output folder.
+        super_segment: Segments per packet of --maxq: 2 is what segmentation offload gives in Mininet at this rate.
+        queue: Queue discipline to use, with its defaults, instead of drop-tail: codel, fq_codel, pie, ...
+        seed: Random seed of the start times.
+        on_kernels: Run on the wall clock over this machine's kernel TCP.
     """
     lab = Lab(bw_host, bw_net, delay, seconds)
     case = Case(cong, maxq, super_segment) if queue is None else Case(cong, queue=queue)

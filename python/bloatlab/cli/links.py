@@ -39,22 +39,14 @@ def rates(
     rates applied: bloatlab links rates home.flent.gz --into modem.toml --link up -o replay.toml. The traffic shows the
     line's rate only while the line is full, so record under load.
 
-    Parameters
-    ----------
-    file
-        Flent data file (.flent.gz) or capture (pcap or pcapng: tcpdump -w, Wireshark).
-    output
-        File to write. Default: standard output.
-    step
-        Averaging time of each rate.
-    way
-        Direction, if the flent data has both: upload or download.
-    to
-        Destination address of the packets to count in a capture. Default: the one that receives the most bytes.
-    into
-        Scenario to apply the rates to.
-    link
-        Name of the link. Default: line, or with --into the scenario's only link.
+    Args:
+        file: Flent data file (.flent.gz) or capture (pcap or pcapng: tcpdump -w, Wireshark).
+        output: File to write. Default: standard output.
+        step: Averaging time of each rate.
+        way: Direction, if the flent data has both: upload or download.
+        to: Destination address of the packets to count in a capture. Default: the one that receives the most bytes.
+        into: Scenario to apply the rates to.
+        link: Name of the link. Default: line, or with --into the scenario's only link.
     """
     try:
         seconds = quantity(step)
@@ -86,12 +78,9 @@ def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = 
     Needs a link with `delivery`. The trace is the one that the simulation plays with the scenario's seed. The delays of
     a Starlink link are left out, since the format cannot express them.
 
-    Parameters
-    ----------
-    link
-        The link's name.
-    output
-        File to write.
+    Args:
+        link: The link's name.
+        output: File to write.
     """
     text = written(scenario(file, sets).text, link)
     writing(output, lambda: files.write(output, text))
@@ -103,10 +92,8 @@ def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = 
 def show(file: Path, /, *, form: TextJson = "text") -> int:
     """Describe a delivery trace in mahimahi's format: its rate, its length, its gaps.
 
-    Parameters
-    ----------
-    file
-        The trace: one whole number of milliseconds per line.
+    Args:
+        file: The trace: one whole number of milliseconds per line.
     """
     trace = read(file)
     told = {

@@ -24,18 +24,13 @@ Entry = dict[str, Any]
 def command(what: str | None = None, name: str | None = None, /, *, form: TextJson = "text") -> int:
     """List disciplines, links, modems, applications, TCP presets, grades, measures, workloads, studies; describe one.
 
-    Parameters
-    ----------
-    what
-        A kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies), or an entry to describe: codel.
-    name
-        An entry of this kind: measures sojourn_ms.
-    form
-        text for people, json for programs.
+    Args:
+        what: A kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies), or an entry to describe:
+            codel.
+        name: An entry of this kind: measures sojourn_ms.
     """
-    ours = {"modems": _modems(), "measures": _measures(), "workloads": _workloads(), "studies": _studies()}
-    found = {**catalogue(), **ours}
-    kinds = {kind: found[kind] for kind in _TITLES}
+    ours = {"modems": _modems, "measures": _measures, "workloads": _workloads, "studies": _studies}
+    kinds = {kind: ours[kind]() if kind in ours else catalogue()[kind] for kind in _TITLES}
     chosen = _chosen(what, kinds)
     if name is not None:
         if what not in kinds:
@@ -48,9 +43,8 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
     if what is None or what in kinds:
         _page(chosen, console, whole=what is None)
         return 0
-    for kind, entries in chosen.items():
-        for entry in entries:
-            _print_entry(kind, entry, console)
+    for kind, entry in ((kind, entry) for kind, entries in chosen.items() for entry in entries):
+        _print_entry(kind, entry, console)
     return 0
 
 

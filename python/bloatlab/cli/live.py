@@ -55,29 +55,19 @@ def command(
     ends: bloatlab live lab.toml -- sh -c 'curl -so /dev/null http://$BLOATLAB_RIGHT/'. Needs root, or --user. Exit
     codes: 3 if the run was late too often for its numbers to be used; else the program's own, or 0.
 
-    Parameters
-    ----------
-    file
-        Scenario in TOML (or JSON, by its suffix).
-    program
-        After --: a program and its arguments, run in the namespace of --side.
-    side
-        Where the program runs: left (the first application's `from`) or right (its `to`).
-    serve
-        Command line to run on the other side, started before the program and stopped with it: --serve "iperf3 -s".
-    shell
-        Open a shell on this side; the run ends with it.
-    cong
-        The kernel's congestion control (reno, cubic, bbr) for every application, whatever its TCP stack in the
-        scenario, and the default of the program's sockets.
-    pcap
-        Write left.pcap and right.pcap into the output folder.
-    max_rate
-        Allow paths up to this rate, beyond the rate that the bench has been tested with.
-    user
-        Run without root, in a user namespace, where the kernel and /dev/net/tun allow it.
-    clean
-        End the processes that a killed run left behind, and do nothing else.
+    Args:
+        file: Scenario in TOML (or JSON, by its suffix).
+        program: After --: a program and its arguments, run in the namespace of --side.
+        side: Where the program runs: left (the first application's `from`) or right (its `to`).
+        serve: Command line to run on the other side, started before the program and stopped with it: --serve "iperf3
+            -s".
+        shell: Open a shell on this side; the run ends with it.
+        cong: The kernel's congestion control (reno, cubic, bbr) for every application, whatever its TCP stack in the
+            scenario, and the default of the program's sockets.
+        pcap: Write left.pcap and right.pcap into the output folder.
+        max_rate: Allow paths up to this rate, beyond the rate that the bench has been tested with.
+        user: Run without root, in a user namespace, where the kernel and /dev/net/tun allow it.
+        clean: End the processes that a killed run left behind, and do nothing else.
     """
     if not live.available():
         raise BadInput("live: this build of bloatlab has no live bench; that needs Linux (docs/install.md)")

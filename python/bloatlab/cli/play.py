@@ -43,12 +43,9 @@ def command(
     Move a slider and the simulation reruns at once. The page's address holds the whole experiment, so it can be saved
     and shared; "TOML" on the page gives a scenario for `bloatlab run`.
 
-    Parameters
-    ----------
-    file
-        Scenario to open, in TOML (or JSON, by its suffix).
-    only_print
-        Print the address instead of opening it.
+    Args:
+        file: Scenario to open, in TOML (or JSON, by its suffix).
+        only_print: Print the address instead of opening it.
     """
     if file is None and sets:
         raise BadInput("--set: needs a scenario file")

@@ -39,36 +39,22 @@ def command(
     Kinds for runs: overview (the default, one page), series, cdf, ccdf, box, ellipse, flows, sequence, trace. Kinds for
     sweeps: lines (the default), heatmap, pareto. --list describes them.
 
-    Parameters
-    ----------
-    results
-        Result folders of `bloatlab run -o` or `bloatlab live -o`, or flent data files (.flent.gz); several are
-        overlaid. Or a sweep's table (.parquet, .csv, .json), its grid (.toml; uses the runs in the store), or the
-        folder of a study.
-    kind
-        Kind of plot.
-    output
-        File ending in .svg, .png, .pdf or .html. Default: the first result's name and the kind, in this folder.
-    width
-        Width: a paper's column (89 mm), its page, or a slide.
-    of
-        Subject of a distribution, sequence or trace: a link, an application, or sojourn, delay or rtt.
-    x
-        Sweep axis to put on the x axis.
-    columns
-        Measures of a sweep to plot, by dotted path; * matches anything. Repeatable.
-    title
-        Title above the plot.
-    labels
-        Name of each result, in order: --label before --label after. Default: how the results differ.
-    xlim
-        Limits of the x axis in its unit: --xlim 5 20. Applies to the first panel and those that share its axis.
-    ylim
-        Limits of the y axis.
-    log
-        Logarithmic axes. Default: those whose values span more than two decades.
-    list_
-        Describe each kind, and draw nothing.
+    Args:
+        results: Result folders of `bloatlab run -o` or `bloatlab live -o`, or flent data files (.flent.gz); several are
+            overlaid. Or a sweep's table (.parquet, .csv, .json), its grid (.toml; uses the runs in the store), or the
+            folder of a study.
+        kind: Kind of plot.
+        output: File ending in .svg, .png, .pdf or .html. Default: the first result's name and the kind, in this folder.
+        width: Width: a paper's column (89 mm), its page, or a slide.
+        of: Subject of a distribution, sequence or trace: a link, an application, or sojourn, delay or rtt.
+        x: Sweep axis to put on the x axis.
+        columns: Measures of a sweep to plot, by dotted path; * matches anything. Repeatable.
+        title: Title above the plot.
+        labels: Name of each result, in order: --label before --label after. Default: how the results differ.
+        xlim: Limits of the x axis in its unit: --xlim 5 20. Applies to the first panel and those that share its axis.
+        ylim: Limits of the y axis.
+        log: Logarithmic axes. Default: those whose values span more than two decades.
+        list_: Describe each kind, and draw nothing.
     """
     if list_:
         for name in NAMES:

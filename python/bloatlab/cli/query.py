@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.options import Output, StoreFolder, TextCsvJson
-from bloatlab.cli.runs import opened
-from bloatlab.results import FORMS, csv_text, write_table
+from bloatlab.cli.runs import check_table_name, opened
+from bloatlab.results import table_text, write_table
 from bloatlab.sweep import default_store, fingerprint
 from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, emit, show
@@ -33,15 +32,11 @@ def command(
         bloatlab query 'SELECT queue, median("apps.call.voip.mos") AS mos FROM "home-upload" GROUP BY queue'
         bloatlab query 'DESCRIBE summaries'
 
-    Parameters
-    ----------
-    sql
-        The query.
-    output
-        File for the result: .parquet, .csv or .json by its suffix.
+    Args:
+        sql: The query.
+        output: File for the result: .parquet, .csv or .json by its suffix.
     """
-    if output is not None and output.suffix.removeprefix(".") not in FORMS:
-        raise BadInput(f"--output {output}: a table's name ends in {', '.join(f'.{form}' for form in FORMS)}")
+    check_table_name(output)
     # no other command should wait for DuckDB's import, a tenth of a second
     from bloatlab.query import QueryError, Views  # noqa: PLC0415
 
@@ -57,7 +52,10 @@ def command(
     if output is not None:
         writing(output, lambda: write_table(frame, output))
         return 0
-    _PRINT[form](frame)
+    if form == "text":
+        _print(frame)
+    else:
+        emit(table_text(frame, form))
     return 0
 
 
@@ -70,7 +68,7 @@ def _views(db: Any) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _text(frame: pl.DataFrame) -> None:
+def _print(frame: pl.DataFrame) -> None:
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
     left = next((i for i, name in enumerate(frame.columns) if name in numeric), len(frame.columns))
     rows = [row(*("-" if v is None else _value(v) for v in values)) for values in frame.iter_rows()]
@@ -79,10 +77,3 @@ def _text(frame: pl.DataFrame) -> None:
 
 def _value(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-_PRINT: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "text": _text,
-    "csv": lambda frame: emit(csv_text(frame)),
-    "json": lambda frame: emit(frame.write_json() + "\n"),
-}

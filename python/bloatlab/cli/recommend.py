@@ -52,39 +52,25 @@ def command(
     tc), all settings next to today's, and the cost if the round-trip time is not what you assumed. Settings that are
     clearly worse are dropped early. Ctrl-C loses only the runs in progress. See docs/recommend.md.
 
-    Parameters
-    ----------
-    up
-        Upstream rate, such as 10mbit: a service flow's Maximum Sustained Traffic Rate, or a line's rate.
-    rtt
-        Round-trip time of transfers, or a range or list of them: 50ms, 20ms..200ms, 20ms,100ms.
-    device
-        docsis3.0, docsis3.1, linux, cake, or a device.toml; from the papers: cablelabs2012, scte2013-a, scte2013-c.
-    load
-        home, office, gamer, a load.toml, or the applications of a scenario.toml; from the papers: cablelabs2012,
-        scte2013.
-    down
-        Downstream rate. Default: five times the upstream rate.
-    peak
-        Peak Traffic Rate during a burst, such as 20mbit.
-    burst
-        Maximum Traffic Burst, such as 10MB.
-    objective
-        Goal: balanced, scte2013, or an objective.toml with thresholds and weights.
-    weights
-        Override the weight of a measure: --weight call=3. Repeatable.
-    seeds
-        Maximum number of seeds per setting. More seeds separate settings that are closer.
-    runs
-        Maximum number of runs in total. Default: 66, or 1.5 times settings times round-trip times if larger.
-    quick
-        A quick look with one seed, without a verdict.
-    seconds
-        Simulated duration of each run, instead of the load's.
-    output
-        Folder for report.html, recommendation.json, options.csv, figures, and the chosen setting as scenario.toml.
-    everything
-        Print every option, not only the Pareto front, the ties and today's setting.
+    Args:
+        up: Upstream rate, such as 10mbit: a service flow's Maximum Sustained Traffic Rate, or a line's rate.
+        rtt: Round-trip time of transfers, or a range or list of them: 50ms, 20ms..200ms, 20ms,100ms.
+        device: docsis3.0, docsis3.1, linux, cake, or a device.toml; from the papers: cablelabs2012, scte2013-a,
+            scte2013-c.
+        load: home, office, gamer, a load.toml, or the applications of a scenario.toml; from the papers: cablelabs2012,
+            scte2013.
+        down: Downstream rate. Default: five times the upstream rate.
+        peak: Peak Traffic Rate during a burst, such as 20mbit.
+        burst: Maximum Traffic Burst, such as 10MB.
+        objective: Goal: balanced, scte2013, or an objective.toml with thresholds and weights.
+        weights: Override the weight of a measure: --weight call=3. Repeatable.
+        seeds: Maximum number of seeds per setting. More seeds separate settings that are closer.
+        runs: Maximum number of runs in total. Default: 66, or 1.5 times settings times round-trip times if larger.
+        quick: A quick look with one seed, without a verdict.
+        seconds: Simulated duration of each run, instead of the load's.
+        output: Folder for report.html, recommendation.json, options.csv, figures, and the chosen setting as
+            scenario.toml.
+        everything: Print every option, not only the Pareto front, the ties and today's setting.
     """
     console = Console(stderr=True)
     question = asked(

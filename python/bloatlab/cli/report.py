@@ -22,13 +22,10 @@ def command(*results: Path, output: OutputFile) -> int:
     show the value under the pointer, zoom together by dragging, and hide a line when you click its name. Without
     JavaScript and on paper they are plain pictures. See docs/reports.md.
 
-    Parameters
-    ----------
-    results
-        Result folders of `bloatlab run -o` or `bloatlab live -o`, compared with each other; or a sweep's table
-        (.parquet, .csv, .json) or its grid (.toml); or the folder of one `bloatlab compare -o`.
-    output
-        File to write, ending in .html.
+    Args:
+        results: Result folders of `bloatlab run -o` or `bloatlab live -o`, compared with each other; or a sweep's table
+            (.parquet, .csv, .json) or its grid (.toml); or the folder of one `bloatlab compare -o`.
+        output: File to write, ending in .html.
     """
     if not results:
         raise BadInput("report: give a result's folder, a sweep's table, or a comparison's folder")

@@ -46,25 +46,16 @@ def command(
     shown but not counted. Exit code 0 if the share of cells within reaches the study's own target, 1 if not. With --set
     nothing is judged, because the published values do not apply.
 
-    Parameters
-    ----------
-    name
-        Name of a study (`bloatlab list studies`), or the file of your own: ./mine.py (docs/adding-a-study.md).
-    output
-        Folder for report, figures and data. Default: runs/NAME.
-    seeds
-        Run seeds 1 to SEEDS. Our value is their median, its interval the central 80 %.
-    quick
-        A quick look with shorter runs and fewer seeds. Judges nothing; the exit code is 0.
-    full
-        Print every table, published values next to ours, before the answer. The report always has them.
-    experiments
-        Experiments beyond the published tables to run, by name, or "all". Repeatable.
-    force
-        Write into a folder even if it holds another study or the result of a run.
-    on_kernels
-        Also run the cases over this machine's kernel, once each, on the wall clock. Needs root and TUN; not every study
-        supports it.
+    Args:
+        name: Name of a study (`bloatlab list studies`), or the file of your own: ./mine.py (docs/adding-a-study.md).
+        output: Folder for report, figures and data. Default: runs/NAME.
+        seeds: Run seeds 1 to SEEDS. Our value is their median, its interval the central 80 %.
+        quick: A quick look with shorter runs and fewer seeds. Judges nothing; the exit code is 0.
+        full: Print every table, published values next to ours, before the answer. The report always has them.
+        experiments: Experiments beyond the published tables to run, by name, or "all". Repeatable.
+        force: Write into a folder even if it holds another study or the result of a run.
+        on_kernels: Also run the cases over this machine's kernel, once each, on the wall clock. Needs root and TUN; not
+            every study supports it.
     """
     wanted = _study(name)
     if on_kernels and wanted.on_kernels is None:

@@ -48,24 +48,17 @@ def command(
     summary.json, the tables, and provenance.json. `bloatlab schema` prints the format of scenarios, and `bloatlab list`
     the values they may have. --set record.warm_up=auto finds the warm-up by MSER-5 in a first run, and prints it.
 
-    Parameters
-    ----------
-    seed
-        Random seed, instead of the scenario's own.
-    pcap
-        Write left.pcap and right.pcap into the output folder: every packet at the two ends of a link, with headers for
-        Wireshark.
-    pcap_link
-        Link to capture. Implies --pcap. Default: the slowest.
-    trace
-        Also record internal state: links (queue and law), queues (each queue of a fair discipline), flows (TCP
-        senders), packets (every packet's fate, as Parquet in the output folder). Separate several with commas. See
-        docs/traces.md.
-    trace_interval
-        Sampling interval of links, queues and flows, or "change". Default: 10ms.
-    plot
-        Also draw the overview into this file (.svg, .png, .pdf, .html); without a file name, into FILE-overview.svg in
-        this folder. `bloatlab plot` draws other kinds.
+    Args:
+        seed: Random seed, instead of the scenario's own.
+        pcap: Write left.pcap and right.pcap into the output folder: every packet at the two ends of a link, with
+            headers for Wireshark.
+        pcap_link: Link to capture. Implies --pcap. Default: the slowest.
+        trace: Also record internal state: links (queue and law), queues (each queue of a fair discipline), flows (TCP
+            senders), packets (every packet's fate, as Parquet in the output folder). Separate several with commas. See
+            docs/traces.md.
+        trace_interval: Sampling interval of links, queues and flows, or "change". Default: 10ms.
+        plot: Also draw the overview into this file (.svg, .png, .pdf, .html); without a file name, into
+            FILE-overview.svg in this folder. `bloatlab plot` draws other kinds.
     """
     pcap = pcap or pcap_link is not None
     if pcap and output is None:

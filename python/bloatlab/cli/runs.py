@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.options import Jobs, StoreFolder
+from bloatlab.results import FORMS
 from bloatlab.sweep import ClusterError, Executor, Store, Threads, default_jobs, default_store
 from bloatlab.sweep.cluster import connected
 from bloatlab.terminal import Console
@@ -30,6 +31,12 @@ def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store |
 def opened(folder: Path, console: Console) -> Store:
     """Opens the store in a folder; prints its notices on `console`."""
     return Store(folder, console.say)
+
+
+def check_table_name(output: Path | None) -> None:
+    """Raises `BadInput` if a file for a table has none of the suffixes."""
+    if output is not None and output.suffix.removeprefix(".") not in FORMS:
+        raise BadInput(f"--output {output}: a table's name ends in {', '.join(f'.{form}' for form in FORMS)}")
 
 
 @contextlib.contextmanager
@@ -52,13 +59,10 @@ def running(dask: str | None, jobs: int | None, console: Console) -> Generator[E
 class Running:
     """Where runs are made and stored.
 
-    Parameters
-    ----------
-    no_store
-        Run everything, and do not store the runs.
-    dask
-        Run on the workers of a Dask cluster: a scheduler's address (tcp://10.0.0.1:8786), its file (.json), or local
-        for --jobs processes on this machine. See docs/cluster.md.
+    Args:
+        no_store: Run everything, and do not store the runs.
+        dask: Run on the workers of a Dask cluster: a scheduler's address (tcp://10.0.0.1:8786), its file (.json), or
+            local for --jobs processes on this machine. See docs/cluster.md.
     """
 
     jobs: Jobs = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import polars as pl
 from cyclopts import Parameter
@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from bloatlab.cli.common import BadInput, reading
 from bloatlab.cli.options import TextCsvJson
 from bloatlab.errors import nearest
-from bloatlab.results import csv_text, open_result
+from bloatlab.results import open_result, table_text
 from bloatlab.simulation import Result
 from bloatlab.summaries import headline, summary_tables
 from bloatlab.tables import TextTable, row
@@ -29,12 +29,9 @@ def command(
 
     csv needs --table.
 
-    Parameters
-    ----------
-    result
-        Folder of the result.
-    table
-        Print this table instead of the summary: queue_series, flow_series, pages, ...
+    Args:
+        result: Folder of the result.
+        table: Print this table instead of the summary: queue_series, flow_series, pages, ...
     """
     found = reading(result, lambda: open_result(result))
     if table is not None:
@@ -48,17 +45,14 @@ def command(
     return 0
 
 
-def _print_table(found: Result, name: str, form: str) -> None:
+def _print_table(found: Result, name: str, form: Literal["text", "csv", "json"]) -> None:
     if name not in found.tables:
         raise BadInput(f"--table {name}: expected {', '.join(sorted(found.tables))}{nearest(name, found.tables)}")
     frame = found.table(name)
-    match form:
-        case "csv":
-            emit(csv_text(frame))
-        case "json":
-            emit(frame.write_json() + "\n")
-        case _:
-            show(_beginning(name, frame), Console())
+    if form == "text":
+        show(_beginning(name, frame), Console())
+    else:
+        emit(table_text(frame, form))
 
 
 #: Rows of a table that are printed as text; the other formats have all rows.

@@ -14,10 +14,10 @@ from cyclopts import Parameter, validators
 
 from bloatlab.cli.common import BadInput, overrides, reading, say_notes, writing
 from bloatlab.cli.options import Output, Sets, TextCsvJson
-from bloatlab.cli.runs import RUNNING, Running
+from bloatlab.cli.runs import RUNNING, Running, check_table_name
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
 from bloatlab.errors import nearest
-from bloatlab.results import FORMS, KNOWN_TABLES, csv_text, read_table, write_table
+from bloatlab.results import KNOWN_TABLES, read_table, table_text, write_table
 from bloatlab.statistics import Method
 from bloatlab.sweep import (
     At,
@@ -40,7 +40,7 @@ from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, emit, show
 
 #: Columns that a terminal shows by default, as far as the scenario has them.
-SHOWN = (
+ON_TERMINAL = (
     "links.*.utilisation",
     "links.*.dropped_packets",
     "links.*.sojourn_ms.p50",
@@ -76,31 +76,22 @@ def command(
     The table does not depend on the number of workers. As text it has means over seeds with 95 % intervals. See
     docs/sweeps.md.
 
-    Parameters
-    ----------
-    grid
-        Grid in TOML: a scenario, axes over its values, seeds.
-    output
-        File for the table: .parquet, .csv or .json by its suffix.
-    columns
-        Summary values to include, by dotted path; * matches anything. Repeatable. Default: the grid's columns, or else
-        all values in files and a selection on a terminal.
-    seeds
-        Run seeds 1 to SEEDS instead of the grid's own; with `until`, begin with these.
-    force
-        Replace a file even if it is not a table of this sweep.
-    explain
-        Print the number of runs and an estimate of the time, from short trials of a few of them; run nothing else.
-    summary
-        File with a row per grid point and column: n, mean, deviation, median, both intervals (.parquet, .csv or .json).
-    interval
-        Confidence interval of the printed means: t (Student's) or bootstrap (BCa).
-    against
-        Baseline, such as queue=codel: print the difference of every other value from it, paired by seed.
-    effects
-        Print which axes matter: the share of the variance due to each axis and pair of axes, and the main effects.
-    keep
-        Also store this table of each run, for `bloatlab query`: queue_series, pings, ... Repeatable.
+    Args:
+        grid: Grid in TOML: a scenario, axes over its values, seeds.
+        output: File for the table: .parquet, .csv or .json by its suffix.
+        columns: Summary values to include, by dotted path; * matches anything. Repeatable. Default: the grid's columns,
+            or else all values in files and a selection on a terminal.
+        seeds: Run seeds 1 to SEEDS instead of the grid's own; with `until`, begin with these.
+        force: Replace a file even if it is not a table of this sweep.
+        explain: Print the number of runs and an estimate of the time, from short trials of a few of them; run nothing
+            else.
+        summary: File with a row per grid point and column: n, mean, deviation, median, both intervals (.parquet, .csv
+            or .json).
+        interval: Confidence interval of the printed means: t (Student's) or bootstrap (BCa).
+        against: Baseline, such as queue=codel: print the difference of every other value from it, paired by seed.
+        effects: Print which axes matter: the share of the variance due to each axis and pair of axes, and the main
+            effects.
+        keep: Also store this table of each run, for `bloatlab query`: queue_series, pings, ... Repeatable.
     """
     measure = _measure(keep)
     console = Console(stderr=True)
@@ -143,17 +134,16 @@ def command(
         over = over_seeds.intervals(frame, axes, wanted, against or "")
         writing(summary, lambda: write_table(over, summary))
     if form == "text":
-        shown = wanted if columns or asked.columns else _shown(frame)
-        _print(frame, asked, shown, done.stops, interval=interval, against=against, effects=effects)
+        printed = wanted if columns or asked.columns else _on_terminal(frame)
+        _print(frame, asked, printed, done.stops, interval=interval, against=against, effects=effects)
     else:
-        emit(csv_text(table) if form == "csv" else table.write_json() + "\n")
+        emit(table_text(table, form))
     if asked.until is not None:
         console.say(where_it_stopped(done.stops, asked.until))
     _say_alike(frame, axes, console)
-    where = "".join(f", {what} to {p}" for what, p in (("written", output), ("intervals", summary)) if p is not None)
     runs = counted(done.gathered.found + done.gathered.ran, "run")
-    found = f"{done.gathered.found} of them from the store"
-    console.say(f"{runs}, {found}, in {seconds:.1f} s{where}")
+    where = "".join(f", {what} to {p}" for what, p in (("written", output), ("intervals", summary)) if p is not None)
+    console.say(f"{runs}, {done.gathered.found} of them from the store, in {seconds:.1f} s{where}")
     return 0
 
 
@@ -231,10 +221,9 @@ def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> No
 
 def _writable(output: Path | None) -> None:
     """Checks before the runs that the table can be written. Raises `BadInput`."""
+    check_table_name(output)
     if output is None:
         return
-    if output.suffix.removeprefix(".") not in FORMS:
-        raise BadInput(f"--output {output}: a table's name ends in {', '.join(f'.{form}' for form in FORMS)}")
     if output.is_dir():
         raise BadInput(f"{output}: cannot write: is a directory")
     writing(output, lambda: output.parent.mkdir(parents=True, exist_ok=True))
@@ -260,9 +249,9 @@ def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -
         raise BadInput(f"--{error}") from None
 
 
-def _shown(frame: pl.DataFrame) -> list[str]:
+def _on_terminal(frame: pl.DataFrame) -> list[str]:
     """The columns that a terminal shows by default, without those that are empty or 0 in every run."""
-    found = [c for pattern in SHOWN for c in fnmatch.filter(frame.columns, pattern)]
+    found = [c for pattern in ON_TERMINAL for c in fnmatch.filter(frame.columns, pattern)]
     return [c for c in found if any(frame[c].drop_nulls())]
 
 

@@ -24,10 +24,8 @@ def command(
     the far end. Comments name what Linux cannot do. A scenario's queue may be written in tc syntax, too:
     queue = "fq_codel limit 1000 target 5ms".
 
-    Parameters
-    ----------
-    link
-        Only this link; ~NAME is the reverse direction of a link with both_ways. Default: all links.
+    Args:
+        link: Only this link; ~NAME is the reverse direction of a link with both_ways. Default: all links.
     """
     emit(scenario(file, sets).tc(link))
     return 0

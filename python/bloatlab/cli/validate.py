@@ -39,16 +39,11 @@ def command(
     reports which are within tolerance. Exit code 1 when fewer than 90 % of grade A or 80 % of grade B are. See
     docs/validation.md.
 
-    Parameters
-    ----------
-    files
-        References in the format of docs/validation.md. Default: the two in bloatlab, from Linux 6.12 and 7.3.
-    output
-        Folder for validate.json and validate.txt.
-    seeds
-        Run seeds 1 to SEEDS. Our value is their mean, as the kernel's value is.
-    only
-        Only scenarios with this text in their name. Repeatable.
+    Args:
+        files: References in the format of docs/validation.md. Default: the two in bloatlab, from Linux 6.12 and 7.3.
+        output: Folder for validate.json and validate.txt.
+        seeds: Run seeds 1 to SEEDS. Our value is their mean, as the kernel's value is.
+        only: Only scenarios with this text in their name. Repeatable.
     """
     console = Console(stderr=True)
     if output is not None:

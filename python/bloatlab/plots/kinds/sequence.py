@@ -1,7 +1,7 @@
 """The kind sequence: one TCP flow packet by packet (sent, retransmitted, dropped, acknowledged).
 
-It is drawn from captures at both ends of a link. The left one has the packets that arrive at the link's queue, with those
-that it drops, and the returning ACKs; the right one has the packets that left the link. A segment that is only in
+It is drawn from captures at both ends of a link. The left one has the packets that arrive at the link's queue, with
+those that it drops, and the returning ACKs; the right one has the packets that left the link. A segment that is only in
 the left capture was dropped if a later one is in the right capture. Otherwise it may still be in the queue: captures do
 not show which, so it is drawn as not arrived.
 """
