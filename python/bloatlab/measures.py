@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 from bloatlab.scenario import measures
 
-#: Which values of a measure are better.
+#: The better direction of a measure.
 Direction = Literal["more is better", "less is better"]
 
 

@@ -74,7 +74,7 @@ AppDict = TypedDict(
 
 
 class RecordDict(TypedDict, total=False):
-    """What to record: the bin width of series, and the links and applications with series."""
+    """The recording of a run: the bin width of series, and the links and applications with series."""
 
     interval: str
     links: Sequence[str]

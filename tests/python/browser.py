@@ -1,4 +1,4 @@
-"""Pages in Debian's Chromium, by Playwright: without a network; what goes wrong in them is written down."""
+"""Opens pages in Debian's Chromium with Playwright, without a network, and records their errors."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Opened:
     requests: list[str] = field(default_factory=list[str])
 
     def check(self) -> None:
-        """Nothing went wrong and nothing was asked for."""
+        """Checks that there were no errors and no requests."""
         assert self.errors == []
         assert self.requests == []
 
 
 def chromium() -> str | None:
-    """Where Chromium is."""
+    """The path of Chromium."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 

@@ -119,7 +119,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def notices() -> list[str]:
-    """What a store has said."""
+    """The notices of a store."""
     return []
 
 

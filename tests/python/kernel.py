@@ -1,4 +1,4 @@
-"""What this machine's kernel allows: asked of the kernel itself, not of the bench that is under test."""
+"""The capabilities of this machine's kernel, read from the kernel and not from the bench under test."""
 
 from __future__ import annotations
 

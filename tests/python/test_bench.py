@@ -1,4 +1,4 @@
-"""What the bench says of other simulators."""
+"""The benchmark's report on other simulators."""
 
 import importlib.util
 from pathlib import Path

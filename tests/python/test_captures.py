@@ -84,7 +84,7 @@ def test_tshark_finds_nothing_wrong(tmp_path: Path):
             [tshark, "-r", tmp_path / name, *options], capture_output=True, text=True, check=True
         ).stdout.splitlines()
         assert len(said) == len(packets(tmp_path / name))
-        # not malformed; the checksum is good (1); nobody acknowledges what was never seen
+        # not malformed; the checksum is good (1); no ACK covers a segment that is not in the capture
         assert {line.strip() for line in said} == {"1"}
 
 

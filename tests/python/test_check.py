@@ -88,7 +88,7 @@ def test_a_scenario_is_run_and_judged(say: Say, scenario_file: Path, tmp_path: P
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
 
-    # without the AQM's drops the call is as bad as the buffer is long, and the machine that asks is told so
+    # without the AQM's drops the call suffers from the long buffer, and the command fails
     code, out, _ = say("check", scenario_file, "--junit", xml, "--set", "link.up.queue=pfifo limit 417")
     assert (code, "2 expectations, 1 not kept" in out) == (1, True)
     failures = ET.fromstring(xml.read_text()).findall(".//failure")  # noqa: S314

@@ -187,7 +187,7 @@ def test_schema_and_lists_are_json(say):
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
     assert "ocument 0" not in say("list", "-f", "json")[1]
-    # what is absent is another thing than none where a variant, or the law, gives a value
+    # an absent value is not none if the variant or the law has a default
     rows = [line.split(maxsplit=1) for line in say("list", "codel")[1].splitlines()]
     codel = dict(row for row in rows if len(row) == 2)
     assert codel["reentry"].startswith("as the variant")
@@ -245,9 +245,9 @@ def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
         of = app[name]
         whole = (of.default_command.__doc__ if of.default_command is not None else of.help) or ""
         assert f" {name} {whole.split(chr(10))[0]} " in flat, name
-        # and asked by name it says all
+        # its own help is complete
         if of.default_command is not None:
-            last = whole.split("Parameters")[0].split()[-3:]
+            last = whole.split("Args:")[0].split()[-3:]
             assert " ".join(last).replace("`", "") in " ".join(say(name, "--help")[1].replace("│", " ").split()), name
 
 

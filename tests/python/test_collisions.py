@@ -148,7 +148,7 @@ def tail(hits: int, trials: int, p: float) -> float:
 
 @pytest.mark.parametrize(("hits", "trials"), [(1, 10), (5, 10), (9, 10), (3, 100), (50, 100), (99, 100), (400, 1000)])
 def test_the_interval_is_the_exact_one(hits: int, trials: int):
-    """Its ends are the chances that leave exactly 2.5 % to so many hits or more, and to so many or fewer."""
+    """Its ends are the probabilities for which `hits` or more, or `hits` or fewer, have exactly 2.5 %."""
     share = share_of(hits, trials)
     assert tail(hits, trials, share.low) == pytest.approx(0.025, rel=1e-9)
     assert 1 - tail(hits + 1, trials, share.high) == pytest.approx(0.025, rel=1e-9)

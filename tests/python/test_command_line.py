@@ -1,4 +1,4 @@
-"""What flags may say: numbers in plain digits, command lines that end, folders that hold nothing yet."""
+"""Options: numbers in plain digits, complete command lines, folders without earlier results."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def _script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def _completed(script: Path, words: list[str]) -> list[str]:
-    """What bash offers for the last of `words`."""
+    """The completions that bash offers for the last of `words`."""
     line = " ".join(f"'{w}'" for w in words)
     text = (
         f"source {script}; complete -p bloatlab >/dev/null || exit 9; "

@@ -45,7 +45,7 @@ def stub_parameters(function: ast.FunctionDef) -> list[tuple[str, str, str | Non
 
 
 def module_parameters(called: Any) -> list[tuple[str, str, str | None]]:
-    """The same of what the module has."""
+    """The parameters of a callable of the compiled module."""
     kinds = {inspect.Parameter.POSITIONAL_OR_KEYWORD: "plain", inspect.Parameter.KEYWORD_ONLY: "keyword"}
     found: list[tuple[str, str, str | None]] = []
     for p in inspect.signature(called).parameters.values():

@@ -157,7 +157,7 @@ def test_people_come_first_each_thing_once_and_with_its_unit(folders: tuple[Path
     assert whose == ["call", "upload", "whole run", "link up", "link ~up"]
     every = cells(found, None)
     assert len(every) > 50
-    # a call's delay stands in the summary as its own and as the application's: told once
+    # a call's delay is in the summary twice, as its own and as the application's, and is printed once
     assert [c.path for c in found.changes if c.path.endswith("delay_ms.p50")].count("apps.call.voip.delay_ms.p50") == 1
     first = [row[1] for row in every]
     assert first.count("delay, median (ms)") == 2

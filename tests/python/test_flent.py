@@ -1,4 +1,4 @@
-"""flent: its own plotter opens what is written, and what it measured is read as it tells it itself.
+"""flent: its own plotter opens our files, and its files are read with the values that it prints.
 
 flent is not a dependency: its wheel (by its hash, requirements/flent.txt) is installed below target/ when first needed,
 and its sample data, measured by others, is read there. It is GPL: nothing of it is in this repository.
@@ -189,7 +189,7 @@ def test_written_and_read_again(result: Any, tmp_path: Path):
 
 
 def written(path: Path, **changes: Any) -> Path:
-    """A file by hand: 4 s of one upload that tells its rate as netperf does, and two pings."""
+    """Writes a file by hand: 4 s of one upload with rates as netperf reports them, and two pings."""
     data: dict[str, Any] = {
         "version": 4,
         "metadata": {"NAME": "tcp_nup", "T0": "2020-01-01T12:00:00.000000Z", "STEP_SIZE": 1.0, "TOTAL_LENGTH": 4},

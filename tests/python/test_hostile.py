@@ -1,4 +1,4 @@
-"""What comes from outside is refused in a line: endless files, bombs, full disks, names that a terminal would obey."""
+"""Bad input from outside is refused in one line: endless files, bombs, full disks, terminal escapes in names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def result(scenario_file: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def refused(capsys) -> Callable[..., str]:
-    """What a call says that is bad input: one line and nothing else."""
+    """Returns the error message of a command with bad input: one line and nothing else."""
 
     def check(*arguments: str) -> str:
         capsys.readouterr()
@@ -202,7 +202,7 @@ def test_output_of_ascii_is_no_bug(result: Path):
 
 @pytest.mark.parametrize("module", ["numpy", "polars", "bloatlab._core"])
 def test_ctrl_c_while_a_module_loads_is_no_bug(scenario_file: Path, module: str):
-    """The module is interrupted as it is loaded, whoever asks for it, and makes an error of its own of that."""
+    """The module is interrupted while it is imported, and raises its own error from that."""
     code = f"""
 import builtins, sys
 real = builtins.__import__

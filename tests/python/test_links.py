@@ -236,7 +236,7 @@ def test_workers_have_the_lines_and_a_store_knows_them(cell: Path, capsys: pytes
     assert len(alone.splitlines()) == 1 + 8
     assert swept(cell, "two", "--jobs", "2") == alone
     capsys.readouterr()
-    # under another name it is another scenario; with its name and its lines back, the one that is kept
+    # under a new name it is a new scenario; with the old name and lines, its runs are in the store
     cell.with_name("cell.down").rename(cell.with_name("other.down"))
     cell.write_text(BLAST.replace("cell.down", "other.down"))
     swept(cell, "two")

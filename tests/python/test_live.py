@@ -104,7 +104,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
     assert apps["ping"]["ping"]["sent"] == 20
     assert apps["ping"]["ping"]["rtt_ms"]["min"] > 10.0
     assert apps["talk"]["voip"]["received"] > 0
-    # nothing crossed that nobody sent
+    # every packet that crossed was sent by an application
     crossed = result.table("conversations")
     assert sorted(crossed["protocol"].unique()) == ["icmp", "tcp", "udp"]
     windows = result.table("flow_series").filter(app="long", direction="forward")["cwnd_bytes"].drop_nans()

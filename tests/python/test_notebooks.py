@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks: run as they are, they print what their comments say, and draw."""
+"""The notebooks of examples/notebooks run, print the values in their comments, and draw figures."""
 
 from __future__ import annotations
 

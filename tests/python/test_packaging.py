@@ -1,4 +1,4 @@
-"""What a fresh clone stands on."""
+"""The set-up of a fresh clone."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def page(browser: Any) -> Iterator[Open]:
 
 
 def settled(found: Opened, act: Callable[[], object]) -> None:
-    """Does something that runs the scenario anew, and waits for its picture."""
+    """Does something that reruns the scenario, and waits for its picture."""
     before = runs(found)
     act()
     until(found, f"Number(document.body.dataset.runs) > {before}")
@@ -67,7 +67,7 @@ def settled(found: Opened, act: Callable[[], object]) -> None:
 
 
 def until(found: Opened, condition: str) -> None:
-    """Waits for a condition; asked for from outside, as the page's own policy allows no `eval`."""
+    """Waits for a condition, evaluated from outside because the page's policy forbids `eval`."""
     for _ in range(400):
         if found.page.evaluate(condition):
             return
@@ -199,7 +199,7 @@ def test_a_slider_moves_the_chart(page: Open):
 def test_every_parameter_of_a_discipline_has_a_control(page: Open):
     found = page(HOME)
     select = found.page.locator('[data-path="link.up.queue"] > select')
-    # a page has no Python to ask
+    # a page cannot run Python
     qdiscs = {q["name"]: q["params"] for q in catalogue()["qdiscs"] if q["name"] != "python"}
     assert sorted(select.locator("option").all_inner_texts()) == sorted(qdiscs)
     for discipline, parameters in qdiscs.items():

@@ -1,4 +1,4 @@
-"""Plots: what they draw is what the tables say, worked out another way; and nothing lies over anything."""
+"""Plots draw the values of the tables, computed here in another way; no text overlaps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RUN_KINDS = [kind.name for kind in kinds("runs")]
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The same house behind drop-tail, with a packet trace, and behind CoDel."""
+    """The same home with drop-tail and captures, and with CoDel."""
     place = tmp_path_factory.mktemp("plots")
     for name, queue in (("droptail", {"droptail": {"limit": "80p"}}), ("codel", {"codel": {}})):
         (place / name).mkdir()
@@ -61,7 +61,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def table() -> pl.DataFrame:
-    """A sweep of two axes and three seeds, whose measures are known."""
+    """A sweep of two axes and three seeds with known measures."""
     rows = [
         {
             "rate": rate,
@@ -84,7 +84,7 @@ def line(figure: Figure, axes: int = 0, number: int = 0) -> tuple[np.ndarray[Any
 
 
 def texts(figure: Figure) -> list[Text]:
-    """Everything written, but ticks' labels that are not shown."""
+    """All visible text, without hidden tick labels."""
     figure.draw_without_rendering()
     every: list[Any] = figure.findobj(Text)
     shown = [t for t in every if t.get_visible() and t.get_text().strip()]
@@ -93,7 +93,7 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def _hidden(figure: Figure) -> set[Text]:
-    """Labels of ticks that exist and are not drawn: beyond the limits, or of axes that show none."""
+    """Labels of ticks that are not drawn: beyond the limits, or on axes without labels."""
     hidden: set[Text] = set()
     for axes in figure.axes:
         for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):

@@ -1,4 +1,4 @@
-"""What a person may ask of a figure, where an axis is logarithmic, and what never is drawn: the impossible, the cut."""
+"""Options of figures, the choice of logarithmic axes, and limits: no impossible values, no cut labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages in Chromium: charts answer the pointer, reasons open by keyboard, nothing is asked for, nothing is lost."""
+"""Reports in Chromium: charts follow the pointer, reasons open by keyboard, no requests, nothing cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written to disk."""
+"""The files of a result folder."""
 
 from __future__ import annotations
 

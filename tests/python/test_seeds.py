@@ -1,4 +1,4 @@
-"""Seeds mean something: another seed is another run, unless the scenario asks for none of it."""
+"""Seeds: a new seed gives a different run, unless nothing in the scenario is random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run prints: everything that it measured, and no empty table or column."""
+"""The printed summary has every measure, and no empty table or column."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_price_of_grants_is_a_rate_and_two_shares():
     modem = f'duration = "10s"\n[link.up]\n{up}[link.down]\nfrom = "b"\nto = "a"\n'
     result = bloatlab.run(bloatlab.parse(modem + app("p", '{ ping = { interval = "1s" } }')))
     told = result.summary["links"]["up"]["grants"]["L"]
-    # 5 Mbit/s x 1.05 in 2.025 ms are 1329 bytes: 28 minislots of 48 bytes each 2.025 ms, of which nobody uses one
+    # 5 Mbit/s x 1.05 in 2.025 ms are 1329 bytes: 28 minislots of 48 bytes each 2.025 ms, all of them unused
     assert told["unused_mbit"] == pytest.approx(28 * 48 * 8 / 2.025e-3 / 1e6, rel=1e-3)
     assert told["unused_of_rate_percent"] == pytest.approx(100 * told["unused_mbit"] / 20)
     assert told["unused_percent"] == pytest.approx(100 * told["unused_bytes"] / told["granted_bytes"])

@@ -47,7 +47,7 @@ def traced(**trace: Any) -> bloatlab.Scenario:
 
 
 def law(queue: str, **sets: Any) -> pl.DataFrame:
-    """What a discipline tells, from the first column of its own."""
+    """The trace's columns that belong to the discipline."""
     of = bloatlab.parse(LINE, sets=[("link.up.queue", queue), ("trace.links", "true"), ("duration", "2s")])
     frame = bloatlab.run(of, **sets).trace("links").filter(pl.col("link") == "up")
     return frame.select(frame.columns[frame.columns.index("sojourn_ms") + 1 :])

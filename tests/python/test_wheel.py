@@ -30,7 +30,7 @@ README = (ROOT / "README.md").read_text()
 SHOWN = "\n".join([README, *((ROOT / "docs" / name).read_text() for name in ("tour.md", "overview.md"))])
 PAGE = "bloatlab/playground/index.html"
 
-#: Where `make wheel` left its files, if they are what is asked for.
+#: The folder that `make wheel` wrote, for `make test-wheel`.
 DIST = Path(os.environ["BLOATLAB_DIST"]) if "BLOATLAB_DIST" in os.environ else None
 by_name = pytest.mark.skipif(DIST is None, reason="takes minutes: make wheel, then make test-wheel")
 
@@ -42,7 +42,7 @@ def run(*words: str | Path, cwd: Path = ROOT, **more: str) -> subprocess.Complet
 
 
 def done(process: subprocess.CompletedProcess[str]) -> str:
-    """What a command printed that must not fail."""
+    """The output of a command that must succeed."""
     assert process.returncode == 0, f"{shlex.join(process.args)}\n{process.stdout}{process.stderr}"
     return process.stdout
 
@@ -102,7 +102,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path):
     assert {n.partition("/")[0].partition("-")[0] for n in names} == {"bloatlab"}
     compiled = {n for n in names if n.endswith(".so")}
     assert compiled == {"bloatlab/_core.abi3.so"}
-    # a file that is new, too: whoever writes one need not commit it to test
+    # also files that are not committed yet
     source = done(run("git", "ls-files", "--cached", "--others", "--exclude-standard", "python/bloatlab")).split()
     wanted = {name.removeprefix("python/") for name in source if (ROOT / name).exists()}
     if (ROOT / "python" / PAGE).exists():

@@ -96,7 +96,7 @@ def show(file: Path, /, *, form: TextJson = "text") -> int:
         file: The trace: one whole number of milliseconds per line.
     """
     trace = read(file)
-    told = {
+    facts = {
         "lines": trace["lines"],
         "period_s": trace["period_ms"] / 1e3,
         "mean_mbit": trace["lines"] * 1504 * 8e-3 / trace["period_ms"],
@@ -104,11 +104,11 @@ def show(file: Path, /, *, form: TextJson = "text") -> int:
         "gaps_over_100ms": trace["gaps_over_100ms"],
     }
     if form == "json":
-        emit(json.dumps(told, indent=2) + "\n")
+        emit(json.dumps(facts, indent=2) + "\n")
     else:
         emit(
-            f"{file}: {told['lines']} opportunities of 1504 bytes in {told['period_s']:g} s, "
-            f"{told['mean_mbit']:.3f} Mbit/s\n"
-            f"longest gap {told['longest_gap_ms']} ms; {counted(trace['gaps_over_100ms'], 'gap')} over 100 ms\n"
+            f"{file}: {facts['lines']} opportunities of 1504 bytes in {facts['period_s']:g} s, "
+            f"{facts['mean_mbit']:.3f} Mbit/s\n"
+            f"longest gap {facts['longest_gap_ms']} ms; {counted(trace['gaps_over_100ms'], 'gap')} over 100 ms\n"
         )
     return 0

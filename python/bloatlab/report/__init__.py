@@ -1,4 +1,4 @@
-"""Pages: one self-contained HTML file, readable offline, on paper, by day and by night."""
+"""Reports: self-contained HTML pages, readable offline, on paper, in light and dark."""
 
 from bloatlab.report.chart import Drawn, FigureBlock, figure_block
 from bloatlab.report.page import (

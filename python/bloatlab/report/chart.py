@@ -1,7 +1,7 @@
-"""Charts: the same panels as a static picture, and as data for the interactive one that takes its place on a screen.
+"""Charts: panels as a static picture, and as data for an interactive chart that replaces it on the screen.
 
-The picture is drawn by matplotlib and stays without JavaScript and on paper. The interactive chart is drawn by uPlot
-from JSON: value under the pointer, zoom with linked axes, series on and off. Both start with the same view.
+The picture is drawn by matplotlib, and remains without JavaScript and on paper. The interactive chart is drawn by uPlot
+from JSON, with values under the pointer, linked zoom, and lines that can be hidden. Both start with the same view.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from bloatlab.plots import Panel, figure, style, svg_text
 from bloatlab.plots.draw import apart, thin, visible
 from bloatlab.plots.style import Axes, Figure
 
-#: Size of a panel in inches, by how many stand in a row.
+#: Size of a panel in inches, by the number of panels in a row.
 _SIZES = {1: (8.0, 2.9), 2: (4.3, 2.7), 3: (3.1, 2.7)}
 
-#: Points of a line in an interactive chart: more than the picture has, for there one can zoom.
+#: Points of a line in an interactive chart: more than in the picture, for zooming.
 MOST_POINTS = 2400
 
-#: Significant digits of a value under the pointer.
+#: Significant digits of values under the pointer.
 DIGITS = 5
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as data: its number in a paper ("" where none has it), the name of its files, caption, panels.
+    """A figure as data: its number in a paper ("" if it has none), the name of its files, caption, panels.
 
-    Charts with the same `link` zoom together; none links the panels of this figure only.
+    Charts with the same `link` zoom together; without one, only the panels of this figure do.
     """
 
     number: str
@@ -47,7 +47,7 @@ class Drawn:
     size: tuple[float, float] | None = None
 
     def figure(self) -> Figure:
-        """The drawing, the same each time."""
+        """The figure; drawn once."""
         return self._figure
 
     @functools.cached_property
@@ -57,7 +57,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class FigureBlock:
-    """A picture (an `<svg>` element, trusted: we drew it) with its caption, and the data of the interactive chart."""
+    """A picture (a trusted `<svg>` element) with its caption, and the data of the interactive chart."""
 
     svg: str
     caption: str
@@ -68,14 +68,14 @@ class FigureBlock:
 
 
 def figure_block(drawn: Drawn) -> FigureBlock:
-    """A figure as it stands in a report."""
+    """A figure as a block of a report."""
     number = f"Figure {drawn.number}." if drawn.number else ""
     picture = themed(svg_text(drawn.figure(), drawn.caption))
     return FigureBlock(picture, drawn.caption, number, chart_json(drawn), drawn.columns)
 
 
 def themed(svg: str) -> str:
-    """A picture that takes its colours from the page (light or dark) and whose ids are its own."""
+    """Makes a picture take its colours from the page (light or dark), and makes its ids unique."""
     for place, colour in enumerate(style.COLOURS):
         svg = svg.replace(colour, f"var(--c{place},{colour})")
     for name, colour in (("axis", style.INK), ("published", style.PUBLISHED), ("gridline", style.GRID)):
@@ -84,14 +84,14 @@ def themed(svg: str) -> str:
 
 
 def chart_json(drawn: Drawn) -> str:
-    """The figure for uPlot, safe inside a `<script>`: nothing in it can end the element."""
+    """The figure for uPlot, as JSON that is safe inside a `<script>`."""
     axes = drawn.figure().axes
     panels = [_panel(panel, of) for panel, of in zip(drawn.panels, axes, strict=False)]
     return script_json({"link": drawn.link or drawn.name, "panels": panels})
 
 
 def script_json(data: Any) -> str:
-    """JSON that may stand in an HTML `<script>`."""
+    """JSON that cannot end an HTML `<script>` element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -148,7 +148,7 @@ def _axis(label: str, log: bool, limits: Sequence[float], ticks: Sequence[tuple[
 
 
 def _colour(given: str | None, place: int) -> str:
-    """A colour of the style by its name in the page's CSS; any other as it is."""
+    """The CSS variable of one of the style's colours; other colours are unchanged."""
     if given is None:
         return f"--c{place % len(style.COLOURS)}"
     named = {colour: f"--c{n}" for n, colour in enumerate(style.COLOURS)}
@@ -157,7 +157,7 @@ def _colour(given: str | None, place: int) -> str:
 
 
 def _ordered(x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """By x, and no x twice: two points above each other stand a hair apart, for uPlot knows a point by its x."""
+    """Sorts points by x and makes each x unique by a tiny offset, since uPlot identifies points by x."""
     order = np.argsort(x, kind="stable")
     x, y = np.array(x[order], dtype=float), y[order]
     hair = max(float(np.ptp(x)) if len(x) else 0.0, 1e-9) * 1e-6

@@ -1,7 +1,7 @@
-"""A page is data until it is rendered: an answer, then sections of blocks, then where it came from.
+"""Pages as data, and their rendering as HTML: an answer, sections of blocks, provenance.
 
-Nothing here knows what was simulated. The page is one file that asks for nothing: it opens without a network, and its
-pictures and tables stay without JavaScript.
+This module does not depend on the contents. A page is one file that loads nothing: it opens without a network, and its
+pictures and tables work without JavaScript.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What an answer says about one of those concerned: who, the verdict in a word or two, and the numbers."""
+    """The answer for one group of users: its name, the verdict in a word or two, and the numbers."""
 
     who: str
     verdict: str
@@ -35,9 +35,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question, its answer in a sentence that was computed from the data, for whom it holds, and one picture.
+    """A question, its answer in one sentence, the consequences for groups of users, and a figure.
 
-    `basis` says what the numbers are: medians of which runs. `table` is for what is compared side by side.
+    `basis` describes the numbers, such as medians of certain runs. `table` compares results side by side.
     """
 
     question: str
@@ -50,7 +50,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One number that a reader should take away, its name, and a line of context."""
+    """An important number, its name, and a line of context."""
 
     value: str
     name: str
@@ -76,7 +76,7 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class TableBlock:
-    """A table; wide ones scroll inside their own frame. `folded` ones open on demand."""
+    """A table; wide ones scroll in their own frame, `folded` ones open on demand."""
 
     table: TextTable
     folded: bool = False
@@ -85,7 +85,7 @@ class TableBlock:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines to copy as they are: commands, values to type. `note` says below how they are meant."""
+    """Lines to copy, such as commands; `note` explains them below."""
 
     title: str
     lines: Sequence[str]
@@ -98,7 +98,7 @@ Block = Facts | Prose | TableBlock | FigureBlock | Lines
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with blocks; `anchor` is its place in the page's contents."""
+    """A heading with blocks; `anchor` is its id in the page."""
 
     title: str
     anchor: str
@@ -108,7 +108,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a page came from: by name (version, command, source), and links to what it compares with."""
+    """The provenance of a page: names and values (version, command, source), and links to publications."""
 
     rows: Sequence[tuple[str, str]]
     links: Sequence[tuple[str, str]] = ()
@@ -150,18 +150,18 @@ def render(page: Page) -> str:
 
 
 def write(page: Page, path: Path) -> Path:
-    """The page as a file; returns its path."""
+    """Writes the page to a file; returns its path."""
     files.write(path, render(page))
     return path
 
 
 def asset(name: str) -> str:
-    """A vendored file (assets.json says which version of which package)."""
+    """The text of a vendored file; assets.json lists packages and versions."""
     return resources.files("bloatlab.report").joinpath("assets").joinpath(name).read_text(encoding="utf-8").strip()
 
 
 def vendored() -> dict[str, object]:
-    """What is vendored: package, version, licence, SHA-256 by file."""
+    """The vendored files: package, version, licence and SHA-256 of each."""
     found: dict[str, object] = json.loads(asset("assets.json"))
     return found
 

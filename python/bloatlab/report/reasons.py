@@ -1,7 +1,7 @@
-"""Why a cell says what it says: opened by touch or keyboard, and what several cells share is printed once.
+"""The reasons of cells, opened by touch or keyboard; a part that several cells share is printed once.
 
 A hint such as "off by +0.6; experiment live: 0.67 %, within: the words can be read otherwise" has a part of its own and
-a part that other cells have, too. The shared part becomes a numbered explanation; its cells refer to it, it names them.
+a part that it shares with other cells. The shared part becomes a numbered explanation that lists its cells.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 
 from bloatlab.tables import TextCell, TextTable
 
-#: A shared ending shorter than this (characters) stays where it is: a reference would be no shorter.
+#: Shared endings shorter than this many characters are not replaced, because a reference is no shorter.
 LEAST = 40
 
-#: What has more digits than this part of its characters is a cell's own measurement.
+#: A text with a larger share of digits than this is a cell's own measurement.
 DIGITS = 0.03
 
-#: How many of its cells an explanation names.
+#: Number of cells that an explanation lists.
 NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A text that several cells share, its number, and those cells in words."""
+    """A text that several cells share, its number, and the labels of those cells."""
 
     number: int
     text: str
@@ -33,18 +33,18 @@ class Explanation:
 
     @property
     def named(self) -> Sequence[str]:
-        """The first of its cells."""
+        """The cells that are listed."""
         return self.cells[:NAMED]
 
     @property
     def more(self) -> int:
-        """How many cells are not named."""
+        """The number of cells that are not listed."""
         return max(0, len(self.cells) - NAMED)
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A text as it is shown: its own part, and the explanation that it refers to. `anchor` is its popover's id."""
+    """The own part of a text, and the explanation that it refers to. `anchor` is the id of its popover."""
 
     anchor: str
     own: str
@@ -74,18 +74,18 @@ class Reasons:
         self._opened: set[str] = set()
 
     def of(self, text: str) -> Reason:
-        """The reason of a text that a table of the page has."""
+        """The reason for a text in one of the page's tables."""
         return self._by_text[text]
 
     def first(self, reason: Reason) -> bool:
-        """Whether this is asked for the first time: two cells with the same text share what opens."""
+        """Whether this is the first cell with this reason: cells with the same text share a popover."""
         new = reason.anchor not in self._opened
         self._opened.add(reason.anchor)
         return new
 
 
 def shared_endings(texts: Iterable[str]) -> dict[str, str]:
-    """For each text the ending that most texts share, the longest of those; "" where none is worth a reference."""
+    """The ending of each text that most texts share, the longest of these; "" if none is worth a reference."""
     texts = list(texts)
     count = Counter(ending for text in texts for ending in endings(text))
     found: dict[str, str] = {}
@@ -96,7 +96,7 @@ def shared_endings(texts: Iterable[str]) -> dict[str, str]:
 
 
 def endings(text: str) -> Iterator[str]:
-    """The text and what follows each of its semicolons and colons, as far as it is long enough and words."""
+    """The text, and the parts after each of its semicolons and colons, if they are long enough and mostly words."""
     starts = [0, *(match.end() for match in re.finditer(r"[;:] ", text))]
     return (text[start:] for start in starts if len(text) - start >= LEAST and _words(text[start:]))
 
@@ -106,13 +106,13 @@ def _words(text: str) -> bool:
 
 
 def _places(table: TextTable) -> Iterator[tuple[str, str]]:
-    """Every reason of a table, and in words which cell has it."""
+    """Every reason of a table, and the label of its cell."""
     groups = [name for name, width in table.groups for _ in range(width)] or [""] * len(table.columns)
     for row in table.rows:
         label = " ".join(cell.text for cell in row[: min(2, table.left)])
         for place, cell in enumerate(row):
             if cell.hint:
-                # "ours" stands beside the published value, whose heading says what it is
+                # "ours" is next to the published value, which has the heading
                 column = table.columns[place - (table.columns[place] == "ours")]
                 words = (label, groups[place], column) if place else (label,)
                 yield cell.hint, ", ".join(word for word in words if word)
@@ -121,10 +121,10 @@ def _places(table: TextTable) -> Iterator[tuple[str, str]]:
 
 
 def has_why(table: TextTable) -> bool:
-    """Whether the last column says why."""
+    """Whether the last column has reasons."""
     return table.below or table.columns[-1] == "why"
 
 
 def letters(cell: TextCell) -> bool:
-    """Whether a cell says its verdict in words itself."""
+    """Whether the text of a cell has letters, such as a verdict."""
     return any(character.isalpha() for character in cell.text)

@@ -1,4 +1,4 @@
-"""A report of runs or of a sweep: what happened, in a sentence and one figure; then charts, tables, provenance."""
+"""The report of runs or of a sweep: a one-sentence summary and a figure, then charts, tables, provenance."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _TITLES = {
 
 
 def results_page(given: Sequence[str | Path], command: str) -> Page:
-    """The report of one run, of several beside each other, or of a sweep's table; `command` is how it was asked for.
+    """The report of one run, of several runs, or of a sweep's table; `command` is the command line.
 
-    Raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, in one line, for what is none of these.
+    Raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with one line, for anything else.
     """
     found = subjects(given)
     if isinstance(found, Sweep):
@@ -68,7 +68,7 @@ def _runs_page(runs: Sequence[Run], provenance: Provenance) -> Page:
     ]
     question = f"What happened in {safe(title, 60)}?" if single else f"{listed(names)}: what changed?"
     return Page(
-        title=title if single else "Results beside each other",
+        title=title if single else "Comparison of results",
         subtitle=_subtitle(runs),
         sections=[section for section in sections if section.blocks],
         answer=_answer(question, runs),
@@ -76,7 +76,7 @@ def _runs_page(runs: Sequence[Run], provenance: Provenance) -> Page:
     )
 
 
-_TIME_LEAD = "All charts over time zoom together: drag over one of them. Dashed upright lines: where measuring began."
+_TIME_LEAD = "Drag over a chart to zoom; all charts over time zoom together. Dashed vertical lines: end of the warm-up."
 
 
 def _subtitle(runs: Sequence[Run]) -> str:
@@ -93,13 +93,13 @@ def _basis(runs: Sequence[Run]) -> str:
 
 
 def _answer(question: str, runs: Sequence[Run]) -> Answer:
-    """What happened, and what the people behind the link got: a row per score, the runs side by side."""
-    said, figure, basis = headline(runs), figure_block(_overlay(runs)), _basis(runs)
+    """The headline, and a row per score with the runs side by side."""
+    text, figure, basis = headline(runs), figure_block(_overlay(runs)), _basis(runs)
     if len(runs) == 1:
         points = [Point(name, values[0], "") for name, values in scores(runs)]
-        return Answer(question, said, points, figure, basis)
+        return Answer(question, text, points, figure, basis)
     rows = [row(name, *values) for name, values in scores(runs)]
-    return Answer(question, said, (), figure, basis, TextTable("", ["", *(run.label for run in runs)], rows))
+    return Answer(question, text, (), figure, basis, TextTable("", ["", *(run.label for run in runs)], rows))
 
 
 def _overlay(runs: Sequence[Run]) -> Drawn:
@@ -174,7 +174,7 @@ def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
 
 
 def _distributions(runs: Sequence[Run]) -> list[Block]:
-    """One panel for each quantity that is the same in all runs; the cumulative share against a logarithmic delay."""
+    """A panel per quantity: the cumulative share over a logarithmic axis of delays."""
     panels: list[Panel] = []
     for quantity, label in of_runs.QUANTITIES.items():
         lines: list[Series] = []
@@ -194,7 +194,7 @@ def _distributions(runs: Sequence[Run]) -> list[Block]:
 
 
 def _differences(runs: Sequence[Run]) -> list[Block]:
-    """The settings in which the scenarios differ, and the measures that differ most."""
+    """The settings in which the scenarios differ, and the measures that changed most."""
     blocks: list[Block] = []
     scenarios = [run.scenario for run in runs if run.scenario is not None]
     names = [run.label for run in runs]
@@ -217,15 +217,15 @@ def _tables(run: Run) -> list[Block]:
 
 
 def _provenance(given: Sequence[str | Path], command: str) -> Provenance:
-    """Where each folder comes from, by its own provenance.json."""
+    """The origin of each folder, from its provenance.json."""
     rows = [("Written by", f"{command} (bloatlab {version()})")]
     for place in map(Path, given):
         words = [str(place)]
         if (place / PROVENANCE).exists():
-            told = json.loads(files.read_text(place / PROVENANCE))
-            words += [f"{name} {told[key]}" for name, key in _TOLD if told.get(key) is not None]
+            origin = json.loads(files.read_text(place / PROVENANCE))
+            words += [f"{name} {origin[key]}" for name, key in _ORIGIN if origin.get(key) is not None]
         rows.append(("From", ", ".join(words)))
     return Provenance(rows)
 
 
-_TOLD = (("seed", "seed"), ("scenario", "scenario_hash"), ("by bloatlab", "bloatlab"), ("written", "written"))
+_ORIGIN = (("seed", "seed"), ("scenario", "scenario_hash"), ("by bloatlab", "bloatlab"), ("written", "written"))

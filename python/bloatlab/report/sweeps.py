@@ -1,4 +1,4 @@
-"""A report of a sweep: which measure the axes change most, where it is best and worst, and every place in a table."""
+"""The report of a sweep: the measures that the axes change, the best and worst places, and a table of all places."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _drawn(found: Sequence[Swept], sweep: Sweep) -> Drawn:
 
 
 def _panel(m: Swept, sweep: Sweep) -> Panel:
-    """One axis along x (the one with most values), the others as lines."""
+    """Draws the axis with most values along x, the others as lines."""
     counts = [len({place[n] for place in m.at}) for n in range(len(sweep.axes))]
     along = max(range(len(counts)), key=lambda n: (counts[n], n))
     ticks = list(dict.fromkeys(place[along] for place in m.at))
