@@ -59,27 +59,19 @@ __all__ = [
     "version",
 ]
 
-# The module of each public name. Modules are imported on first use, so that a command that is interrupted while polars
+# The public names of each module. Modules are imported on first use, so that a command that is interrupted while polars
 # is being imported can already report it.
-_HOMES = {
-    "LawError": "laws",
-    "Result": "simulation",
-    "as_html": "summaries",
-    "run": "simulation",
-    "diff": "differences",
-    "frame": "summaries",
-    "recommend": "advice",
-    "plot": "plots",
-    "open_result": "results",
-    "save": "results",
-    "Scenario": "scenario",
-    "ScenarioError": "scenario",
-    "from_dict": "scenario",
-    "load": "scenario",
-    "parse": "scenario",
-    "schema": "scenario",
-    "version": "scenario",
+_NAMES = {
+    "advice": "recommend",
+    "differences": "diff",
+    "laws": "LawError",
+    "plots": "plot",
+    "results": "open_result save",
+    "scenario": "Scenario ScenarioError from_dict load parse schema version",
+    "simulation": "Result run",
+    "summaries": "as_html frame",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

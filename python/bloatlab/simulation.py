@@ -19,6 +19,7 @@ import polars as pl
 from bloatlab import _core, public
 from bloatlab import laws as laws_in_python
 from bloatlab.measures import digits as digits_of
+from bloatlab.measures import value_at
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import Traces
 
@@ -102,26 +103,24 @@ class Result:
 
 
 def _link_line(name: str, link: Mapping[str, Any]) -> str:
-    words = [f"{link['delivered_bytes'] / 1e6:.3f} MB", f"{link['dropped_packets']} dropped"]
+    facts = [f"{link['delivered_bytes'] / 1e6:.3f} MB", f"{link['dropped_packets']} dropped"]
     sojourn = link.get("sojourn_ms") or {}
     if sojourn.get("p50") is not None:
-        words.append(f"sojourn p50 {sojourn['p50']:.2f} ms, p99 {sojourn['p99']:.2f} ms")
-    return f"  link {name}: {', '.join(words)}"
+        facts.append(f"sojourn p50 {sojourn['p50']:.2f} ms, p99 {sojourn['p99']:.2f} ms")
+    return f"  link {name}: {', '.join(facts)}"
 
 
 def _app_line(name: str, app: Mapping[str, Any]) -> str:
-    words = [f"{app['kind']}, goodput {(app['goodput_bytes'] + app['goodput_bytes_reverse']) / 1e6:.3f} MB"]
-    for path, text in _APP_WORDS.items():
-        value: Any = app
-        for key in path.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
+    facts = [f"{app['kind']}, goodput {(app['goodput_bytes'] + app['goodput_bytes_reverse']) / 1e6:.3f} MB"]
+    for path, text in _APP_FACTS.items():
+        value = value_at(app, path)
         if value is not None:
-            words.append(text.format(value))
-    return f"  app {name}: {', '.join(words)}"
+            facts.append(text.format(value))
+    return f"  app {name}: {', '.join(facts)}"
 
 
 #: Texts for the line of an application, by measure.
-_APP_WORDS = {
+_APP_FACTS = {
     "voip.mos": "MOS {:.2f}",
     "ping.rtt_ms.p50": "round trip p50 {:.2f} ms",
     "files.median_s": "file median {:.3f} s",
@@ -163,12 +162,12 @@ def run(
     folder = str(captures) if captures is not None else None
     makers = laws_in_python.makers(scenario.text, laws or {})
     kept = Traces(packets)
-    asked = scenario
+    simulated = scenario
     if trace and packets is None and scenario.traces("packets"):
-        asked = scenario.with_sets(("trace.packets", "false"))
+        simulated = scenario.with_sets(("trace.packets", "false"))
     try:
         output = _core.run(
-            asked.text, None, progress or _go_on, folder, capture_link, makers or None, kept if trace else None
+            simulated.text, None, progress or _go_on, folder, capture_link, makers or None, kept if trace else None
         )
     except _core.LawFailure as failure:
         raise laws_in_python.explained(failure, makers) from failure.__cause__

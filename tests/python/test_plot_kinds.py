@@ -404,7 +404,7 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
         ((table,), {"x": "nix"}, "there is rate, queue"),
         ((table,), {"columns": ["nix*"]}, "no column nix*"),
         ((table.head(0),), {}, "no rows"),
-        ((table.drop("seed"),), {}, "no table of a sweep"),
+        ((table.drop("seed"),), {}, "not a table of a sweep"),
         ((), {}, "nothing to plot"),
         ((folders[0],), {"labels": ["a", "b"]}, "--label: 2 names for 1 result"),
         ((table,), {"labels": ["a"]}, "named by its axes"),

@@ -60,31 +60,27 @@ def command(
     if queues > collisions.MOST:
         raise BadInput(f"--groups {groups} --ways {ways}: {queues} queues; at most {collisions.MOST}")
     fresh(output, "fig8_ordinary_hashing.svg", "fig9_serial_search.svg", force=force)
-    thrown = (
-        {}
-        if trials == 0
-        else {
-            "monte_carlo": collisions.monte_carlo(groups, ways, most, trials, seed=seed),
-            "classifier": _classified(groups, ways, most, trials, seed),
-        }
-    )
+    sampled: dict[str, Trials] = {}
+    if trials:
+        sampled["monte_carlo"] = collisions.monte_carlo(groups, ways, most, trials, seed=seed)
+        sampled["classifier"] = _classified(groups, ways, most, trials, seed)
     exact = {
         "collision": collisions.collision(groups, ways, most),
         "hashing_queues": collisions.collision(queues, 1, most),
         "hashing_groups": collisions.collision(groups, 1, most),
     }
-    rows = [_row(n, exact, groups, ways, thrown) for n in numbers]
+    rows = [_row(n, exact, groups, ways, sampled) for n in numbers]
     if output is not None:
         writing(output, lambda: _figures(output, rows, groups, ways))
     _print(rows, numbers, exact["collision"], form)
     console = Console(stderr=True)
-    for name, words in (("monte_carlo", "Monte Carlo"), ("classifier", "classifier of sfq_hss")):
-        if name in thrown:
-            inside = sum(row[f"{name}_low"] <= row["collision"] <= row[f"{name}_high"] for row in rows)
-            console.say(
-                f"{words}, {trials} trials: the exact probability is inside the 95 % interval for {inside} of "
-                f"{len(rows)} numbers of sessions (all share the same trials)"
-            )
+    for name in sampled:
+        inside = sum(row[f"{name}_low"] <= row["collision"] <= row[f"{name}_high"] for row in rows)
+        console.say(
+            f"{'Monte Carlo' if name == 'monte_carlo' else 'classifier of sfq_hss'}, {trials} trials: the exact "
+            f"probability is inside the 95 % interval for {inside} of {len(rows)} numbers of sessions (all share the "
+            "same trials)"
+        )
     if output is not None:
         console.say(f"figures in {output}")
     return 0
@@ -97,18 +93,17 @@ def _classified(groups: int, ways: int, sessions: int, trials: int, seed: int) -
     return Trials(*([collisions.share_of(hits, trials) for hits in column] for column in (some, first)))
 
 
-def _row(n: int, exact: dict[str, Any], groups: int, ways: int, thrown: dict[str, Trials]) -> dict[str, Any]:
+def _row(n: int, exact: dict[str, Any], groups: int, ways: int, sampled: dict[str, Trials]) -> dict[str, Any]:
     row: dict[str, Any] = {"sessions": n, "collision": float(exact["collision"][n])}
-    for name, trials in thrown.items():
+    for name, trials in sampled.items():
         row |= _share(name, trials.any_session[n])
     row["given_session"] = float(collisions.given_session(groups, ways, n))
-    for name, trials in thrown.items():
+    for name, trials in sampled.items():
         row |= _share(f"given_{name}", trials.first_session[n])
-    return row | {
-        "hashing_queues": float(exact["hashing_queues"][n]),
-        "hashing_queues_given": float(collisions.given_session(groups * ways, 1, n)),
-        "hashing_groups": float(exact["hashing_groups"][n]),
-    }
+    row["hashing_queues"] = float(exact["hashing_queues"][n])
+    row["hashing_queues_given"] = float(collisions.given_session(groups * ways, 1, n))
+    row["hashing_groups"] = float(exact["hashing_groups"][n])
+    return row
 
 
 def _share(name: str, share: Share) -> dict[str, float]:
@@ -140,8 +135,8 @@ _HEADS = {
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> TextTable:
-    shown = [name for name in _HEADS if name in rows[0]]
-    return TextTable("", [_HEADS[name] for name in shown], [row(*(_cell(of, name) for name in shown)) for of in rows])
+    names = [name for name in _HEADS if name in rows[0]]
+    return TextTable("", [_HEADS[name] for name in names], [row(*(_cell(of, name) for name in names)) for of in rows])
 
 
 def _cell(row: dict[str, Any], name: str) -> str:
@@ -173,13 +168,10 @@ def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: in
         paper = (groups, ways) == (64, 4)
         return [Series("ARRIS 2013, text", x, y, "points", PUBLISHED)] if paper else []
 
-    plain = Panel(
-        f"Ordinary hashing into {queues} queues",
-        "sessions",
-        "probability of a collision (%)",
-        [line("exact", "hashing_queues"), *published((10, 16.0), (20, 50.0))],
-        y_range=(0.0, 100.0),
-    )
+    chance = "probability of a collision (%)"
+    title = f"Ordinary hashing into {queues} queues"
+    ordinary = [line("exact", "hashing_queues"), *published((10, 16.0), (20, 50.0))]
+    plain = Panel(title, "sessions", chance, ordinary, y_range=(0.0, 100.0))
     save_figure(figure([plain], columns=1, size=(6.0, 3.2)), folder / "fig8_ordinary_hashing")
     some = [
         line(f"hashing into {queues} queues", "hashing_queues"),
@@ -190,9 +182,10 @@ def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: in
         some += [line("Monte Carlo", "monte_carlo", "points"), line("classifier", "classifier", "points")]
     some += published((20, 0.05), (35, 1.0))
     given = [line(f"hashing into {queues} queues", "hashing_queues_given"), line("serial search", "given_session")]
-    log: dict[str, Any] = {"y_range": (1e-3, 150.0), "log_y": True}
     panels = [
-        Panel("Any two sessions", "sessions", "probability of a collision (%)", some, **log),
-        Panel("A given session", "sessions", "probability of being in one (%)", given, **log),
+        Panel("Any two sessions", "sessions", chance, some, y_range=(1e-3, 150.0), log_y=True),
+        Panel(
+            "A given session", "sessions", "probability of being in one (%)", given, y_range=(1e-3, 150.0), log_y=True
+        ),
     ]
     save_figure(figure(panels, columns=2, size=(5.0, 3.4)), folder / "fig9_serial_search")

@@ -99,7 +99,11 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
 
 def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[TimePanel]:
     """Adds the name of the link or application and its events to the first panel."""
-    return [replace(panel, y_label=f"{safe(of, 12)}: {panel.y_label}", ticks=events) for panel in found[:1]] + found[1:]
+    if not found:
+        return []
+    name, label = safe(of, 12), found[0].y_label
+    between = "\n" if len(name) + len(label) > 22 else " "
+    return [replace(found[0], y_label=f"{name}:{between}{label}", ticks=events), *found[1:]]
 
 
 def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Line:
