@@ -8,7 +8,7 @@ segments in flight, bytes that both ends keep for each of these, and bytes per f
 same cases (S1 to S3, 10 to 1000 flows) where they are installed; their ratio is to our line of the same run. Every line
 is also written as JSON to the file of -o.
 
-What is allowed: 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, 2048 bytes per flow plus
+Allowed are 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, 2048 bytes per flow plus
 segments in flight.
 
 usage: bench.py [-o FILE] [--quick] [--check]

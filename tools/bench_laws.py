@@ -28,7 +28,7 @@ class Nothing:
         """Lets it go on."""
 
 
-#: What is compared: a name, and the queue.
+#: The queues that are compared, by name.
 CORE = "codel (core)"
 CASES: dict[str, Any] = {
     CORE: {"codel": {"limit": "250p"}},

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How soon something is seen: plots of a run and of studies, and reports in Chromium. Prints a table for docs/speed.md.
+"""Time until something is seen: plots of a run and of studies, and reports in Chromium. Prints a table for docs/speed.md.
 
     .venv/bin/python tools/bench_sight.py [STUDY...] [--rounds 5]
 
@@ -26,7 +26,7 @@ import bloatlab
 from bloatlab.plots.kinds import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
-#: What a run without a capture can be drawn as.
+#: Kinds of plots of a run without a capture.
 KINDS = [name for name in NAMES if name not in {"sequence", "lines", "heatmap", "pareto"}]
 
 

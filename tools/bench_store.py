@@ -1,9 +1,9 @@
-"""The store at size: 100 000 runs put, opened, asked in SQL, collected. Prints a table for docs/store.md.
+"""The store at size: 100 000 runs put, opened, queried in SQL, collected. Prints a table for docs/store.md.
 
     .venv/bin/python tools/bench_store.py [--runs 100000]
 
-The runs are those of home-upload with three disciplines, told apart by their seeds and a shift of every number: what is
-stored is as large as what a sweep stores, without a hundred thousand simulations.
+The runs are those of home-upload with three disciplines, which differ in their seeds and a shift of every number: the
+store is as large as a sweep's, without a hundred thousand simulations.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from bloatlab.sweep.over_seeds import intervals
 RHO, SERVICE_MS = 0.5, 1.0
 WAIT_MS = RHO * SERVICE_MS / (2.0 * (1.0 - RHO))
 
-#: 1500 bytes take 1 ms; the queue forgets its empty start within a fraction of the warm-up (relaxation time 12 ms).
+#: 1500 bytes take 1 ms; the effect of the empty start is gone within a fraction of the warm-up (relaxation time 12 ms).
 QUEUE = f"""
 duration = "11s"
 record.warm_up = "1s"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The CSC458 lab on this machine's kernel alone, with segmentation offload: what `super_segment` is to be like.
+"""The CSC458 lab on this machine's kernel alone, with segmentation offload: the model for `super_segment`.
 
     sudo .venv/bin/python tools/gso_lab.py --maxq 20 --maxq 100 --time 90
 

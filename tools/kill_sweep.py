@@ -2,7 +2,7 @@
 
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 
-With --sweeps 2, two commands share the store at a time; an instant kills both. Each instant is drawn anew, between the
+With --sweeps 2, two commands share the store at a time; an instant kills both. Each instant is drawn, between the
 first run that is kept after the start and some seconds later. Exit code 1 if a table differs or a kept run was lost.
 """
 
@@ -109,7 +109,7 @@ def finish(child: subprocess.Popen[str]) -> tuple[float, str]:
 
 
 def until(store: Path, runs: int, children: list[subprocess.Popen[str]]) -> None:
-    """Wait until so many runs are kept, or a command has ended."""
+    """Wait until this number of runs is kept, or a command has ended."""
     while kept(store) < runs and all(child.poll() is None for child in children):
         time.sleep(0.1)
 

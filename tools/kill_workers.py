@@ -2,10 +2,10 @@
 
     .venv/bin/python tools/kill_workers.py [--points 2000] [--every 3] [--workers 2] [--seed 1]
 
-The cluster is that of `--dask local`: Dask's LocalCluster, worker processes of one thread, started anew by nannies.
-Which worker with work is killed, and when around `--every` seconds, is drawn; but at least one run is kept between two
-kills, for a process may need longer than that to start on a busy machine. Exit code 1 if the two tables differ in a
-byte, or if nobody was killed.
+The cluster is that of `--dask local`: Dask's LocalCluster, worker processes of one thread, restarted by nannies.
+The worker (one with work) and the time (around `--every` seconds) are drawn; at least one run is kept between two
+kills, since a process may need longer than that to start on a busy machine. Exit code 1 if the two tables differ in a
+byte, or if no worker was killed.
 """
 
 from __future__ import annotations

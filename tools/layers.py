@@ -15,7 +15,7 @@ function or for type checkers only, and so do the modules that `importlib.import
 go down only is lint-imports' to check (`pyproject.toml`).
 
 Exit code 0: the imports go down only. 1: one line per import that does not, and per circle. 2: cargo could not be
-asked.
+run.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def sources(root: Path) -> dict[Module, str]:
 
 
 def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
-    """Which files each file imports from."""
+    """The files that each file imports from."""
     uses: dict[Module, list[tuple[Module, str]]] = {}
     exports: dict[Module, dict[str, Module]] = {}
     for module, code in files.items():
@@ -252,7 +252,7 @@ def problems(metadata: dict[str, Any]) -> list[str]:
 
 
 def metadata(root: Path) -> dict[str, Any]:
-    """What cargo knows about the workspace at `root`, its own crates only."""
+    """Cargo's metadata of the workspace at `root`, its own crates only."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--manifest-path", str(root / "Cargo.toml")]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

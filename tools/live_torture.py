@@ -89,7 +89,7 @@ def _ip(what: str) -> list[str]:
 
 
 def _latency() -> list[str]:
-    """What processors may take to wake up, us: the least that anybody asks for."""
+    """The time that processors may take to wake up, us: the least of all requests."""
     try:
         return [str(int.from_bytes(Path("/dev/cpu_dma_latency").read_bytes(), sys.byteorder, signed=True))]
     except OSError:

@@ -78,7 +78,7 @@ def linked(text: str) -> str:
 
 
 def page(text: str) -> str:
-    """A page with its tables written anew."""
+    """A page with new tables."""
     return BEGIN.sub(lambda m: m[0].replace(m[2], table(m[1])), text)
 
 

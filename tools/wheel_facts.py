@@ -1,8 +1,8 @@
-"""What is in dist/ after `make wheel`: name, size, whether the tag is true, whether the playground is in it.
+"""Lists dist/ after `make wheel`: names, sizes, whether each tag is true, whether the playground is in it.
 
     .venv/bin/python tools/wheel_facts.py dist
 
-auditwheel reads from the compiled module which versions of glibc's symbols it asks for, and says which tag that
+auditwheel reads the versions of glibc's symbols that the compiled module needs, and names the tag that it
 deserves. Exit code 1 where the tag in a wheel's name promises more.
 """
 
@@ -34,7 +34,7 @@ def main(folder: Path) -> int:
             honest = False
             print(f"  the name promises {text(promised)}, the module needs {text(needed)}")
         else:
-            print(f"  for {text(promised)} and newer; the newest symbol that it asks for is of {text(newest)}")
+            print(f"  for {text(promised)} and newer; the newest symbol that it needs is of {text(newest)}")
         with zipfile.ZipFile(path) as archive:
             has = PAGE in archive.namelist()
         print("  with the playground" if has else "  without the playground: make playground builds it")
@@ -48,7 +48,7 @@ def oldest(tag: str) -> Glibc | None:
 
 
 def audited(wheel: Path) -> tuple[Glibc | None, Glibc | None]:
-    """The glibc that auditwheel finds a wheel to need, and the newest symbol that its module asks for."""
+    """The glibc that auditwheel finds a wheel to need, and the newest symbol that its module needs."""
     command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
     told = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     asked = re.findall(r"GLIBC_(\d+)\.(\d+)", json.dumps(told["versioned_symbols"]))
