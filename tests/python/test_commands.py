@@ -1,0 +1,99 @@
+"""Every command that README and the pages show is run, or, where it needs more than a test has, read by the parser."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import bloatlab
+import bloatlab.flent
+from bloatlab.cli.main import app, call
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "python").glob("**/README.md"))]
+
+#: Commands that are only parsed here: they need root, a cluster, a browser or minutes. Where they are run.
+PARSED = {
+    "live": "test_live.py",
+    "compare": "test_compare.py",
+    "lab": "test_csc458.py",
+    "validate": "test_validate.py",
+    "reproduce": "test_studies.py and a file for each study",
+    "recommend": "test_recommend.py",
+    "play": "test_playground.py",
+}
+#: Words in a command that stand for something of the reader's, or for a cluster or a live run that is not here.
+ELSEWHERE = re.compile(r"--dask|\bSQL\b|runs/compared")
+#: The order in which commands are run: results before what reads them.
+ORDER = ["run", "sweep", "check", "export", "links"]
+#: The addresses of hosts in a simulation's capture.
+ADDRESSES = {"192.168.1.10": "10.0.0.1"}
+
+
+def shown(page: Path) -> Iterator[list[str]]:
+    """The commands of a page's code: what stands behind two spaces or a hash is a comment."""
+    fence = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    text = fence.sub(lambda found: textwrap.indent(found[1], "    "), page.read_text())
+    for line in re.findall(r"^    (?:sudo )?(?:\.venv/bin/)?(bloatlab [a-z-].*)$", text, re.MULTILINE):
+        yield shlex.split(re.split(r"  +|\s#\s", line)[0])
+
+
+FOUND = dict.fromkeys(tuple(words) for page in PAGES for words in shown(page) if "[--" not in words)
+COMMANDS = sorted(FOUND, key=lambda words: ORDER.index(words[1]) if words[1] in ORDER else len(ORDER))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the pages name: the examples, README's scenario, short results, recordings."""
+    place = tmp_path_factory.mktemp("reader")
+    shutil.copytree(ROOT / "examples", place / "examples")
+    readme = (ROOT / "README.md").read_text()
+    (block,) = re.findall(r"^    duration = .*\n(?:    .*\n)+", readme, re.MULTILINE)
+    text = re.sub(r"^    ", "", block, flags=re.MULTILINE).replace('"60s"', '"20s"')
+    for name in ("upload.toml", "home.toml", "mine.toml", "modem.toml", "lab.toml"):
+        (place / name).write_text(text)
+    result = bloatlab.run(bloatlab.load(place / "upload.toml"), captures=place)
+    for name in ("upload", "codel", "modem", "droptail", "home"):
+        bloatlab.save(result, place / "runs" / name)
+    (place / "left.pcap").rename(place / "home.pcap")
+    bloatlab.flent.write(result, place / "home.flent.gz")
+    shutil.copyfile(place / "home.flent.gz", place / "tcp_nup-2026-11-22.flent.gz")
+    return place
+
+
+def test_the_pages_have_commands():
+    assert len(COMMANDS) > 80
+    assert {words[1] for words in COMMANDS} >= {
+        "run",
+        "plot",
+        "diff",
+        "report",
+        "sweep",
+        "query",
+        "links",
+        "export",
+        "list",
+    }
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_command(words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(folder)
+    name, arguments = words[1], [ADDRESSES.get(word, word) for word in words[1:]]
+    if "--" in arguments:
+        arguments = arguments[: arguments.index("--")]
+    if name in PARSED or ELSEWHERE.search(" ".join(arguments)):
+        command, bound, *_ = app.parse_args(arguments, exit_on_error=False, print_error=False)
+        assert callable(command)
+        assert bound is not None
+        return
+    if name == "run" and words[2].endswith(".toml"):
+        arguments += ["--set", "duration=12s", "--force"]
+    arguments = [str(path) for word in arguments for path in (folder.glob(word) if "*.toml" in word else [word])]
+    assert call(arguments) == 0
