@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time until something is seen: plots of a run and of studies, and reports in Chromium. Prints a table for docs/speed.md.
+"""Time until a plot of a run, of a study, or a report in Chromium is seen. Prints a table for docs/speed.md.
 
     .venv/bin/python tools/bench_sight.py [STUDY...] [--rounds 5]
 

@@ -211,7 +211,7 @@ def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
 STACK = "linux-6"
 #: The words of a description about a key that is not given: "null: 1000p, 50p (ns2)", "without it, until the end".
 UNSET = re.compile(
-    r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
+    r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Oo]mitted|[Uu]nset|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
     r"((?:`[^`]*`|\([^)]*\)|[^.(]|\.(?=\w))+)"
 )
 #: Words about a default that the schema has: the table's column shows it already.

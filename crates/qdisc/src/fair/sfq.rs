@@ -52,7 +52,7 @@ pub struct SfqParams {
     pub quantum: Option<Bytes>,
     /// How much may wait in each queue; null: only the shared limit, linux 127p.
     pub queue_limit: Option<Limit>,
-    /// Packets to drop when the shared memory is full; null: as the variant.
+    /// Packets to drop when the shared memory is full; null: longest by bytes, ns2 ns2_sfq, linux longest by packets.
     pub overflow: Option<Overflow>,
     /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
     pub law: LawSpec,

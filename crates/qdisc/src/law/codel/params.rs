@@ -103,17 +103,19 @@ pub struct CodelParams {
     /// No drop while at most this many bytes wait behind the head; null: 1514, or 511 for acm_queue, or the largest packet
     /// seen so far (from 256 up) for draft01 and kmn.
     pub max_packet: Option<Bytes>,
-    /// Count on re-entry; null: as the variant.
+    /// Count on re-entry; null: delta, minus_two (draft01, acm_queue), minus_two_or_scaled (kmn).
     pub reentry: Option<Reentry>,
-    /// Number of intervals after `drop_next` within which a re-entry counts as soon; null: as the variant.
+    /// Number of intervals after `drop_next` within which a re-entry counts as soon; null: 16, 8 (draft01, kmn), 1
+    /// (acm_queue).
     pub window: Option<u32>,
-    /// When count grows; null: as the variant.
+    /// When count grows; null: with_drop, if_still_above (draft01, kmn).
     pub count_step: Option<CountStep>,
-    /// Condition for entering the dropping state; null: as the variant.
+    /// Condition for entering the dropping state; null: at_interval, after_interval (linux), at_second_interval
+    /// (acm_queue).
     pub entry: Option<Entry>,
-    /// Going above again within `window`: wait interval / sqrt(count) instead of a whole interval; null: as the variant.
+    /// Going above again within `window`: wait interval / sqrt(count) instead of a whole interval; null: no, yes (kmn).
     pub partial_parole: Option<bool>,
-    /// How 1/sqrt(count) is computed; null: as the variant.
+    /// How 1/sqrt(count) is computed; null: exact, newton16 (linux).
     pub inverse_sqrt: Option<InverseSqrt>,
 }
 
