@@ -45,8 +45,8 @@ def _text(study: str, name: str) -> str:
     return resources.files(f"bloatlab.studies.{study}").joinpath(name).read_text(encoding="utf-8")
 
 
-def toml(study: str, name: str) -> dict[str, Any]:
-    """The tables of a study's data file."""
+def toml(study: str, name: str) -> Any:
+    """The tables of a study's data file, new at each call."""
     return tomllib.loads(_text(study, name))
 
 

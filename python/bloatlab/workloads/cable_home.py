@@ -14,8 +14,11 @@ queue, its token bucket, the transmit queue and the request/grant loop all belon
 from __future__ import annotations
 
 import random
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from bloatlab.workloads.build import Data
@@ -23,11 +26,6 @@ from bloatlab.workloads.cable_loads import Bulk, Case, Queue
 
 SECONDS = 600
 UP, DOWN = "up", "down"
-DOCSIS_DELAY_MS = 1.0
-WEB_RTT_MS = (20, 30, 50, 100)
-
-#: The page of CableLabs 2012 §3.2.3: 100 kB of HTML, then 25 objects of 25 kB from each server.
-PAGE: Mapping[str, Any] = {"uniform": {"html": "100KB", "per_server": 25, "size": "25KB"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,41 +90,52 @@ class Setup:
 
 def describe(case: Case, seed: int, setup: Setup) -> Data:
     """The scenario of one run, without a name."""
-    apps = _apps(case, seed, setup)
-    return {
-        "seed": seed,
-        "duration": f"{setup.seconds}s",
-        "link": _links(case, setup),
-        "start_spread": "0s",  # `_start` has its own
-        "app": apps,
-        "tcp": _stacks(setup),
-        "record": {"interval": "100ms", "links": [UP], "apps": [name for name in apps if name == "ftp"]},
-    }
+    home: Data = tomllib.loads(_template())
+    links, apps, tcp = home["link"], home["app"], home["tcp"]
 
+    def start(name: str, base: str) -> str:
+        """`base` moved by up to the spread, so that seeds differ. Each application has its own stream."""
+        base_ns = round(float(base.removesuffix("s")) * 1e9)
+        shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * setup.start_spread_ms * 1e6)  # noqa: S311
+        return f"{base_ns + shift_ns}ns"
 
-# -------------------------------------------------------------------------------------------------------------- links
-
-
-def _links(case: Case, setup: Setup) -> dict[str, Data]:
-    lan = _wire("home", "modem", 0.0)
-    links = {
-        "lan": lan if setup.lan_rate is None else lan | {"rate": setup.lan_rate},
-        UP: _up(case, setup),
-        DOWN: _down(setup),
-        "ftp": _server("ftp", case.rtt_ms),
-        "phone": _server("phone", 2.0 * DOCSIS_DELAY_MS),
-        "cbr": _server("cbr", 2.0 * DOCSIS_DELAY_MS),
-    }
+    _set_modem(links, case, setup)
+    links["ftp"]["delay"] = _delay(case.rtt_ms)
+    apps["voip"]["start"], apps["web"]["start"] = start("voip", "0s"), start("web", setup.web_start)
+    _set_browsing(apps["web"]["traffic"]["web"], setup)
+    if (traffic := _bulk(case, setup)) is not None:
+        stack = "bursty" if case.bulk is Bulk.BURSTY else "bulk"
+        apps["ftp"] = _upload("ftp", start("ftp", setup.ftp_start), traffic) | {"tcp": stack}
     for n in range(1, _transfers(case, setup)):
-        links[f"ftp{n + 1}"] = _server(f"ftp{n + 1}", case.rtt_ms + n * setup.round_trip_step_ms)
-    return links | {f"web{n}": _server(f"web{n}", rtt) for n, rtt in enumerate(WEB_RTT_MS, start=1)}
+        name = f"ftp{n + 1}"
+        links[name] = links["ftp"] | {"to": name, "delay": _delay(case.rtt_ms + n * setup.round_trip_step_ms)}
+        apps[name] = apps["ftp"] | {"to": [name]}
+    if case.bulk is Bulk.MULTIPLE_AND_UDP:
+        cbr = {"cbr": {"rate": "1mbit", "size": setup.cbr_size}}
+        apps["cbr"] = _upload("cbr", start("cbr", setup.ftp_start), cbr)
+    _set_stacks(tcp, setup)
+    home["record"]["apps"] = [name for name in apps if name == "ftp"]
+    return {"seed": seed, "duration": f"{setup.seconds}s", **home}
 
 
-def _up(case: Case, setup: Setup) -> Data:
-    """Upstream: 5 Mbit/s sustained, 10 MB burst, 20 Mbit/s peak (CableLabs 2012 §3.1.1), MAP every 2 ms (§2.2.2)."""
-    docsis: Data = {
-        "flow": _shaping("5mbit", "10MB", "20mbit"),
-        "map_interval": "2ms",
+@cache
+def _template() -> str:
+    return resources.files("bloatlab.workloads").joinpath("cable_home.toml").read_text(encoding="utf-8")
+
+
+def _delay(rtt_ms: float) -> str:
+    """The delay of a server's link, for a round trip that includes the DOCSIS link's 1 ms each way."""
+    return f"{rtt_ms / 2.0 - 1.0:g}ms"
+
+
+def _upload(server: str, start: str, traffic: Data) -> Data:
+    return {"from": "home", "to": [server], "start": start, "traffic": traffic}
+
+
+def _set_modem(links: dict[str, Data], case: Case, setup: Setup) -> None:
+    links["lan"] |= {} if setup.lan_rate is None else {"rate": setup.lan_rate}
+    links[UP] |= {"rate": setup.link_rate, "queue": _queue(case, setup)}
+    links[UP]["docsis"] |= {
         "map_clock": setup.map_clock,
         "request_vector": setup.request_vector,
         # ns-2's DropTail of 32 stores 31
@@ -134,8 +143,8 @@ def _up(case: Case, setup: Setup) -> Data:
         "transmit_queue": setup.transmit_queue,
     }
     if case.congested:  # borderline: mean grant = MSR x MAP interval, give or take 20 % (CableLabs 2012 §3.1.3)
-        docsis |= {"max_grant": "1250B", "grant_variation": "20%"}
-    return _cable("modem", "cmts", setup.link_rate) | {"queue": _queue(case, setup), "docsis": docsis}
+        links[UP]["docsis"] |= {"max_grant": "1250B", "grant_variation": "20%"}
+    links[DOWN] |= {"rate": setup.down_link_rate, "queue": {"droptail": {"limit": setup.down_limit}}}
 
 
 def _queue(case: Case, setup: Setup) -> Data:
@@ -153,53 +162,6 @@ def _queue(case: Case, setup: Setup) -> Data:
             "sojourn": "queue_and_transmit" if setup.sojourn_both else "queue",
         }
     }
-
-
-def _down(setup: Setup) -> Data:
-    """Downstream: 20 Mbit/s sustained, 20 MB burst, 50 Mbit/s peak."""
-    shaped: Data = {"queue": {"droptail": {"limit": setup.down_limit}}, "shaper": _shaping("20mbit", "20MB", "50mbit")}
-    return _cable("cmts", "modem", setup.down_link_rate) | shaped
-
-
-def _cable(start: str, end: str, rate: str) -> Data:
-    return {"from": start, "to": end, "rate": rate, "delay": f"{DOCSIS_DELAY_MS:g}ms"}
-
-
-def _shaping(sustained: str, burst: str, peak: str) -> Data:
-    rates = {"max_sustained_rate": sustained, "max_traffic_burst": burst, "peak_traffic_rate": peak}
-    return rates | {"peak_burst": "1522B"}
-
-
-def _server(name: str, rtt_ms: float) -> Data:
-    """A gigabit link to a server whose round trip, DOCSIS link included, is `rtt_ms`."""
-    return _wire("cmts", name, rtt_ms / 2.0 - DOCSIS_DELAY_MS) | {"rate": "1gbit"}
-
-
-def _wire(start: str, end: str, delay_ms: float) -> Data:
-    wire: Data = {"from": start, "to": end, "both_ways": True, "delay": f"{delay_ms:g}ms"}
-    return wire | {"queue": {"droptail": {"limit": "10000p"}}}
-
-
-# ------------------------------------------------------------------------------------------------------- applications
-
-
-def _apps(case: Case, seed: int, setup: Setup) -> dict[str, Data]:
-    def app(name: str, start: str, traffic: Data, **more: Any) -> Data:
-        begin = _start(name, start, seed, setup.start_spread_ms)
-        return {"from": "home", "to": [name], "start": begin, **more, "traffic": traffic}
-
-    servers = [f"web{n}" for n in range(1, len(WEB_RTT_MS) + 1)]
-    apps = {
-        "voip": app("voip", "0s", {"voip": {}}) | {"to": ["phone"]},
-        "web": app("web", setup.web_start, {"web": _browsing(setup)}, tcp="web") | {"to": servers},
-    }
-    if (traffic := _bulk(case, setup)) is not None:
-        apps["ftp"] = app("ftp", setup.ftp_start, traffic, tcp="bursty" if case.bulk is Bulk.BURSTY else "bulk")
-    for n in range(1, _transfers(case, setup)):
-        apps[f"ftp{n + 1}"] = apps["ftp"] | {"to": [f"ftp{n + 1}"]}
-    if case.bulk is Bulk.MULTIPLE_AND_UDP:
-        apps["cbr"] = app("cbr", setup.ftp_start, {"cbr": {"rate": "1mbit", "size": setup.cbr_size}})
-    return apps
 
 
 def _transfers(case: Case, setup: Setup) -> int:
@@ -228,16 +190,11 @@ def _bulk(case: Case, setup: Setup) -> Data | None:
     return {"ftp": files | {"new_connection": setup.files_new_connection}}
 
 
-def _browsing(setup: Setup) -> Data:
-    """CableLabs 2012 §3.2.3: after the HTML 6 connections to each of 4 servers; 5 s between pages."""
-    return {
-        "page": setup.page or PAGE,
-        "servers": len(WEB_RTT_MS),
+def _set_browsing(web: Data, setup: Setup) -> None:
+    web |= {
+        "page": setup.page or web["page"],
         "html_server": setup.web_html_server,
-        "connections_per_server": 6,
         "request": setup.get_size,
-        "think": "5s",
-        "think_spread": "0s",
         "persistent": setup.web_persistent,
         "quota": setup.web_quota,
         "open_order": setup.web_open_order,
@@ -245,31 +202,14 @@ def _browsing(setup: Setup) -> Data:
     }
 
 
-def _start(name: str, base: str, seed: int, spread_ms: float) -> str:
-    """`base` moved by up to the spread, so that seeds differ. Each application has its own stream."""
-    base_ns = round(float(base.removesuffix("s")) * 1e9)
-    shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * spread_ms * 1e6)  # noqa: S311
-    return f"{base_ns + shift_ns}ns"
+def _set_stacks(tcp: dict[str, Data], setup: Setup) -> None:
+    def window(segments: int, most: int | None = None) -> Data:
+        """The initial window, and ns-2's window_, which is also the first slow start threshold."""
+        clamp: Data = {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
+        return {"initial_window": {"segments": segments}, "ack_every": setup.ack_every, **clamp}
 
-
-# ---------------------------------------------------------------------------------------------------------------- TCP
-
-
-def _stacks(setup: Setup) -> dict[str, Data]:
-    """CableLabs 2012, Table 1: Linux CUBIC, Reno, BSD with SACK, in their ns-2 versions."""
-
-    def stack(preset: str, initial_window: int, **more: Any) -> Data:
-        window = {"segments": initial_window}
-        return {"preset": preset, "initial_window": window, "ack_every": setup.ack_every, **more}
-
-    def window(most: int | None) -> Data:
-        """ns-2's window_, which is also the first slow start threshold."""
-        return {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
-
-    acks = {"ack_every": setup.bulk_ack_every or setup.ack_every}
-    waits = {"short_segments_wait": setup.web_short_acks_wait, "nagle": setup.web_nagle}
-    return {
-        "bulk": stack("ns2-cubic-2.6.22", setup.bulk_initial_window) | acks | window(setup.bulk_window),
-        "bursty": stack("ns2-reno", setup.bulk_initial_window) | window(setup.bursty_window or setup.bulk_window),
-        "web": stack("ns2-fulltcp-sack", setup.web_initial_window) | waits,
-    }
+    tcp["bulk"] |= window(setup.bulk_initial_window, setup.bulk_window)
+    tcp["bulk"] |= {"ack_every": setup.bulk_ack_every or setup.ack_every}
+    tcp["bursty"] |= window(setup.bulk_initial_window, setup.bursty_window or setup.bulk_window)
+    tcp["web"] |= window(setup.web_initial_window)
+    tcp["web"] |= {"short_segments_wait": setup.web_short_acks_wait, "nagle": setup.web_nagle}

@@ -14,13 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bloatlab.scenario import AppDict, LinkDict, Scenario, from_dict
+from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.published import toml
 
 UP = "up"
 LONG, PING, PAGE = "long", "ping", "page"
 
-#: index.html of the course's kit, bytes.
-PAGE_BYTES = 177_669
 MTU = 1500
 SECONDS = 60
 
@@ -148,57 +147,23 @@ def _start(name: str, seed: int) -> str:
 
 def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
     """The validated scenario of one run."""
-    lab = lab or Lab()
-    name, wide = f"csc458 {case}", {"droptail": {"limit": "1000p"}}
-    page = {"direction": "down", "size": f"{PAGE_BYTES}B", "interval": "2s"}
-    stack = {"preset": "linux-6", "congestion_control": case.congestion}
-    if case.detection:  # undo needs RACK
-        stack |= {"loss_detection": case.detection, "undo": "none", "frto": False}
-
-    def link(start: str, end: str, mbit: float, queue: Mapping[str, Any]) -> LinkDict:
-        made: LinkDict = {
-            "from": start, "to": end, "rate": f"{mbit:g}mbit", "delay": f"{lab.delay:g}ms", "queue": queue,
-        }  # fmt: skip
-        return made | {"jitter": f"{case.jitter_us}us"} if case.jitter_us and end.startswith("h") else made
-
-    def app(name: str, ends: tuple[str, str], traffic: dict[str, Any]) -> AppDict:
-        made: AppDict = {"from": ends[0], "to": [ends[1]], "start": _start(name, seed), "traffic": traffic}
-        return made if "ping" in traffic else {**made, "tcp": "lab"}
-
-    return from_dict(
-        {
-            "name": name,
-            "seed": seed,
-            "duration": f"{lab.seconds}s",
-            "link": {
-                "nic": link("h1", "s0", lab.bw_host, wide),
-                "back": link("s0", "h1", lab.bw_host, wide),
-                UP: link("s0", "h2", lab.bw_net, case.discipline),
-                "down": link("h2", "s0", lab.bw_net, case.discipline),
-            },
-            "start_spread": "0s",  # `_start` has its own
-            "app": {
-                LONG: app(LONG, ("h1", "h2"), {"ftp": {}}),
-                PING: app(PING, ("h1", "h2"), {"ping": {"interval": "100ms"}}),
-                PAGE: app(PAGE, ("h2", "h1"), {"ftp": page}),
-            },
-            "tcp": {"lab": stack},
-            "record": {"interval": "10ms", "links": [UP], "apps": [LONG]},
-        },
-        source=name,
-    )
+    lab, name, network = lab or Lab(), f"csc458 {case}", toml("csc458", "network.toml")
+    for way, link in network["link"].items():
+        narrow = way in (UP, "down")
+        link.update(rate=f"{lab.bw_net if narrow else lab.bw_host:g}mbit", delay=f"{lab.delay:g}ms")
+        if narrow:
+            link["queue"] = case.discipline
+        if case.jitter_us and link["to"].startswith("h"):
+            link["jitter"] = f"{case.jitter_us}us"
+    for app, given in network["app"].items():
+        given["start"] = _start(app, seed)
+    # undo needs RACK
+    other = {"loss_detection": case.detection, "undo": "none", "frto": False} if case.detection else {}
+    network["tcp"]["lab"] |= {"congestion_control": case.congestion, **other}
+    network |= {"name": name, "seed": seed, "duration": f"{lab.seconds}s"}
+    return from_dict(network, source=name)
 
 
 def network_card(seed: int) -> Scenario:
-    """Equation (1): 1000 packets of 1500 bytes behind a link of 100 Mbit/s, filled by datagrams at twice that."""
-    link = {"from": "h1", "to": "net", "rate": "100mbit", "queue": {"droptail": {"limit": "1000p"}}}
-    flood = {"from": "h1", "to": ["net"], "traffic": {"cbr": {"rate": "200mbit", "size": "1500B"}}}
-    data: Any = {
-        "name": NIC,
-        "seed": seed,
-        "duration": "1s",
-        "link": {NIC: link, "back": {"from": "net", "to": "h1"}},
-        "start_spread": "0s",
-        "app": {"flood": flood},
-    }
-    return from_dict(data, source=NIC)
+    """The run for equation (1)."""
+    return from_dict(toml("csc458", "card.toml") | {"seed": seed}, source=NIC)

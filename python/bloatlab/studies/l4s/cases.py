@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bloatlab.scenario import Scenario, from_dict
-from bloatlab.studies.published import rows
+from bloatlab.studies.published import rows, toml
 
 #: Payload of a full packet, and of one an eighth as large, in bytes.
 MSS, SMALL = 1448, 136
@@ -38,73 +38,8 @@ STEP_AT = 0.5
 #: netem's slots in front of the queue: 0.8 to 5 ms from one to the next, up to 16 packets at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
-_ACCECN = {"preset": "linux-6", "ecn": True, "ecn_feedback": "accecn"}
-_NO_ECN = {"preset": "linux-6"}
-_RENO = {"congestion_control": "reno"}
-_ALONE = {"tcp_friendliness": False}
-
-#: TCP stacks by the names of the L4S tests. Their hosts negotiate AccECN, so that CUBIC is marked as well; `noecn` is
-#: CUBIC whose ECN field is cleared on the way. Their `prague` is version 0.5: round trips of its own, cuts at marks.
-STACKS: Mapping[str, Mapping[str, Any]] = {
-    "cubic": _ACCECN,
-    "cubic-ecn": _ACCECN,
-    "cubic-noecn": _NO_ECN,
-    "reno-ecn": _ACCECN | _RENO,
-    "reno-noecn": _NO_ECN | _RENO,
-    "prague": {"preset": "prague", "prague_rtt": "own", "prague_cut": "marks"},
-    # ours: Reno with an ACK for each segment, and today's Prague
-    "reno": _NO_ECN | _RENO | {"ack_every": 1},
-    "prague7": {"preset": "prague"},
-    # experiments: cuts in alpha's rounds; 500 rounds before short round trips are scaled; CUBIC without its Reno region
-    "prague-rounds": {"preset": "prague", "prague_rtt": "own"},
-    "prague6": {"preset": "prague", "prague_rtt": "scaled-late"},
-    "alone-ecn": _ACCECN | _ALONE,
-    "alone-noecn": _NO_ECN | _ALONE,
-}
-
-#: Queues of our own cases by name.
-OWN_QUEUES: Mapping[str, Any] = {
-    "dualpi2": {"dualpi2": {}},
-    "rfc9332": {"dualpi2": {"variant": "rfc9332"}},
-    # no drops beyond p' = 1/k: the queues grow, and only the shares decide
-    "linux, no drops": {"dualpi2": {"drop_overload": False, "limit": "1000p"}},
-    "linux, deep": {"dualpi2": {"drop_overload": False, "limit": "100000p"}},
-    "rfc9332, deep": {"dualpi2": {"variant": "rfc9332", "drop_overload": False, "limit": "100000p"}},
-    # experiments: the step spares a packet that found L empty; evenly spaced marks and drops
-    "dualpi2, step behind one": {"dualpi2": {"min_qlen_step": 1}},
-    "dualpi2, even": {"dualpi2": {"draws": "recur"}},
-    # the scheduler that RFC 9332 prefers: by arrival, where L's packets count as 50 ms older
-    "rfc9332, by arrival": {"dualpi2": {"variant": "rfc9332", "time_shift": "50ms"}},
-}
-
-
-def _adaptive_red(limit: int, weight: float) -> Mapping[str, Any]:
-    """`red limit LIMIT avpkt 1000 adaptive bandwidth 50Mbit ecn`, with tc-red(8)'s defaults.
-
-    max = limit / 4, min = max / 3, burst (2 min + max) / (3 avpkt), whose weight is 1/32 at 400000 bytes and 1/16 at 150000.
-    Ours is gentle above max, where Linux marks every packet.
-    """
-    return {
-        "ared": {
-            "limit": f"{limit}B", "max": f"{limit // 4}B", "min": f"{limit // 12}B", "weight": weight, "probability": 0.02,
-            "avpkt": "1000B", "byte_mode": "off", "spacing": "one_draw", "ecn": True, "harddrop": False,
-        }
-    }  # fmt: skip
-
-
-#: Queues by the tests' names. DualPI2 of 2020 has today's defaults, but its step needs two packets in L before the new one.
-TEST_QUEUES: Mapping[str, Any] = {
-    "dualpi2": {"dualpi2": {"min_qlen_step": 2}},
-    "pfifo(1000)": "pfifo limit 1000",
-    "pfifo(200)": "pfifo limit 200",
-    "fq_codel": "fq_codel",
-    "fq_codel(1q)": "fq_codel flows 1",
-    "fq_codel(1q,1ms/20ms)": "fq_codel flows 1 target 1ms interval 20ms",
-    "pie": "pie ecn",
-    "pie(100p/5ms)": "pie limit 100 target 5ms tupdate 32ms alpha 2 beta 20 ecn",
-    "red(400000b)": _adaptive_red(400_000, 1 / 32),
-    "red(150000b)": _adaptive_red(150_000, 1 / 16),
-}
+#: TCP stacks, and the queues of our own cases and of the L4S tests, by name.
+STACKS, OWN_QUEUES, TEST_QUEUES = (toml("l4s", "parts.toml")[name] for name in ("stacks", "own", "tests"))
 
 #: Names of the versions of Prague that are compared with the tests' own.
 FORMS = {"prague-rounds": "cuts in rounds", "prague6": "version 0.6", "prague7": "version 0.7"}

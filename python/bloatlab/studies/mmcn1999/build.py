@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.published import toml
 
 SECONDS = 100
 BLAST_S = (20, 60)
-LINK_MBIT = 10.0
 #: One way, without queues: 20 ms, and 0.1 ms on each access link.
 PROPAGATION_MS = 20.2
 LINK = "bottleneck"
@@ -168,25 +168,11 @@ def cbt(
 
 def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
     """The scenario of one case."""
-    access = {"rate": "100mbit", "delay": "100us", "both_ways": True}
-    links: dict[str, Any] = {
-        LINK: {"from": "r1", "to": "r2", "rate": f"{LINK_MBIT:g}mbit", "delay": "20ms", "queue": dict(case.queue)},
-        "back": {"from": "r2", "to": "r1", "rate": f"{LINK_MBIT:g}mbit", "delay": "20ms"},
-        "out": {"from": "r2", "to": "sink", **access},
-    }
-    links |= {f"in_{node}": {"from": node, "to": "r1", **access} for node in ("ftp", "mm", "udp")}
-    return from_dict(
-        {
-            "name": f"mmcn1999 {case.key}",
-            "seed": seed,
-            "duration": f"{seconds}s",
-            "link": links,
-            "tcp": {"reno": RENO_2001 if case.limited_transmit else RENO},
-            "start_spread": "0s",  # the study has its own
-            "app": _ftps(case) | _sessions(case, seconds) | _blast(case),
-            "record": {"interval": "500ms", "links": [LINK]},
-        }
-    )
+    network = toml("mmcn1999", "network.toml")
+    network["link"][LINK]["queue"] = dict(case.queue)
+    network["tcp"] = {"reno": RENO_2001 if case.limited_transmit else RENO}
+    network["app"] = _ftps(case) | _sessions(case, seconds) | _blast(case)
+    return from_dict(network | {"name": f"mmcn1999 {case}", "seed": seed, "duration": f"{seconds}s"})
 
 
 def _ftps(case: Case) -> dict[str, Any]:

@@ -14,22 +14,20 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bloatlab.scenario import LinkDict, Scenario, from_dict
+from bloatlab.scenario import Scenario, from_dict
 from bloatlab.simulation import Result
-from bloatlab.studies.mmcn1999.build import LINK, LINK_MBIT, RED, RENO, Json
+from bloatlab.studies.mmcn1999.build import LINK, RED, RENO, Json
+from bloatlab.studies.published import toml
 
 #: Length of a run and of the part at its start that is left out, in s.
 SECONDS = 30
 WARM_UP_S = 5
 
-#: Floyd and Jacobson's link.
-TWO_FTP_MBIT = 45.0
 #: min_th of RED (max_th is three times it), and the compared buffers of drop-tail, in packets.
 TWO_FTP_MIN_TH = (3, 5, 10, 20, 30, 50)
 TWO_FTP_LIMITS = (15, 30, 60, 80, 100, 120, 140)
@@ -73,67 +71,20 @@ def two_ftp_red(min_th: int) -> Json:
     return {"red": {"variant": "floyd93", "limit": "400p", **thresholds}}
 
 
-def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
-    """The scenario of one small network."""
-    two = case.kind == "two ftp"
-    access: LinkDict = {"rate": "100mbit", "delay": "1ms" if two else "100us", "both_ways": True}
-    rate = f"{TWO_FTP_MBIT if two else LINK_MBIT:g}mbit"
-    return from_dict(
-        {
-            "name": f"mmcn1999 {case.key}",
-            "seed": seed,
-            "duration": f"{seconds}s",
-            "link": {
-                LINK: {"from": "r1", "to": "r2", "rate": rate, "delay": "20ms", "queue": dict(case.queue)},
-                "back": {"from": "r2", "to": "r1", "rate": rate, "delay": "20ms"},
-                "in": {"from": "src", "to": "r1", **access},
-                "out": {"from": "r2", "to": "sink", **access},
-            },
-            "tcp": {"reno": {**RENO, **({"mss": 960, "receive_window": "240KB"} if two else {})}},
-            "start_spread": "0s",  # the study has its own
-            "app": _started(_APPS[case.kind](), seed),
-            "record": {"interval": "20ms" if two else "100ms", "links": [LINK]},
-        },
-        source=case.key,
-    )
-
-
-def _started(apps: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Starts applications within a fifth of a second of their time, so that seeds differ behind drop-tail."""
-    dice = random.Random(f"mmcn1999/small/{seed}")  # noqa: S311  no secret
-    return {
-        name: {**app, "start": f"{_AT_MS.get(name, 0) + round(200 * dice.random())}ms"} for name, app in apps.items()
-    }
-
-
-#: When Floyd and Jacobson's FTPs start; all others at once.
+#: When Floyd and Jacobson's FTPs start, ms; all others at once.
 _AT_MS = {"first": 200, "second": 600}
 
 
-def _two_flows() -> dict[str, Any]:
-    return {"fast": _cbr("10mbit", 0), "slow": _cbr("1mbit", 0)}
-
-
-def _equal_classes() -> dict[str, Any]:
-    ftp = {"from": "src", "to": ["sink"], "tcp": "reno", "traffic": {"ftp": {"flows": 30}}}
-    return {"ftp": ftp, "tagged": _cbr("10mbit", 34), "other": _cbr("10mbit", 0)}
-
-
-def _cbr(rate: str, dscp: int) -> dict[str, Any]:
-    traffic = {"cbr": {"rate": rate, "size": "1KB", "randomize": 1.0}}
-    return {"from": "src", "to": ["sink"], "dscp": dscp, "traffic": traffic}
-
-
-def _two_ftp() -> dict[str, Any]:
-    one = {"from": "src", "to": ["sink"], "tcp": "reno", "traffic": {"ftp": {}}}
-    return {"first": one, "second": one}
-
-
-def _thirty_ftp() -> dict[str, Any]:
-    return {"ftp": {"from": "src", "to": ["sink"], "tcp": "reno", "traffic": {"ftp": {"flows": 30, "stagger": "30ms"}}}}
-
-
-_APPS = {"two flows": _two_flows, "equal classes": _equal_classes, "two ftp": _two_ftp, "thirty ftp": _thirty_ftp}
+def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
+    """The scenario of one small network. Applications start within a fifth of a second, so that seeds differ behind drop-tail."""
+    network = toml("mmcn1999", "small.toml")
+    kind = network.pop("kinds")[case.kind]
+    network["link"][LINK]["queue"] = dict(case.queue)
+    dice = random.Random(f"mmcn1999/small/{seed}")  # noqa: S311  no secret
+    for name, app in kind["app"].items():
+        app["start"] = f"{_AT_MS.get(name, 0) + round(200 * dice.random())}ms"
+    own = {"name": f"mmcn1999 {case}", "seed": seed, "duration": f"{seconds}s", "tcp": {"reno": RENO}}
+    return from_dict(network | own | {"app": kind["app"]}, source=case.key, sets=kind.get("sets", {}))
 
 
 # --------------------------------------------------------------------------------------------------------------- measures
