@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bloatlab.scenario import Scenario, ScenarioError, from_dict, load, parse, schema, version
     from bloatlab.simulation import Result, run
     from bloatlab.summaries import frame
-    from bloatlab.sweep.call import sweep
+    from bloatlab.sweep.grid_file import sweep
 
     __version__: str
 

@@ -77,7 +77,7 @@ def test_a_sweep_takes_a_scenario_plain_values_seeds_and_a_store(scenario_file: 
 @pytest.mark.parametrize(
     ("axes", "seeds", "options", "line"),
     [
-        ({}, 1, {"sets": SHORT}, "axes: there is none; "),
+        ({}, 1, {"sets": SHORT}, "axes: none given; "),
         ({"link.up.rat": ["1mbit"]}, 1, {}, "sweep (link.up.rat=1mbit): link.up: unknown"),
         ({"link.up.rate": ["1mbit"]}, 0, {}, "seeds: 0 is neither"),
         ({"link.up.rate": ["1mbit"]}, 1, {"sets": {"link.up.rate": "2mbit"}}, "sets.link.up.rate: axes."),

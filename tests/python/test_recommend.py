@@ -306,7 +306,7 @@ def test_a_bad_objective_is_one_line(text: str, told: str, tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[app.x]\nfrom = "a"\nto = ["far"]\ntraffic = "voip"\n', "app.x: has to"),
+        ('[app.x]\nfrom = "a"\nto = ["far"]\ntraffic = "voip"\n', "app.x: expected to"),
         ('[app.x]\nto = ["far"]\ntraffic = "voipp"\n', 'did you mean "voip"?'),
         ('[app.x]\nto = ["yonder"]\ntraffic = "voip"\n', "yonder"),
         ("seconds = 0\n[app]\n", "seconds is 1 to 36000"),
@@ -376,7 +376,7 @@ def test_the_report_is_readable(browser: Any, small: Path, tmp_path: Path, width
         (["--up", "10M"], '--up "10M" is not valid; expected a rate in bits per second; write "10mbit"'),
         (["--up", "1bit"], "--up 1bit: is not within 64kbit and 10gbit"),
         (["--rtt", "50"], "--rtt 50 has no unit"),
-        (["--rtt", "200ms..20ms"], "begins with the shorter one"),
+        (["--rtt", "200ms..20ms"], "begins with the shorter round trip"),
         (["--rtt", "1ms"], "is not within 4 ms and 5 s"),
         (["--rtt", "1ms..2ms..3ms"], "a round trip (50ms), a range (20ms..200ms) or a list"),
         (["--peak", "20mbit"], "--peak and --burst"),
@@ -434,7 +434,7 @@ def test_bad_input_is_one_line(words: list[str], told: str, capsys: pytest.Captu
         ('["50ms", "500ms"]', '["50ms", "5x"]', "is not valid; expected"),
         ('["50ms", "500ms"]', '"50ms"', "buffers: 50ms is not a list of texts"),
         ("buffers =", "settable = false\nnote = 'x'\nbuffers =", "at least one that is settable"),
-        ("[[discipline]]", "discipline = [1]\n[x]", "is no table"),
+        ("[[discipline]]", "discipline = [1]\n[x]", "is not a table"),
         ("words =", "words = = ", "not valid TOML"),
     ],
 )

@@ -188,7 +188,7 @@ def test_code_that_cannot_be_known_is_refused():
             return {}
 
     unknown = object()
-    with pytest.raises(fingerprint.Unsure, match="no plain function"):
+    with pytest.raises(fingerprint.Unsure, match="is not a plain function"):
         fingerprint.code(Machine())
     with pytest.raises(fingerprint.Unsure, match="closes over object"):
         fingerprint.code(lambda _: {"x": unknown})

@@ -199,8 +199,7 @@ def test_a_full_disk_is_met_while_there_is_still_room(store: Store, monkeypatch:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    writing = one._writing.journal
-    assert writing is not None
+    (writing,) = one._journals
     writing._room = 4096
     kept = 1
     for seed in range(1, 50):

@@ -93,8 +93,8 @@ def test_the_table_is_what_single_runs_measure(grid: Path, tmp_path: Path, capsy
         (("seeds = 2", "seeds = 0"), ["seeds: 0 is neither"]),
         (("seeds = 2", "seeds = [1, 1]"), ["seeds: [1, 1] is neither"]),
         (("seeds = 2", "seeds = true"), ["seeds: True is neither"]),
-        (('["1mbit", "5mbit"]', "[]"), ["axes.link.up.rate: a list of values"]),
-        (('["1mbit", "5mbit"]', '["1mbit", "1mbit"]'), ["axes.link.up.rate: a value stands there twice"]),
+        (('["1mbit", "5mbit"]', "[]"), ["axes.link.up.rate: expected a list of values"]),
+        (('["1mbit", "5mbit"]', '["1mbit", "1mbit"]'), ["axes.link.up.rate: a value is given twice"]),
         (('["1mbit", "5mbit"]', '["1mbps"]'), ["link.up.rate=1mbps", "link.up.rate", "1mbit"]),
         (("link.up.rate", "link.pu.rate"), ["link.pu"]),
         (("[set]", "[set]\n'link.up.rate' = '2mbit'"), ["set.link.up.rate: axes.link.up.rate varies it"]),
@@ -103,7 +103,7 @@ def test_the_table_is_what_single_runs_measure(grid: Path, tmp_path: Path, capsy
             ["links.up.sojourn.p99", "links.up.sojourn_ms"],
         ),
         (("[axes]", "[axes"), ["not valid TOML"]),
-        (("small = {", "small = 5 #"), ["axes.queue.small: a table of values by their paths"]),
+        (("small = {", "small = 5 #"), ["axes.queue.small: expected a table of values by path"]),
     ],
 )
 def test_bad_grids_are_said_in_a_line(

@@ -117,15 +117,18 @@ def test_the_command_says_what_was_reached(scenario_file: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (('"0.0001%"', '"2"'), 'until.links.up.sojourn_ms.mean: 2 is no half width; "2%" of the mean'),
-        (('"0.0001%"', "-1"), "-1 is no half width"),
-        (('"0.0001%"', "true"), "True is no half width"),
+        (('"0.0001%"', '"2"'), 'until.links.up.sojourn_ms.mean: 2 is not a half width; expected "2%" of the mean'),
+        (('"0.0001%"', "-1"), "-1 is not a half width"),
+        (('"0.0001%"', "true"), "True is not a half width"),
         (("seeds = 4", "seeds = 1"), "until: one seed has no interval"),
-        (("most_seeds = 6", "most_seeds = 3"), "most_seeds: 3 is not a whole number from seeds on, which is 4"),
-        (("most_seeds = 6", "most_seeds = 600000"), "axes: 2 places; with the seeds that makes more than 1000000 runs"),
-        (('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', ""), "most_seeds: is the cap of until"),
+        (("most_seeds = 6", "most_seeds = 3"), "most_seeds: 3 is not a whole number of at least seeds, 4"),
+        (("most_seeds = 6", "most_seeds = 600000"), "axes: 2 grid points; with the seeds, more than 1000000 runs"),
+        (('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', ""), "most_seeds: until is missing"),
         (("links.up.sojourn_ms.mean", "links.up.sojourn.mean"), "no such value in the summary; did you mean"),
-        (('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', 'until = "2%"'), "until: a table of half widths"),
+        (
+            ('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', 'until = "2%"'),
+            "until: expected a table of half widths",
+        ),
     ],
 )
 def test_bad_wishes_are_said_in_a_line(

@@ -1,8 +1,8 @@
-"""What to set a device's buffer and queue to: simulated, judged, said in words. `recommend` is the door."""
+"""Recommends the settings of a device's buffer and queue, by simulation. `recommend` is the entry."""
 
 from bloatlab.advice.catalogue import AdviceError, Device, Load, Objective, names
-from bloatlab.advice.question import Question
-from bloatlab.advice.recommend import answered, asked, recommend
+from bloatlab.advice.question import Question, asked
+from bloatlab.advice.recommend import answered, recommend
 from bloatlab.advice.recommendation import Recommendation
 
 __all__ = [

@@ -1,8 +1,8 @@
-"""Devices, loads and objectives: data in TOML, packaged or a person's own.
+"""Devices, loads and objectives: data in TOML, packaged or the user's own.
 
-A *device* is what can be set on it: disciplines, each with the sizes of buffer that are worth a look. A *load* is the
-applications behind it. An *objective* says what is wanted of them: measures with thresholds and weights. Each file says
-its sources; `data/` holds those that come with bloatlab.
+A *device* has the settings of a modem or router: disciplines, each with the buffer sizes that are worth trying. A
+*load* has the applications behind it. An *objective* has measures with thresholds and weights. Each file names its
+sources; `data/` has the packaged ones.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Made = TypeVar("Made")
 
 
 class AdviceError(InputError):
-    """What a recommendation cannot be made of; the message is one line."""
+    """Input that allows no recommendation; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discipline:
-    """One thing that a device can be set to.
+    """A discipline that a device offers.
 
-    `queue` is a scenario's, with {bytes} and {packets} where the size of the buffer stands, and {rate} where the line's
-    rate does. `buffers` are sizes
-    ("50ms", "417p", "60KB"), multiples of the largest bandwidth-delay product ("4bdp"), or "around" for a row of sizes
-    around it. What is not `settable` is shown beside the others and never recommended; `note` says why.
+    `queue` is a scenario's queue, with {bytes} or {packets} for the size of the buffer and {rate} for the line's rate.
+    `buffers` are sizes ("50ms", "417p", "60KB"), multiples of the largest bandwidth-delay product ("4bdp"), or "around"
+    for a series of sizes around it. A discipline that is not `settable` is shown beside the others, but never
+    recommended; `note` says why.
     """
 
     name: str
@@ -49,14 +49,14 @@ class Discipline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Down:
-    """The queue of the downstream, which no option changes: a scenario's with {bytes}, and its buffer ("100ms")."""
+    """A downstream queue that the device's setting does not change: a queue with {bytes}, and its buffer ("100ms")."""
 
     queue: Mapping[str, Any]
     buffer: str
     source: str = ""
 
 
-#: Where a device's file does not describe its downstream.
+#: The downstream of devices whose file has none.
 PLAIN_DOWN = Down(
     queue={"droptail": {"limit": "{bytes}B"}}, buffer="100ms", source="not in the device's file: drop-tail, 100 ms"
 )
@@ -64,12 +64,12 @@ PLAIN_DOWN = Down(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device: its disciplines, what stands before the wire ("modem" or "line"), what is printed for it.
+    """A device: its disciplines, its link ("modem" or "line"), and the kinds of commands to print for it.
 
-    `today` is what it has where nobody has set anything, "droptail 1s"; `standard` what its standard or a guideline
-    names, the first first. `down` is None for a device whose setting holds for both directions. `transmit` limits a
-    modem's transmit queue ("32p"); empty, it is in bytes and grows with the rate. `prints` has "buffer-control", "aqm"
-    and "tc".
+    `today` is its default setting, such as "droptail 1s"; `standard` has the settings that a standard or guideline
+    names, in order of preference. `down` is None if the setting applies to both directions. `transmit` limits a modem's
+    transmit queue ("32p"); if empty, the limit is in bytes and grows with the rate. `prints` may have "buffer-control",
+    "aqm" and "tc".
     """
 
     name: str
@@ -86,7 +86,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Applications, their TCP stacks, how long they run and how much of the start is left out, in s."""
+    """Applications, their TCP stacks, the duration of a run and the warm-up before measures begin, in s."""
 
     name: str
     words: str
@@ -99,11 +99,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One measure of an objective: where its value is, which way is better, and from where to where it matters.
+    """A measure of an objective: the place of its value in a summary, and its thresholds.
 
-    The value is that of the applications of these kinds, on average, less another if `less` says so; or that of the
-    line in one `direction`. Of file transfers, those in this direction count. A difference of less than `noticed`, in
-    its unit, nobody would notice.
+    The value is the mean over the applications of these kinds, minus the value `less` if given; or a value of the line
+    in one `direction`. `direction` also selects file transfers. `noticed` is the smallest difference, in the measure's
+    unit, that a user notices.
     """
 
     name: str
@@ -123,23 +123,22 @@ class Wanted:
     direction: str = ""
 
     def points(self, value: float | None) -> float:
-        """0 to 100 for a value in its unit; nothing at all (a page that never loads) is 0."""
-        if value is None or math.isnan(value):
+        """0 to 100 points for a value; 0 if there is none, as for a page that never loads."""
+        if value is None or not math.isfinite(value):
             return 0.0
         if self.log:
-            value = max(value, 1e-12)
-            share = math.log(value / self.bad) / math.log(self.good / self.bad) if math.isfinite(value) else 0.0
+            share = math.log(max(value, 1e-12) / self.bad) / math.log(self.good / self.bad)
         else:
-            share = (value - self.bad) / (self.good - self.bad) if math.isfinite(value) else 0.0
+            share = (value - self.bad) / (self.good - self.bad)
         return 100.0 * min(max(share, 0.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """What is wanted: measures. `noticed` is how many points of 100 somebody would notice.
+    """The goal: measures with weights. `noticed` is the smallest difference in points (of 100) that a user notices.
 
-    `scatter` is the standard deviation, in points, that a race assumes at least of the difference of two runs. A
-    measure with fewer points than `floor` has failed.
+    `scatter` is the least standard deviation, in points, that a race assumes for the difference of two runs. A measure
+    with fewer points than `floor` has failed.
     """
 
     name: str
@@ -150,23 +149,22 @@ class Objective:
     floor: float = 10.0
 
     def weighted(self, weights: Mapping[str, float]) -> Objective:
-        """The same with other weights, by the names of its measures. Raises `AdviceError`."""
+        """This objective with other weights, by the names of its measures. Raises `AdviceError`."""
         known = [m.name for m in self.measures]
         for name, weight in weights.items():
             if name not in known:
-                raise AdviceError(
-                    f"weight {name}: no such measure in {self.name}{nearest(name, known)} ({', '.join(known)})"
-                )
+                hint = f"{nearest(name, known)} ({', '.join(known)})"
+                raise AdviceError(f"weight {name}: no such measure in {self.name}{hint}")
             if not (math.isfinite(weight) and weight >= 0.0):
                 raise AdviceError(f"weight {name}: {weight:g} is not a number from 0 on")
         measures = [replace(m, weight=weights.get(m.name, m.weight)) for m in self.measures]
         if not any(m.weight for m in measures):
-            raise AdviceError(f"weights of {self.name}: all are 0, so that nothing is wanted")
+            raise AdviceError(f"weights of {self.name}: all are 0; at least one must be above 0")
         return replace(self, measures=measures)
 
 
 def names(kind: Kind) -> list[str]:
-    """What comes with bloatlab."""
+    """The names of the packaged files of a kind."""
     return sorted(f.name.removesuffix(".toml") for f in _folder(kind).iterdir() if f.name.endswith(".toml"))
 
 
@@ -175,18 +173,21 @@ def _folder(kind: Kind) -> Any:
 
 
 def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
-    """The name and the data of what is given: a packaged one by name, or a file. Raises `AdviceError`, `OSError`."""
-    if given in names(kind):
+    """The name and the data of a packaged file, a workload or a file. Raises `AdviceError`, `OSError`."""
+    known = names(kind)
+    if given in known:
         return given, tomllib.loads(_folder(kind).joinpath(f"{given}.toml").read_text(encoding="utf-8"))
     workload = workloads.find(given) if kind == "load" else None
     if workload is not None:
-        return given, _without_end(json.loads(workload.build()[0]))
+        data = json.loads(workload.build()[0])
+        for app in data["app"].values():  # the load lasts as long as the run, whatever `length` is
+            app["traffic"].get("ftp", {}).pop("length", None)
+            app.pop("stop", None)
+        return given, data
     path = Path(given)
     if path.suffix != ".toml" and not path.exists():
-        known = names(kind)
-        raise AdviceError(
-            f"--{kind} {given}: no such {kind}{nearest(given, known)} ({', '.join(known)}, or a file.toml)"
-        )
+        hint = f"{nearest(given, known)} ({', '.join(known)}, or a file.toml)"
+        raise AdviceError(f"--{kind} {given}: no such {kind}{hint}")
     try:
         return path.stem, tomllib.loads(files.read_text(path))
     except tomllib.TOMLDecodeError as error:
@@ -195,114 +196,102 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
         raise AdviceError(f"{path}: not a text file") from None
 
 
-def _without_end(data: dict[str, Any]) -> dict[str, Any]:
-    """A workload whose load lasts as long as it is run, whatever `length` is."""
-    for app in data["app"].values():
-        app["traffic"].get("ftp", {}).pop("length", None)
-        app.pop("stop", None)
-    return data
-
-
 def device(given: str) -> Device:
-    """A device by its name or file. Raises `AdviceError`, and `OSError` for a file that cannot be read."""
+    """A device by its name or file. Raises `AdviceError`, and `OSError` if the file cannot be read."""
     name, data = _read("device", given)
-    told = _Told(name, data)
-    link = told.one_of("link", ("modem", "line"))
-    for what in told.take("prints", "Sequence[str]", ()):
-        told.check("prints", what, ("buffer-control", "aqm", "tc"))
-    disciplines = [
-        _Told(f"{name}: discipline {n}", d).into(Discipline) for n, d in enumerate(told.take("discipline", "list"), 1)
-    ]
-    same = [d.name for d in disciplines]
-    if not any(d.settable for d in disciplines) or len(set(same)) < len(same):
+    table = _Table(name, data)
+    link = table.one_of("link", ("modem", "line"))
+    for kind in table.take("prints", "Sequence[str]", ()):
+        table.check("prints", kind, ("buffer-control", "aqm", "tc"))
+    tables = table.take("discipline", "list")
+    disciplines = [_Table(f"{name}: discipline {n}", d).into(Discipline) for n, d in enumerate(tables, 1)]
+    if not any(d.settable for d in disciplines) or len({d.name for d in disciplines}) < len(disciplines):
         raise AdviceError(f"{name}: discipline: at least one that is settable, each with a name of its own")
-    words = told.take("words", "str", name)
-    return told.into(Device, name=name, words=words, link=link, disciplines=disciplines, down=_down(told))
-
-
-def _down(told: _Told) -> Down | None:
-    """The downstream of a device; None if its setting holds there, too."""
-    given = told.take("down", "str | Mapping[str, Any]", None)
-    if given is None:
-        return PLAIN_DOWN
-    if isinstance(given, str):
-        told.check("down", given, ("same",))
-        return None
-    return _Told(f"{told.where}: down", given).into(Down)
+    down: Down | None = PLAIN_DOWN
+    match table.take("down", "str | Mapping[str, Any]", None):
+        case str(word):
+            table.check("down", word, ("same",))
+            down = None
+        case dict(given_down):
+            down = _Table(f"{name}: down", given_down).into(Down)
+    words = table.take("words", "str", name)
+    return table.into(Device, name=name, words=words, link=link, disciplines=disciplines, down=down)
 
 
 def load(given: str) -> Load:
-    """A load by its name or file; of a scenario's file, its applications. Raises as `device` does."""
+    """A load by its name or file; a scenario gives its applications. Raises as `device` does."""
     name, data = _read("load", given)
     if "link" in data:
         return _of_scenario(name, data)
-    told = _Told(name, data)
-    apps = told.take("app", "Mapping[str, Any]")
+    table = _Table(name, data)
+    apps = table.take("app", "Mapping[str, Any]")
     for app, of in apps.items():
-        if not isinstance(of, Mapping) or not isinstance(of.get("to"), list) or "traffic" not in of or "from" in of:
-            raise AdviceError(f'{name}: app.{app}: has to = ["far"] and traffic, and no from: it is at home')
-    made = told.into(Load, name=name, words=told.take("words", "str", name), apps=apps)
+        if not _is_app(of) or "from" in of:
+            raise AdviceError(f'{name}: app.{app}: expected to = ["far"] and traffic, without from: it is at home')
+    made = table.into(Load, name=name, words=table.take("words", "str", name), apps=apps)
     if not (1.0 <= made.seconds <= 36000.0 and 0.0 <= made.warm_up < made.seconds):
         raise AdviceError(f"{name}: seconds is 1 to 36000, and warm_up is less")
     return made
 
 
+def _is_app(of: Any) -> bool:
+    return isinstance(of, Mapping) and isinstance(of.get("to"), list) and "traffic" in of
+
+
 def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
-    """The applications of a scenario, at home; each keeps as many servers as it has, all of them far."""
+    """The applications of a scenario, moved to the home; each keeps its number of servers, all of them far."""
     found = data.get("app")
     if not isinstance(found, Mapping) or not found:
-        raise AdviceError(f"{name}: a scenario without applications is no load")
+        raise AdviceError(f"{name}: a scenario without applications is not a load")
     apps: dict[str, Mapping[str, Any]] = {}
     for app, of in found.items():
-        if not isinstance(of, Mapping) or not isinstance(of.get("to"), list) or "traffic" not in of:
+        if not _is_app(of):
             raise AdviceError(f"{name}: app.{app}: has no from, to and traffic")
         apps[app] = {k: v for k, v in of.items() if k not in {"from", "stop"}} | {"to": ["far"] * len(of["to"])}
-    ends = {end for of in found.values() for end in of["to"]}
-    if inside := sorted({str(of.get("from")) for of in found.values()} & ends):
+    servers = {server for of in found.values() for server in of["to"]}
+    if inside := sorted({str(of.get("from")) for of in found.values()} & servers):
         raise AdviceError(f"{name}: {inside[0]} is both a client and a server: all applications of a load are at home")
-    words = f"the applications of {name}"
-    return Load(name=name, words=words, apps=apps, source=name, tcp=data.get("tcp", {}))
+    return Load(name=name, words=f"the applications of {name}", apps=apps, source=name, tcp=data.get("tcp", {}))
 
 
 def objective(given: str) -> Objective:
     """An objective by its name or file. Raises as `device` does."""
     name, data = _read("objective", given)
-    told = _Told(name, data)
-    tables = told.take("measure", "Mapping[str, Any]")
-    measures = [_wanted(key, _Told(f"{name}: measure.{key}", table)) for key, table in tables.items()]
-    made = told.into(Objective, name=name, words=told.take("words", "str", name), measures=measures)
+    table = _Table(name, data)
+    tables = table.take("measure", "Mapping[str, Any]")
+    measures = [_wanted(key, _Table(f"{name}: measure.{key}", of)) for key, of in tables.items()]
+    made = table.into(Objective, name=name, words=table.take("words", "str", name), measures=measures)
     if made.noticed < 0.0 or made.scatter <= 0.0 or not 0.0 <= made.floor <= 100.0:
         raise AdviceError(f"{name}: noticed is 0 or more, scatter above 0, floor 0 to 100")
     if not measures:
-        raise AdviceError(f"{name}: measure: none, so that nothing is wanted")
+        raise AdviceError(f"{name}: measure: none; an objective needs at least one")
     return made.weighted({})
 
 
-def _wanted(key: str, told: _Told) -> Wanted:
-    link, kind = told.take("link", "str", ""), told.take("kind", "str", "")
-    direction = told.take("direction", "str", link)
+def _wanted(key: str, table: _Table) -> Wanted:
+    link, kind = table.take("link", "str", ""), table.take("kind", "str", "")
+    direction = table.take("direction", "str", link)
     if bool(link) == bool(kind) or link not in {"", "up", "down"}:
-        raise AdviceError(f'{told.where}: kind = "voip" (an application\'s), or link = "up" or "down"')
-    told.check("direction", direction, ("", "up", "down") if kind else (link,))
-    made = told.into(
+        raise AdviceError(f'{table.where}: expected kind = "voip" (an application\'s), or link = "up" or "down"')
+    table.check("direction", direction, ("", "up", "down") if kind else (link,))
+    made = table.into(
         Wanted,
         name=key,
-        words=told.take("words", "str", key),
-        better=told.one_of("better", ("more", "less")),
-        kinds=() if link else (kind, *told.take("also", "Sequence[str]", ())),
-        log=told.one_of("scale", ("linear", "log"), "linear") == "log",
+        words=table.take("words", "str", key),
+        better=table.one_of("better", ("more", "less")),
+        kinds=() if link else (kind, *table.take("also", "Sequence[str]", ())),
+        log=table.one_of("scale", ("linear", "log"), "linear") == "log",
         direction=direction,
     )
     if made.good == made.bad or (made.good > made.bad) != (made.better == "more"):
-        raise AdviceError(
-            f"{told.where}: good {made.good:g} is not {made.better} than bad {made.bad:g}, but better is {made.better}"
-        )
+        why = f"good {made.good:g} is not {made.better} than bad {made.bad:g}, but better is {made.better}"
+        raise AdviceError(f"{table.where}: {why}")
     if made.log and min(made.good, made.bad) <= 0.0:
-        raise AdviceError(f'{told.where}: scale = "log" needs good and bad above 0')
+        raise AdviceError(f'{table.where}: scale = "log" needs good and bad above 0')
     return made
 
 
-#: By the annotation of a field: what a file may say, and how a message names that.
+#: By the annotation of a field: the valid types in a file, and their name in messages.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "float": ((int, float), "a number"),
@@ -316,35 +305,29 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
-    """Whether a value is of one of these types; true and false are no numbers."""
-    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
-class _Told:
-    """What a file says, taken key by key; what is left over is not known. Raises `AdviceError`."""
+class _Table:
+    """A table of a file, read key by key; keys that are never read are unknown. Raises `AdviceError`."""
 
     def __init__(self, where: str, data: Any) -> None:
         if not isinstance(data, Mapping):
-            raise AdviceError(f"{where}: is no table")
+            raise AdviceError(f"{where}: is not a table")
         self.where = where
         self._data = dict(data)
         self._taken: dict[str, Any] = {}
 
     def take(self, key: str, kind: str, default: Any = MISSING) -> Any:
-        """The value of a key, of a kind of `_KINDS`; the same each time."""
+        """The value of a key, of a kind of `_KINDS`."""
         if key in self._taken:
             return self._taken[key]
-        kinds, what = _KINDS[kind]
+        kinds, expected = _KINDS[kind]
         value: Any = self._data.pop(key, default)
         if value is MISSING:
-            raise AdviceError(f"{self.where}: {key} is missing, {what}")
-        if value is not default and not _fits(value, kinds):
-            raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {what}")
-        if kind == "float":
-            value = float(value)
-            if not math.isfinite(value):
-                raise AdviceError(f"{self.where}: {key}: {value} is not a finite number")
+            raise AdviceError(f"{self.where}: {key} is missing, {expected}")
+        fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+        if value is not default and not fits:
+            raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {expected}")
+        if kind == "float" and not math.isfinite(value := float(value)):
+            raise AdviceError(f"{self.where}: {key}: {value} is not a finite number")
         if kind == "Sequence[str]":
             value = tuple(value)
             if wrong := [one for one in value if not isinstance(one, str)]:
@@ -353,7 +336,7 @@ class _Told:
         return value
 
     def into(self, of: type[Made], **given: Any) -> Made:
-        """A record with `given` fields, every other one from the key of its name; no key is left over."""
+        """A record of `given` fields; every other field has the value of its key. No key may be left over."""
         for one in fields(of):  # pyright: ignore[reportArgumentType]  a dataclass
             if one.name not in given:
                 default = one.default if one.default_factory is MISSING else one.default_factory()
@@ -370,6 +353,5 @@ class _Told:
 
     def check(self, key: str, word: str, words: Sequence[str]) -> None:
         if word not in words:
-            raise AdviceError(
-                f"{self.where}: {key}: {word[:80]} is not one of {', '.join(words)}{nearest(word, words)}"
-            )
+            valid = f"{', '.join(words)}{nearest(word, words)}"
+            raise AdviceError(f"{self.where}: {key}: {word[:80]} is not one of {valid}")

@@ -1,12 +1,12 @@
-"""The line that is asked about, and its scenario: a home, a modem or router, servers at round trips.
+"""The line between home and provider, and the scenario of a run on it.
 
-    home --lan-- modem ==up/down== isp --+-- near       the shortest round trip that was asked for
-                                         +-- far        that of the run
+    home --lan-- modem ==up/down== isp --+-- near       the shortest of the given round trips
+                                         +-- far        the round trip of the run
                                          +-- rtt30ms    round trips that a load names itself
 
-A modem requests and is granted every 2 ms behind a dual token bucket, with 1 ms of plant each way. On a plain line a
-router that shapes to its rate stands there; CAKE with a bandwidth is its own shaper. The downstream is the device's: a
-CMTS has a queue of its own, a router that shapes both ways has the option's there, too.
+A modem requests and receives grants every 2 ms, behind a dual token bucket, with 1 ms of plant each way. On a plain
+line, a router shapes to its rate; CAKE with a bandwidth shapes by itself. The downstream queue depends on the device: a
+CMTS has its own, a router that shapes both directions has the chosen discipline there, too.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.advice.catalogue import AdviceError, Device, Load
-from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, ScenarioError, from_dict, problems
+from bloatlab.scenario import LinkDict, Scenario, ScenarioDict, ScenarioError, from_dict, problems
 from bloatlab.sweep.quantities import Amount
 
-#: The link that is asked about, and the one towards the home.
+#: The upstream and the downstream link.
 UP, DOWN = "up", "down"
 
-#: One way through the plant of a modem, s (CableLabs 2012, Figure 1: 1 ms).
+#: One way through a modem's plant, s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
 
-#: Bytes in the transmit queue behind a modem's shaper: CableLabs 2012's 32 packets at their full size, or this much of
-#: the peak rate, s, where that is more: a packet waits up to 6 ms for its grant (MAPs every 2 ms), and this is twice
-#: that. Requests and grants are in bytes, and so is the limit: 32 ACKs are less than 4 % of 48 kB.
+#: Limit of the transmit queue behind a modem's shaper: CableLabs 2012's 32 full packets in bytes, or this time in s at
+#: the peak rate if that is more. A packet waits up to 6 ms for its grant (MAPs every 2 ms), and this is twice as long.
+#: The limit is in bytes, as requests and grants are: 32 ACKs are less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
-#: Round trips that may be asked for, s.
+#: Valid round trips, s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
 
-#: A probe of the core's own reader: what it makes of a text is what a scenario would.
+#: A scenario in which the core parses the values of flags, so that they mean the same as in any scenario.
 _PROBE: ScenarioDict = {
     "duration": "1s",
     "link": {"x": {"from": "a", "to": "b", "rate": "1mbit", "shaper": {"max_sustained_rate": "1mbit"}}},
@@ -43,15 +43,14 @@ _PATHS = {"a rate": "link.x.rate", "a duration": "link.x.delay", "a size": "link
 
 
 def amount(flag: str, text: str, kind: str) -> float:
-    """A rate in bit/s, a duration in s or a size in bytes, as a scenario reads it. Raises `AdviceError`."""
+    """Parses a rate to bit/s, a duration to s or a size to bytes. Raises `AdviceError`."""
     path = _PATHS[kind]
     try:
-        resolved = from_dict(_PROBE, sets=[(path, text.strip())]).data["link"]["x"]
+        found: Any = from_dict(_PROBE, sets=[(path, text.strip())]).data
     except ScenarioError as error:
         line = problems(error)[0]
         raise AdviceError(f"{flag} {line.partition(f'{path}: ')[2] or line}") from None
-    found: Any = resolved
-    for part in path.split(".")[2:]:
+    for part in path.split("."):
         found = found[part]
     made = Amount.of(found)
     if made is None or made.kind != kind:
@@ -60,25 +59,25 @@ def amount(flag: str, text: str, kind: str) -> float:
 
 
 def rtts(text: str) -> list[float]:
-    """Round trips in s, ascending: of "20ms..200ms" both ends and, if they are far apart, the one between."""
+    """Round trips in s, ascending. "20ms..200ms" gives both ends and, if these are far apart, their geometric mean."""
     given = [amount("--rtt", part, "a duration") for part in text.replace("..", ",").split(",")]
-    if ".." in text and len(given) != 2:
-        raise AdviceError(f"--rtt {text}: a round trip (50ms), a range (20ms..200ms) or a list (20ms,100ms)")
+    ranged = ".." in text
+    if ranged and len(given) != 2:
+        raise AdviceError(f"--rtt {text}: expected a round trip (50ms), a range (20ms..200ms) or a list (20ms,100ms)")
     for value in given:
         if not LEAST_RTT_S <= value <= MOST_RTT_S:
-            raise AdviceError(
-                f"--rtt {text}: {value * 1e3:g} ms is not within {LEAST_RTT_S * 1e3:g} ms and {MOST_RTT_S:g} s"
-            )
-    if ".." in text and given[0] >= given[1]:
-        raise AdviceError(f"--rtt {text}: begins with the shorter one")
-    if ".." in text and given[1] > 2.0 * given[0]:
+            within = f"{LEAST_RTT_S * 1e3:g} ms and {MOST_RTT_S:g} s"
+            raise AdviceError(f"--rtt {text}: {value * 1e3:g} ms is not within {within}")
+    if ranged and given[0] >= given[1]:
+        raise AdviceError(f"--rtt {text}: a range begins with the shorter round trip")
+    if ranged and given[1] > 2.0 * given[0]:
         given.insert(1, round((given[0] * given[1]) ** 0.5, 3))
     return sorted(set(given))
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Rates in bit/s, burst in bytes, round trips in s, ascending. Without a peak there is no burst."""
+    """Rates in bit/s, burst in bytes, round trips in s, ascending. Without a peak rate there is no burst."""
 
     up: float
     down: float
@@ -91,7 +90,7 @@ class Line:
         return self.up * rtt / 8.0
 
     def could_carry(self, begin: float, end: float, direction: str = UP) -> float:
-        """Bytes that a sender which never rests gets through in a direction between two moments, in s."""
+        """The bytes that an always busy sender sends in a direction between two times in s."""
 
         def carried_by(t: float) -> float:
             if direction == DOWN:
@@ -104,7 +103,7 @@ class Line:
 
 
 def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, burst: str | None = None) -> Line:
-    """What was asked, in numbers. Raises `AdviceError`."""
+    """The line of these flags. Raises `AdviceError`."""
     up_bps = amount("--up", up, "a rate")
     if not 64e3 <= up_bps <= 10e9:
         raise AdviceError(f"--up {up}: is not within 64kbit and 10gbit")
@@ -124,7 +123,7 @@ def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, bu
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """The queue of each direction, as a scenario has it."""
+    """The queue of each direction, as in a scenario."""
 
     up: Mapping[str, Any]
     down: Mapping[str, Any]
@@ -134,39 +133,36 @@ def build(
     of: Line, device: Device, load: Load, queues: Queues, *, rtt: float, seed: int, name: str = "recommend"
 ) -> Scenario:
     """The scenario of one run. Raises `ScenarioError`."""
-    servers = dict.fromkeys(str(to) for app in load.apps.values() for to in app["to"])
+    modem = device.link == "modem"
+    box, plant = ("modem", PLANT_S) if modem else ("router", 0.0)
+    round_trips = {"far": rtt, "near": min(of.rtts[0], rtt)}
+    down: LinkDict = {"from": "isp", "to": box, "delay": _time(plant), "queue": queues.down}
     links: dict[str, LinkDict] = {
-        "lan": {"from": "home", "to": _box(device), "both_ways": True},
-        UP: _up(of, device, queues.up),
-        DOWN: _down(of, device, queues.down),
+        "lan": {"from": "home", "to": box, "both_ways": True},
+        UP: {"from": box, "to": "isp", "queue": queues.up, **_up(of, device, queues.up)},
+        DOWN: down if _shapes(queues.down) else {**down, "rate": _rate(of.down)},
     }
-    for server in servers:
-        links[_node(server)] = {
-            "from": "isp",
-            "to": _node(server),
-            "both_ways": True,
-            "delay": _time(max(0.0, _round_trip(of, server, rtt) / 2.0 - _plant(device))),
-        }
+    apps: dict[str, Any] = {}
+    for app, given in load.apps.items():
+        servers = [str(server) for server in given["to"]]
+        apps[app] = {**given, "from": "home", "to": [_node(server) for server in servers]}
+        for server in servers:
+            there = round_trips.get(server) or amount("to:", server, "a duration")
+            delay = _time(max(0.0, there / 2.0 - plant))
+            links[_node(server)] = {"from": "isp", "to": _node(server), "both_ways": True, "delay": delay}
     data: ScenarioDict = {
         "name": name,
         "seed": seed,
         "duration": _time(load.seconds),
         "link": links,
-        "app": {n: _app(a) for n, a in load.apps.items()},
+        "app": apps,
         "record": {"links": [UP], "apps": [], "warm_up": _time(load.warm_up), "interval": "1s"},
     }
-    if load.tcp:
-        data["tcp"] = load.tcp
-    return from_dict(data, source=name)
+    return from_dict({**data, "tcp": load.tcp} if load.tcp else data, source=name)
 
 
-def _app(of: Mapping[str, Any]) -> AppDict:
-    app: Any = {**of, "from": "home", "to": [_node(str(server)) for server in of["to"]]}
-    return app
-
-
-def checked(of: Line, device: Device, load: Load, queues: Queues) -> None:
-    """Whether a load and a queue can be built, in one line of their own. Raises `AdviceError`."""
+def check(of: Line, device: Device, load: Load, queues: Queues) -> None:
+    """Raises `AdviceError` if a load and a queue give no valid scenario."""
     try:
         build(of, device, load, queues, rtt=of.rtts[0], seed=1, name=load.name)
     except ScenarioError as error:
@@ -174,46 +170,23 @@ def checked(of: Line, device: Device, load: Load, queues: Queues) -> None:
 
 
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
-    up: LinkDict = {"from": _box(device), "to": "isp", "queue": queue}
+    """The rate of the upstream link: a modem's service flow, a shaper, or none for a queue that shapes by itself."""
     flow = {"max_sustained_rate": _rate(of.up)}
     if of.peak is not None and of.burst is not None:
         flow |= {"max_traffic_burst": f"{round(of.burst)}B", "peak_traffic_rate": _rate(of.peak), "peak_burst": "1522B"}
     if device.link == "modem":
-        channel = max(100e6, 2.0 * (of.peak or of.up))
-        transmit = max(TRANSMIT_BYTES, math.ceil((of.peak or of.up) * TRANSMIT_S / 8.0))
+        peak = of.peak or of.up
+        transmit = max(TRANSMIT_BYTES, math.ceil(peak * TRANSMIT_S / 8.0))
         docsis = {"flow": flow, "transmit_limit": device.transmit or f"{transmit}B"}
-        return up | {"rate": _rate(channel), "delay": _time(PLANT_S), "docsis": docsis}
+        return {"rate": _rate(max(100e6, 2.0 * peak)), "delay": _time(PLANT_S), "docsis": docsis}
     if _shapes(queue):
-        return up
-    return up | {"rate": _rate(of.up)} if of.peak is None else up | {"shaper": flow}
-
-
-def _down(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
-    down: LinkDict = {"from": "isp", "to": _box(device), "delay": _time(_plant(device)), "queue": queue}
-    return down if _shapes(queue) else down | {"rate": _rate(of.down)}
+        return {}
+    return {"rate": _rate(of.up)} if of.peak is None else {"shaper": flow}
 
 
 def _shapes(queue: Mapping[str, Any]) -> bool:
-    """Whether a queue has a rate of its own, as CAKE with a bandwidth."""
+    """Whether a queue has a rate of its own, as CAKE with a bandwidth has."""
     return bool(queue.get("cake", {}).get("bandwidth"))
-
-
-def _box(device: Device) -> str:
-    return "modem" if device.link == "modem" else "router"
-
-
-def _plant(device: Device) -> float:
-    return PLANT_S if device.link == "modem" else 0.0
-
-
-def _round_trip(of: Line, server: str, rtt: float) -> float:
-    match server:
-        case "far":
-            return rtt
-        case "near":
-            return min(of.rtts[0], rtt)
-        case _:
-            return amount("to:", server, "a duration")
 
 
 def _node(server: str) -> str:

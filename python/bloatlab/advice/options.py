@@ -1,20 +1,20 @@
-"""What a device can be set to on a line: disciplines with buffers, each a scenario's queue.
+"""The settings that a device offers on a line: disciplines with buffers, each as a scenario's queue.
 
     around      1/4 of the least BDP, doubled until 8 times the largest is reached; the BDP of each round trip, too
     4bdp        four times the largest
     50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
 
-A size is at least two full packets. Sizes within a twelfth of each other are one; a round trip's own BDP stays.
+A size is at least two full packets. Of sizes within a twelfth of each other only one is kept, preferably a BDP.
 
-Where a device's setting holds for both directions, the downstream has the same discipline: with the same number of
-packets or bytes if the device's file has such, otherwise with a buffer of the same time.
+If a device's setting applies to both directions, the downstream has the same discipline: with the same number of
+packets or bytes if the device's file gives the size so, otherwise with a buffer of the same time.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,18 +22,18 @@ from bloatlab.advice.catalogue import AdviceError, Device, Discipline
 from bloatlab.advice.line import Line, Queues, amount
 from bloatlab.errors import nearest
 
-#: Bytes of a full packet, as a scenario and as tc have it.
+#: Bytes of a full packet, in a scenario and in tc.
 PACKET, FRAME = 1500, 1514
 
-#: Ends of the row of sizes, in BDPs; a step; how near two sizes may be.
+#: Smallest and largest size in BDPs; ratio of neighbouring sizes; relative distance of sizes that count as equal.
 LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A discipline with a buffer of so many bytes, which the sustained rate drains in `ms`.
+    """A discipline with a buffer of `size` bytes, which drains in `ms` at the sustained rate.
 
-    `given` is the size as the device's file has it, where that is in packets or bytes.
+    `given` is the size as in the device's file, if that is in packets or bytes.
     """
 
     discipline: Discipline
@@ -44,20 +44,18 @@ class Option:
 
     @property
     def queue(self) -> Mapping[str, Any]:
-        """The upstream queue, as a scenario has it."""
+        """The upstream queue, as in a scenario."""
         return self.queues.up
 
     @property
     def name(self) -> str:
-        """As a table has it: "droptail 50 ms", "fq_codel 10240 p"."""
-        return f"{self.discipline.name} {self._given or said_ms(self.ms)}"
+        """The name in tables: "droptail 50 ms", "fq_codel 10240 p"."""
+        return f"{self.discipline.name} {self._size}"
 
     @property
     def words(self) -> str:
-        """As a sentence has it: "drop-tail with 50 ms of buffer"."""
-        if self.given:
-            return f"{self.discipline.words} with {self._given.replace(' p', ' packets')} of buffer"
-        return f"{self.discipline.words} with {said_ms(self.ms)} of buffer"
+        """The name in sentences: "drop-tail with 50 ms of buffer"."""
+        return f"{self.discipline.words} with {self._size.replace(' p', ' packets')} of buffer"
 
     @property
     def counts_bytes(self) -> bool:
@@ -65,31 +63,32 @@ class Option:
         return "{bytes}" in json.dumps(self.discipline.queue)
 
     @property
-    def _given(self) -> str:
-        if not self.given or self.given.endswith("p"):
+    def _size(self) -> str:
+        if not self.given:
+            return f"{self.ms / 1e3:.3g} s" if self.ms >= 999.5 else f"{self.ms:.3g} ms"
+        if self.given.endswith("p"):
             return self.given.replace("p", " p")
         return f"{self.size / 1e6:.3g} MB" if self.size >= 1e6 else f"{self.size / 1e3:.3g} kB"
 
 
-def said_ms(ms: float) -> str:
-    """A buffer's time in three digits: "6.25 ms", "1.28 s"."""
-    if ms >= 1000.0:
-        return f"{float(f'{ms / 1e3:.3g}'):g} s"
-    return f"{float(f'{ms:.3g}'):g} ms"
-
-
 def options(device: Device, line: Line) -> list[Option]:
-    """Everything that the device can be set to, in the order of its file, small buffers first. Raises `AdviceError`."""
+    """All settings of the device, in the order of its file, small buffers first. Raises `AdviceError`."""
     found: list[Option] = []
     for discipline in device.disciplines:
         given = {bytes_of(text, line): text for text in discipline.buffers if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}
-        sizes = _apart(sorted(set(_sizes(discipline, line))), [*given, *(round(line.bdp(r)) for r in line.rtts)])
+        kept = [*given, *(round(line.bdp(rtt)) for rtt in line.rtts)]
+        sizes: list[int] = []
+        for size in sorted(set(_sizes(discipline, line))):
+            if not sizes or size > sizes[-1] * (1.0 + NEAR):
+                sizes.append(size)
+            elif size in kept and sizes[-1] not in kept:
+                sizes[-1] = size
         found += [option(device, discipline, size, line, given.get(size, "")) for size in sizes]
     return found
 
 
 def option(device: Device, discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
-    """One of them, with a buffer of `size` bytes."""
+    """One setting, with a buffer of `size` bytes."""
     if device.down is None:
         down = _filled(discipline.queue, size if given else _least(size * line.down / line.up), line.down)
     else:
@@ -100,12 +99,12 @@ def option(device: Device, discipline: Discipline, size: int, line: Line, given:
 
 def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, Any]:
     """A queue of a device's file with a buffer of `size` bytes at a rate in bit/s."""
-    told = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(rate)}
-    return json.loads(re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(told[m[1]]), json.dumps(queue)))
+    values = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(rate)}
+    return json.loads(re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(values[m[1]]), json.dumps(queue)))
 
 
 def bytes_of(text: str, line: Line) -> int:
-    """A size such as "50ms", "417p", "4bdp" or "60KB" in bytes. Raises `AdviceError`."""
+    """Parses a size such as "50ms", "417p", "4bdp" or "60KB" to bytes. Raises `AdviceError`."""
     if found := re.fullmatch(r"([0-9.]+)bdp", text):
         return _least(float(found[1]) * line.bdp(line.rtts[-1]))
     if found := re.fullmatch(r"([0-9]+)p", text):
@@ -132,29 +131,18 @@ def _least(size: float) -> int:
     return max(2 * FRAME, round(size))
 
 
-def _apart(sizes: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """Of sizes that are nearly the same, one; a BDP's own rather than another."""
-    found: list[int] = []
-    for size in sizes:
-        if not found or size > found[-1] * (1.0 + NEAR):
-            found.append(size)
-        elif size in kept and found[-1] not in kept:
-            found[-1] = size
-    return found
-
-
 def today(device: Device, line: Line) -> tuple[Discipline, int]:
-    """What the device has where nobody has set anything: a discipline, bytes of buffer. Raises `AdviceError`."""
-    return _named(device, line, "today", device.today)
+    """The device's default discipline, and its buffer in bytes. Raises `AdviceError`."""
+    return _setting(device, line, "today", device.today)
 
 
 def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
-    """What the device's standard or a guideline names, the first first. Raises `AdviceError`."""
-    return [_named(device, line, "standard", text) for text in device.standard]
+    """The settings that the device's standard or a guideline names, in order of preference. Raises `AdviceError`."""
+    return [_setting(device, line, "standard", text) for text in device.standard]
 
 
-def _named(device: Device, line: Line, key: str, text: str) -> tuple[Discipline, int]:
-    """A discipline of a device and bytes of buffer, of "droptail 1s"."""
+def _setting(device: Device, line: Line, key: str, text: str) -> tuple[Discipline, int]:
+    """A discipline and its buffer in bytes, of a setting such as "droptail 1s"."""
     name, _, size = text.partition(" ")
     known = {d.name: d for d in device.disciplines}
     if name not in known or not size:

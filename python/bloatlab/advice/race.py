@@ -1,16 +1,16 @@
-"""The race of the options: what is clearly beaten is dropped, what is close gets more seeds.
+"""A race of the settings: clearly worse ones are dropped, close ones get more seeds.
 
-    difference        leader's points less an option's, seed by seed; the same seeds for all (common random numbers)
-    behind            the confidence sequence of the difference is above 0, and its mean at least what one would notice
-    tied              the sequence is below what one would notice, or the points are equal in each of the first seeds
-    not separated     neither yet
+    difference        the leader's points minus a setting's, seed by seed; all settings have the same seeds
+    behind            the confidence sequence of the difference is above 0, and its mean is noticeable
+    tied              the sequence is within what is noticeable, or the points are equal in each of the first seeds
+    not separated     neither
 
-Every round adds a seed to the leader and to all that is not separated from it. The race ends when nothing is left to
-separate, at the most seeds of an option, or where another round would exceed the budget of runs.
+Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
+separated, at the limit of seeds, or before a round that would exceed the limit of runs.
 
-The sequences hold at every round (`bloatlab.always_valid`), so looking after each of them costs nothing. Of k options
-the truly best one takes part in k - 1 differences; each has an error of 5 % / (k - 1) (Bonferroni), so it is called
-behind in at most one of twenty races, whoever leads meanwhile (multiple comparisons with the best, Hsu 1984).
+The sequences hold after every round (`bloatlab.always_valid`), so that testing after each of them costs nothing. The
+truly best of k settings takes part in k - 1 differences, each with an error of 5 % / (k - 1) (Bonferroni). So it is
+called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the best, Hsu 1984).
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from bloatlab.statistics import CONFIDENCE
 
 Verdict = Literal["behind", "tied", "not separated"]
 
-#: Runs that a race may take, unless told otherwise, and how many first looks (a seed of everything) at least.
+#: Default limit of runs, and its least value in first rounds (one seed of every setting).
 RUNS, FIRST_LOOKS = 66, 1.5
 
-#: Seeds in which the points of two options are the same to the last digit where these do the same, as an AQM that never
-#: acts in a short buffer and no AQM.
+#: Equal points in this number of seeds are a tie: the two settings act alike, as an AQM that never acts in a short
+#: buffer and no AQM.
 EQUAL_SEEDS = 3
 
-#: Seeds that the leader and what is `kept` have at least, for their own figures.
+#: Least number of seeds of the leader and of the setting `kept`, for their own intervals.
 LEAST_SEEDS = 2
 
-#: Seeds of an option that cannot be set: it can win nothing.
+#: Seeds of a setting that is not available, since it cannot win.
 SHOWN_SEEDS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The leader's points less an option's: the bounds on their common seeds, and what these say."""
+    """The leader's points minus a setting's: their bounds over the common seeds, and the verdict."""
 
     judged: Judged
     by: Bounds
@@ -52,7 +52,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Raced:
-    """How a race ended: who leads, all others beside it (the nearest first), and why it ended."""
+    """The end of a race: the leader, all others with the nearest first, and the reason for the end."""
 
     lead: Judged
     others: Sequence[Compared]
@@ -60,12 +60,12 @@ class Raced:
 
 
 def budget(options: int, rtts: int) -> int:
-    """Runs that a race of so many options may take, unless told otherwise."""
+    """The default limit of runs."""
     return max(RUNS, round(FIRST_LOOKS * options * rtts))
 
 
 def compared(lead: Judged, other: Judged, objective: Objective, rtts: int, others: int) -> Compared:
-    """What the common seeds of two options say of them."""
+    """Compares two settings over their common seeds."""
     differences = [a - b for a, b in zip(lead.seeds, other.seeds, strict=False)]
     error = (1.0 - CONFIDENCE) / max(others, 1)
     # a seed's points are a mean over the round trips
@@ -88,7 +88,7 @@ def race(
     runs: int,
     kept: Option | None = None,
 ) -> Raced:
-    """Race options. `judge` runs options with n seeds and returns each by its name, judged by these seeds.
+    """Races settings. `judge` runs settings with n seeds and returns each by its name, with the points of these seeds.
 
     `kept` is not dropped before its second seed.
     """
@@ -99,7 +99,8 @@ def race(
         n += 1
         used += len(left) * rtts
         found |= judge(left, n)
-        lead = leader([found[o.name] for o in left])
+        # of equal ones the first
+        lead = max((found[o.name] for o in left if o.discipline.settable), key=lambda j: j.points.mean)
         for o in left:
             if o is not lead.option:
                 verdict = compared(lead, found[o.name], objective, rtts, len(options) - 1).verdict
@@ -110,12 +111,7 @@ def race(
         if done or n == seeds or used + len(left) * rtts > runs:
             break
     others = [compared(lead, found[o.name], objective, rtts, len(options) - 1) for o in options if o is not lead.option]
-    # a verdict stands once it is found, whoever leads later
+    # a verdict stands once it is found, even if the leader changes later
     final = [Compared(c.judged, c.by, dropped.get(c.judged.option.name, c.verdict)) for c in others]
     end = "separated" if len(left) == 1 else "seeds" if n == seeds else "runs"
     return Raced(lead, sorted(final, key=lambda c: c.by.mean), end)
-
-
-def leader(all_: Sequence[Judged]) -> Judged:
-    """The most points of what can be set; of equal ones the first."""
-    return max((j for j in all_ if j.option.discipline.settable), key=lambda j: j.points.mean)

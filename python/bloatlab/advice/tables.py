@@ -7,102 +7,89 @@ from typing import Any
 
 import polars as pl
 
-from bloatlab.advice.line import UP
-from bloatlab.advice.race import Verdict
 from bloatlab.advice.recommendation import (
     FEW_SEEDS,
     Recommendation,
     answer_sentence,
     asked_words,
     cell,
-    chosen_words,
+    share_of,
     sure,
     wrong,
 )
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import limits, settings
 from bloatlab.judgement import finite
+from bloatlab.statistics import Interval
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
-#: Options of which a terminal shows all.
+#: Largest number of settings of which a terminal shows all by default.
 FEW = 10
 
 
 def ranked(of: Recommendation) -> list[Judged]:
-    """All options: what the device has today, the chosen one, then the most points first."""
-    by_points = [of.lead, *(c.judged for c in of.others)]
+    """All settings: today's, the chosen one, then by points."""
     first = [j for j in (of.today, of.best) if j is not None]
-    return list({id(j): j for j in (*first, *by_points)}.values())
+    return list({id(j): j for j in (*first, of.lead, *(c.judged for c in of.others))}.values())
 
 
 def told_first(of: Recommendation) -> list[Judged]:
-    """What a terminal shows: today's, the front, what is not behind, what is not available; all of few."""
+    """The settings that a terminal shows by default: today's, the front, close ones, and those not available."""
     if len(of.judged) <= FEW:
         return ranked(of)
-    close = (*of.tied, *of.open)
-    kept = {id(j) for j in (*of.front, of.lead, of.best, *(c.judged for c in close), of.today) if j is not None}
+    kept = {id(j) for j in (*of.front, of.lead, of.best, of.today, *(c.judged for c in (*of.tied, *of.open)))}
     return [j for j in ranked(of) if id(j) in kept or not j.option.discipline.settable]
 
 
 def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
-    """What it is beside the leader, in a word or three."""
+    """The verdict on a setting, in a word or two."""
     if one is of.best:
         return ("leads" if of.question.quick else "chosen"), "good"
     if not one.option.discipline.settable:
         return "not available", "muted"
-    if one is of.lead:
-        return _word(next(c.verdict for c in of.others if c.judged is of.best))
-    return _word(next(c.verdict for c in of.others if c.judged is one))
-
-
-def _word(of: Verdict) -> tuple[str, Tone]:
-    return ("undecided" if of == "not separated" else of), ("bad" if of == "behind" else "marked")
+    compared = of.best if one is of.lead else one  # the leader is compared with the chosen setting
+    word = next(c.verdict for c in of.others if c.judged is compared)
+    return ("undecided" if word == "not separated" else word), ("bad" if word == "behind" else "marked")
 
 
 def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "") -> TextTable:
-    """A row per option: points, measures with their intervals, the time in the queue, whether it is on the front."""
+    """A row per setting: points, measures with their intervals, the time in the queue, whether it is on the front."""
     wanted = of.question.wanted
     rows: list[list[TextCell]] = []
     for one in chosen:
         word, tone = verdict(of, one)
-        mark = " *" if one in of.front else ""
         today = "today, " if one is of.today else ""
         half = f" ±{number(one.points.half, 1)}" if one.points.n >= FEW_SEEDS else ""
         points = f"{number(one.points.mean, 1)}{half}"
         values = (cell(m, one.values[m.name]) for m in wanted)
-        told = TextCell(f"{today}{word}{mark}", tone)
-        rows.append(row(one.option.name, told, str(one.points.n), points, *values, number(one.queue_ms, 0)))
+        label = TextCell(f"{today}{word}{' *' if one in of.front else ''}", tone)
+        rows.append(row(one.option.name, label, str(one.points.n), points, *values, number(one.queue_ms, 0)))
     heads = [f"{m.words}\n{m.unit}".rstrip() for m in wanted]
     note = (
-        f"Mean over {counted(len(of.question.line.rtts), 'round trip')} and the seeds, ± half the 95 % interval "
-        f"(Student's t) from {FEW_SEEDS} seeds on. Undecided: not separated yet from the most points. * On the Pareto "
-        "front: nothing else on the device is noticeably better in one measure and noticeably worse in none."
+        f"Means over {counted(len(of.question.line.rtts), 'round trip')} and all seeds, ± half the 95 % interval "
+        f"(Student's t) for at least {FEW_SEEDS} seeds. Undecided: not yet separated from the best. * On the Pareto "
+        "front: no other setting is noticeably better in one measure and noticeably worse in none."
     )
     columns = ["option", "", "seeds", "points\nof 100", *heads, "queue p99\nms"]
     return TextTable(title, columns, rows, note, left=2, keep=True)
 
 
 def wrong_table(of: Recommendation) -> TextTable:
-    """The dilemma: buffers made for one round trip at another. Points, the line's share, the queue."""
-    share = next((m for m in of.question.wanted if m.value == "share_percent" and m.direction == UP), None)
-    at = list(of.guesses[0].at)
+    """Buffers made for one round trip, at the others: points, the line's use, the time in the queue."""
+    share = share_of(of.question)
     rows: list[list[TextCell]] = []
     for guess in of.guesses:
-        cells = [f"{guess.option.name}{f', {chosen_words(of)}' if guess.option == of.best.option else ''}"]
-        for rtt in at:
-            one = guess.at[rtt]
+        cells = [f"{guess.option.name}{f', {of.chosen_words}' if guess.option == of.best.option else ''}"]
+        for one in guess.at.values():
             used = one.values[share.name].of if share is not None else None
-            parts = [number(one.points.mean, 0)]
-            parts += [f"{number(used.mean, 0)} %"] if used is not None else []
-            parts += [f"{number(one.queue_ms, 0)} ms"]
-            cells.append(", ".join(parts))
+            line = f", {number(used.mean, 0)} %" if used is not None else ""
+            cells.append(f"{number(one.points.mean, 0)}{line}, {number(one.queue_ms, 0)} ms")
         rows.append(row(*cells))
-    parts_told = ", line used" if share else ""
     note = (
-        f"Points of 100{parts_told}, p99 of the time in the queue. Buffers are one bandwidth-delay product of each "
-        f"round trip, and the {chosen_words(of)} one."
+        f"Points of 100{', line used' if share else ''}, 99th percentile of the time in the queue. Buffers of one "
+        f"bandwidth-delay product at each round trip, and the {of.chosen_words} one."
     )
-    heads = ["buffer", *(f"round trip\n{rtt * 1e3:g} ms" for rtt in at)]
+    heads = ["buffer", *(f"round trip\n{rtt * 1e3:g} ms" for rtt in of.guesses[0].at)]
     return TextTable("If the round-trip time is not what you assumed", heads, rows, note)
 
 
@@ -157,7 +144,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
 
 
 def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
-    behind = next((b for b in of.others if b.judged is one), None)
+    behind = next((c.by for c in of.others if c.judged is one), None)
     return {
         "option": one.option.name,
         "verdict": verdict(of, one)[0],
@@ -168,22 +155,19 @@ def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
         "points": one.points.mean,
         "points_low": finite(one.points.low),
         "points_high": finite(one.points.high),
-        "behind": None if behind is None else {"by": behind.by.mean, "low": behind.by.low, "high": behind.by.high},
-        "values": {
-            name: {
-                "mean": v.of.mean if v.of else None,
-                "low": finite(v.of.low) if v.of else None,
-                "high": finite(v.of.high) if v.of else None,
-                "missing": v.missing,
-            }
-            for name, v in one.values.items()
-        },
+        "behind": None if behind is None else {"by": behind.mean, "low": behind.low, "high": behind.high},
+        "values": {name: _interval(v.of) | {"missing": v.missing} for name, v in one.values.items()},
         "queue_p99_ms": one.queue_ms,
     }
 
 
+def _interval(of: Interval | None) -> dict[str, Any]:
+    ends = (None, None, None) if of is None else (of.mean, finite(of.low), finite(of.high))
+    return dict(zip(("mean", "low", "high"), ends, strict=True))
+
+
 def frame(of: Recommendation) -> pl.DataFrame:
-    """A row per option: the same as a table of numbers."""
+    """The settings as a table of numbers, a row per setting."""
     rows: list[dict[str, Any]] = []
     for one in ranked(of):
         data = _option(of, one)

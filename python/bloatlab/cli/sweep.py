@@ -32,8 +32,8 @@ from bloatlab.sweep import (
     sweeps,
     watch,
 )
-from bloatlab.sweep.call import matching
 from bloatlab.sweep.explain import Estimate, estimate
+from bloatlab.sweep.grid_file import matching
 from bloatlab.sweep.stopping import Stop
 from bloatlab.sweep.store import Store
 from bloatlab.tables import TextTable, counted

@@ -2,15 +2,15 @@
 
     frame = bloatlab.sweep("home.toml", {"link.up.rate": ["1mbit", "5mbit"]}, seeds=5)    # one row per run
 
-`bloatlab.sweep` is both that call (see `call`) and the package of its parts: a grid declares runs, an executor runs
-them, a measure reduces each, a store remembers.
+`bloatlab.sweep` is both that function (see `grid_file.sweep`) and this package: a grid declares runs, an executor runs
+them, a measure reduces each, a store keeps the results.
 
     grid = Grid({"queue": ["droptail", "codel"], "rtt_ms": [20, 100]}, build, seeds=range(1, 11))
     gathered = gather(grid.points(), Measure("voice", voice), store=Store(Path(".bloatlab/store")))
-    gathered.frame()          # queue, rtt_ms, seed, scenario_hash and what `voice` measured; one row per run
+    gathered.frame()          # queue, rtt_ms, seed, scenario_hash and the measures of `voice`; one row per run
 
-`bloatlab.sweep.sweep` applies any reduction and keeps nothing. Results do not depend on the number of workers, on
-their order, or on whether they come from the store.
+`bloatlab.sweep.sweep` applies any function to the results and stores nothing. Results do not depend on the number of
+workers, on their order, or on whether they come from the store.
 """
 
 import inspect
@@ -18,7 +18,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from bloatlab.sweep import call
+from bloatlab.sweep import grid_file
 from bloatlab.sweep.cluster import ClusterError, Dask
 from bloatlab.sweep.gather import Gathered, Interrupted, Measure, gather
 from bloatlab.sweep.grid import At, Grid
@@ -57,11 +57,11 @@ __all__ = [
 
 
 class _Callable(ModuleType):
-    """Makes `bloatlab.sweep(...)` a call and `from bloatlab.sweep import Grid` an import."""
+    """Makes the package callable, as `bloatlab.sweep(...)`."""
 
     def __call__(self, *given: Any, **options: Any) -> Any:
-        return call.sweep(*given, **options)
+        return grid_file.sweep(*given, **options)
 
 
-__signature__ = inspect.signature(call.sweep)
+__signature__ = inspect.signature(grid_file.sweep)
 sys.modules[__name__].__class__ = _Callable

@@ -1,13 +1,13 @@
-"""A grid whose warm-ups are found: `[set] "record.warm_up" = "auto"`.
+"""Finds the warm-up of each grid point: `[set] "record.warm_up" = "auto"`.
 
-Each place is run once without a warm-up, with the first seed; MSER-5 finds where it becomes steady (`warm_up.find`),
-and all seeds of the place are run with that. Arms may have different warm-ups, seeds of one place never.
+Each point is run once without a warm-up, with the first seed; MSER-5 finds the time at which it becomes steady
+(`warm_up.find`). All seeds of the point are then run with that warm-up. Arms may have different warm-ups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from bloatlab.scenario import Scenario
@@ -21,23 +21,22 @@ from bloatlab.warm_up import WarmUp, find
 
 
 def _found(result: Result) -> Mapping[str, float | str | bool]:
-    found = find(result)
-    return {"seconds": found.seconds, "of": found.of, "steady": found.steady}
+    return asdict(find(result))
 
 
-#: What is kept of the runs that look for a warm-up.
+#: The measure of the runs that look for a warm-up.
 WARM_UP = Measure("warm-up", _found)
 
 
 def with_warm_ups(
     grid: Grid, *, store: Store | None, watch: Watch, executor: Executor | None = None
 ) -> tuple[Grid, dict[At, WarmUp]]:
-    """The grid with each place's warm-up in its scenarios, and these; raises what `gather` does."""
+    """The grid with each point's warm-up in its scenarios, and these warm-ups. Raises what `gather` raises."""
     points = [grid.point(at, grid.seeds[0]) for at in grid.places()]
     done = gather(points, WARM_UP, store=store, watch=watch, executor=executor)
     found = {
-        point.key: WarmUp(float(row["seconds"] or 0.0), str(row["of"]), steady=bool(row["steady"]))
-        for point, row in zip(points, (value.row for value in done.values), strict=True)
+        point.key: WarmUp(float(value.row["seconds"] or 0.0), str(value.row["of"]), steady=bool(value.row["steady"]))
+        for point, value in zip(points, done.values, strict=True)
     }
 
     def build(*, seed: int, **at: Any) -> Scenario:
@@ -47,13 +46,11 @@ def with_warm_ups(
 
 
 def said(found: Mapping[At, WarmUp]) -> str:
-    """What was found, in a line."""
+    """The warm-ups as one line of text."""
     seconds = [warm.seconds for warm in found.values()]
     line = f"warm-up by MSER-5: {min(seconds):g} to {max(seconds):g} s"
     unsteady = [(at, warm) for at, warm in found.items() if not warm.steady]
-    if unsteady:
-        at, warm = unsteady[0]
-        line += (
-            f"; at {len(unsteady)} of {len(found)} places half of the run, as it never became steady: {warm.of} at {at}"
-        )
+    for at, warm in unsteady[:1]:
+        many = f"{len(unsteady)} of {len(found)} points"
+        line += f"; half of the run at {many}, which never became steady, the first: {warm.of} at {at}"
     return line

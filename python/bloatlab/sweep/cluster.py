@@ -1,12 +1,12 @@
-"""Many machines: runs go to the workers of a Dask cluster, in batches, and come back with the build that made them.
+"""Many machines: runs go in batches to the workers of a Dask cluster, and return with the fingerprint of their build.
 
     with Client("tcp://10.0.0.1:8786") as client:
         gather(points, measure, store=store, executor=Dask(client))
 
-A batch is as many runs as take about half a second, so that a run of 10 ms is worth sending; the last ones are smaller,
-so that no worker is waited for. What is asked of the cluster is little: it runs a function somewhere, once at least. A
-worker that dies has its batch run by another (Dask does that); one of another build has its answers refused, and gets
-no more. Values are told in this process, by index: a table does not know where its rows were made.
+A batch takes about half a second, so that even runs of 10 ms are worth sending; the last batches are smaller, so that
+all workers finish together. The cluster only has to run a function somewhere, at least once. Dask gives the batch of a
+dead worker to another one. Results of a worker with another build are refused, and it gets no more batches. `done` is
+called in this process, with the index of each point, so results do not depend on where they were computed.
 
 Needs the extra `cluster` (dask, distributed).
 """
@@ -31,30 +31,36 @@ from typing import Any
 from bloatlab.errors import InputError
 from bloatlab.laws import LawError
 from bloatlab.scenario import problems
+from bloatlab.simulation import Progress
 from bloatlab.sweep import fingerprint
-from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, Point, Reduced, RunError, Stopped, Work, law_broke
+from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, Point, Reduced, RunError, Stopped, Work
 from bloatlab.sweep.progress import Watch
 
-#: Seconds of work in a batch, and the most runs in one.
+#: Seconds of work in a batch, and the largest number of runs in it.
 BATCH_SECONDS = 0.5
 MOST_RUNS = 500
-#: Batches under way for each thread of the workers: one that runs, one that waits beside it.
+#: Batches under way per thread of the workers: one runs, one waits.
 AHEAD = 2
-#: Seconds between looks at who is there, and between what a run tells of its progress.
+#: Seconds between queries for the workers, and between reports of a run's progress.
 LOOK_SECONDS = 1.0
-#: Seconds to wait for a scheduler's first word.
+#: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: How often a run may take the workers with it that it is on, before it is the run that is to blame.
+#: A run that is alone in its batch more often than this when its workers die is taken for the cause.
 MOST_DEATHS = 1
+
+#: The settings that Dask needs to connect to a scheduler with TLS.
+CERTIFICATES = (
+    "TLS needs DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__TLS__CLIENT__CERT and ...__TLS__CLIENT__KEY (docs/cluster.md)"
+)
 
 
 class ClusterError(InputError):
-    """A cluster that cannot be had; the message is one line."""
+    """A cluster that cannot be reached or started; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Dask:
-    """An executor: the workers of `client`, a `distributed.Client`. `notice` is told, in a line, of what is refused."""
+    """An executor: the workers of `client`, a `distributed.Client`. `notice` receives a line per refused worker."""
 
     client: Any
     notice: Callable[[str], None] = warnings.warn
@@ -62,7 +68,7 @@ class Dask:
     def __call__(
         self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
     ) -> None:
-        """Run them all. Ctrl-C and a failure stop the runs under way within about a tenth of a second."""
+        """Runs all points. Ctrl-C and a failure stop the runs in progress within about a tenth of a second."""
         sending = _Sending(self.client, points, work, done, watch, self.notice)
         watch.begin(len(points))
         try:
@@ -76,10 +82,11 @@ class Dask:
 def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Generator[Dask]:
     """The cluster at `where`: a scheduler's address, the file that it wrote (.json), or `local` for `jobs` processes.
 
-    Raises `ClusterError`. Dask's own log says nothing within.
+    Silences Dask's log. Raises `ClusterError`.
     """
     try:
         import distributed  # noqa: PLC0415
+        from dask import config  # noqa: PLC0415
     except ModuleNotFoundError:
         raise ClusterError(f"{where}: dask is not installed: pip install dask distributed") from None
     with contextlib.ExitStack() as held:
@@ -88,11 +95,10 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
         warnings.simplefilter("ignore")
         try:
             if where == "local":
-                held.enter_context(_lean())
+                held.enter_context(config.set(_LOCAL))
                 quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.CRITICAL + 1}
                 cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, **quiet)
-                held.enter_context(cluster)
-                client = distributed.Client(cluster)
+                client = distributed.Client(held.enter_context(cluster))
             elif where.endswith(".json"):
                 Path(where).stat()  # Dask would wait for it
                 client = distributed.Client(scheduler_file=where, timeout=CONNECT_SECONDS)
@@ -100,30 +106,26 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
                 client = distributed.Client(where, timeout=CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
-            needs = "" if not where.startswith("tls:") or _certificates() else f"; {CERTIFICATES}"
-            raise ClusterError(f"{where}: no Dask scheduler: {words}{needs}") from None
-        address: str = client.scheduler_info()["address"]
-        if (open_door := exposed(address)) is not None:
+            # without an authority Dask makes no connection by TLS
+            bare = where.startswith("tls:") and not config.get("distributed.comm.tls.ca-file", None)
+            raise ClusterError(f"{where}: no Dask scheduler: {words}{f'; {CERTIFICATES}' if bare else ''}") from None
+        if (open_door := exposed(client.scheduler_info()["address"])) is not None:
             notice(open_door)
-        held.callback(_closed, client)
+        held.callback(_close, client)
         yield Dask(client, notice)
 
 
-#: What a scheduler with TLS asks of those who connect, in Dask's own configuration.
-CERTIFICATES = (
-    "TLS needs DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__TLS__CLIENT__CERT and ...__TLS__CLIENT__KEY (docs/cluster.md)"
-)
-
-
-def _certificates() -> bool:
-    """Whether Dask's configuration names an authority, without which it makes no connection by TLS."""
-    from dask import config  # noqa: PLC0415
-
-    return bool(config.get("distributed.comm.tls.ca-file", None))
+#: Settings of local workers: no profiler, which samples a hundred times a second; and a dead worker is always replaced,
+#: although Dask gives up one that is still starting 15 s after a death.
+_LOCAL: Mapping[str, Any] = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.deploy.lost-worker-timeout": "1000 days",
+}
 
 
 def exposed(address: str) -> str | None:
-    """A line for a scheduler that others can reach without a certificate: Dask runs what anybody sends. Else None."""
+    """A warning about a scheduler that others can reach without a certificate, since Dask runs any code; else None."""
     scheme, _, place = address.partition("://")
     host = place.rpartition(":")[0].strip("[]")
     if scheme in {"tls", "wss", "inproc"} or host == "localhost":
@@ -131,34 +133,17 @@ def exposed(address: str) -> str | None:
     with contextlib.suppress(ValueError):
         if ipaddress.ip_address(host).is_loopback:
             return None
-    return f"--dask {address}: no TLS: whoever reaches this port can run programs on its machines (docs/cluster.md)"
-
-
-def _lean() -> Any:
-    """Local workers without Dask's profiler, which looks a hundred times a second. One that dies is always replaced.
-
-    Dask gives a local worker up for good that is just not there 15 s after a death: one that dies often, or starts
-    slowly. Its nanny would have brought it back.
-    """
-    from dask import config  # noqa: PLC0415
-
-    return config.set(
-        {
-            "distributed.worker.profile.enabled": False,
-            "distributed.admin.system-monitor.gil.enabled": False,
-            "distributed.deploy.lost-worker-timeout": "1000 days",
-        }
-    )
+    return f"--dask {address}: no TLS: anyone who reaches this port can run programs on its machines (docs/cluster.md)"
 
 
 def _silence() -> None:
-    """Of Dask's and its network's log, for the rest of the process: threads go on writing after the last answer."""
+    """Silences the logs of Dask and its network, until the process ends: threads still write after the last answer."""
     for name in [*logging.root.manager.loggerDict]:
-        if name.split(".")[0] in {"distributed", "tornado", "asyncio"}:
+        if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-def _closed(client: Any) -> None:
+def _close(client: Any) -> None:
     with contextlib.suppress(Exception):
         client.close(timeout=2)
 
@@ -168,7 +153,7 @@ def _closed(client: Any) -> None:
 
 @dataclass(frozen=True)
 class _Order:
-    """What goes to a worker: runs by their index, what to do with each, the build that is wanted, where to tell."""
+    """A batch for a worker: runs with their indices, the work on each, the wanted build, the topic for progress."""
 
     points: Sequence[tuple[int, Point[Any]]]
     work: Work[Any]
@@ -176,23 +161,29 @@ class _Order:
     topic: str
 
 
-#: Begins what is told of a run whose law in Python broke.
-_LAW = "law: "
+@dataclass(frozen=True)
+class _Done:
+    """One run of a batch: its value, or the reason why it failed and whether a law in Python did."""
+
+    index: int
+    value: Any = None
+    failure: str = ""
+    law: bool = False
 
 
-def _serve(packed: bytes) -> tuple[str, str, float, list[tuple[int, Any, str | None]]]:
-    """Run a batch. Returns build, address, seconds, and of each run index, value, and in words why it broke.
+def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
+    """Runs a batch. Returns the build, the worker's address, the seconds, and the runs up to the first that failed.
 
-    A worker of another build runs nothing. After a run that broke, the rest of the batch is left. The order comes as
-    bytes, which the scheduler hands on unread: it needs no module of the user's.
+    A worker of another build runs nothing. The order comes as bytes, so that the scheduler needs no module of the
+    user's.
     """
     from distributed import get_worker  # noqa: PLC0415
 
     worker: Any = get_worker()
-    found: list[tuple[int, Any, str | None]] = []
+    found: list[_Done] = []
     begun = time.perf_counter()
     try:
-        order: _Order = pickle.loads(packed)  # noqa: S301  from the scheduler, which can have anything run anyway
+        order: _Order = pickle.loads(packed)  # noqa: S301  from the scheduler, which can run any code anyway
     except (ImportError, AttributeError) as error:
         return f"cannot load the work: {error}", worker.address, 0.0, found
     build = _stamp_of(order)
@@ -200,19 +191,35 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[tuple[int, Any, str | N
         key = worker.get_current_task()
         for index, point in order.points:
             try:
-                found.append((index, order.work(point, _Told(worker, key, order.topic, index)), None))
+                found.append(_Done(index, order.work(point, _reporter(worker, key, order.topic, index))))
             except Cancelled:
                 raise
             except LawError as error:
-                found.append((index, None, _LAW + problems(error)[0]))
+                found.append(_Done(index, failure=problems(error)[0], law=True))
                 break
-            except Exception as error:  # noqa: BLE001  told where the sweep is
-                found.append((index, None, f"{type(error).__name__}: {error}"))
+            except Exception as error:  # noqa: BLE001  raised where the sweep is
+                found.append(_Done(index, failure=f"{type(error).__name__}: {error}"))
                 break
     return build, worker.address, time.perf_counter() - begun, found
 
 
-#: Of each sweep that came by, what `stamp` said: to find out takes as long as many runs.
+def _reporter(worker: Any, key: str, topic: str, index: int) -> Progress:
+    """Reports a run's progress to the scheduler once a second; stops a run that is no longer wanted."""
+    last = time.monotonic()
+
+    def report(fraction: float) -> None:
+        nonlocal last
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise Cancelled
+        if time.monotonic() >= last + LOOK_SECONDS:
+            last = time.monotonic()
+            worker.log_event(topic, (index, fraction))
+
+    return report
+
+
+#: The stamps by sweep: computing one takes as long as many runs.
 _stamps: dict[str, str] = {}
 
 
@@ -223,7 +230,7 @@ def _stamp_of(order: _Order) -> str:
 
 
 def stamp(work: Work[Any]) -> str:
-    """What a value follows from besides its point: this build, and the source of the functions that reduce a run."""
+    """What a value depends on besides its point: this build, and the source of the functions that reduce a run."""
     try:
         functions: Sequence[Any] = getattr(work, "functions", ())
         return f"{fingerprint.build()[:16]} {(fingerprint.travelling(*functions) or 'by value')[:16]}"
@@ -231,29 +238,12 @@ def stamp(work: Work[Any]) -> str:
         return f"unknown: {unsure}"
 
 
-class _Told:
-    """The progress of one run on a worker: now and then to the scheduler's log; stops a run that nobody wants."""
-
-    def __init__(self, worker: Any, key: str, topic: str, index: int) -> None:
-        self._worker, self._key, self._topic, self._index = worker, key, topic, index
-        self._next = time.monotonic() + LOOK_SECONDS
-
-    def __call__(self, fraction: float) -> None:
-        task = self._worker.state.tasks.get(self._key)
-        if task is None or task.state == "cancelled":
-            raise Cancelled
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + LOOK_SECONDS
-            self._worker.log_event(self._topic, (self._index, fraction))
-
-
 # --------------------------------------------------------------------------------------- where the sweep is
 
 
 @dataclass
 class _Sending:
-    """A sweep under way: what waits, what is out, who may have it."""
+    """A sweep in progress: the waiting runs, the batches under way, and the workers that may get more."""
 
     client: Any
     points: Sequence[Point[Any]]
@@ -264,24 +254,26 @@ class _Sending:
     out: dict[Any, list[int]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     deaths: collections.Counter[int] = field(default_factory=collections.Counter)
+    ended: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
+    #: Recent mean duration of a run in s.
     seconds: float | None = None
-    """Of one run, on average, lately."""
     threads: Mapping[str, int] = field(default_factory=dict)
     looked: float = -math.inf
     idle: bool = False
 
     def run(self) -> None:
-        """Until every value is told. Raises `RunError`, `Stopped`."""
+        """Returns when every value has been passed to `done`. Raises `RunError`, `Stopped`."""
         self.waiting = collections.deque(range(len(self.points)))
-        self.ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.name = f"bloatlab-{secrets.token_hex(6)}"
         self.build = stamp(self.work)
         if self.build.startswith("unknown"):
-            raise Stopped(f"results of workers could not be told from those of another build: {self.build[9:]}")
-        self._ask(lambda: self.client.subscribe_topic(self.name, self._progress))
+            raise Stopped(
+                f"results of workers could not be distinguished from those of another build: {self.build[9:]}"
+            )
+        self._ask(lambda: self.client.subscribe_topic(self.name, lambda event: self.watch.advance(*event[1])))
         while self.waiting or self.out:
             self._look()
-            while self.waiting and len(self.out) < AHEAD * max(1, sum(self.threads.values())) and self.threads:
+            while self.waiting and self.threads and len(self.out) < AHEAD * sum(self.threads.values()):
                 self._send()
             with contextlib.suppress(queue.Empty):
                 self._take(self.ended.get(timeout=POLL_SECONDS))
@@ -289,7 +281,7 @@ class _Sending:
                     self._take(self.ended.get_nowait())
 
     def stop(self) -> None:
-        """Take back what is out."""
+        """Cancels the batches under way."""
         with contextlib.suppress(Exception):
             if self.out:
                 self.client.cancel(list(self.out), force=True)
@@ -297,7 +289,7 @@ class _Sending:
         self.out.clear()
 
     def _ask(self, of: Callable[[], Any]) -> Any:
-        """What the scheduler says. Raises `Stopped` where it does not."""
+        """The scheduler's answer. Raises `Stopped` if it does not answer."""
         try:
             if self.client.status == "running":
                 return of()
@@ -310,7 +302,7 @@ class _Sending:
         return Stopped(f"the Dask scheduler at {getattr(scheduler, 'address', 'its address')} is gone")
 
     def _look(self) -> None:
-        """Who is there, once a second. Raises `Stopped` when the scheduler is not, or all workers are refused."""
+        """Updates the workers, once a second. Raises `Stopped` if the scheduler is gone or all workers are refused."""
         if time.monotonic() < self.looked + LOOK_SECONDS:
             return
         there: Mapping[str, int] = self._ask(self.client.nthreads)
@@ -323,73 +315,59 @@ class _Sending:
                 "install the same one everywhere"
             )
         if not there and not self.idle:
-            self.notice("no Dask workers; waiting for some")
+            self.notice("no Dask workers yet; waiting for some")
         self.idle = not there
 
     def _send(self) -> None:
+        """Sends a batch of the next runs."""
         import cloudpickle  # noqa: PLC0415  comes with dask
 
-        threads = max(1, sum(self.threads.values()))
-        share = math.ceil(len(self.waiting) / (AHEAD * threads))
-        wanted = 1 if self.seconds is None else BATCH_SECONDS / max(self.seconds, 1e-6)
-        first = self.waiting[0]
-        count = 1 if self.deaths[first] else max(1, min(int(wanted), share, MOST_RUNS))
+        share = math.ceil(len(self.waiting) / (AHEAD * sum(self.threads.values())))
+        wanted = 1 if self.seconds is None else int(BATCH_SECONDS / max(self.seconds, 1e-6))
+        count = 1 if self.deaths[self.waiting[0]] else max(1, min(wanted, share, MOST_RUNS))
         batch = [self.waiting.popleft() for _ in range(min(count, len(self.waiting)))]
-        order = _Order([(index, self.points[index]) for index in batch], self.work, self.build, self.name)
-        packed = cloudpickle.dumps(order)
+        packed = cloudpickle.dumps(_Order([(i, self.points[i]) for i in batch], self.work, self.build, self.name))
         only = list(self.threads) if self.refused else None
-        future = self._ask(
-            lambda: self.client.submit(
-                _serve, packed, key=f"{self.name}-{secrets.token_hex(8)}", pure=False, workers=only
-            )
-        )
+        key = f"{self.name}-{secrets.token_hex(8)}"
+        future = self._ask(lambda: self.client.submit(_serve, packed, key=key, pure=False, workers=only))
         self.out[future] = batch
         future.add_done_callback(self.ended.put)
 
     def _take(self, future: Any) -> None:
-        """What came of a batch."""
+        """Handles a batch that has ended, in whatever way."""
         batch = self.out.pop(future, None)
         if batch is None:
             return
         if future.status == "cancelled":
             raise self._lost()
         if future.status == "error":
-            self._broken(batch, self._ask(future.exception))
+            self._failed(batch, self._ask(future.exception))
             return
         build, address, seconds, found = self._ask(future.result)
         if build != self.build:
-            self._refuse(address, build)
+            if address not in self.refused:
+                here = f"({build}; here {self.build})"
+                self.notice(f"{address}: another build of bloatlab {here}: its results are refused")
+            self.refused.setdefault(address, build)
+            self.looked = -math.inf
             self.waiting.extendleft(reversed(batch))
             return
-        for index, value, why in found:
-            if why is not None:
-                if why.startswith(_LAW):
-                    raise law_broke(self.points[index], why.removeprefix(_LAW))
-                raise RunError(f"{self.points[index].key} with seed {self.points[index].seed}: {why}")
-            self.done(index, value)
-            self.watch.done(index)
+        for run in found:
+            if run.failure:
+                kind = Stopped if run.law else RunError
+                raise kind(f"{self.points[run.index]}: {run.failure}")
+            self.done(run.index, run.value)
+            self.watch.done(run.index)
         mean = seconds / max(1, len(found))
         self.seconds = mean if self.seconds is None else 0.7 * self.seconds + 0.3 * mean
 
-    def _broken(self, batch: Sequence[int], error: BaseException) -> None:
-        """A batch whose workers died, or that none could begin. One of its runs may be why: then each goes alone."""
+    def _failed(self, batch: Sequence[int], error: BaseException) -> None:
+        """A batch whose workers died, or that none could begin. Since one run may be the cause, each goes alone."""
         if type(error).__name__ != "KilledWorker":
             words = " ".join(f"{type(error).__name__}: {error}".split())
             raise Stopped(f"a Dask worker cannot do the work ({words[:300]}); install the same bloatlab everywhere")
         for index in batch:
             self.deaths[index] += 1
             if self.deaths[index] > MOST_DEATHS and len(batch) == 1:
-                point = self.points[index]
-                raise RunError(f"{point.key} with seed {point.seed}: every worker that ran it died")
+                raise RunError(f"{self.points[index]}: every worker that ran it died")
         self.waiting.extendleft(reversed(batch))
-
-    def _refuse(self, address: str, build: str) -> None:
-        if address not in self.refused:
-            self.refused[address] = build
-            self.notice(f"{address}: another build of bloatlab ({build}; here {self.build}): its results are refused")
-        self.looked = -math.inf
-
-    def _progress(self, event: Any) -> None:
-        """What a worker tells of a run, by way of the scheduler."""
-        index, fraction = event[1]
-        self.watch.advance(index, fraction)

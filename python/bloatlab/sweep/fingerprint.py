@@ -1,10 +1,10 @@
-"""What a kept result depends on besides its scenario: the compiled core, and the code that reduced the run.
+"""Fingerprints of what a stored result depends on besides its scenario: the compiled core, and the reducing code.
 
 The version of bloatlab does not change with every edit, so files are hashed: the core's own, and the source of the
-reducing function's module with every module that it imports, as far as they are ours (bloatlab's) or the user's own;
-of libraries, the versions of polars and numpy. Values that a function closes over count too.
+reducing functions' modules with all modules that they import, if these are bloatlab's or the user's. Libraries count by
+the versions of Python, polars and numpy. Values that a function closes over count, too.
 
-Not seen: data files that a reducing function reads. Give a `Measure` another `version` when they change.
+Data files that a reducing function reads are not seen. Give a `Measure` another `version` when they change.
 """
 
 from __future__ import annotations
@@ -27,40 +27,39 @@ import polars as pl
 
 from bloatlab.simulation import core_file
 
-#: Files changed after this may not be what is loaded.
+#: A file that changed after this time may differ from the loaded module.
 _LOADED = time.time()
 
-_OWN = __name__.split(".", maxsplit=1)[0]
+_OWN = __name__.partition(".")[0]
 
 
-class Unsure(Exception):  # noqa: N818  nothing is wrong with the run, only with remembering it
-    """A result cannot be remembered safely; the message says why."""
+class Unsure(Exception):  # noqa: N818  nothing is wrong with the run, only with storing it
+    """A result cannot be stored safely; the message says why."""
 
 
 @functools.cache
 def core() -> str:
-    """SHA-256 of the compiled core. Raises `Unsure` when its file is newer than this process."""
+    """SHA-256 of the compiled core. Raises `Unsure` if its file is newer than this process."""
     return hashlib.sha256(_unchanged(core_file())).hexdigest()
 
 
 @functools.cache
 def build() -> str:
-    """SHA-256 of all of bloatlab that this process has: core, Python files, and the versions that `code` counts.
+    """SHA-256 of all of bloatlab in this process: core, Python files, and the versions that `code` includes.
 
-    Raises `Unsure` when a file is newer than this process.
+    Raises `Unsure` if a file is newer than this process.
     """
     sha = hashlib.sha256(_versions() + core().encode())
     package = Path(__file__).resolve().parents[1]
     for path in sorted(package.rglob("*.py")):
-        sha.update(f"\0{path.relative_to(package)}\0".encode())
-        sha.update(_unchanged(path))
+        sha.update(f"\0{path.relative_to(package)}\0".encode() + _unchanged(path))
     return sha.hexdigest()
 
 
 def travelling(*functions: Callable[..., Any]) -> str | None:
-    """`code` of functions that another process imports for itself; None for those that travel with their code.
+    """`code` of functions that another process imports itself; None for functions that are sent with their code.
 
-    Such are those of `__main__`, and those whose `code` nobody can know.
+    The latter are those of `__main__`, and those whose `code` cannot be computed.
     """
     modules: set[str] = set()
     try:
@@ -76,32 +75,29 @@ def _versions() -> bytes:
 
 
 def code(*functions: Callable[..., Any]) -> str:
-    """SHA-256 of what `functions` do: their names, what they close over, and the source that they stand in.
+    """SHA-256 of what `functions` depend on: their names, the values that they close over, and their source.
 
-    Raises `Unsure` for a function whose source or closure cannot be known.
+    Raises `Unsure` for a function whose source or closure cannot be determined.
     """
     sha = hashlib.sha256(_versions())
     modules: set[str] = set()
     for function in functions:
         sha.update(json.dumps(_named(function, modules), sort_keys=True).encode())
-    for name, path in sorted(_reached(modules)):
-        sha.update(f"\0{name}\0".encode())
-        sha.update(_unchanged(path))
+    for name, path in sorted(_reached(frozenset(modules)).items()):
+        sha.update(f"\0{name}\0".encode() + _unchanged(path))
     return sha.hexdigest()
 
 
 def _named(function: Any, modules: set[str]) -> Any:
     """A function as plain values; adds its module to `modules`."""
     if isinstance(function, functools.partial):
-        given = [_plain(v, modules) for v in function.args]
-        named = {k: _plain(v, modules) for k, v in function.keywords.items()}
-        return [_named(function.func, modules), given, named]
+        return [_named(function.func, modules), _plain(function.args, modules), _plain(function.keywords, modules)]
     if not isinstance(function, FunctionType):
-        raise Unsure(f"{function!r} is no plain function, so what it does cannot be known")
+        raise Unsure(f"{function!r} is not a plain function, so what it does cannot be known")
     modules.add(function.__module__)
     cells = [_plain(c.cell_contents, modules) for c in function.__closure__ or ()]
-    defaults = [_plain(v, modules) for v in function.__defaults__ or ()]
-    return [function.__module__, function.__qualname__, function.__code__.co_firstlineno, cells, defaults]
+    place = [function.__module__, function.__qualname__, function.__code__.co_firstlineno]
+    return [*place, cells, _plain(function.__defaults__ or (), modules)]
 
 
 def _plain(value: Any, modules: set[str]) -> Any:
@@ -120,10 +116,11 @@ def _plain(value: Any, modules: set[str]) -> Any:
             raise Unsure(f"a reducing function closes over {type(value).__name__}, which has no plain value")
 
 
-def _reached(names: set[str]) -> set[tuple[str, Path]]:
-    """These modules and all of ours or the user's that they import, at once or later."""
+@functools.cache
+def _reached(names: frozenset[str]) -> dict[str, Path]:
+    """The source files of these modules and of all modules that they import, if bloatlab's or the user's."""
     found: dict[str, Path] = {}
-    own = {_OWN, *(name.split(".")[0] for name in names)}
+    own = {_OWN, *(name.partition(".")[0] for name in names)}
     for name in names:
         if _source(name, own) is None:
             raise Unsure(f"the source of {name} cannot be read")
@@ -133,13 +130,13 @@ def _reached(names: set[str]) -> set[tuple[str, Path]]:
         if name not in found and (path := _source(name, own)) is not None:
             found[name] = path
             waiting += _imports(name, path)
-    return set(found.items())
+    return found
 
 
 def _source(name: str, own: set[str]) -> Path | None:
-    """The source file of a module that is ours or the user's; None for libraries, and for what is no module."""
+    """The source file of a module that is bloatlab's or the user's; None for libraries and for other names."""
     file = getattr(sys.modules.get(name), "__file__", None)
-    if name not in sys.modules and name.split(".", maxsplit=1)[0] in own:  # imported on first use
+    if name not in sys.modules and name.partition(".")[0] in own:  # imported on first use
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
@@ -149,7 +146,7 @@ def _source(name: str, own: set[str]) -> Path | None:
         return None
     path = Path(file).resolve()
     library = any(path.is_relative_to(folder) for folder in _libraries())
-    return path if name.split(".", maxsplit=1)[0] == _OWN or not library else None
+    return path if name.partition(".")[0] == _OWN or not library else None
 
 
 @functools.cache
@@ -159,7 +156,7 @@ def _libraries() -> tuple[Path, ...]:
 
 
 def _imports(name: str, path: Path) -> Iterator[str]:
-    """Everything that a module's source imports by name; names of no module are left for `_source` to refuse."""
+    """All names that a module's source imports; some are no modules, which `_source` then finds."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in _statements(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
@@ -174,7 +171,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Every statement of a module; expressions, which import nothing, are most of a tree and are left out."""
+    """Every statement of a module. Expressions are most of a tree and import nothing, so they are left out."""
     waiting: list[ast.AST] = [*tree.body]
     while waiting:  # bounded: each node of the tree enters once
         node = waiting.pop()
@@ -185,7 +182,7 @@ def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _unchanged(path: Path) -> bytes:
-    """A file's bytes, if they are surely those that this process has loaded."""
+    """The bytes of a file, if they are certain to be the loaded ones."""
     if path.stat().st_mtime > _LOADED:
         raise Unsure(f"{path} was written after this process began, so its code may not be what runs")
     return path.read_bytes()

@@ -1,4 +1,4 @@
-"""Points and a measure in, a table out; what the store knows is not run again."""
+"""Runs points, reduces them by a measure, and returns a table; stored results are not computed again."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class Measure:
-    """How a run is reduced to what a study needs: a row of numbers and texts, and perhaps the frames of its figures.
+    """The reduction of a run: to a row of numbers and texts, and to frames for figures.
 
-    Both functions see the result alone (its scenario and seed included), so that equal scenarios have equal measures.
-    `name` stands in the store's folders; the functions' source is part of what a result is kept under, and `version`
-    says by hand what no source shows.
+    Both functions get only the result (with its scenario and seed), so that equal scenarios have equal measures. `name`
+    is part of a folder's name in the store. Results are stored under a hash of the functions' source; change `version`
+    for a change that the source does not show.
     """
 
     name: str
@@ -35,41 +35,43 @@ class Measure:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", self.name):
-            raise ValueError(f"{self.name!r}: a measure is named in small letters, digits, dots, dashes")
+            raise ValueError(f"{self.name!r}: the name of a measure has small letters, digits, dots and dashes only")
 
     def __call__(self, result: Result) -> Measured:
-        """What this measures of one run."""
-        frames = {} if self.frames is None else dict(self.frames(result))
-        return Measured(plain(self.row(result)), frames)
+        """The measures of a run."""
+        return Measured(plain(self.row(result)), {} if self.frames is None else dict(self.frames(result)))
+
+    @property
+    def functions(self) -> list[Callable[..., Any]]:
+        """The functions that reduce a run; a worker on another machine must have the same."""
+        return [self.row] if self.frames is None else [self.row, self.frames]
 
     def shelf(self, store: Store) -> Shelf:
-        """Where results of this measure, by this core, are kept. Raises `fingerprint.Unsure`."""
-        code = fingerprint.code(self.row, *([] if self.frames is None else [self.frames]))
-        return store.shelf(fingerprint.core(), f"{self.name}-{self.version}", code)
+        """The shelf of this measure and this core in a store. Raises `fingerprint.Unsure`."""
+        return store.shelf(fingerprint.core(), f"{self.name}-{self.version}", fingerprint.code(*self.functions))
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C; the message says how much is kept."""
+    """Ctrl-C; the message has the number of stored runs."""
 
 
 @dataclass(frozen=True)
 class _Work:
-    """Runs a point and reduces it; goes to other processes as it is."""
+    """Runs a point and reduces it; can be sent to other processes."""
 
     measure: Measure
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
-        """What reduces a run: another machine must have the same."""
-        return [f for f in (self.measure.row, self.measure.frames) if f is not None]
+        return self.measure.functions
 
-    def __call__(self, point: Point[Any], tell: Progress) -> Measured:
-        return self.measure(run(point.scenario, point.seed, tell, trace=False))
+    def __call__(self, point: Point[Any], progress: Progress) -> Measured:
+        return self.measure(run(point.scenario, point.seed, progress, trace=False))
 
 
 @dataclass(frozen=True)
 class Gathered(Generic[Key]):
-    """What every point measured, in the order of the points. `found` of them came from the store, `ran` were run."""
+    """The measures of every point, in the order of the points: `found` came from the store, `ran` were computed."""
 
     points: Sequence[Point[Key]]
     values: Sequence[Measured]
@@ -85,7 +87,7 @@ class Gathered(Generic[Key]):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def rows(self) -> dict[Key, list[Mapping[str, Any]]]:
-        """The rows of each key, in the order of its points, so of its seeds."""
+        """The rows of each key, in the order of its points, that is, of its seeds."""
         found: dict[Key, list[Mapping[str, Any]]] = {}
         for point, value in zip(self.points, self.values, strict=True):
             found.setdefault(point.key, []).append(value.row)
@@ -101,11 +103,11 @@ def gather(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> Gathered[Key]:
-    """Measure every point. What `store` has is taken from it; what it has not is run and kept as soon as it is there.
+    """Measures every point. Takes results from `store`; runs the others, and stores each as soon as it is complete.
 
     Points with equal scenarios and seeds are run once. Ctrl-C raises `Interrupted`, a failure `RunError`, a full disk
-    or a lost scheduler `Stopped`; each way everything that was complete is kept, and the same call goes on from there.
-    `jobs` is for the local executor only.
+    or a lost scheduler `Stopped`; complete runs are stored in any case, and the same call continues from there. `jobs`
+    is for the local executor only.
     """
     shelf = _shelf(measure, store)
     seeded = [point.seeded() for point in points]
@@ -120,16 +122,22 @@ def gather(
         if shelf is not None:
             shelf.put(scenario, value)
 
+    def kept() -> str:
+        if shelf is None:
+            return f"{len(values)} of {len(first)} runs were complete; none is kept"
+        stored = f"{found + shelf.kept} of {len(first)} runs are kept in {shelf.store}"
+        return f"{stored}; the same command goes on from there"
+
     try:
         if missing:
             (executor or Threads(jobs))([points[i] for i in missing], _Work(measure), done, watch or silent())
     except KeyboardInterrupt:
-        raise Interrupted(_kept(len(values), len(first), shelf, found)) from None
+        raise Interrupted(kept()) from None
     except (RunError, Stopped) as error:
         why = error.__cause__ if isinstance(error, RunError) else error
         if not isinstance(why, (Stopped, StoreFull)):
             raise
-        raise Stopped(f"{why}; {_kept(len(values), len(first), shelf, found)}") from None
+        raise Stopped(f"{why}; {kept()}") from None
     finally:
         if shelf is not None:
             shelf.close()
@@ -137,16 +145,9 @@ def gather(
 
 
 def _shelf(measure: Measure, store: Store | None) -> Shelf | None:
-    if store is None:
-        return None
     try:
-        return measure.shelf(store)
+        return None if store is None else measure.shelf(store)
     except fingerprint.Unsure as unsure:
-        store.notice(f"results of {measure.name} are not kept: {unsure}")
+        if store is not None:
+            store.notice(f"results of {measure.name} are not kept: {unsure}")
         return None
-
-
-def _kept(done: int, of: int, shelf: Shelf | None, found: int) -> str:
-    if shelf is None:
-        return f"{done} of {of} runs were complete; none is kept"
-    return f"{found + shelf.kept} of {of} runs are kept in {shelf.store}; the same command goes on from there"

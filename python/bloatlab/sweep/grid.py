@@ -1,4 +1,4 @@
-"""A study declared: axes, seeds, and how a place on the axes becomes a scenario."""
+"""A study declared: axes, seeds, and the function that makes a scenario from a point on the axes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from bloatlab.sweep.pool import Point
 
 @dataclass(frozen=True)
 class At(Mapping[str, Any]):
-    """A place on the axes of a grid: the value of each axis by its name, in the order of the axes. Hashable."""
+    """A point of a grid: the value of each axis by its name, in the order of the axes. Hashable."""
 
     items_: tuple[tuple[str, Any], ...]
 
     def __getitem__(self, name: str) -> Any:
-        for axis, value in self.items_:
-            if axis == name:
-                return value
-        raise KeyError(name)
+        return dict(self.items_)[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, _ in self.items_])
@@ -40,7 +37,7 @@ class At(Mapping[str, Any]):
         return " ".join(f"{name}={label(value)}" for name, value in self.items_)
 
     def labels(self) -> dict[str, float | int | str | bool | None]:
-        """What stands in a table's columns."""
+        """The values in a table's columns."""
         return {name: label(value) for name, value in self.items_}
 
 
@@ -48,10 +45,10 @@ class At(Mapping[str, Any]):
 class Grid:
     """Every combination of the axes' values with every seed.
 
-    `axes` gives each axis by name its values; names become columns, and a value that is no number, text or None stands
-    there as its `str`. `build` is called with each axis as a keyword, and `seed`; it returns the scenario. Seeds are
-    paired: every place is run with the same ones. `keeps` leaves out what makes no sense. `given` are the places where
-    they are not every combination (zipped axes, samples).
+    `axes` has the values of each axis by its name; names become columns, with values that are no number or text as
+    their `str`. `build` is called with a keyword per axis, and `seed`; it returns the scenario. Every point is run with
+    the same seeds, so that runs can be compared in pairs. `keeps` excludes combinations. `given` lists the points if
+    they are not all combinations (zipped axes, samples).
     """
 
     axes: Mapping[str, Sequence[Any]]
@@ -61,16 +58,15 @@ class Grid:
     given: Sequence[At] | None = None
 
     def places(self) -> list[At]:
-        """The combinations, without seeds; the last axis varies fastest."""
-        if self.given is not None:
-            places = list(self.given)
-        else:
+        """The points, without seeds; the last axis varies fastest."""
+        places = self.given
+        if places is None:
             combinations = itertools.product(*self.axes.values())
             places = [At(tuple(zip(self.axes, values, strict=True))) for values in combinations]
-        return places if self.keeps is None else [at for at in places if self.keeps(at)]
+        return [at for at in places if self.keeps is None or self.keeps(at)]
 
     def points(self) -> list[Point[At]]:
-        """The runs, seed by seed: what an interrupted sweep has is whole for the first seeds.
+        """The runs, one seed after another, so that an interrupted sweep is complete for its first seeds.
 
         Raises what `build` raises (`ScenarioError`), before anything runs.
         """
@@ -78,13 +74,13 @@ class Grid:
         return [self.point(at, seed) for seed in self.seeds for at in places]
 
     def point(self, at: At, seed: int) -> Point[At]:
-        """The run at one place with one seed. Raises what `build` raises."""
+        """The run at one point with one seed. Raises what `build` raises."""
         return Point(at, self.build(**at, seed=seed), seed)
 
     def with_(self, *, seeds: Sequence[int] | None = None, **axes: Sequence[Any]) -> Grid:
-        """This grid with other seeds, or other values on some axes (then every combination of these).
+        """This grid with other seeds, or with other values of some axes, in every combination.
 
-        Raises `KeyError` for an axis it does not have.
+        Raises `KeyError` for an unknown axis.
         """
         for name in axes:
             if name not in self.axes:
@@ -93,22 +89,18 @@ class Grid:
         return replace(self, axes={**self.axes, **axes}, seeds=self.seeds if seeds is None else seeds, given=given)
 
     def where(self, keeps: Callable[[At], bool]) -> Grid:
-        """This grid without the places that `keeps` refuses."""
+        """This grid without the points that `keeps` refuses."""
         own = self.keeps
         return replace(self, keeps=keeps if own is None else lambda at: own(at) and keeps(at))
 
 
 def label(value: Any) -> float | int | str | bool | None:
-    """A value of an axis as it stands in a column."""
-    match value:
-        case Enum():
-            return value.name
-        case None | bool() | int() | float() | str():
-            return value
-        case _:
-            return str(value)
+    """A value of an axis in a table's column."""
+    if isinstance(value, Enum):
+        return value.name
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def labels(key: Any) -> dict[str, Any]:
-    """What a run's key has in a table's columns: a place its axes, any other `key`."""
+    """A run's key in a table's columns: the axes of a grid's point; any other key in a column `key`."""
     return key.labels() if isinstance(key, At) else {"key": label(key)}

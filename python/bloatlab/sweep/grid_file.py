@@ -1,50 +1,55 @@
-"""A grid in a file: a scenario, axes over its values, seeds.
+"""A grid in a file or in a call: a scenario, axes over its values, seeds.
 
 scenario = "home-upload.toml"            # beside this file; or a workload, "rrul"
-seeds = 10                               # 1 to 10; or a list of them
-columns = ["links.up.sojourn_ms.p99"]    # of the summary, what the table shows; * stands for anything
-until = { "apps.call.voip.mos" = "2%" }  # more seeds until the mean is known so well, at most `most_seeds`
+seeds = 10                               # 1 to 10; or a list of seeds
+columns = ["links.up.sojourn_ms.p99"]    # values of the summary to show; * matches anything
+until = { "apps.call.voip.mos" = "2%" }  # add seeds until the mean is known this well, at most `most_seeds`
 
-[set]                                    # laid over the scenario in every run
+[set]                                    # overrides for every run
 duration = "60s"
 
 [axes]
 "link.up.rate" = ["1mbit", "5mbit"]      # an axis that is a path: its values; or a range, see `axes`
 
-[axes.queue]                             # an axis with a name: each value by its own name sets what it likes
+[axes.queue]                             # an axis of named arms: each sets any values
 droptail = { "link.up.queue" = { droptail = { limit = "100p" } } }
 codel = { "link.up.queue" = { codel = {} } }
 """
 
 from __future__ import annotations
 
+import fnmatch
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from bloatlab import files, warm_up, workloads
-from bloatlab.scenario import Override, Scenario, opened
+from bloatlab.errors import nearest
+from bloatlab.scenario import Override, Scenario, Sets, opened, overrides
 from bloatlab.simulation import Result
 from bloatlab.sweep import axes as axes_of
-from bloatlab.sweep.axes import MOST_RUNS, Axes, GridError, known, overrides, toml
-from bloatlab.sweep.gather import Measure
+from bloatlab.sweep.axes import MOST_RUNS, GridError, known
+from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import Grid
 from bloatlab.sweep.stopping import Until
 from bloatlab.sweep.stopping import read as read_until
+from bloatlab.sweep.store import Store
 
-__all__ = ["MOST_RUNS", "SUMMARY", "GridError", "GridFile", "flat", "load", "summary", "toml"]
+__all__ = ["MOST_RUNS", "SUMMARY", "GridError", "GridFile", "flat", "load", "matching", "summary", "sweep"]
 
 _KEYS = ("scenario", "seeds", "most_seeds", "until", "columns", "set", "axes", "zip", "sample", "where", "expect")
 
 
 @dataclass(frozen=True)
 class GridFile:
-    """A grid file: its grid, the columns that it wants shown, how well it wants to know them.
+    """The content of a grid file: the grid, the columns to show, and the precision of their means.
 
-    `sampled` are the axes whose values a sample drew. With `find_warm_up` each place's warm-up is to be found first
-    (`auto_warm_up`); the grid itself has none.
+    `sampled` names the sampled axes. With `find_warm_up`, the warm-up of each grid point must be found first
+    (`auto_warm_up`); the scenarios of `grid` have none.
     """
 
     grid: Grid
@@ -55,102 +60,113 @@ class GridFile:
 
 
 def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) -> GridFile:
-    """The grid in the file `path`, with `sets` laid over every scenario; `seeds` replaces the file's.
+    """The grid in the file `path`, with overrides for every scenario; `seeds` replaces the number of seeds.
 
-    Raises `GridError`, and `OSError` or `UnicodeDecodeError` for a file (or its scenario's) that cannot be read.
+    Raises `GridError`, and `OSError` or `UnicodeDecodeError` if the file or its scenario cannot be read.
     """
     try:
-        data = tomllib.loads(files.read_text(path))
+        return _grid_file(path, tomllib.loads(files.read_text(path)), sets, seeds)
     except tomllib.TOMLDecodeError as error:
         raise GridError(f"{path}: not valid TOML: {error}") from None
-    try:
-        return _grid_file(path, data, sets, seeds)
     except GridError as error:
         raise GridError(f"{path}: {error}") from None
 
 
-def _grid_file(path: Path, data: Mapping[str, Any], sets: Sequence[Override], asked: int | None) -> GridFile:
-    """The same of what the file holds. Raises `GridError` without its name."""
+def _grid_file(path: Path, data: Mapping[str, Any], sets: Sequence[Override], seeds: int | None) -> GridFile:
     if "scenario" not in data and not {"link", "app"}.isdisjoint(data):
         raise GridError(f'this is a scenario; a grid varies one: scenario = "{path.name}" and [axes] (docs/sweeps.md)')
     known(data, _KEYS)
     base = data.get("scenario")
     if not isinstance(base, str):
         raise GridError('scenario: the file to vary is missing; for example scenario = "home-upload.toml"')
+    columns = data.get("columns", [])
+    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
+        raise GridError('columns: expected a list of names, such as ["links.up.sojourn_ms.p99"]')
     scenario = path.parent / base
     read = opened(base if workloads.find(base) is not None and not scenario.is_file() else scenario)
-    fixed, auto = warm_up.asked(overrides("set", data.get("set", {})))
+    fixed, auto = warm_up.asked(axes_of.overrides("set", data.get("set", {})))
     sets, auto_too = warm_up.asked(sets)
     auto = auto_too or (auto and all(path != warm_up.PATH for path, _ in sets))
-    seeds = seeds_of(data.get("seeds", 1), asked)
-    until = read_until(data, seeds)
-    runs = len(seeds) if until is None else until.most
-    axes = axes_of.read(data, MOST_RUNS // runs)
-    apart(axes, fixed, "set.")
-    apart(axes, sets, "--set ")
-    apart(axes, [(warm_up.PATH, "")] if auto else [], "")
+    chosen = _seeds(data.get("seeds", 1)) if seeds is None else range(1, seeds + 1)
+    until = read_until(data, chosen)
+    axes = axes_of.read(data, MOST_RUNS // (len(chosen) if until is None else until.most))
+    axes.refuse(fixed, "set.")
+    axes.refuse(sets, "--set ")
+    axes.refuse([(warm_up.PATH, "")] if auto else [], "")
+    return GridFile(axes.grid(read, chosen, str(path), fixed, sets), columns, until, axes.sampled, auto)
 
-    def build(*, seed: int, **at: Any) -> Scenario:
-        chosen = [override for axis, value in at.items() for override in axes.sets[axis][value]]
-        where = " ".join(f"{axis}={value}" for axis, value in at.items())
-        every = [("seed", str(seed)), *fixed, *chosen, *sets]
-        return read(every, f"{path} ({where})")
 
-    grid = Grid(axes.values(), build, seeds, given=axes.places)
-    return GridFile(grid, _columns(data.get("columns", [])), until, axes.sampled, auto)
+def sweep(
+    scenario: Scenario | str | Path | Mapping[str, object],
+    axes: Mapping[str, Any],
+    seeds: int | Sequence[int] = 1,
+    *,
+    sets: Sets = (),
+    where: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    jobs: int | None = None,
+    store: str | Path | None = None,
+) -> pl.DataFrame:
+    """Runs a scenario at every combination of the axes' values with every seed.
+
+    `axes` is as in a grid file (docs/sweeps.md): a list of values by path, `{"link.up.rate": ["1mbit", "5mbit"]}`, or a
+    range, `{"from": "1mbit", "to": "1gbit", "steps": 7, "log": True}`; or, by any other name, arms with the values that
+    each sets: `{"queue": {"codel": {"link.up.queue": {"codel": {}}}}}`. `seeds` is a number of seeds, from 1, or a
+    list. `sets` are overrides for every run; `where` keeps the grid points at which each line holds ("link.up.rate <=
+    link.down.rate").
+
+    Returns one row per run: the axes, `seed`, `scenario_hash`, and the numbers of its summary by dotted path, or only
+    those that match the patterns in `columns` ("apps.*.voip.mos"). The table does not depend on `jobs`. `store` is a
+    folder; runs that it holds are not repeated. Raises `ScenarioError`, or `GridError` (a `ValueError`) with one line.
+    """
+    chosen = _seeds(seeds if isinstance(seeds, int) else list(seeds))
+    found = axes_of.read({"axes": dict(axes), "where": list(where)}, MOST_RUNS // len(chosen))
+    fixed = overrides(sets)
+    found.refuse(fixed, "sets.")
+    points = found.grid(opened(scenario), chosen, "sweep", fixed).points()
+    kept = None if store is None else Store(Path(store))
+    frame = gather(points, SUMMARY, store=kept, jobs=jobs).frame()
+    names = [*found.sets, "seed", "scenario_hash"]
+    return frame.select(*names, *matching([c for c in frame.columns if c not in names], columns))
+
+
+def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """The columns that match, in the order of the patterns; all columns without a pattern. Raises `GridError`."""
+    chosen: dict[str, None] = {} if patterns else dict.fromkeys(known)
+    for pattern in patterns:
+        found = fnmatch.filter(known, pattern)
+        if not found:
+            raise GridError(f"column {pattern}: no such value in the summary{nearest(pattern, known)}")
+        chosen |= dict.fromkeys(found)
+    return list(chosen)
 
 
 def summary(result: Result) -> Mapping[str, float | int | bool | None]:
-    """Every number of a run's summary under its dotted path, as in docs/results.md."""
+    """Every number of a run's summary by its dotted path, as in docs/results.md."""
     return flat(result.summary)
 
 
-def flat(tree: Mapping[str, Any]) -> Mapping[str, float | int | bool | None]:
-    """The same of a summary."""
-    return dict(_flat("", {k: v for k, v in tree.items() if k not in {"name", "seed", "version"}}))
-
-
-#: What a declared sweep keeps of a run: everything that its summary says, so that other columns need no other runs.
-SUMMARY = Measure("summary", summary)
-
-
-def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, float | int | bool | None]]:
-    leaves: list[tuple[str, float | int | bool | None]] = []
+def flat(tree: Mapping[str, Any], prefix: str = "") -> Mapping[str, float | int | bool | None]:
+    """Every number of a summary by its dotted path."""
+    leaves: dict[str, float | int | bool | None] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            leaves += _flat(f"{prefix}{name}.", value)
-        elif value is None or isinstance(value, (bool, int, float)):
-            leaves.append((f"{prefix}{name}", value))
+            leaves |= flat(value, f"{prefix}{name}.")
+        elif (value is None or isinstance(value, (bool, int, float))) and prefix + name not in {"seed", "version"}:
+            leaves[prefix + name] = value
     return leaves
 
 
-def apart(axes: Axes, sets: Sequence[Override], kind: str) -> None:
-    """Refuses a value laid over every run that an axis varies. Raises `GridError`; `kind` says who set it."""
-    varied = {name: axis for axis, values in axes.sets.items() for chosen in values.values() for name, _ in chosen}
-    for name, _ in sets:
-        if name == "seed" or name in varied:
-            other = f"axes.{varied[name]}" if name in varied else "seeds"
-            raise GridError(f"{kind}{name}: {other} varies it")
+#: The measure of a sweep: all numbers of a run's summary, so that other columns need no new runs.
+SUMMARY = Measure("summary", summary)
 
 
-def seeds_of(given: Any, asked: int | None = None) -> Sequence[int]:
-    """The seeds that a file or a call gives: how many, from 1, or a list; `asked` replaces them. Raises `GridError`."""
-    if asked is not None:
-        return range(1, asked + 1)
-    match given:
-        case bool():
-            pass
-        case int() if 0 < given <= MOST_RUNS:
-            return range(1, given + 1)
-        case [_, *_] if all(type(s) is int and 0 <= s < 2**64 for s in given) and len(set(given)) == len(given):
-            return given
-        case _:
-            pass
+def _seeds(given: Any) -> Sequence[int]:
+    """Seeds from 1 to a number, or a list of seeds. Raises `GridError`."""
+    if type(given) is int and 0 < given <= MOST_RUNS:
+        return range(1, given + 1)
+    valid = isinstance(given, list) and given and all(type(s) is int and 0 <= s < 2**64 for s in given)
+    if valid and len(set(given)) == len(given):
+        return given
     shown = repr(given) if len(repr(given)) <= 40 else f"{repr(given)[:40]}..."
     raise GridError(f"seeds: {shown} is neither a whole number from 1 to {MOST_RUNS} nor a list of different seeds")
-
-
-def _columns(columns: Any) -> Sequence[str]:
-    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
-        raise GridError('columns: a list of names, such as ["links.up.sojourn_ms.p99"]')
-    return columns

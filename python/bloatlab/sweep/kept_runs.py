@@ -1,8 +1,8 @@
-"""One run reduced, as it is kept: alone, as bytes in a journal; with others of the same shape, as a row of a part.
+"""Formats of a stored run: bytes in a journal, or a row of a part together with other runs of the same shape.
 
-A part is a table of one row per run: `run.hash` (of the scenario with its seed), `run.seed`, `run.name`, `run.written`
-(seconds since 1970), `run.scenario` (canonical JSON); then each measure, and each kept frame as a list of structs under
-`frame.NAME`. Runs whose measures differ in name or type have no table in common: values come back as they went in.
+A part is a table with a row per run: `run.hash` (of the scenario with its seed), `run.seed`, `run.name`, `run.written`
+(seconds since 1970), `run.scenario` (canonical JSON), then each measure, and each stored frame as a list of structs
+under `frame.NAME`. Runs whose measures differ in name or type go into different parts, so that values keep their types.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ import polars as pl
 
 from bloatlab.files import parquet
 
-#: One measured value. Infinity is what never happened, NaN what does not apply, None what does not exist.
+#: A measured value. Infinity means that an event never happened, NaN that the value does not apply, None that there is
+#: none.
 Value = float | int | str | bool | None
 
+#: Prefixes of a part's columns: the stored frames, and the facts about a run.
 FRAME = "frame."
 RUN = "run."
-#: What a part says of each run besides what was measured.
-ABOUT = ("run.hash", "run.seed", "run.name", "run.written", "run.scenario")
 
 _HEAD = struct.Struct("<64sI")
+_TYPES: Mapping[type, type[pl.DataType]] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run reduced: a row of values, and the frames that figures draw."""
+    """The measures of one run: a row of values, and the frames that figures draw."""
 
     row: Mapping[str, Value]
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Kept:
-    """What was measured, the scenario (its hash, its canonical JSON) that it was measured of, and when."""
+    """A stored run: its measures, the hash and the canonical JSON of its scenario, and the time of writing."""
 
     hash: str
     scenario: str
@@ -50,23 +51,22 @@ class Kept:
 
 
 def plain(row: Mapping[str, Any]) -> dict[str, Value]:
-    """A row as it comes back from a store: numpy's scalars as Python's. Raises `TypeError` for what is no value."""
+    """Converts numpy's scalars to Python's, as a store returns them. Raises `TypeError` for values of other types."""
     if not isinstance(cast("object", row), Mapping):
         raise TypeError(f"a measure returns numbers by name, not {type(row).__name__}")
     values: dict[str, Value] = {}
     for name, value in row.items():
         own: Any = value.item() if isinstance(value, np.generic) else value
         if not (own is None or isinstance(own, (bool, int, float, str))):
-            raise TypeError(f"a measure is a number, a text, a truth or None; {name} is {type(value).__name__}")
-        for reserved in (FRAME, RUN):
-            if name.startswith(reserved):
-                raise TypeError(f"{name}: names of measures do not begin with {reserved!r}")
+            raise TypeError(f"a measure is a number, a text, true, false or None; {name} is {type(value).__name__}")
+        if name.startswith((FRAME, RUN)):
+            raise TypeError(f"{name}: names of measures do not begin with {name.partition('.')[0] + '.'!r}")
         values[name] = own
     return values
 
 
 def packed(kept: Kept) -> bytes:
-    """A run as bytes: the hash of its scenario, what else is said of it as compressed JSON, its frames as Parquet."""
+    """A run as bytes: the hash of its scenario, its facts and values as compressed JSON, its frames as Parquet."""
     frames = {name: parquet(frame, statistics=False) for name, frame in kept.measured.frames.items()}
     about = [kept.scenario, kept.written, dict(kept.measured.row), {k: len(v) for k, v in frames.items()}]
     head = zlib.compress(json.dumps(about).encode(), 1)
@@ -74,12 +74,12 @@ def packed(kept: Kept) -> bytes:
 
 
 def hash_of(data: bytes) -> str:
-    """Of the run that `packed` made bytes of, the hash of its scenario."""
+    """The hash of a packed run's scenario."""
     return data[:64].decode()
 
 
 def unpacked(data: bytes) -> Kept:
-    """The run that `packed` made bytes of."""
+    """The run in these bytes."""
     end = _HEAD.size + _HEAD.unpack_from(data)[1]
     scenario, written, row, lengths = json.loads(zlib.decompress(data[_HEAD.size : end]))
     frames: dict[str, pl.DataFrame] = {}
@@ -90,36 +90,35 @@ def unpacked(data: bytes) -> Kept:
 
 
 def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
-    """Runs as parts: one table for each shape, in the order in which the shapes come."""
-    by_names: dict[Any, list[_Shape]] = {}
+    """Runs as parts: one table for each shape, in the order in which the shapes appear."""
+    shapes: dict[Any, list[_Shape]] = {}
     for run in kept:
-        frames = {name: frame.schema for name, frame in run.measured.frames.items()}
-        key = (tuple(run.measured.row), tuple((name, tuple(schema.items())) for name, schema in frames.items()))
-        shapes = by_names.setdefault(key, [])
-        types = [_dtype(value) for value in run.measured.row.values()]
-        if not any(shape.takes(run, types) for shape in shapes):
-            shapes.append(_Shape(types, [run]))
-    return [shape.table() for shapes in by_names.values() for shape in shapes]
+        frames = [(name, *frame.schema.items()) for name, frame in run.measured.frames.items()]
+        of_names = shapes.setdefault((tuple(run.measured.row), tuple(frames)), [])
+        types = [_type(value) for value in run.measured.row.values()]
+        if not any(shape.takes(run, types) for shape in of_names):
+            of_names.append(_Shape(types, [run]))
+    return [shape.table() for of_names in shapes.values() for shape in of_names]
 
 
 @dataclass
 class _Shape:
-    """Runs that agree in the names of what was measured and, where they have values, in their types."""
+    """Runs with the same measures and frames by name, and the same types wherever they have values."""
 
     types: list[type[pl.DataType] | None]
     runs: list[Kept]
 
     def takes(self, run: Kept, types: Sequence[type[pl.DataType] | None]) -> bool:
-        """Whether `run` belongs here; if so, it is taken."""
+        """Adds `run` if its types fit; returns whether they do."""
         if types != self.types:
             if any(a is not None and b is not None and a != b for a, b in zip(types, self.types, strict=True)):
                 return False
-            self.types = [a if a is not None else b for a, b in zip(self.types, types, strict=True)]
+            self.types = [a or b for a, b in zip(self.types, types, strict=True)]
         self.runs.append(run)
         return True
 
     def table(self) -> pl.DataFrame:
-        """All of them. What has no value in any run is a number that does not exist."""
+        """The table of these runs. A measure without any value is a column of floats."""
         scenarios = [json.loads(run.scenario) for run in self.runs]
         columns = [
             pl.Series("run.hash", [run.hash for run in self.runs], pl.String),
@@ -137,22 +136,15 @@ class _Shape:
         return pl.DataFrame(columns)
 
 
-def _dtype(value: Value) -> type[pl.DataType] | None:
-    match value:
-        case None:
-            return None
-        case bool():
-            return pl.Boolean
-        case int():
-            return pl.UInt64 if value > 2**63 - 1 else pl.Int64
-        case float():
-            return pl.Float64
-        case str():
-            return pl.String
+def _type(value: Value) -> type[pl.DataType] | None:
+    """The column type of a value; None for a missing value."""
+    if isinstance(value, int) and value > 2**63 - 1:
+        return pl.UInt64
+    return None if value is None else _TYPES[type(value)]
 
 
 class Rows:
-    """The runs of one part, read without their scenarios: made Python values a block at a time, when asked for."""
+    """The runs of a part, read without their scenarios. Values are converted to Python's in blocks, on demand."""
 
     BLOCK = 256
 
@@ -162,11 +154,10 @@ class Rows:
         self._blocks: dict[int, list[tuple[Value, ...]]] = {}
 
     def measured(self, place: int) -> Measured:
-        """Run `place` of the part."""
+        """The measures of run `place` of the part."""
         block, within = divmod(place, self.BLOCK)
         if block not in self._blocks:
             self._blocks[block] = self._values.slice(block * self.BLOCK, self.BLOCK).rows()
         values = self._blocks[block][within] if self._values.width else ()
         row = dict(zip(self._values.columns, values, strict=True))
-        frames = {name: column[place].struct.unnest() for name, column in self._frames.items()}
-        return Measured(row, frames)
+        return Measured(row, {name: column[place].struct.unnest() for name, column in self._frames.items()})

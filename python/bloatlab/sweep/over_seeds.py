@@ -1,6 +1,6 @@
-"""The table of a sweep with its seeds put together: intervals, differences between two arms, seeds that change nothing.
+"""Statistics over the seeds of a sweep: intervals, differences between two arms, seeds that change nothing.
 
-All of it is of the frame that `Gathered.frame()` returns: axes, `seed`, `scenario_hash`, measures; a row per run.
+All functions take the frame of `Gathered.frame()`: axes, `seed`, `scenario_hash`, measures; a row per run.
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bloatlab.statistics import METHODS, Interval, Method, interval, paired
+from bloatlab.statistics import METHODS, Interval, Method, interval
 
-#: What a run is called by, and not what it measured.
+#: The columns that identify a run, and are not measures.
 NAMES = ("seed", "scenario_hash")
+
+#: The values of the axes at a grid point.
+Place = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """Another arm of one axis less a baseline, on the seeds that both have, everything else equal."""
+    """The difference of an arm from the baseline at one grid point, over the seeds that both have."""
 
     place: Mapping[str, Any]
     interval: Interval
 
 
-def by_place(frame: pl.DataFrame, axes: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
-    """Each place on the axes with its runs, in order."""
+def by_place(frame: pl.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Place, pl.DataFrame]]:
+    """The runs of each grid point, in order."""
     yield from frame.group_by(axes, maintain_order=True)
 
 
@@ -38,21 +41,20 @@ def known(values: pl.Series) -> list[float]:
 
 
 def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "") -> pl.DataFrame:
-    """A row per place and column: n, mean, sd, cv, median and both 95 % intervals of the mean over seeds.
+    """A row per grid point and column: n, mean, sd, cv, median and both 95 % intervals of the mean over seeds.
 
-    `against` is an arm, such as "queue=codel": then also the mean difference from it on common seeds, with both
-    intervals. Raises `ValueError` for an arm that there is not.
+    With a baseline `against`, such as "queue=codel", also the mean difference from it on common seeds, with both
+    intervals. Raises `ValueError` for an unknown baseline.
     """
-    differences = {
-        column: {tuple(of.place.values()): of for of in _both(frame, axes, column, against)} if against else {}
-        for column in columns
-    }
+    differences = {column: _differences(frame, axes, column, against) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
     for place, runs in by_place(frame, axes):
         for column in columns:
             row = {**dict(zip(axes, place, strict=True)), "column": column, **_moments(known(runs[column]))}
             if against:
-                row |= _difference(differences[column].get(place))
+                less = differences[column].get(place, [])
+                row |= {"pairs": len(less), "difference": interval(less).mean if less else None}
+                row |= _ends(less, "difference_")
             rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -61,72 +63,50 @@ def _moments(values: Sequence[float]) -> dict[str, float | int | None]:
     x = np.asarray(values)
     mean = float(x.mean()) if values else None
     sd = float(x.std(ddof=1)) if len(values) > 1 else None
-    row: dict[str, float | int | None] = {
-        "n": len(values),
-        "mean": mean,
-        "sd": sd,
-        "cv": sd / abs(mean) if sd is not None and mean else None,
-        "median": float(np.median(x)) if values else None,
-    }
+    cv = sd / abs(mean) if sd is not None and mean else None
+    median = float(np.median(x)) if values else None
+    return {"n": len(values), "mean": mean, "sd": sd, "cv": cv, "median": median, **_ends(values)}
+
+
+def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
+    """The ends of the interval by each method; None for fewer than two values."""
+    ends: dict[str, float | None] = {}
     for method in METHODS:
-        found = interval(values, method) if len(values) > 1 else None
-        row |= {f"{method}_low": found and found.low, f"{method}_high": found and found.high}
-    return row
-
-
-@dataclass(frozen=True, slots=True)
-class _Both:
-    place: Mapping[str, Any]
-    first: Sequence[float]
-    second: Sequence[float]
-
-
-def _difference(of: _Both | None) -> dict[str, float | int | None]:
-    n = len(of.first) if of else 0
-    row: dict[str, float | int | None] = {"pairs": n}
-    found = paired(of.first, of.second) if of and n else None
-    row["difference"] = found and found.mean
-    for method in METHODS:
-        two = paired(of.first, of.second, method) if of and n > 1 else None
-        row |= {f"difference_{method}_low": two and two.low, f"difference_{method}_high": two and two.high}
-    return row
+        low, high = interval(values, method).ends if len(values) > 1 else (None, None)
+        ends |= {f"{prefix}{method}_low": low, f"{prefix}{method}_high": high}
+    return ends
 
 
 def differences(
     frame: pl.DataFrame, axes: Sequence[str], column: str, against: str, method: Method = "t"
 ) -> list[Against]:
-    """Every other arm less the baseline `against`, such as "queue=codel", place by place.
+    """The differences of every other arm from the baseline `against`, such as "queue=codel", by grid point.
 
-    Raises `ValueError`, a line, for an axis or a value that there is not.
+    Raises `ValueError` with one line for an unknown axis or value.
     """
+    found = _differences(frame, axes, column, against)
     return [
-        Against(both.place, paired(both.first, both.second, method))
-        for both in _both(frame, axes, column, against)
-        if both.first
+        Against(dict(zip(axes, place, strict=True)), interval(less, method)) for place, less in found.items() if less
     ]
 
 
-def _both(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> list[_Both]:
+def _differences(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
+    """The differences of runs with the same seed, by the grid points of the other arms."""
     axis, baseline = arm(frame, axes, against)
-    others = [a for a in axes if a != axis]
     wanted = frame.select(*axes, "seed", pl.col(column).cast(pl.Float64))
     base = wanted.filter(pl.col(axis) == baseline).drop(axis).rename({column: "baseline"})
-    joined = wanted.filter(pl.col(axis) != baseline).join(
-        base, on=[*others, "seed"], how="left", maintain_order="left", nulls_equal=True
-    )
-    found: list[_Both] = []
+    others = [*(a for a in axes if a != axis), "seed"]
+    arms = wanted.filter(pl.col(axis) != baseline)
+    joined = arms.join(base, on=others, how="left", maintain_order="left", nulls_equal=True)
+    found: dict[Place, list[float]] = {}
     for place, runs in by_place(joined, axes):
-        pairs = [
-            (float(a), float(b))
-            for a, b in runs.select(column, "baseline").iter_rows()
-            if a is not None and b is not None and math.isfinite(a) and math.isfinite(b)
-        ]
-        found.append(_Both(dict(zip(axes, place, strict=True)), [a for a, _ in pairs], [b for _, b in pairs]))
+        both = runs.filter(pl.all_horizontal(pl.col(column, "baseline").is_finite()))
+        found[place] = (both[column] - both["baseline"]).to_list()
     return found
 
 
 def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, Any]:
-    """The axis and the value of "queue=codel". Raises `ValueError`, a line, for those that there are not."""
+    """The axis and the value of "queue=codel". Raises `ValueError` with one line for an unknown one."""
     axis, equals, label = against.partition("=")
     if not equals:
         raise ValueError(f"{against}: not axis=value; for example {axes[0]}={frame[axes[0]][0]}")
@@ -140,7 +120,7 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
 
 
 def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
-    """How many places have several seeds, and at how many of these all seeds measured the very same."""
+    """The number of grid points with several seeds, and how many of these have equal measures for all seeds."""
     several = same = 0
     measures = [c for c in frame.columns if c not in {*axes, *NAMES}]
     for _, runs in by_place(frame, axes):

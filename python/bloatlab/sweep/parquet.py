@@ -1,17 +1,17 @@
-"""Runs by the thousand: Parquet files that never change, the list of those that count, how journals become parts.
+"""Parts: Parquet files of many runs that never change, and the list of the parts that count.
 
     FOLDER/parts.json                {"parts": [{"file": ..., "runs": ..., "bytes": ...}], "taken": [journals]}
-    FOLDER/DIGEST.parquet            a part, named by the SHA-256 of its bytes
+    FOLDER/DIGEST.parquet            a part, named after the SHA-256 of its bytes
     FOLDER/RANDOM.journal            fresh runs (see `journal`)
-    FOLDER/lock                      held by a process while it changes the list
-    FOLDER/NAME.damaged              a file that was not as it was written, moved aside
+    FOLDER/lock                      locked by a process while it changes the list
+    FOLDER/NAME.damaged              a damaged file, moved aside
 
-The list is written aside and renamed: whatever a killed process leaves, the list before or the list after holds. A part
-that the list does not name is removed by the next process that changes the list, if all its runs are in parts that are
-named. Journals in `taken` are in the parts already.
+The list is written to a temporary file and renamed, so a killed process leaves either the old list or the new one. The
+next process that changes the list removes parts that it does not name, if all their runs are in parts that it names.
+The runs of the journals in `taken` are in parts already.
 
-A file is removed only when its runs are in another. Damage is moved aside. A file that cannot be read (`OSError`) is
-neither.
+A file is removed only when its runs are in another file. Damaged files are moved aside. A file that cannot be read
+(`OSError`) counts as neither.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ import contextlib
 import errno
 import fcntl
 import hashlib
-import io
 import json
 import os
 import secrets
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,23 +43,26 @@ DAMAGED = ".damaged"
 #: Hexadecimal digits of a part's name.
 DIGITS = 32
 
-#: Parts grow to so many runs by being joined with others; a damaged one costs no more than these.
+#: Largest number of runs in a part that is joined from others, which limits the loss if it is damaged.
 MOST_RUNS = 16384
-#: Abandoned journals, or runs in them, from which on it is worth making parts of them without being asked.
+#: Numbers of abandoned journals, and of runs in them, from which they are made into parts when the store is opened.
 MANY_JOURNALS = 8
 MANY_RUNS = 4096
+
+#: Receives one line about a file that cannot be used.
+Notice = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of runs. Reading it raises `OSError` where it cannot be read, `Damaged` where it is not as written."""
+    """A file of runs. Its methods raise `OSError` if it cannot be read, `Damaged` if it has changed."""
 
     path: Path
     runs: int
     size: int
 
     def hashes(self) -> list[str]:
-        """Of each run, the hash of its scenario. Damage elsewhere in the file is not always noticed."""
+        """The hash of each run's scenario. Damage elsewhere in the file may go unnoticed."""
         with self.path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
         if size != self.size:
@@ -71,24 +73,22 @@ class Part:
             raise Damaged(line(error)) from None
 
     def rows(self) -> Rows:
-        """What was measured."""
-        data = self.read()
-        names = pl.read_parquet_schema(io.BytesIO(data))
-        return Rows(pl.read_parquet(io.BytesIO(data), columns=[n for n in names if n != "run.scenario"]))
+        """The measures of its runs."""
+        return Rows(pl.scan_parquet(self.read()).drop("run.scenario").collect())
 
     def table(self) -> pl.DataFrame:
-        """All of it."""
-        return pl.read_parquet(io.BytesIO(self.read()))
+        """The whole table."""
+        return pl.read_parquet(self.read())
 
     def read(self) -> bytes:
-        """Its bytes."""
+        """The bytes of the file, compared with its name."""
         data = self.path.read_bytes()
         if _digest(data) != self.path.stem:
             raise Damaged("it is not as it was written")
         return data
 
     def check(self) -> None:
-        """Compare its bytes with its name, without holding them all."""
+        """Compares the bytes of the file with its name, without holding them all in memory."""
         with self.path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS] != self.path.stem:
                 raise Damaged("it is not as it was written")
@@ -103,7 +103,7 @@ class Listed:
 
 
 def listed(folder: Path) -> Listed:
-    """The list of a folder. Raises `OSError`, and `Damaged` where there are parts and no list that says which count."""
+    """The list of a folder. Raises `OSError`, and `Damaged` if the list is damaged, or missing although parts exist."""
     try:
         data: Any = json.loads((folder / LIST).read_bytes())
         parts = tuple(Part(folder / _own(p["file"], SUFFIX), int(p["runs"]), int(p["bytes"])) for p in data["parts"])
@@ -123,44 +123,33 @@ def _own(name: Any, suffix: str) -> str:
     return name
 
 
-def opened(folder: Path, notice: Callable[[str], None]) -> Listed:
-    """The list of a folder, made again from the parts if it is damaged. Raises `OSError`."""
-    try:
+def opened(folder: Path, notice: Notice, *, alone: bool = False) -> Listed:
+    """The list of a folder; a damaged one is rebuilt from the parts. Raises `OSError`.
+
+    `alone`: the caller holds the lock.
+    """
+    with contextlib.suppress(Damaged):
         return listed(folder)
-    except Damaged:
+    if not alone:
         with locked(folder, wait=True):
-            return _mended(folder, notice)
-
-
-def _mended(folder: Path, notice: Callable[[str], None]) -> Listed:
-    """As `opened`, for the one who holds the lock."""
-    try:
-        return listed(folder)
-    except Damaged as damage:
-        found = Listed(tuple(_found(folder, notice)))
-        if (folder / LIST).exists():
-            notice(f"{folder / LIST}: {damage}; moved to {aside(folder / LIST).name}; made again from the parts")
-        _list(folder, found.parts, [])
-        return found
-
-
-def _found(folder: Path, notice: Callable[[str], None]) -> Iterator[Part]:
-    """The parts in a folder, the largest first, without those that were joined into others."""
-    found: list[tuple[Part, set[str]]] = []
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        part = Part(path, 0, path.stat().st_size)
-        try:
-            part.check()
-            hashes = part.hashes()
-        except Damaged as damage:
-            _put_aside(part, damage, notice)
-            continue
-        found.append((Part(path, len(hashes), part.size), set(hashes)))
+            return opened(folder, notice, alone=True)
+    parts: list[Part] = []
     known: set[str] = set()
-    for part, hashes in sorted(found, key=lambda of: -of[0].runs):
-        if not hashes <= known:
-            yield part
-        known |= hashes
+    sound = _sound(_files(folder), notice, whole=True)
+    for part, hashes in sorted(sound.items(), key=lambda of: -len(of[1])):
+        if not known.issuperset(hashes):  # otherwise it was joined into another
+            parts.append(Part(part.path, len(hashes), part.size))
+        known.update(hashes)
+    if (folder / LIST).exists():
+        damage = f"it is not as it was written; moved to {aside(folder / LIST).name}; made again from the parts"
+        notice(f"{folder / LIST}: {damage}")
+    _list(folder, parts, [])
+    return Listed(tuple(parts))
+
+
+def _files(folder: Path) -> Iterable[Part]:
+    """The part files of a folder, whether listed or not, with unknown numbers of runs."""
+    return [Part(path, 0, path.stat().st_size) for path in sorted(folder.glob(f"*{SUFFIX}"))]
 
 
 def journals(folder: Path, taken: frozenset[str] = frozenset()) -> list[Path]:
@@ -170,7 +159,7 @@ def journals(folder: Path, taken: frozenset[str] = frozenset()) -> list[Path]:
 
 @contextlib.contextmanager
 def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool]:
-    """Nobody else changes the list within (nobody at all, for `reading`); whether that could be had."""
+    """Locks the list within this context, against changes by others (`reading`: by anyone); false if it was locked."""
     file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         yield journal.lock(file, wait=wait, shared=reading)
@@ -180,32 +169,30 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
         os.close(file)
 
 
-def compact(folder: Path, notice: Callable[[str], None], *, wait: bool = False) -> None:
-    """Make parts of the journals that nobody writes to any more, and join small parts; remove what no longer counts.
+def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
+    """Makes parts of the abandoned journals, joins small parts, and removes files that no longer count.
 
-    Without `wait`, nothing is done while another process does it. Raises `OSError`; then all is as it was.
+    Without `wait`, does nothing while another process does it. Raises `OSError`, and changes nothing then.
     """
     if not folder.is_dir():
         return
     with locked(folder, wait=wait) as alone, contextlib.ExitStack() as held:
         if not alone:
             return
-        before = _mended(folder, notice)
-        for name in before.taken:  # left by one that was killed after the list was written
+        before = opened(folder, notice, alone=True)
+        for name in before.taken:  # left by a process that was killed after it wrote the list
             (folder / name).unlink(missing_ok=True)
         sound = _sound(before.parts, notice)
         free = [path for path in journals(folder, before.taken) if held.enter_context(journal.abandoned(path))]
-        fresh, damaged = _fresh(free, {name for hashes in sound.values() for name in hashes})
-        new, old, bent = _joined(fresh, list(sound))
-        parts = [*(part for part in sound if part not in old), *(_write(folder, table) for table in new)]
+        runs, damaged = fresh(free, {name for hashes in sound.values() for name in hashes})
+        new, joined = _joined(tables(runs), sound, notice)
+        parts = [*(part for part in sound if part not in joined), *(_write(folder, table) for table in new)]
         whole = [path for path in free if path not in damaged]
-        if new or old or free or before.taken or len(sound) < len(before.parts):
+        if new or joined or free or before.taken or len(sound) < len(before.parts):
             _list(folder, parts, [path.name for path in whole])
-        for part, damage in bent:
-            _put_aside(part, damage, notice)
         for path in damaged:
-            told = f"moved to {aside(path).name}; its whole runs are kept, the others are done again"
-            notice(f"{path}: a run in it is not whole; {told}")
+            moved = f"moved to {aside(path).name}; its whole runs are kept, the others are done again"
+            notice(f"{path}: a run in it is not whole; {moved}")
         for path in whole:
             path.unlink(missing_ok=True)
         _tidy(folder, parts, notice)
@@ -213,61 +200,56 @@ def compact(folder: Path, notice: Callable[[str], None], *, wait: bool = False) 
             _list(folder, parts, [])
 
 
-def _sound(parts: Sequence[Part], notice: Callable[[str], None]) -> dict[Part, list[str]]:
-    """The hashes of each part. One that is damaged is moved aside, one that is gone is left out."""
-    found: dict[Part, list[str]] = {}
-    for part in parts:
-        try:
-            found[part] = part.hashes()
-        except FileNotFoundError:
-            notice(_told(part, "it is missing"))
-        except Damaged as damage:
-            _put_aside(part, damage, notice)
-    return found
-
-
-def _fresh(paths: Sequence[Path], known: set[str]) -> tuple[list[pl.DataFrame], list[Path]]:
-    """What journals hold and no part does, as tables; and the journals that hold anything else than whole runs."""
+def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
+    """The runs in journals that are not among `known`, each once; and the journals with other content than runs."""
     runs: list[Kept] = []
     damaged: list[Path] = []
     for path in paths:
-        found, bent = journal.records(path)
-        if bent:
-            damaged.append(path)
-        for _, data in found:
-            name = hash_of(data)
-            if name not in known:
-                known.add(name)
-                runs.append(unpacked(data))
-    return tables(runs), damaged
+        with contextlib.suppress(FileNotFoundError):  # its runs are in a part now
+            found, bent = journal.records(path)
+            damaged += [path] if bent else []
+            for _, data in found:
+                if (name := hash_of(data)) not in known:
+                    known.add(name)
+                    runs.append(unpacked(data))
+    return runs, damaged
 
 
-def _joined(
-    fresh: Sequence[pl.DataFrame], parts: Sequence[Part]
-) -> tuple[list[pl.DataFrame], set[Part], list[tuple[Part, Damaged]]]:
-    """Fresh tables, each with the small parts of the same columns that it outgrows; the parts that no longer count.
+def _sound(parts: Iterable[Part], notice: Notice, *, whole: bool = False) -> dict[Part, list[str]]:
+    """The hashes of each part; `whole` compares every byte. Damaged parts are moved aside, missing ones left out."""
+    found: dict[Part, list[str]] = {}
+    for part in parts:
+        try:
+            if whole:
+                part.check()
+            found[part] = part.hashes()
+        except FileNotFoundError:
+            notice(_repeated(part, "it is missing"))
+        except Damaged as damage:
+            notice(_repeated(part, f"{damage}; moved to {aside(part.path).name}"))
+    return found
 
-    The parts that turned out to be damaged come last, with how. A part is joined only with at least a quarter as many
-    runs as it has, so that a run is written again a few times at most, however many sweeps there are.
+
+def _joined(new: Sequence[pl.DataFrame], parts: Iterable[Part], notice: Notice) -> tuple[list[pl.DataFrame], set[Part]]:
+    """Joins new tables with small parts of the same columns. Returns the tables, and the parts that they replace.
+
+    A part is joined only with at least a quarter as many runs as it has. So a run is rewritten only a few times,
+    however many sweeps there are.
     """
-    new: list[pl.DataFrame] = []
+    joined: list[pl.DataFrame] = []
     gone: set[Part] = set()
-    bent: list[tuple[Part, Damaged]] = []
-    schemas = {part: pl.read_parquet_schema(part.path) for part in parts if part.runs < MOST_RUNS} if fresh else {}
-    for table in fresh:
-        whole = table
+    schemas = {part: pl.read_parquet_schema(part.path) for part in parts if part.runs < MOST_RUNS} if new else {}
+    for table in new:
         for part in sorted(schemas, key=lambda p: p.runs):
-            if part in gone or schemas[part] != whole.schema or part.runs > 4 * whole.height:
-                continue
-            if part.runs + whole.height > MOST_RUNS:
-                continue
-            try:
-                whole = pl.concat([part.table(), whole])
-            except Damaged as damage:
-                bent.append((part, damage))
-            gone.add(part)
-        new.append(whole)
-    return new, gone, bent
+            small = part.runs <= 4 * table.height and part.runs + table.height <= MOST_RUNS
+            if small and part not in gone and schemas[part] == table.schema:
+                gone.add(part)
+                try:
+                    table = pl.concat([part.table(), table])  # noqa: PLW2901
+                except Damaged as damage:
+                    notice(_repeated(part, f"{damage}; moved to {aside(part.path).name}"))
+        joined.append(table)
+    return joined, gone
 
 
 def _write(folder: Path, table: pl.DataFrame) -> Part:
@@ -282,37 +264,33 @@ def _list(folder: Path, parts: Sequence[Part], taken: Sequence[str]) -> None:
     whole(folder / LIST, json.dumps({"parts": found, "taken": list(taken)}, indent=1).encode())
 
 
-def _tidy(folder: Path, parts: Sequence[Part], notice: Callable[[str], None]) -> None:
-    """Remove what killed processes left: files half written, and parts whose runs are all in `parts`."""
+def _tidy(folder: Path, parts: Sequence[Part], notice: Notice) -> None:
+    """Removes the remains of killed processes: incomplete files, and parts whose runs are all in `parts`."""
     for path in folder.glob(f"*{TEMPORARY}"):
         path.unlink(missing_ok=True)
     named = {part.path for part in parts}
-    others = [path for path in folder.glob(f"*{SUFFIX}") if path not in named]
-    known = {name for part in parts for name in part.hashes()} if others else set[str]()
-    for path in others:
-        other = Part(path, 0, path.stat().st_size)
-        try:
-            other.check()
-            if set(other.hashes()) <= known:
-                path.unlink()
-        except Damaged as damage:
-            _put_aside(other, damage, notice)
+    if others := [part for part in _files(folder) if part.path not in named]:
+        known = {name for part in parts for name in part.hashes()}
+        for part, hashes in _sound(others, notice, whole=True).items():
+            if known.issuperset(hashes):
+                part.path.unlink()
 
 
-def drop(part: Part, why: str, notice: Callable[[str], None]) -> None:
-    """Take a damaged or missing part off the list and move it aside; its runs are done again."""
+def drop(part: Part, why: str, notice: Notice) -> None:
+    """Removes a damaged or missing part from the list and moves it aside; its runs are repeated."""
+    folder = part.path.parent
     try:
-        with locked(part.path.parent, wait=True):
-            now = _mended(part.path.parent, notice)
-            _list(part.path.parent, [p for p in now.parts if p.path != part.path], sorted(now.taken))
+        with locked(folder, wait=True):
+            now = opened(folder, notice, alone=True)
+            _list(folder, [p for p in now.parts if p.path != part.path], sorted(now.taken))
             moved = f"; moved to {aside(part.path).name}" if part.path.exists() else ""
     except OSError as error:
         moved = f"; it cannot be moved aside: {line(error)}"
-    notice(_told(part, f"{why}{moved}"))
+    notice(_repeated(part, f"{why}{moved}"))
 
 
-def check(folder: Path, notice: Callable[[str], None]) -> None:
-    """Read every byte of the parts; one that is damaged anywhere is moved aside. Raises `OSError`."""
+def check(folder: Path, notice: Notice) -> None:
+    """Reads every byte of the parts and moves damaged ones aside. Raises `OSError`."""
     for part in opened(folder, notice).parts:
         try:
             part.check()
@@ -322,17 +300,13 @@ def check(folder: Path, notice: Callable[[str], None]) -> None:
             drop(part, str(damage), notice)
 
 
-def _put_aside(part: Part, damage: Damaged, notice: Callable[[str], None]) -> None:
-    notice(_told(part, f"{damage}; moved to {aside(part.path).name}"))
-
-
-def _told(part: Part, why: str) -> str:
+def _repeated(part: Part, why: str) -> str:
     runs = {0: "runs are", 1: "run is"}.get(part.runs, f"{part.runs} runs are")
     return f"{part.path}: {why}; its {runs} done again"
 
 
 def aside(path: Path) -> Path:
-    """Move a damaged file out of the way; returns its new name, which no other file has. Raises `OSError`."""
+    """Renames a damaged file; returns its new name, which no other file has. Raises `OSError`."""
     for place in range(1, 1000):
         to = path.with_name(f"{path.name}{DAMAGED}" if place == 1 else f"{path.name}.{place}{DAMAGED}")
         if not to.exists():
@@ -341,21 +315,21 @@ def aside(path: Path) -> Path:
 
 
 def whole(path: Path, data: bytes) -> None:
-    """A whole file or none: written beside its place, brought to the disk, then renamed."""
-    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    """Writes a file that is complete or does not exist: to a temporary file, flushed to the disk, then renamed."""
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
-        with aside.open("xb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def line(error: Exception) -> str:
-    """An error in a line."""
+    """An error's reason as one line."""
     strerror = getattr(error, "strerror", None)
     return str(strerror or error).splitlines()[0].lower() if str(error) else type(error).__name__
 

@@ -1,9 +1,9 @@
-"""Points in, one value per point out: the executor protocol, and the one that every machine has, a pool of threads.
+"""Executors: they run points and return one value for each. The local one is a pool of threads.
 
-Simulation releases the GIL, so threads fill the cores and results never cross a process. Each result is reduced in the
-thread that made it: a sweep of hundreds of runs holds a few numbers per run, not its series.
+A simulation releases the GIL, so threads use all cores, and results need not cross processes. Each result is reduced in
+the thread that computed it: a sweep of hundreds of runs holds a few numbers per run, not its series.
 
-Order and numbers do not depend on the number of workers: a point carries its own seed, and values are told by index.
+Order and values do not depend on the number of workers: each point has its own seed, and values carry its index.
 """
 
 from __future__ import annotations
@@ -23,79 +23,79 @@ from bloatlab.sweep.progress import Watch, silent
 Reduced = TypeVar("Reduced")
 Key = TypeVar("Key")
 
-#: Seconds between looks at Ctrl-C while threads work.
+#: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class Point(Generic[Key]):
-    """One run of a sweep: what to simulate, with which seed, and the caller's own name for it."""
+    """One run of a sweep: the scenario, the seed, and the caller's name for the run."""
 
     key: Key
     scenario: Scenario
     seed: int
 
     def seeded(self) -> Scenario:
-        """The scenario with this point's seed in it."""
+        """The scenario with this point's seed."""
         return self.scenario if self.scenario.seed == self.seed else self.scenario.with_sets(("seed", str(self.seed)))
 
+    def __str__(self) -> str:
+        return f"{self.key} with seed {self.seed}"
 
-class Cancelled(Exception):  # noqa: N818  not an error: somebody asked for it
-    """Raised inside a run that is to stop because the sweep stops."""
+
+class Cancelled(Exception):  # noqa: N818  not an error: the user stopped it
+    """Raised inside a run that must stop because its sweep stops."""
 
 
 class RunError(RuntimeError):
-    """A run broke; the message names the point, the cause is chained."""
+    """A run failed; the message names the point, the cause is chained."""
 
 
-class Stopped(Exception):  # noqa: N818  nothing is wrong with bloatlab
-    """A sweep that cannot go on, and not for a bug: a full disk, a lost machine, a law of one's own that breaks.
-
-    The message is one line.
-    """
+class Stopped(Exception):  # noqa: N818  not a bug of bloatlab
+    """A sweep cannot continue: a full disk, a lost machine, a failing law of the user's. The message is one line."""
 
 
-#: What an executor does to a point; it tells its progress in [0, 1] and lets what that raises through.
+#: The work on a point. It reports its progress in [0, 1], and passes on exceptions that this raises.
 Work = Callable[[Point[Any], Progress], Reduced]
 
 
 class Executor(Protocol):
-    """Runs points somewhere. This is the seam for more than one machine: nothing above knows where points run.
+    """Runs points somewhere; its callers do not depend on where. This is the interface for more than one machine.
 
-    `work` is given one point at a time, in any order, in any thread or process; `done` is told the index of a point in
-    `points` and the value of `work`, as soon as there is one, from any thread of the calling process. `watch` hears of
-    the progress, where there is a way. The first failure stops the rest and is raised as `RunError`; Ctrl-C stops the
-    runs under way, and `KeyboardInterrupt` is raised when they have stopped. Each point that was complete before has
-    been told.
+    `work` receives one point at a time, in any order, in any thread or process. `done` receives the index of a point
+    and the value of `work`, as soon as there is one, in any thread of the calling process. `watch` receives the
+    progress where possible. The first failure stops the rest and is raised as `RunError`; Ctrl-C stops the runs in
+    progress, and `KeyboardInterrupt` is raised when they have stopped. `done` has then been called for every complete
+    point.
     """
 
     def __call__(
         self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
     ) -> None:
-        """Run them all."""
+        """Runs all points."""
         ...
 
 
 @dataclass(frozen=True)
 class Threads:
-    """The local executor: as many runs at a time as `jobs`, or as there are cores."""
+    """The local executor: `jobs` runs at a time, by default one per core."""
 
     jobs: int | None = None
 
     def __call__(
         self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
     ) -> None:
-        """Run them all. Cancelling takes about a tenth of a second."""
+        """Runs all points. Cancelling takes about a tenth of a second."""
         stop = threading.Event()
 
         def one(index: int, point: Point[Any]) -> None:
-            def tell(fraction: float) -> None:
+            def progress(fraction: float) -> None:
                 if stop.is_set():
                     raise Cancelled
                 watch.advance(index, fraction)
 
-            tell(0.0)
-            done(index, work(point, tell))
+            progress(0.0)
+            done(index, work(point, progress))
             watch.done(index)
 
         watch.begin(len(points))
@@ -113,7 +113,7 @@ class Threads:
 
 
 def default_jobs() -> int:
-    """As many workers as this process may use cores."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
@@ -126,15 +126,15 @@ def sweep(
     executor: Executor | None = None,
     trace: bool = False,
 ) -> list[Reduced]:
-    """Run every point and reduce each result where it was made; the answers come in the order of `points`.
+    """Runs every point and reduces each result where it was computed; returns the values in the order of `points`.
 
-    The first failure stops the rest and raises `RunError`. Ctrl-C cancels the runs under way, waits for them (a tenth
-    of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor only. `trace`: `reduce` sees what the
-    scenarios' `trace` keeps.
+    The first failure stops the rest and raises `RunError`. Ctrl-C cancels the runs in progress, waits for them (a tenth
+    of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor only. With `trace`, results have the
+    traces that their scenarios enable.
     """
 
-    def work(point: Point[Key], tell: Progress) -> Reduced:
-        return reduce(point, run(point.scenario, point.seed, tell, trace=trace))
+    def work(point: Point[Key], progress: Progress) -> Reduced:
+        return reduce(point, run(point.scenario, point.seed, progress, trace=trace))
 
     values: dict[int, Reduced] = {}
     (executor or Threads(jobs))(points, work, values.__setitem__, watch or silent())
@@ -142,7 +142,7 @@ def sweep(
 
 
 def _wait(futures: Sequence[Future[None]]) -> None:
-    """Until all are done or one has failed, letting Ctrl-C in."""
+    """Waits until all are done or one has failed, and lets Ctrl-C interrupt it."""
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
@@ -151,14 +151,9 @@ def _wait(futures: Sequence[Future[None]]) -> None:
 
 
 def _raise_first(points: Sequence[Point[Any]], futures: Sequence[Future[None]]) -> None:
-    """The failure of the first point that has one."""
+    """Raises the failure of the first point that failed."""
     for point, future in zip(points, futures, strict=True):
         if future.done() and not future.cancelled() and (error := future.exception()):
             if isinstance(error, LawError):
-                raise law_broke(point, problems(error)[0]) from error
-            raise RunError(f"{point.key} with seed {point.seed}: {type(error).__name__}: {error}") from error
-
-
-def law_broke(point: Point[Any], line: str) -> Stopped:
-    """What stops a sweep whose own law, in Python, broke at `point`."""
-    return Stopped(f"{point.key} with seed {point.seed}: {line}")
+                raise Stopped(f"{point}: {problems(error)[0]}") from error
+            raise RunError(f"{point}: {type(error).__name__}: {error}") from error

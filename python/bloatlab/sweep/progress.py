@@ -1,4 +1,4 @@
-"""Who looks at a sweep while it goes: nobody, or a person at a terminal."""
+"""The progress of a sweep: a bar at a terminal, or nothing."""
 
 from __future__ import annotations
 
@@ -9,35 +9,27 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Watch:
-    """Told about the runs of a sweep, from any thread; this one shows nothing. `fraction` is of simulated time."""
+    """Receives the progress of a sweep's runs, from any thread; this one shows nothing."""
 
     def begin(self, total: int) -> None:
-        """`total` runs are to come."""
+        """The sweep begins, with `total` runs."""
 
     def advance(self, index: int, fraction: float) -> None:
-        """Run `index` is this far, in [0, 1]."""
+        """Run `index` has simulated this fraction of its time."""
 
     def done(self, index: int) -> None:
         """Run `index` is complete."""
 
     def end(self) -> None:
-        """The sweep is over, one way or another."""
+        """The sweep has ended, complete or not."""
 
 
 class _Bar(Watch):
-    """One bar over all runs; it moves with the simulated time of the runs under way, not only when one ends."""
+    """A bar over all runs, which follows the simulated time of the runs in progress."""
 
     def __init__(self, what: str, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-        )
-        self._what = what
+        columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        self._progress = Progress(TextColumn("{task.description}"), *columns, console=console, transient=True)
         self._lock = threading.Lock()
         self._fractions: dict[int, float] = {}
         self._finished = 0
@@ -66,10 +58,10 @@ class _Bar(Watch):
 
 
 def silent() -> Watch:
-    """Nobody looks."""
+    """Shows nothing."""
     return Watch()
 
 
 def watch(what: str, console: Console) -> Watch:
-    """A progress bar where `console` is a terminal, else nobody."""
+    """A progress bar if `console` is a terminal."""
     return _Bar(what, console) if console.is_terminal else Watch()

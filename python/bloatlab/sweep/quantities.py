@@ -1,71 +1,59 @@
-"""Values of a scenario as numbers, and back: "5mbit" is 5e6 bit/s, halfway to "15mbit" lies "10mbit"."""
+"""Values of a scenario as numbers, and back: "5mbit" is 5e6 bit/s, and halfway to "15mbit" is "10mbit"."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.scenario import amount
 
-#: By kind as the core names it: how it is called, and what its number is in units of a value.
-_KINDS = {
-    "duration": ("a duration", 1e9),
-    "rate": ("a rate", 1.0),
-    "size": ("a size", 1.0),
-    "packets": ("packets", 1.0),
-    "share": ("a share", 1.0),
+#: By the core's name of a kind: its name in messages, the core's number for 1 s, bit/s or byte, and the units for
+#: writing values, from small to large.
+_KINDS: Mapping[str, tuple[str, float, Mapping[str, float]]] = {
+    "duration": ("a duration", 1e9, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}),
+    "rate": ("a rate", 1.0, {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}),
+    "size": ("a size", 1.0, {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}),
+    "packets": ("packets", 1.0, {"p": 1.0}),
+    "share": ("a share", 1.0, {"%": 0.01}),
 }
+_UNITS = {name: units for name, _, units in _KINDS.values()}
 
-#: Units in which a value between two others is written, from small to large.
-_WRITTEN = {
-    "a duration": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
-    "a rate": {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9},
-    "a size": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9},
-    "packets": {"p": 1.0},
-    "a share": {"%": 0.01},
-}
-
-#: Digits that count of a value between two others.
+#: Significant digits of a computed value.
 DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number of one kind ("a rate", in bit/s); of the kind "a number" without a unit, or "a whole number"."""
+    """A number of a kind: "a rate" in bit/s and so on; without a unit, "a number" or "a whole number"."""
 
     value: float
     kind: str
 
     @staticmethod
     def of(value: Any) -> Amount | None:
-        """What a scenario's value says; None where it is a name, a table or a truth."""
-        match value:
-            case bool():
+        """The amount of a scenario's value; None for a name, a table, true or false."""
+        if isinstance(value, str):
+            found = amount(value)
+            if found is None:
                 return None
-            case int():
-                return Amount(float(value), "a whole number")
-            case float():
-                return Amount(value, "a number")
-            case str():
-                found = amount(value)
-                if found is None:
-                    return None
-                kind, scale = _KINDS[found[0]]
-                return Amount(found[1] / scale, kind)
-            case _:
-                return None
+            kind, scale, _ = _KINDS[found[0]]
+            return Amount(found[1] / scale, kind)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return None
+        return Amount(float(value), "a whole number" if isinstance(value, int) else "a number")
 
     def like(self, other: Amount) -> bool:
         """Whether the two can be compared: numbers with numbers, rates with rates."""
         return self.kind == other.kind or {self.kind, other.kind} == {"a number", "a whole number"}
 
     def written(self) -> float | int | str:
-        """As a value of a scenario, to four digits; what can only be whole (packets, bytes) is."""
+        """The amount as a value of a scenario, to four digits. Packets, bytes and whole numbers are rounded."""
         if self.kind == "a whole number":
             return round(self.value)
         if self.kind == "a number":
             return float(f"{self.value:.{DIGITS}g}")
-        sizes = _WRITTEN[self.kind]
+        sizes = _UNITS[self.kind]
         unit = next((u for u in reversed(sizes) if abs(self.value) >= sizes[u] * (1.0 - 1e-9)), next(iter(sizes)))
         if unit in {"p", "B", "bit", "ns"}:
             return f"{round(self.value / sizes[unit])}{unit}"

@@ -1,13 +1,13 @@
-"""More seeds until a mean is known well enough.
+"""Adds seeds until the means are known well enough.
 
-until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # half width: a share of the mean, or itself
+until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # half width: of the mean, or in its unit
 seeds = 10                                                                 # to begin with
-most_seeds = 100                                                           # the cap
+most_seeds = 100                                                           # the limit
 
-A place on the axes takes the seeds in order and stops at the first number n >= `seeds` of them at which every interval
-(95 %, Student's t) is that narrow, or at the cap. What n is follows from the results alone, not from how many are run
-at a time; runs beyond n are kept in the store and are in no table. As n depends on the values, such an interval holds
-the truth a little less often than 95 %: begin with ten or more.
+A grid point takes seeds in order. It stops at the first number of seeds (at least `seeds`) at which every interval
+(95 %, Student's t) is narrow enough, or at the limit. That number depends only on the results, not on how many runs go
+on at a time; further runs are kept in the store, but not in the table. Since it depends on the values, such an interval
+contains the true mean a little less often than 95 %: begin with ten seeds or more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bloatlab.sweep.pool import Executor, Point
 from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Store
 
-#: Seeds of one place, unless a file says otherwise.
+#: Default limit of seeds per grid point.
 MOST_SEEDS = 100
 
 T = TypeVar("T")
@@ -36,14 +36,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How narrow: `width` is half the interval's, a share of the mean with `relative`. `column` may have `*`."""
+    """The half width of a column's interval that is narrow enough; with `relative`, as a share of the mean.
+
+    `column` may contain `*`.
+    """
 
     column: str
     width: float
     relative: bool
 
     def over(self, found: Interval) -> float:
-        """How many times too wide it is."""
+        """The half width divided by the target."""
         return (found.relative if self.relative else found.half) / self.width
 
     def __str__(self) -> str:
@@ -52,23 +55,22 @@ class Target:
 
 @dataclass(frozen=True)
 class Until:
-    """What a sweep wants to know, and the most seeds of a place that it may take."""
+    """The targets of a sweep, and the limit of seeds per grid point."""
 
     targets: Sequence[Target]
     most: int = MOST_SEEDS
 
     @staticmethod
     def of(targets: Mapping[str, str | float], most: int = MOST_SEEDS) -> Until:
-        """`{"apps.call.voip.mos": "2%", "links.up.sojourn_ms.mean": 0.5}`. Raises `GridError`."""
+        """The targets of `{"apps.call.voip.mos": "2%", "links.up.sojourn_ms.mean": 0.5}`. Raises `GridError`."""
         return Until([_target(column, wanted) for column, wanted in targets.items()], most)
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a place stopped: after how many seeds, with which interval of each column, and how wide that is.
+    """The end of a grid point: its number of seeds, and the intervals of the columns that have values.
 
-    `over` is how many times too wide the widest is: at most 1 where all are reached. A column that no run of the place
-    has a value for is in none of them.
+    `over` is the largest half width divided by its target: at most 1 if all targets are met.
     """
 
     at: At
@@ -78,33 +80,31 @@ class Stop:
 
     @property
     def met(self) -> bool:
-        """Whether every interval is as narrow as was asked."""
+        """Whether every interval is narrow enough."""
         return self.over <= 1.0
 
 
 @dataclass(frozen=True)
 class Reached(Generic[T]):
-    """The runs up to where each place stopped, and where that was."""
+    """The runs of each grid point up to its end, and these ends."""
 
     gathered: Gathered[T]
     stops: Sequence[Stop]
 
 
 def read(data: Mapping[str, Any], seeds: Sequence[int]) -> Until | None:
-    """What a grid file asks for. Raises `GridError`."""
+    """The targets in a grid file. Raises `GridError`."""
     given, most = data.get("until"), data.get("most_seeds", MOST_SEEDS)
     if given is None:
         if "most_seeds" in data:
-            raise GridError(
-                'most_seeds: is the cap of until, which is missing: until = { "apps.call.voip.mos" = "2%" }'
-            )
+            raise GridError('most_seeds: until is missing; for example until = { "apps.call.voip.mos" = "2%" }')
         return None
     if not isinstance(given, dict) or not given:
-        raise GridError('until: a table of half widths by column, such as { "apps.call.voip.mos" = "2%" }')
+        raise GridError('until: expected a table of half widths by column, such as { "apps.call.voip.mos" = "2%" }')
     if len(seeds) < 2:
         raise GridError("until: one seed has no interval; begin with more, such as seeds = 10")
     if type(most) is not int or most < len(seeds):
-        raise GridError(f"most_seeds: {most} is not a whole number from seeds on, which is {len(seeds)}")
+        raise GridError(f"most_seeds: {most} is not a whole number of at least seeds, {len(seeds)}")
     return Until.of(given, most)
 
 
@@ -114,7 +114,7 @@ def _target(column: str, wanted: Any) -> Target:
         return Target(column, float(wanted), relative=False)
     found = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+) ?%", wanted) if isinstance(wanted, str) else None
     if found is None or not float(found[1]):
-        raise GridError(f'{place}: {wanted} is no half width; "2%" of the mean, or a number in the unit of the column')
+        raise GridError(f'{place}: {wanted} is not a half width; expected "2%" of the mean, or a number in its unit')
     return Target(column, float(found[1]) / 100.0, relative=True)
 
 
@@ -128,9 +128,9 @@ def gather_until(
     watch: Callable[[int], Watch] = lambda _runs: silent(),
     executor: Executor | None = None,
 ) -> Reached[At]:
-    """Measure every place with as many seeds as it takes, without `until` with the grid's own.
+    """Measures every grid point with enough seeds for `until`; without it, with the grid's own seeds.
 
-    `watch` is asked for a watch of each round, with its number of runs. Raises what `gather` does, and `GridError`.
+    `watch` makes the progress display of a round from its number of runs. Raises what `gather` raises, and `GridError`.
     """
     if until is None:
         points = grid.points()
@@ -155,32 +155,27 @@ def gather_until(
             have[point.key].append((point, value))
         for at in [at for at in have if at not in stops]:
             rows = [value.row for _, value in have[at]]
-            stop, more = _looked(at, rows, max(before[at] + 1, len(grid.seeds)), until)
-            wanted[at] = more
-            if stop is not None:
+            stop = _stop(at, rows, max(before[at] + 1, len(grid.seeds)), until)
+            if stop.met or stop.seeds >= until.most:
                 stops[at] = stop
+            else:  # the width falls as 1 / sqrt(n) while the deviation stays the same; at most doubled, as it may not
+                guess = math.ceil(stop.seeds * stop.over**2) if math.isfinite(stop.over) else 2 * stop.seeds
+                wanted[at] = min(max(guess, stop.seeds + 1), 2 * stop.seeds, until.most)
     kept = [have[at][n] for n in range(len(seeds)) for at in have if n < stops[at].seeds]
     return Reached(Gathered([p for p, _ in kept], [v for _, v in kept], found, ran), [stops[at] for at in have])
 
 
-def _looked(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -> tuple[Stop | None, int]:
-    """Where the place stops among its first `least` to all rows; else how many rows to have next."""
-    intervals: dict[str, Interval] = {}
-    over = 0.0
-    for n in range(least, len(rows) + 1):
-        intervals, over = _intervals(rows[:n], until)
-        if over <= 1.0:
-            return Stop(at, n, intervals, over), n
-    n = len(rows)
-    if n >= until.most:
-        return Stop(at, n, intervals, over), n
-    # the width falls as 1 / sqrt(n): where it will be met if the deviation stays; at most twice as many, as it does not
-    guess = math.ceil(n * over * over) if math.isfinite(over) else 2 * n
-    return None, min(max(guess, n + 1), 2 * n, until.most)
+def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -> Stop:
+    """The first number of rows, from `least` on, that meets the targets; otherwise all rows."""
+    for n in range(least, len(rows)):
+        stop = Stop(at, n, *_intervals(rows[:n], until))
+        if stop.met:
+            return stop
+    return Stop(at, len(rows), *_intervals(rows, until))
 
 
 def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[str, Interval], float]:
-    """The interval of each column that has one, and how many times too wide the widest is."""
+    """The interval of each column that has one, and the largest half width divided by its target."""
     found: dict[str, Interval] = {}
     over = 0.0
     for target in until.targets:

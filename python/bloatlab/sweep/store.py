@@ -1,13 +1,13 @@
-"""What runs measured, kept between sweeps and named by what it follows from.
+"""The store: measures of runs, kept between sweeps under the name of everything that they depend on.
 
     STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet, parts.json
-    STORE/sweeps/                 which runs each sweep asked for (see `sweeps`)
+    STORE/sweeps/                 the runs of each sweep (see `sweeps`)
 
-CORE names the compiled core, CODE the source that reduced the run; within, a run is found by the hash of its scenario
-with its seed. Change the core, the reduction or anything in the scenario, and the old entry is not found.
+CORE names the compiled core, CODE the source that reduced the run; in that folder, a run has the hash of its scenario
+with its seed. If the core, the reduction or anything in the scenario changes, old entries are no longer found.
 
-A run is appended to its writer's journal as soon as it is there (see `journal`); journals whose writers are gone become
-Parquet files of many runs (see `parts`). Any number of processes may write to one store, and be killed at any time.
+A finished run is appended at once to its writer's journal (see `journal`). Journals of finished writers become Parquet
+files of many runs (see `parquet`). Any number of processes may write to a store, and be killed at any time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,30 +28,36 @@ from bloatlab.scenario import Scenario
 from bloatlab.sweep import journal, parquet
 from bloatlab.sweep.journal import Damaged, DiskFull, Journal, Record
 from bloatlab.sweep.kept_runs import Kept, Measured, Rows, Value, hash_of, packed, plain, unpacked
-from bloatlab.sweep.parquet import Part, line
+from bloatlab.sweep.parquet import Notice, Part, line
 from bloatlab.sweep.pool import Stopped
 
 __all__ = ["Index", "Measured", "Shelf", "Stock", "Store", "StoreFull", "Value", "default_store", "plain"]
 
-#: Where results are kept unless the environment or a flag says otherwise, below the working folder.
+#: The default folder, below the working folder, and the environment variable that replaces it.
 DEFAULT = Path(".bloatlab") / "store"
 VARIABLE = "BLOATLAB_STORE"
 
 #: Hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
+#: Attempts to read files that other processes are making into parts.
+ATTEMPTS = 20
+
+#: The place of a stored run: a record of a journal, or a row of a part.
+Place = Record | tuple[Part, int]
+
 
 class StoreFull(Exception):  # noqa: N818  it is the disk that is full
-    """There is no room for the runs that are still to come; the message is one line."""
+    """The disk has no room for more runs; the message is one line."""
 
 
 class StoreUnreadable(Stopped):
-    """A file of the store cannot be read, which is no damage; the message is one line."""
+    """A file of the store cannot be read, which does not mean that it is damaged; the message is one line."""
 
 
 @contextlib.contextmanager
 def reading(store: Path) -> Generator[None]:
-    """Raises `StoreUnreadable` for an `OSError` within."""
+    """Turns an `OSError` within this context into `StoreUnreadable`."""
     try:
         yield
     except OSError as error:
@@ -59,24 +65,23 @@ def reading(store: Path) -> Generator[None]:
 
 
 def default_store() -> Path:
-    """Where results are kept: `BLOATLAB_STORE`, or .bloatlab/store below the working folder."""
-    given = os.environ.get(VARIABLE)
-    return Path(given) if given else DEFAULT
+    """The folder of results: `BLOATLAB_STORE`, or .bloatlab/store below the working folder."""
+    return Path(os.environ.get(VARIABLE) or DEFAULT)
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results. `notice` is told, in a line, when something in it cannot be used."""
+    """A folder of results. `notice` receives a line for each file that cannot be used."""
 
     folder: Path
-    notice: Callable[[str], None] = warnings.warn
+    notice: Notice = warnings.warn
 
     def shelf(self, core: str, measure: str, code: str) -> Shelf:
-        """The part of the store that holds one measure by one core."""
+        """The results of one measure, computed by one core."""
         return Shelf(self, self.folder / core[:CODE] / f"{measure}-{code[:CODE]}")
 
     def shelves(self) -> list[Stock]:
-        """What there is, newest last. Raises `StoreUnreadable`."""
+        """The contents of all shelves, newest last. Raises `StoreUnreadable`."""
         with reading(self.folder):
             found = [
                 Stock.of(shelf, self.notice)
@@ -88,26 +93,26 @@ class Store:
         return sorted(found, key=lambda stock: stock.written)
 
     def collect(self, core: str) -> tuple[int, int]:
-        """Remove what can no longer be found: other cores, and all but the newest code of each measure of this one.
+        """Removes unused results: those of other cores, and all but the newest code of each measure of this core.
 
-        What another process writes to at this moment stays. Everything else becomes parts. Returns how many runs and
-        bytes went.
+        Shelves that a process is writing to stay. Everything else becomes parts. Returns the numbers of removed runs
+        and bytes.
         """
         stocks = self.shelves()
-        newest = {stock.measure: stock for stock in stocks if stock.core == core[:CODE]}
-        gone = [s for s in stocks if newest.get(s.measure) is not s and not _written_to(s.folder)]
+        kept = current(stocks, core)
+        gone = [stock for stock in stocks if stock not in kept and not _written_to(stock.folder)]
         for stock in gone:
             shutil.rmtree(stock.folder, ignore_errors=True)
             with contextlib.suppress(OSError):
                 stock.folder.parent.rmdir()  # the core's folder, if that was the last in it
-        for stock in newest.values():
+        for stock in kept:
             parquet.compact(stock.folder, self.notice, wait=True)
         return sum(stock.runs for stock in gone), sum(stock.size for stock in gone)
 
 
 @dataclass(frozen=True)
 class Stock:
-    """What one shelf holds: `size` in bytes, `written` as the time of its newest entry (seconds since 1970)."""
+    """The contents of a shelf: `size` in bytes, `written` the time of its newest file in seconds since 1970."""
 
     folder: Path
     core: str
@@ -118,30 +123,35 @@ class Stock:
     index: Index = field(repr=False, compare=False)
 
     @staticmethod
-    def of(folder: Path, notice: Callable[[str], None]) -> Stock:
-        """The stock of a shelf's folder. Raises `OSError`."""
+    def of(folder: Path, notice: Notice) -> Stock:
+        """The contents of a shelf's folder. Raises `OSError`."""
         index = Index.of(folder, notice)
-        old = [path.stat() for path in folder.glob(f"??/*{parquet.SUFFIX}")]  # a file per run: before parts
-        newest = max((path.stat().st_mtime for path in _files(folder)), default=0.0)
-        runs, size = len(index.places) + len(old), index.size + sum(s.st_size for s in old)
-        return Stock(folder, folder.parent.name, folder.name.rpartition("-")[0], runs, size, newest, index)
+        files = [*folder.glob(f"*{parquet.SUFFIX}"), *folder.glob(f"*{journal.SUFFIX}")]
+        newest = max((path.stat().st_mtime for path in files), default=0.0)
+        measure = folder.name.rpartition("-")[0]
+        return Stock(folder, folder.parent.name, measure, len(index.places), index.size, newest, index)
+
+
+def current(stocks: Iterable[Stock], core: str) -> list[Stock]:
+    """The shelves that a sweep would use now: those of this core with the newest code of each measure."""
+    return list({stock.measure: stock for stock in stocks if stock.core == core[:CODE]}.values())
 
 
 @dataclass
 class Index:
-    """Where each run of a shelf is, by the hash of its scenario: a record of a journal, or a row of a part."""
+    """The place of each run of a shelf, by the hash of its scenario."""
 
-    places: dict[str, Record | tuple[Part, int]] = field(default_factory=dict)
-    #: Bytes of all.
+    places: dict[str, Place] = field(default_factory=dict)
+    #: Bytes of all runs.
     size: int = 0
-    #: Journals, and the runs in them.
+    #: Numbers of journals and of runs in them.
     journals: int = 0
     fresh: int = 0
 
     @staticmethod
-    def of(folder: Path, notice: Callable[[str], None]) -> Index:
-        """The index of a folder. Tried again while another process makes parts of journals. Raises `OSError`."""
-        for _ in range(20):
+    def of(folder: Path, notice: Notice) -> Index:
+        """The index of a folder. Starts over if another process makes parts of journals meanwhile. Raises `OSError`."""
+        for _ in range(ATTEMPTS):
             before = parquet.opened(folder, notice)
             index = Index()
             try:
@@ -160,17 +170,17 @@ class Index:
                 return index
         return Index()
 
-    def _read(self, folder: Path, listed: parquet.Listed, notice: Callable[[str], None]) -> list[Path]:
-        """Reads all there is; returns the damaged journals that no process writes to."""
+    def _read(self, folder: Path, listed: parquet.Listed, notice: Notice) -> list[Path]:
+        """Adds the runs of all files; returns the damaged journals whose writers are gone."""
         torn: list[Path] = []
         for path in parquet.journals(folder, listed.taken):
             try:
                 found, damaged = journal.records(path)
-            except FileNotFoundError:  # its runs are in a part, which the list will show
+            except FileNotFoundError:  # its runs are in a part now, and the list has changed
                 continue
             if damaged:
                 with journal.abandoned(path) as dead:
-                    if dead:  # the last record of a living writer may be on its way
+                    if dead:  # a living writer may not have finished its last record
                         torn.append(path)
             self.journals += 1
             self.fresh += len(found)
@@ -191,7 +201,7 @@ class Index:
         return torn
 
     def share(self, name: str) -> float:
-        """The bytes that a run takes, of the file that it shares with others."""
+        """The bytes of a run, in the file that it shares with others."""
         match self.places[name]:
             case Record(length=length):
                 return length
@@ -204,26 +214,25 @@ class Shelf:
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store.folder
-        #: Runs that this shelf has kept.
+        #: Runs that this shelf has stored.
         self.kept = 0
         self._notice = store.notice
         self._folder = folder
         self._refused = False
         self._lock = threading.RLock()
-        self._writing = _Writing()
+        self._journals: list[Journal] = []
         self._index: Index | None = None
         self._parts: dict[Path, Rows] = {}
-        weakref.finalize(self, self._writing.close)
+        weakref.finalize(self, _close, self._journals)
 
     def get(self, scenario: Scenario) -> Measured | None:
-        """What is kept for this scenario with its seed, or None. Damage is told in a notice, and moved aside.
+        """The stored result for a scenario with its seed, or None. Reports damaged files and moves them aside.
 
         Raises `StoreUnreadable`.
         """
-        name = scenario.hash
         with self._lock, reading(self.store):
-            for _ in range(20):  # bounded: each time around, somebody has made parts of what was there
-                place = self._places().get(name)
+            for _ in range(ATTEMPTS):  # starts over if another process has made parts of journals
+                place = self._places().get(scenario.hash)
                 if place is None:
                     return None
                 try:
@@ -235,44 +244,46 @@ class Shelf:
         return None
 
     def put(self, scenario: Scenario, measured: Measured) -> bool:
-        """Keep a result; whether it could be. A folder that cannot be written is told once and stops no sweep.
+        """Stores a result; returns whether it was stored. A folder that cannot be written is reported once.
 
-        Raises `StoreFull` on a full disk; what was kept before stays, and with it, but for the very last, this result.
+        Raises `StoreFull` on a full disk; earlier results stay, and so does this one unless nothing could be written.
         """
         data = packed(Kept(scenario.hash, scenario.text, round(time.time(), 3), measured))
         with self._lock:
             try:
-                record = self._append(data)
+                if not self._journals:
+                    self._journals.append(Journal(self._folder))
+                record = self._journals[0].append(data)
             except OSError as error:
                 if error.errno in {errno.ENOSPC, errno.EDQUOT}:
                     self.kept += isinstance(error, DiskFull) and error.kept
                     raise StoreFull(f"{self.store}: cannot write: {line(error)}") from None
-                self._tell(error)
+                if not self._refused:
+                    self._refused = True
+                    where = error.filename or self._folder
+                    self._notice(f"{where}: cannot write: {line(error)}; results are not kept")
                 return False
             self.kept += 1
             if self._index is not None:
                 self._index.places[scenario.hash] = record
-            rolled = self._writing.journal is not None and self._writing.journal.full and self._writing.close()
-        if rolled:
+            full = self._journals[0].full
+            if full:
+                self.close()
+        if full:
             self.compact()
         return True
 
     def compact(self) -> None:
-        """Make parts of the journals that nobody writes to any more. What stands in the way leaves them as they are."""
+        """Makes parts of the abandoned journals; leaves them if that fails."""
         with contextlib.suppress(OSError):
             parquet.compact(self._folder, self._notice)
 
     def close(self) -> None:
-        """Give the journal to whoever reads next; the next `put` begins another."""
+        """Closes the journal, so that others may make a part of it; the next `put` begins a new one."""
         with self._lock:
-            self._writing.close()
+            _close(self._journals)
 
-    def _append(self, data: bytes) -> Record:
-        if self._writing.journal is None:
-            self._writing.journal = Journal(self._folder)
-        return self._writing.journal.append(data)
-
-    def _places(self) -> Mapping[str, Record | tuple[Part, int]]:
+    def _places(self) -> Mapping[str, Place]:
         if self._index is None:
             self._index = Index.of(self._folder, self._notice)
             if self._index.journals >= parquet.MANY_JOURNALS or self._index.fresh >= parquet.MANY_RUNS:
@@ -280,7 +291,7 @@ class Shelf:
                 self._index = Index.of(self._folder, self._notice)
         return self._index.places
 
-    def _measured(self, place: Record | tuple[Part, int]) -> Measured:
+    def _measured(self, place: Place) -> Measured:
         match place:
             case Record():
                 return unpacked(place.read()).measured
@@ -289,8 +300,8 @@ class Shelf:
                     self._parts[part.path] = part.rows()
                 return self._parts[part.path].measured(row)
 
-    def _damaged(self, place: Record | tuple[Part, int], damage: Damaged) -> None:
-        """Told, and out of the index; a journal with damage is moved aside when its runs become a part."""
+    def _damaged(self, place: Place, damage: Damaged) -> None:
+        """Reports damage and removes the run from the index. A journal is moved aside when it becomes a part."""
         index, self._index = self._index, None
         match place:
             case Record(path=path):
@@ -301,35 +312,15 @@ class Shelf:
             case part, _:
                 parquet.drop(part, str(damage), self._notice)
 
-    def _tell(self, error: OSError) -> None:
-        if not self._refused:
-            self._refused = True
-            self._notice(f"{error.filename or self._folder}: cannot write: {line(error)}; results are not kept")
 
-
-@dataclass
-class _Writing:
-    """A shelf's own journal, closed when the shelf goes."""
-
-    journal: Journal | None = None
-
-    def close(self) -> bool:
-        if self.journal is not None:
-            self.journal.close()
-            self.journal = None
-        return True
-
-
-def _files(folder: Path) -> list[Path]:
-    return [
-        *folder.glob(f"*{parquet.SUFFIX}"),
-        *folder.glob(f"*{journal.SUFFIX}"),
-        *folder.glob(f"??/*{parquet.SUFFIX}"),
-    ]
+def _close(journals: list[Journal]) -> None:
+    """Closes a shelf's journal, if it has one."""
+    while journals:
+        journals.pop().close()
 
 
 def _written_to(folder: Path) -> bool:
-    """Whether a process writes to a shelf at this moment."""
+    """Whether a process is writing to a shelf."""
     for path in parquet.journals(folder):
         with journal.abandoned(path) as dead:
             if not dead and path.exists():

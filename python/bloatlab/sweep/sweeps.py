@@ -1,9 +1,9 @@
-"""Which runs a sweep asked for: a table per sweep in the store, so that its runs can be found by its name and its axes.
+"""The runs of each sweep, as a table in the store, so that they can be found by the sweep's name and axes.
 
     STORE/sweeps/DIGEST.parquet      axes, seed, scenario_hash; one row per run, in the order of the sweep
 
-A sweep is a grid file with what was laid over it by `--set`; the latest call with these replaces the one before. DIGEST
-names both. The file says them in its metadata: `sweep`, a name that tells it from others in the store, `grid`, `sets`.
+A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both; the latest call replaces the table of
+an earlier one. The file's metadata has `sweep` (a name that is unique in the store), `grid` and `sets`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLDER = "sweeps"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a sweep asked for: `hashes` of its runs' scenarios, in its order; `table` reads axes, seeds and hashes."""
+    """The runs of a sweep: `hashes` of their scenarios, in order, and the table in `path`."""
 
     name: str
     grid: Path
@@ -41,13 +41,9 @@ class Asked:
     seeds: int
     written: float
 
-    def table(self) -> pl.DataFrame:
-        """Axes, seed, scenario_hash."""
-        return pl.read_parquet(self.path)
-
 
 def measure(tables: Sequence[str] = ()) -> Measure:
-    """What a sweep keeps of each run: every number of its summary, and these of its tables, as far as it has them."""
+    """The measure that a sweep stores of each run: all numbers of its summary, and the given tables if it has them."""
     if not tables:
         return grid_file.SUMMARY
     names = sorted(set(tables))
@@ -59,23 +55,22 @@ def _tables(names: Sequence[str], result: Result) -> dict[str, pl.DataFrame]:
 
 
 def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Point[At]]) -> None:
-    """Write down what a sweep asks for. Raises `OSError`, `StoreUnreadable`."""
+    """Records the runs of a sweep. Raises `OSError`, `StoreUnreadable`."""
     grid = grid.resolve()
     words = " ".join(f"{path}={value}" for path, value in sets)
     digest = hashlib.sha256(f"{grid}\0{words}".encode()).hexdigest()[:16]
     path = store.folder / FOLDER / f"{digest}{parquet.SUFFIX}"
-    name = " ".join([grid.stem, words]).strip()
+    name = f"{grid.stem} {words}".strip()
     if any(other.name == name and other.path != path for other in asked(store)):
         name = f"{name} ({digest[:4]})"
     rows = [{**labels(p.key), "seed": p.seed, "scenario_hash": p.seeded().hash} for p in points]
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64}, strict=False)
-    about = {"sweep": name, "grid": str(grid), "sets": words}
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.whole(path, files.parquet(table, metadata=about))
+    parquet.whole(path, files.parquet(table, metadata={"sweep": name, "grid": str(grid), "sets": words}))
 
 
 def asked(store: Store) -> list[Asked]:
-    """What sweeps asked for, the latest last; a damaged file is moved aside. Raises `StoreUnreadable`."""
+    """The runs of each sweep, the latest sweep last. Damaged files are moved aside. Raises `StoreUnreadable`."""
     found: list[Asked] = []
     with reading(store.folder):
         for path in sorted((store.folder / FOLDER).glob(f"*{parquet.SUFFIX}")):
@@ -84,7 +79,11 @@ def asked(store: Store) -> list[Asked]:
             except FileNotFoundError:
                 continue
             except (KeyError, ValueError, pl.exceptions.PolarsError):
-                store.notice(_damaged(path))
+                try:
+                    moved = f"moved to {parquet.aside(path).name}; its sweep writes it again"
+                except OSError as error:
+                    moved = f"it cannot be moved aside: {parquet.line(error)}"
+                store.notice(f"{path}: it is not as it was written; {moved}")
     return sorted(found, key=lambda of: (of.written, of.name))
 
 
@@ -95,11 +94,3 @@ def _read(path: Path) -> Asked:
     runs = pl.read_parquet(path, columns=["seed", "scenario_hash"], glob=False)
     hashes, seeds = runs["scenario_hash"].to_list(), runs["seed"].n_unique()
     return Asked(about["sweep"], Path(about["grid"]), about["sets"], path, hashes, seeds, written)
-
-
-def _damaged(path: Path) -> str:
-    try:
-        moved = f"moved to {parquet.aside(path).name}; its sweep writes it again"
-    except OSError as error:
-        moved = f"it cannot be moved aside: {parquet.line(error)}"
-    return f"{path}: it is not as it was written; {moved}"
