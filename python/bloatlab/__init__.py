@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from bloatlab import public
 
 if TYPE_CHECKING:
-    from bloatlab import laws, live, parts
+    from bloatlab import laws, live, machines
     from bloatlab.advice import recommend
     from bloatlab.differences import diff
     from bloatlab.laws import LawError
@@ -47,9 +47,9 @@ __all__ = [
     "laws",
     "live",
     "load",
+    "machines",
     "open_result",
     "parse",
-    "parts",
     "plot",
     "recommend",
     "run",
@@ -77,7 +77,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value = __getattr__("version")()
-    elif name in {"laws", "live", "parts", "sweep"}:
+    elif name in {"laws", "live", "machines", "sweep"}:
         return importlib.import_module(f"bloatlab.{name}")
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"bloatlab.{_HOMES[name]}"), name)

@@ -240,7 +240,7 @@ class Discipline:
     """
 
     def __new__(cls, spec: str, rate: str = "5mbit", seed: int = 1) -> Self:
-        """`spec` is the JSON of a scenario's `queue`; see `bloatlab.parts.discipline`."""
+        """`spec` is the JSON of a scenario's `queue`; see `bloatlab.machines.discipline`."""
     def enqueue(
         self,
         time_ns: int,
@@ -300,7 +300,7 @@ class TcpSender:
     """
 
     def __new__(cls, stack: str = '{"preset": "linux-6"}', rtt: str | None = None) -> Self:
-        """`stack` is the JSON of a scenario's TCP table; see `bloatlab.parts.tcp_sender`."""
+        """`stack` is the JSON of a scenario's TCP table; see `bloatlab.machines.tcp_sender`."""
     def write(self, time_ns: int, bytes: int) -> list[SentSegment]:
         """Write `bytes` more to send; return the segments that leave at once."""
     def ack(self, time_ns: int, number: int, sack: list[tuple[int, int]] = ..., ece: bool = False) -> list[SentSegment]:

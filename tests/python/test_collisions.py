@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bloatlab
-from bloatlab import parts
+from bloatlab import machines
 from bloatlab.cli.collisions import percent
 from bloatlab.cli.main import call
 from bloatlab.collisions import collision, given_session, monte_carlo, overfull, sessions_of, share_of
@@ -121,7 +121,7 @@ def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
 @pytest.mark.parametrize(("groups", "ways"), [(64, 4), (16, 2), (256, 1)])
 def test_the_discipline_s_own_classifier_agrees_with_the_exact_chance(groups: int, ways: int):
     """Random 5-tuples through sfq_hss as a scenario runs it; 99.9 % intervals."""
-    counted = parts.session_queues("sfq_hss", 60, 50_000, seed=3, groups=groups, ways=ways)
+    counted = machines.session_queues("sfq_hss", 60, 50_000, seed=3, groups=groups, ways=ways)
     exact = collision(groups, ways, 60)
     for n, (some, shares, first) in enumerate(counted, start=1):
         share = share_of(some, 50_000, 0.999)
@@ -133,7 +133,7 @@ def test_the_discipline_s_own_classifier_agrees_with_the_exact_chance(groups: in
 
 def test_a_classifier_for_a_queue_of_all_is_refused():
     with pytest.raises(bloatlab.ScenarioError, match="droptail gives sessions no queues"):
-        parts.session_queues("droptail", 5, 10)
+        machines.session_queues("droptail", 5, 10)
 
 
 def test_trials_follow_from_their_seed():

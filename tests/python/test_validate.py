@@ -15,8 +15,7 @@ from bloatlab.cli.main import call
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result, run
 from bloatlab.validate import Entry, NoReferenceError, build, load, measure, public, validate
-from bloatlab.validate.explanations import explanations
-from bloatlab.validate.judge import Cell
+from bloatlab.validate.judge import Cell, explanations
 from bloatlab.validate.measure import jain
 from bloatlab.validate.queues import NotSupportedError, queue_of, shapes
 from bloatlab.validate.reference import read

@@ -5,15 +5,5 @@ from bloatlab.advice.question import Question, asked
 from bloatlab.advice.recommend import answered, recommend
 from bloatlab.advice.recommendation import Recommendation
 
-__all__ = [
-    "AdviceError",
-    "Device",
-    "Load",
-    "Objective",
-    "Question",
-    "Recommendation",
-    "answered",
-    "asked",
-    "names",
-    "recommend",
-]
+__all__ = ["AdviceError", "Device", "Load", "Objective", "Question", "Recommendation"]
+__all__ += ["answered", "asked", "names", "recommend"]

@@ -34,7 +34,7 @@ class Setting:
 
 
 def settings(of: Recommendation) -> list[Setting]:
-    """The settings that the device's file asks for; none for a quick look, which has no verdict."""
+    """The settings of the kinds in the device's `prints`; none for a quick look, which has no verdict."""
     kinds = {"buffer-control": _buffer_control, "aqm": _aqm, "tc": _tc}
     return [] if of.question.quick else [kinds[kind](of) for kind in of.question.device.prints]
 

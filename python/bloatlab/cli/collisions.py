@@ -13,7 +13,7 @@ from bloatlab import collisions
 from bloatlab.cli.common import BadInput, fresh, writing
 from bloatlab.cli.options import Output, TextCsvJson
 from bloatlab.collisions import Share, Trials
-from bloatlab.parts import session_queues
+from bloatlab.machines import session_queues
 from bloatlab.plots import Panel, Series, figure, save_figure
 from bloatlab.plots.style import PUBLISHED
 from bloatlab.results import csv_text, json_text

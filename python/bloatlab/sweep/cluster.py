@@ -230,7 +230,7 @@ def _stamp_of(order: _Order) -> str:
 
 
 def stamp(work: Work[Any]) -> str:
-    """What a value depends on besides its point: this build, and the source of the functions that reduce a run."""
+    """The fingerprint of this build, and of the source of the functions that reduce a run."""
     try:
         functions: Sequence[Any] = getattr(work, "functions", ())
         return f"{fingerprint.build()[:16]} {(fingerprint.travelling(*functions) or 'by value')[:16]}"

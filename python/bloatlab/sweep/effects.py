@@ -1,4 +1,4 @@
-"""Which axes matter: the share of a measure's variance due to each axis, and to each pair of axes together.
+"""The effects of the axes: the share of a measure's variance due to each axis, and to each pair of axes together.
 
 Of the values y of all runs, with the models "mains" (every axis by itself) and "pairs" (and every two of them):
 

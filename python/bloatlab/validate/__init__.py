@@ -1,4 +1,4 @@
-"""bloatlab beside a real kernel: the scenarios of a reference file run here, and judged by its tolerances."""
+"""bloatlab next to a real kernel: runs the scenarios of a reference file and compares them within its tolerances."""
 
 from __future__ import annotations
 
@@ -9,23 +9,12 @@ from bloatlab.simulation import Result
 from bloatlab.sweep import Point, sweep
 from bloatlab.sweep.progress import Watch
 from bloatlab.validate.build import build
-from bloatlab.validate.explanations import explanations
-from bloatlab.validate.judge import Judged, Validated, judge
+from bloatlab.validate.judge import Judged, Validated, explanations, judge
 from bloatlab.validate.measure import measure
 from bloatlab.validate.queues import NotSupportedError
 from bloatlab.validate.reference import Entry, NoReferenceError, load, public
 
-__all__ = [
-    "Entry",
-    "Judged",
-    "NoReferenceError",
-    "Validated",
-    "build",
-    "load",
-    "measure",
-    "public",
-    "validate",
-]
+__all__ = ["Entry", "Judged", "NoReferenceError", "Validated", "build", "load", "measure", "public", "validate"]
 
 
 def validate(
@@ -36,7 +25,7 @@ def validate(
     sets: tuple[Override, ...] = (),
     watch: Watch | None = None,
 ) -> Validated:
-    """Run every entry with seeds from 1, and judge it. Raises `ScenarioError` where `sets` do not fit."""
+    """Runs every entry with seeds from 1 and judges it. Raises `ScenarioError` if `sets` are not valid."""
     points: list[Point[int]] = []
     refused: dict[int, str] = {}
     for index, entry in enumerate(entries):
@@ -50,11 +39,11 @@ def validate(
 
     rows = sweep(points, reduce, jobs=jobs, watch=watch, trace=True)
     explained = explanations() if not sets else {}
-    found: list[Judged] = []
-    for index, entry in enumerate(entries):
-        if index in refused:
-            found.append(Judged(entry, [], unsupported=refused[index]))
-            continue
-        by_seed = [row for point, row in zip(points, rows, strict=True) if point.key == index]
-        found.append(Judged(entry, judge(entry, by_seed, explained)))
+    by_entry: dict[int, list[dict[str, float]]] = {index: [] for index in range(len(entries))}
+    for point, row in zip(points, rows, strict=True):
+        by_entry[point.key].append(row)
+    found = [
+        Judged(entry, [] if index in refused else judge(entry, by_entry[index], explained), refused.get(index, ""))
+        for index, entry in enumerate(entries)
+    ]
     return Validated(found, seeds)

@@ -1,11 +1,11 @@
-"""A kernel's scenario as one of ours: the same network, the same traffic, every size with its Ethernet header.
+"""Builds a kernel's scenario for bloatlab: the same network and traffic, every size with its Ethernet header.
 
     h1 --nic, 1 Gbit/s-- e0 --cut-- s0 ==up, the discipline under test, HTB at R== s1 --hop, 1.02 R--> h2
        <----------------------- back, 1 Gbit/s, the base round trip -----------------------
 
 Sizes on the wire are IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514 bytes,
-a ping 98. The shaper lets a packet go at once when its tokens suffice; the hop behind it serialises (METHOD.md).
-CAKE in the place of the shaper (ROOT) shapes by itself: its link has no rate.
+a ping 98. The shaper releases a packet at once if its tokens suffice; the hop behind it serialises (METHOD.md). CAKE
+that replaces the shaper (ROOT) shapes by itself: its link has no rate.
 """
 
 from __future__ import annotations
@@ -32,61 +32,61 @@ PAGE_BYTES = 177_669
 #: A ping of 56 data bytes.
 PING_BYTES = 98
 
-#: The hop behind the shaper is so much faster, which keeps its queue empty.
+#: Rate of the hop behind the shaper, relative to the shaper's: its queue stays empty.
 HOP_RATE = 1.02
 
 #: Rate of the hosts' own links, bit/s.
 ACCESS_BPS = 1_000_000_000
-#: The same where h1 has a discipline of its own: as good as none.
+#: Rate of the hosts' links if h1 has a discipline of its own: practically unlimited.
 UNLIMITED_BPS = 100_000_000_000
 
-#: A kernel's limit of segments in a burst, where the file has no other.
+#: The kernel's default limit of segments in a burst.
 GSO_MAX_SEGS = 65_535
 
-#: Bytes that the kernel's HTB lets go in excess of the rate.
+#: Burst of the kernel's HTB in bytes.
 HTB_BURST = 1600
 
-#: Width of the bins of series, s: the finest of the kernel's sampling instants are so far apart.
+#: Bin width of series, s: the shortest distance of the kernel's samples.
 BIN_S = 0.01
 
 #: Each gap between datagrams is drawn within this share of its mean.
 GAP_SPREAD = 0.1
 
-#: Pings end so long before the run, s.
+#: Pings end this long before the run, s.
 PINGS_END_S = 2.0
 
 CONGESTION = ("reno", "cubic", "bbr", "dctcp")
 
-#: net.ipv4.tcp_ecn of a client that asks for AccECN.
+#: net.ipv4.tcp_ecn of a client that requests AccECN.
 ACCECN = 3
 
-#: The ECN field of the IP header: congestion experienced, and the fields of datagrams as a scenario has them.
+#: Values of the ECN field: congestion experienced, and a scenario's names for the fields of datagrams.
 CE = 3
 DATAGRAM_ECN: Mapping[int, str] = {1: "ect1", 2: "ect0"}
 
 
 def ping_name(index: int) -> str:
-    """The application of a stream of pings."""
+    """The application's name of a stream of pings."""
     return f"ping{index + 1}"
 
 
 def flow_name(group: int, index: int) -> str:
-    """The application of a flow; they sort in order."""
+    """The application's name of a flow; names sort in order."""
     return f"flow{group}_{index:04}"
 
 
 def udp_name(index: int) -> str:
-    """The application of a stream of datagrams."""
+    """The application's name of a stream of datagrams."""
     return f"udp{index}"
 
 
 def of_law(metric: str) -> bool:
-    """Whether a metric is of the discipline's inner state, which only a trace tells."""
+    """Whether a metric is a state of the discipline, which only a trace shows."""
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
 def check(entry: Entry) -> None:
-    """Raises `NotSupportedError` for traffic or a network that bloatlab cannot make."""
+    """Raises `NotSupportedError` for traffic or a network that bloatlab cannot build."""
     _check_hosts(entry)
     for flows in entry.flows:
         if flows.cc not in CONGESTION:
@@ -104,7 +104,7 @@ def check(entry: Entry) -> None:
 
 
 def _check_hosts(entry: Entry) -> None:
-    """What the file says of the hosts besides."""
+    """Checks the keys that concern the hosts."""
     for key, value in entry.rest.items():
         if key not in _UNDERSTOOD:
             raise NotSupportedError(f"{key} {str(value)[:40]}")
@@ -118,12 +118,12 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
-#: What else an entry may say; ECN's fallback matters to lost SYNs only.
+#: Further keys of an entry. Of sysctl, ECN's fallback matters for lost SYNs only.
 _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
-    """The validated scenario of one run. Raises `NotSupportedError`, or `ScenarioError` (of `sets`)."""
+    """The scenario of one run. Raises `NotSupportedError`, or `ScenarioError` (of `sets`)."""
     check(entry)
     data: ScenarioDict = {
         "name": entry.name,
@@ -159,7 +159,7 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
     access = UNLIMITED_BPS if "h1_qdisc" in entry.rest else ACCESS_BPS
     entrance = "e0" if cuts(entry) else "s0"
     if cuts(entry):
-        # a discipline that takes single segments only, and at this rate holds none
+        # a discipline that splits bursts into segments; at this rate its queue stays empty
         links[CUT] = _wire(entrance, "s0", UNLIMITED_BPS) | {"queue": "cake besteffort flowblind"}
     for k, host in enumerate(senders.values()):
         links["nic" if k == 0 else f"nic{k}"] = _wire(host, entrance, access)
@@ -175,7 +175,7 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
 
 
 def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
-    """The bottleneck of the ACKs: a discipline that shapes on its own, and the hop behind it."""
+    """The bottleneck of the ACKs: a discipline that shapes by itself, and the hop behind it."""
     qdisc = str(entry.rest.get("up_qdisc", ""))
     if not shapes(qdisc):
         raise NotSupportedError("an up_qdisc that does not shape on its own")
@@ -186,12 +186,12 @@ def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
 
 
 def _wire(source: str, to: str, rate: int) -> LinkDict:
-    """A link with a FIFO that is never full."""
+    """A link with a FIFO that never fills."""
     return {"from": source, "to": to, "rate": f"{rate}bit", "queue": {"droptail": {"limit": "1000000p"}}}
 
 
 def _hosts(entry: Entry, side: str) -> dict[str, str]:
-    """Nodes by address, in the order of the flows; without addresses one, that of pings, datagrams and pages."""
+    """Nodes by address, in the order of the flows; without addresses only the node of pings, datagrams and pages."""
     node = {"src": "h1", "dst": "h2"}[side]
     given = list(dict.fromkeys(str(flows.rest[side]) for flows in entry.flows if side in flows.rest))
     return {address: node if k == 0 else f"{node}_{k + 1}" for k, address in enumerate(given or [""])}
@@ -208,7 +208,7 @@ def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
 
 
 def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
-    """The kernel's TCP of a group. What a filter makes ECT(1) is sent as such."""
+    """The kernel's TCP of a group. Packets that a filter marks ECT(1) are sent as such."""
     asked = flows.rest.get("ecn")
     accurate = asked == ACCECN
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
@@ -230,7 +230,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 
 def cuts(entry: Entry) -> bool:
-    """Whether a burst passes its host's link whole and is cut before s0: its segments join the queue together."""
+    """Whether a burst crosses its host's link whole and is cut before s0, so that its segments arrive together."""
     return not entry.rest.get("tso") and entry.rest.get("gso_max_segs", GSO_MAX_SEGS) != 1
 
 
@@ -291,7 +291,7 @@ def _datagrams(udp: Udp) -> AppDict:
 
 
 def _marked(tos: int) -> AppDict:
-    """The byte that a kernel calls TOS, of datagrams: code point and ECN field."""
+    """Code point and ECN field of datagrams, from the byte that the kernel calls TOS."""
     ecn = DATAGRAM_ECN.get(tos % 4)
     return {"dscp": tos >> 2} if ecn is None else {"dscp": tos >> 2, "datagram_ecn": ecn}
 
@@ -302,7 +302,7 @@ def flow_names(entry: Entry) -> list[str]:
 
 
 def start_s(entry: Entry, seed: int, name: str) -> float:
-    """When a flow starts, s, in [0, 1): what tells one seed from another besides the disciplines' own draws."""
+    """The start of a flow, in [0, 1) s. Seeds differ in it, and in the random numbers of disciplines."""
     return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311
 
 

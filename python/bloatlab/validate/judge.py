@@ -1,27 +1,55 @@
-"""Cells: the kernel's value and ours, within the reference's tolerance or outside it, and the tables of them.
+"""Cells: the kernel's value and ours, within the reference's tolerance or outside, and tables of them.
 
 within  iff  |ours - value| <= tol        ours = mean over seeds, as `value` is the kernel's
+
+A cell outside its tolerance may have an explanation: an experiment, as changes of the scenario (`--set`s of the
+command), the value that it gives, and the conclusion. Other cells outside are "not explained".
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib import resources
 from typing import Any
 
 from bloatlab.judgement import Share, finite, share, within_cell
 from bloatlab.tables import TextCell, TextTable, row
-from bloatlab.validate.explanations import Explanation
 from bloatlab.validate.reference import GRADES, Entry, Grade
 
-#: Shares that are to be within tolerance, by grade; C is for order only.
+#: Wanted shares within tolerance, by grade; C is for order only.
 WANTED: Mapping[Grade, float] = {"A": 0.90, "B": 0.80}
 
 
 @dataclass(frozen=True, slots=True)
+class Explanation:
+    """An experiment that moves a cell: its `--set`s, the value that they give, and the conclusion."""
+
+    sets: tuple[str, ...]
+    gives: float
+    says: str
+
+    def line(self) -> str:
+        """The explanation in a table's note."""
+        change = " ".join(f"--set {s}" for s in self.sets)
+        return f"{change} gives {self.gives:.4g}: {self.says}"
+
+
+def explanations() -> dict[tuple[str, str], Explanation]:
+    """All explanations, by scenario and metric."""
+    file = resources.files("bloatlab.validate").joinpath("data", "explanations.toml")
+    return {
+        (scenario, metric): Explanation(tuple(given["sets"]), float(given["gives"]), given["says"])
+        for scenario, metrics in tomllib.loads(file.read_text(encoding="utf-8")).items()
+        for metric, given in metrics.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """A metric of a scenario. `ours` is NaN and `within` None where bloatlab has no such measure."""
+    """A metric of a scenario. `ours` is NaN and `within` None if bloatlab does not measure it."""
 
     scenario: str
     metric: str
@@ -39,7 +67,7 @@ class Cell:
 
     @property
     def within(self) -> bool | None:
-        """Whether it is within tolerance; None where there is nothing to judge."""
+        """Whether it is within tolerance; None without a value."""
         return None if math.isnan(self.ours) else abs(self.ours - self.kernel) <= self.tol
 
     def as_data(self) -> dict[str, Any]:
@@ -53,13 +81,17 @@ class Cell:
             "ours": finite(self.ours),
             "by_seed": [finite(v) for v in self.by_seed],
             "within": self.within,
-            "explanation": None if self.explanation is None else self.explanation.as_data(),
+            "explanation": None if self.explanation is None else asdict(self.explanation),
         }
+
+    def texts(self) -> tuple[str, str, str]:
+        """The kernel's value, ours and the tolerance with four significant digits, as in the references."""
+        return f"{self.kernel:.4g}", "-" if math.isnan(self.ours) else f"{self.ours:.4g}", f"{self.tol:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One scenario: its cells, or why it is not supported."""
+    """One scenario: its cells, or the reason why it is not supported."""
 
     entry: Entry
     cells: Sequence[Cell]
@@ -67,14 +99,20 @@ class Judged:
 
     def table(self) -> TextTable:
         """A row per metric, 80 columns at most."""
-        rows = [_row(cell) for cell in self.cells]
+        rows: list[list[TextCell]] = []
+        for c in self.cells:
+            kernel, ours, tol = c.texts()
+            difference = "-" if math.isnan(c.ours) else f"{c.ours - c.kernel:+.3g}"
+            verdict = within_cell(c.within, "within", "OUTSIDE", "not measured")
+            rows.append(row(c.metric, c.grade, kernel, ours, difference, tol, verdict))
         notes = [f"{c.metric}: {c.explanation.line()}" for c in self.cells if c.explanation and c.within is False]
         bare = [c.metric for c in self.cells if c.within is False and c.explanation is None]
         notes += [f"not explained: {', '.join(bare)}"] if bare else []
-        title = f"{self.entry.name}: {self.entry.qdisc[:40]}, {headline(self.entry)}"
-        return TextTable(
-            title, ["metric", "grade", "kernel", "ours", "difference", "tolerance", ""], rows, "\n".join(notes), left=2
-        )
+        e = self.entry
+        flows = " + ".join(f"{f.n} {f.cc}" for f in e.flows)
+        title = f"{e.name}: {e.qdisc[:40]}, {e.rate_bps / 1e6:g} Mbit/s, {e.rtt_ms:g} ms, {flows}"
+        heads = ["metric", "grade", "kernel", "ours", "difference", "tolerance", ""]
+        return TextTable(title, heads, rows, "\n".join(notes), left=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +124,16 @@ class Validated:
 
     @property
     def cells(self) -> list[Cell]:
-        """All that were judged."""
+        """All judged cells."""
         return [c for s in self.scenarios for c in s.cells if c.within is not None]
 
     def share(self, grade: Grade) -> Share:
-        """How many of the judged cells of a grade are within."""
+        """The share of a grade's judged cells that are within tolerance."""
         return share(grade, (c.within for c in self.cells if c.grade == grade), WANTED.get(grade))
 
     @property
     def met(self) -> bool:
-        """Whether the wanted shares are within; nothing of grade A judged is not met."""
+        """Whether the wanted shares are reached; false if no cell of grade A was judged."""
         return self.share("A").cells > 0 and all(self.share(grade).met for grade in WANTED)
 
     def as_data(self) -> dict[str, Any]:
@@ -114,63 +152,29 @@ class Validated:
 
     def shares(self) -> TextTable:
         """Cells within tolerance by grade."""
-        rows = [
-            row(
-                of.name,
-                str(of.within),
-                str(of.cells),
-                TextCell(f"{100.0 * of.share:.1f} %" if of.cells else "-", of.tone),
-                of.asked,
-            )
-            for of in map(self.share, GRADES)
-        ]
+        rows: list[list[TextCell]] = []
+        for of in map(self.share, GRADES):
+            percent = TextCell(f"{100.0 * of.share:.1f} %" if of.cells else "-", of.tone)
+            rows.append(row(of.name, str(of.within), str(of.cells), percent, of.asked))
         return TextTable("Within tolerance", ["grade", "within", "judged", "share", "wanted"], rows)
 
     def outside(self) -> TextTable:
-        """The judged cells that are outside, of all scenarios."""
-        rows = [row(c.scenario, c.metric, c.grade, *_values(c)) for c in self.cells if c.within is False]
+        """The judged cells outside their tolerance, of all scenarios."""
+        rows = [row(c.scenario, c.metric, c.grade, *c.texts()) for c in self.cells if c.within is False]
         return TextTable("Outside tolerance", ["scenario", "metric", "", "kernel", "ours", "tolerance"], rows, left=2)
 
     def unsupported(self) -> Sequence[Judged]:
-        """What could not be run, each with its reason."""
+        """The scenarios that could not be run, each with its reason."""
         return [s for s in self.scenarios if s.unsupported]
 
 
 def judge(
     entry: Entry, by_seed: Sequence[Mapping[str, float]], explained: Mapping[tuple[str, str], Explanation]
 ) -> list[Cell]:
-    """The cells of a scenario: what each seed measured, beside the kernel."""
-    return [
-        Cell(
-            entry.name,
-            metric,
-            kernel.grade,
-            kernel.value,
-            kernel.tol,
-            [row.get(metric, math.nan) for row in by_seed],
-            explained.get((entry.name, metric)),
-        )
-        for metric, kernel in entry.metrics.items()
-    ]
-
-
-def headline(entry: Entry) -> str:
-    """Rate, round trip and flows in a few words."""
-    flows = " + ".join(f"{f.n} {f.cc}" for f in entry.flows)
-    return f"{entry.rate_bps / 1e6:g} Mbit/s, {entry.rtt_ms:g} ms, {flows}"
-
-
-def figure(value: float) -> str:
-    """Four significant digits, as the references have."""
-    return "-" if math.isnan(value) else f"{value:.4g}"
-
-
-def _row(cell: Cell) -> list[TextCell]:
-    verdict = within_cell(cell.within, "within", "OUTSIDE", "not measured")
-    kernel, ours, tol = _values(cell)
-    difference = "-" if math.isnan(cell.ours) else f"{cell.ours - cell.kernel:+.3g}"
-    return row(cell.metric, cell.grade, kernel, ours, difference, tol, verdict)
-
-
-def _values(cell: Cell) -> tuple[str, str, str]:
-    return figure(cell.kernel), figure(cell.ours), figure(cell.tol)
+    """The cells of a scenario, from the metrics of each seed."""
+    cells: list[Cell] = []
+    for metric, kernel in entry.metrics.items():
+        values = [row.get(metric, math.nan) for row in by_seed]
+        why = explained.get((entry.name, metric))
+        cells.append(Cell(entry.name, metric, kernel.grade, kernel.value, kernel.tol, values, why))
+    return cells

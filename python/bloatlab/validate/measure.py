@@ -1,25 +1,25 @@
-"""One run reduced to the kernel's metrics, by METHOD.md's definitions. NaN stands for what there is none of.
+"""Reduces a run to the kernel's metrics, as METHOD.md defines them. NaN means that there is no value.
 
-window      [warm-up, duration); pings that left in it
+window      [warm-up, duration); pings that were sent in it
 goodput     payload of the bulk flows * 8 / window; pages and datagrams not counted
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
 drop_frac   dropped / (dropped + sent), packets of the window at the discipline; with tso, sent counts segments, as tc's
 mark_frac   marks / sent; step_marks, pi_marks: of dualpi2's step, all others; mark_per_l_pkt: all marks / arrivals in L
-ce_frac     packets marked with CE as the sender was told / its segments delivered
-retrans     segments of a group's flows that were sent again in the window
-backlog     packets in the discipline, looked at each 10 to 30 ms
-cwnd0       window of the first flow in segments, looked at each 100 ms
-thirds      30 s each without their first 5 s
-ss_exit     slow start threshold of the first flow when it first has one, segments, and when, from the flow's start
-head_age    wait of the heads of dualpi2's queues, and prob its p' (pie's probability), at the moments of backlog
-rx_MB_5s    payload of all flows in the first 5 s; drops_5s, qlen_max_5s the queue's
+ce_frac     packets marked with CE as reported to the sender / its delivered segments
+retrans     segments of a group's flows that were retransmitted in the window
+backlog     packets in the discipline, sampled every 10 to 30 ms
+cwnd0       window of the first flow in segments, sampled every 100 ms
+thirds      30 s each, without their first 5 s
+ss_exit     first slow start threshold of the first flow in segments, and its time since the flow's start
+head_age    wait of the heads of dualpi2's queues, and prob its p' (pie's probability), at the times of backlog
+rx_MB_5s    payload of all flows in the first 5 s; drops_5s and qlen_max_5s are the queue's
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,23 +51,23 @@ Window = tuple[float, float]
 #: Group d's thirds: 30 s each, without the first 5 s.
 THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "last": (65.0, 90.0)}
 
-#: Bins between two looks at the queue: 10 to 30 ms.
+#: Bins between two samples of the queue: 10 to 30 ms.
 LOOKS = (1, 2, 3)
 #: The beginning of a run, s.
 BEGINNING_S = 5.0
-#: Bins between two looks at a window: 100 ms.
+#: Bins between two samples of a window: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
 
 
 def measure(result: Result, entry: Entry) -> dict[str, float]:
-    """Every metric that bloatlab can tell of a run."""
+    """Every metric that bloatlab measures in a run."""
     window = (entry.warmup_s, entry.duration_s)
     flows = _Flows(result, entry)
     return (
         flows.goodput(window)
         | flows.windows(window)
         | flows.thirds()
-        | flows.told()
+        | flows.repairs()
         | (flows.beginning() if entry.group == "D" else {})
         | pings(result, entry, window)
         | queue(result, entry, window)
@@ -79,7 +79,7 @@ def measure(result: Result, entry: Entry) -> dict[str, float]:
 
 
 class _Flows:
-    """Goodput and windows of the bulk flows: one look at the series for all of them."""
+    """The series of all flows, by application."""
 
     def __init__(self, result: Result, entry: Entry) -> None:
         frame = result.table("flow_series").filter(pl.col("direction") == "forward")
@@ -91,15 +91,14 @@ class _Flows:
     def mbit(self, name: str, window: Window) -> float:
         """A flow's goodput in a window."""
         frame = self.frames.get(name)
-        if frame is None:
-            return 0.0
-        return float(inside(frame, window)["goodput_bytes"].sum()) * 8e-6 / (window[1] - window[0])
+        sent = 0.0 if frame is None else float(inside(frame, window)["goodput_bytes"].sum())
+        return sent * 8e-6 / (window[1] - window[0])
 
     def goodput(self, window: Window) -> dict[str, float]:
-        """Of all flows and of each group, and how even it is."""
-        by_group: list[list[float]] = []
-        for g, flows in enumerate(self.entry.flows):
-            by_group.append([self.mbit(flow_name(g, i), window) for i in range(flows.n)])
+        """The goodput of all flows and of each group, and its fairness."""
+        by_group = [
+            [self.mbit(flow_name(g, i), window) for i in range(flows.n)] for g, flows in enumerate(self.entry.flows)
+        ]
         every = [x for group in by_group for x in group]
         found = {"goodput_Mbps": sum(every), "jain": jain(every)}
         for g, group in enumerate(by_group):
@@ -117,15 +116,15 @@ class _Flows:
             if frame is None:
                 continue
             seen = inside(frame.sort("t_s"), window).gather_every(CWND_EVERY)
-            # the kernel's window is a whole number of segments; what Reno has earned of the next one is not in it
+            # the kernel's window is a whole number of segments, without Reno's fraction of the next one
             found[f"g{g}_cwnd_mean"] = _mean(seen["cwnd_bytes"] // mss(self.entry.flows[g]))
             found[f"g{g}_srtt_ms"] = _mean(seen["srtt_ms"])
         if "g0_cwnd_mean" in found:
             found["cwnd0_mean"] = found["g0_cwnd_mean"]
         return found
 
-    def told(self) -> dict[str, float]:
-        """Segments that each group sent again, and the share of CE that it was told of; 0 without ECN."""
+    def repairs(self) -> dict[str, float]:
+        """The retransmitted segments of each group, and the share of CE that was reported to it; 0 without ECN."""
         table = self.result.tables.get("flows")
         if table is None:
             return {}
@@ -141,14 +140,13 @@ class _Flows:
         return found
 
     def beginning(self) -> dict[str, float]:
-        """The first 5 s from the run's begin, and how the first flow's slow start ended."""
+        """The first 5 s of the run, and the end of the first flow's slow start."""
         window = (0.0, BEGINNING_S)
-        frame = inside(self.result.table("queue_series").filter(pl.col("link") == UP).sort("t_s"), window)
-        lengths = frame["queue_packets"].to_numpy()[_looks(frame.height, self.result.scenario.name, self.result.seed)]
+        frame = _queue(self.result, window)
         found = {
             "rx_MB_5s": sum(self.mbit(name, window) for name in self.names) * BEGINNING_S / 8.0,
             "drops_5s": float(frame["dropped_packets"].sum()),
-            "qlen_max_5s": float(np.max(lengths)) if len(lengths) else math.nan,
+            "qlen_max_5s": _stat(np.max, _sampled(self.result, frame)["queue_packets"]),
         }
         first = self.frames.get(self.names[0])
         if first is None:
@@ -161,7 +159,7 @@ class _Flows:
         return found
 
     def thirds(self) -> dict[str, float]:
-        """TCP's and UDP's payload in the thirds of group d, and the datagrams lost."""
+        """TCP's and UDP's payload in the thirds of group d, and the lost datagrams."""
         found: dict[str, float] = {}
         if self.entry.group == "d":
             for third, window in THIRDS.items():
@@ -183,13 +181,13 @@ class _Flows:
 
 
 def inside(frame: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """The bins of a window; their edges are whole bins."""
+    """The bins of a window, whose ends are whole bins."""
     half = BIN_S / 2
     return frame.filter(pl.col("t_s") >= window[0] - half, pl.col("t_s") < window[1] - half)
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's index: 1 for equal shares, 1/n for one that has all."""
+    """Jain's index: 1 for equal shares, 1/n if one has everything."""
     squares = sum(x * x for x in shares)
     return sum(shares) ** 2 / (len(shares) * squares) if squares else math.nan
 
@@ -200,37 +198,39 @@ def pings(result: Result, entry: Entry, window: Window) -> dict[str, float]:
     table = result.table("pings")
     for i in range(len(entry.pings)):
         sent = table.filter(pl.col("app") == ping_name(i), pl.col("t_s") >= window[0], pl.col("t_s") < window[1])
-        rtt = sent["rtt_ms"].drop_nulls().drop_nans().to_numpy()
-        head = "ping" if i == 0 else f"ping{i + 1}"
-        found[f"{head}_mean_ms"] = float(np.mean(rtt)) if len(rtt) else math.nan
-        found[f"{head}_median_ms"] = float(np.median(rtt)) if len(rtt) else math.nan
-        found[f"{head}_p95_ms"] = float(np.quantile(rtt, 0.95)) if len(rtt) else math.nan
+        rtt, head = sent["rtt_ms"], "ping" if i == 0 else f"ping{i + 1}"
+        found |= {f"{head}_mean_ms": _mean(rtt), f"{head}_median_ms": _stat(np.median, rtt)}
+        found[f"{head}_p95_ms"] = _stat(_p95, rtt)
     return found
+
+
+def _queue(result: Result, window: Window) -> pl.DataFrame:
+    """The series of the queue under test."""
+    return inside(result.table("queue_series").filter(pl.col("link") == UP).sort("t_s"), window)
 
 
 def queue(result: Result, entry: Entry, window: Window) -> dict[str, float]:
     """Drops and the length of the queue under test."""
-    frame = inside(result.table("queue_series").filter(pl.col("link") == UP).sort("t_s"), window)
+    frame = _queue(result, window)
     dropped, sent = float(frame["dropped_packets"].sum()), _sent(result, entry, frame, window)
-    lengths = frame["queue_packets"].to_numpy()[_looks(frame.height, result.scenario.name, result.seed)]
+    lengths = _sampled(result, frame)["queue_packets"]
     return {
         "drop_frac": dropped / (dropped + sent) if dropped + sent else math.nan,
-        "backlog_mean_pkts": float(np.mean(lengths)) if len(lengths) else math.nan,
-        "backlog_max_pkts": float(np.max(lengths)) if len(lengths) else math.nan,
+        "backlog_mean_pkts": _mean(lengths),
+        "backlog_max_pkts": _stat(np.max, lengths),
     }
 
 
 def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> float:
-    """Packets that left the queue, as tc counts them: each segment of a packet (a drop or a mark counts the packet).
+    """Packets that left the queue, as tc counts them: each segment of a packet (drops and marks count packets).
 
-    What is not the bulk flows' is subtracted: their segments are full ones.
+    Pings and datagrams are subtracted, since the bulk flows have full segments only.
     """
     packets = float(frame["sent_packets"].sum())
     if not offloads(entry):
         return packets
-    small = {PING_BYTES: 0.0}
-    table = result.table("pings")
-    small[PING_BYTES] += table.filter(pl.col("t_s") >= window[0], pl.col("t_s") < window[1]).height
+    pings = result.table("pings").filter(pl.col("t_s") >= window[0], pl.col("t_s") < window[1])
+    small = {PING_BYTES: float(pings.height)}
     for i, udp in enumerate(entry.udp):
         size = udp.payload + UDP_HEADER
         series = result.table("flow_series").filter(pl.col("app") == udp_name(i), pl.col("direction") == "forward")
@@ -240,11 +240,11 @@ def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> 
 
 
 def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """CE marks at the discipline, and of dualpi2 those of its two rules.
+    """CE marks of the discipline; for dualpi2, also the marks of its two rules.
 
-    `mark_per_l_pkt` is all marks of the discipline, those of C among them, by the packets that joined L (METHOD.md).
+    `mark_per_l_pkt` is all marks of the discipline, including those of C, per packet that joined L (METHOD.md).
     """
-    frame = inside(result.table("queue_series").filter(pl.col("link") == UP), window)
+    frame = _queue(result, window)
     if "marked_packets" not in frame.columns:
         return {}
     marked, sent = float(frame["marked_packets"].sum()), _sent(result, entry, frame, window)
@@ -259,7 +259,7 @@ def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
-    """Flows that go up, and what the ACKs' own bottleneck did."""
+    """The flows upstream, and the bottleneck of the ACKs."""
     of: Mapping[str, Any] | None = result.summary.get("links", {}).get(ACKS)
     if of is None:
         return {}
@@ -278,47 +278,49 @@ PROBABILITY = ("prob", "drop_prob")
 
 
 def law(result: Result, window: Window) -> dict[str, float]:
-    """State of the discipline, looked at as the queue's length is."""
+    """The state of the discipline, sampled like the queue's length."""
     table = result.tables.get("trace_links")
     if table is None:
         return {}
-    frame = inside(table.filter(pl.col("link") == UP).sort("t_s"), window)
-    frame = frame[_looks(frame.height, result.scenario.name, result.seed)]
+    frame = _sampled(result, inside(table.filter(pl.col("link") == UP).sort("t_s"), window))
     found: dict[str, float] = {}
     for metric, column in HEADS.items():
         if column in frame.columns:
-            ages = frame[column].to_numpy()
-            found[f"{metric}_mean_ms"] = float(np.mean(ages)) if len(ages) else math.nan
-            found[f"{metric}_p95_ms"] = float(np.quantile(ages, 0.95)) if len(ages) else math.nan
+            found |= {f"{metric}_mean_ms": _mean(frame[column]), f"{metric}_p95_ms": _stat(_p95, frame[column])}
     for column in PROBABILITY:
         if column in frame.columns:
             found["prob_mean"] = _mean(frame[column])
     return found
 
 
-def _looks(bins: int, name: str, seed: int) -> list[int]:
-    """The bins at whose ends the queue is looked at, with gaps drawn from `LOOKS`."""
-    draw = random.Random(f"validate/{name}/{seed}/looks")  # noqa: S311
+def _sampled(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
+    """The bins at whose ends the queue is sampled, with random gaps of `LOOKS`."""
+    draw = random.Random(f"validate/{result.scenario.name}/{result.seed}/looks")  # noqa: S311
     found: list[int] = []
     at = draw.choice(LOOKS) - 1
-    # each turn goes at least one bin on
-    while at < bins:
+    while at < frame.height:  # bounded: each turn advances by at least one bin
         found.append(at)
         at += draw.choice(LOOKS)
-    return found
+    return frame[found]
 
 
 def pages(result: Result, window: Window) -> dict[str, float]:
-    """Time from connect to the last byte, of the pages asked for in the window."""
+    """Time from connect to the last byte, of the pages requested in the window."""
     if PAGE not in result.scenario.data["app"]:
         return {}
-    frame = result.table("files").filter(pl.col("app") == PAGE)
-    took = frame.filter(pl.col("start_s") >= window[0])["took_s"].to_numpy()
-    if not len(took):
-        return {}
-    return {"page_mean_s": float(np.mean(took)), "page_median_s": float(np.median(took))}
+    took = result.table("files").filter(pl.col("app") == PAGE, pl.col("start_s") >= window[0])["took_s"]
+    return {"page_mean_s": _mean(took), "page_median_s": _stat(np.median, took)} if len(took) else {}
+
+
+def _stat(of: Callable[[Floats], Any], values: pl.Series) -> float:
+    """A statistic of the values that there are; NaN if there are none."""
+    known = values.drop_nulls().drop_nans().to_numpy()
+    return float(of(known)) if len(known) else math.nan
 
 
 def _mean(values: pl.Series) -> float:
-    known = values.drop_nulls().drop_nans()
-    return float(known.to_numpy().mean()) if len(known) else math.nan
+    return _stat(np.mean, values)
+
+
+def _p95(values: Floats) -> float:
+    return float(np.quantile(values, 0.95))

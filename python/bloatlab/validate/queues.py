@@ -1,11 +1,11 @@
-"""What a Linux queue discipline is in bloatlab: tc's words, which the core reads, and those that make it the kernel's.
+"""Linux queue disciplines in tc's syntax, which the core parses, with the words that select the kernel's behaviour.
 
     pfifo limit 20
     fq_codel noecn target 10ms
     ROOT cake bandwidth 5mbit besteffort
 
-ROOT says that the discipline shapes on its own; without it, it is the child of a shaper. What is not named has the
-kernel's default. Source: tc(8) and the manual page of each discipline.
+With ROOT, the discipline shapes by itself; otherwise it is the child of a shaper. Parameters that are not given have
+the kernel's defaults. Source: tc(8) and the manual page of each discipline.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from bloatlab.scenario import ScenarioError, from_dict, problems, quantity
 
-#: Words before those of the text, where bloatlab's default is not the kernel's; cake's sizes count the Ethernet header.
+#: Words inserted before those of the text, where bloatlab's default is not the kernel's; cake's sizes include Ethernet.
 KERNEL: Mapping[str, str] = {
     "codel": "variant linux",
     "fq_codel": "variant linux memory_limit 32Mb",
@@ -29,16 +29,16 @@ KERNEL: Mapping[str, str] = {
 
 
 class NotSupportedError(ValueError):
-    """There is nothing like it in bloatlab; the message says what is missing."""
+    """A feature that bloatlab lacks; the message names it."""
 
 
 def shapes(text: str) -> bool:
-    """Whether a discipline stands in the place of the shaper."""
+    """Whether a discipline replaces the shaper."""
     return text.split()[:1] == ["ROOT"]
 
 
 def queue_of(text: str, rate_bps: int) -> str:
-    """The discipline that `text` names as the queue of a link of `rate_bps`. Raises `NotSupportedError`."""
+    """The queue of a link of `rate_bps`, from a discipline in tc's syntax. Raises `NotSupportedError`."""
     words = text.split()[1 if shapes(text) else 0 :]
     words[1:1] = KERNEL.get("".join(words[:1]), "").split()
     queue = " ".join(words)
@@ -49,7 +49,7 @@ def queue_of(text: str, rate_bps: int) -> str:
         raise NotSupportedError(f"{kind} does not shape on its own")
     bandwidth = parameters["bandwidth"] if kind == "cake" else None
     if shapes(text) and bandwidth is None:
-        raise NotSupportedError("cake in the place of the shaper, and without a bandwidth")
+        raise NotSupportedError("cake as the shaper, but without a bandwidth")
     if bandwidth is not None and quantity(bandwidth) > rate_bps:
         raise NotSupportedError(f"cake's own shaper above the link's {rate_bps} bit/s")
     return queue
@@ -57,7 +57,7 @@ def queue_of(text: str, rate_bps: int) -> str:
 
 @functools.cache
 def _table(queue: str) -> Mapping[str, Mapping[str, Any]]:
-    """A queue in words as the core reads it, with every default. Raises `NotSupportedError`."""
+    """A queue in tc's syntax as a table with all defaults. Raises `NotSupportedError`."""
     link: Any = {"from": "a", "to": "b", "rate": "1gbit", "queue": queue}
     try:
         return from_dict({"duration": "1s", "link": {"up": link}}, source="tc").data["link"]["up"]["queue"]

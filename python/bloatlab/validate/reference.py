@@ -1,8 +1,7 @@
-"""Files of values that a real kernel gave: read, and refused in one line where they are not what they should be.
+"""Reads files of values that were measured on a real kernel; errors are one line.
 
-A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. Of a scenario the
-file says what the network was, what ran over it, and by metric `value`, `tol` and `grade`: A to be used as it is, B
-loose, C for order only.
+A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. A scenario has
+the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C for order only.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ PUBLIC = ("reference_public_6.12.json", "reference_public_7.3.json")
 
 
 class NoReferenceError(InputError):
-    """A file that is no reference; the message is one line."""
+    """A file that is not a reference; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One metric of a scenario as the kernel has it."""
+    """The kernel's value of a metric."""
 
     value: float
     tol: float
@@ -39,7 +38,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """`n` flows alike: their congestion control, and whatever else the file says of them."""
+    """`n` equal flows: their congestion control, and their other keys in the file."""
 
     n: int
     cc: str
@@ -59,7 +58,7 @@ class Udp:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A scenario: what ran, and what the kernel gave."""
+    """A scenario: the network, the traffic, and the kernel's values."""
 
     name: str
     group: str
@@ -72,23 +71,23 @@ class Entry:
     udp: Sequence[Udp]
     pings: Sequence[int]
     metrics: Mapping[str, Value]
-    #: Rate of a bottleneck on the way of the ACKs, bit/s.
+    #: Rate of a bottleneck for the ACKs, bit/s.
     up_bps: int | None
-    #: Everything else that the file says, by its own name.
+    #: All other keys of the file.
     rest: Mapping[str, Any]
 
 
-#: What an entry must have, and what of the rest says nothing about the traffic.
+#: Keys that an entry must have; keys that are read here; keys that do not concern the traffic.
 _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "metrics")
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")
 
-#: Group d's own datagrams, where the file leaves them out (METHOD.md).
+#: The datagrams of group d, which the file leaves out (METHOD.md).
 _BLAST = Udp(30.0, 60.0, 10e6, 1000, 0)
 
 
 def public() -> list[Path]:
-    """Where the packaged references are."""
+    """The paths of the packaged references."""
     data = resources.files("bloatlab.validate").joinpath("data")
     return [Path(str(data.joinpath(name))) for name in PUBLIC]
 
@@ -105,7 +104,7 @@ def load(path: Path) -> list[Entry]:
 
 
 def read(data: Any, source: str) -> list[Entry]:
-    """The scenarios of plain values; `source` names them in messages. Raises `NoReferenceError`."""
+    """The scenarios of a parsed file; `source` names it in messages. Raises `NoReferenceError`."""
     if not isinstance(data, dict) or not data:
         raise NoReferenceError(f"{source}: not a reference: expected an object of scenarios by name")
     return [_entry(f"{source}: {str(name)[:60]}", str(name), given) for name, given in data.items()]
@@ -182,7 +181,7 @@ def _list(where: str, given: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-#: Above 0, for what must not be nothing.
+#: The least number above 0.
 _ABOVE = 1e-9
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bloatlab import parts
+from bloatlab import machines
 from bloatlab.plots import Panel, Series
 from bloatlab.report import Drawn
 from bloatlab.studies.scte2013.build import buffer_bytes
@@ -82,8 +82,13 @@ def dropped(name: str) -> tuple[tuple[float, float], ...]:
 
 
 def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
+<<<<<<< HEAD
     """Dequeues one packet at a time, which has waited `ms`."""
     queue = parts.discipline("lred", seed=seed, limit="10p", curve=curve.name, **curve.params)
+=======
+    """One packet at a time waits `ms` and is asked for."""
+    queue = machines.discipline("lred", seed=seed, limit="10p", curve=curve.name, **curve.params)
+>>>>>>> 16aead1 (validate: explanations stand with the cells they explain; parts.py is machines.py)
     now, lost = 0, 0
     for _ in range(HEADS):
         queue.enqueue(now, PACKET)
@@ -96,7 +101,7 @@ def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
 def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
     """Dequeues the head of a queue of a fixed depth, which is then refilled."""
     packets = max(1, round(ms * TMAX_MBIT * 1e3 / 8 / PACKET))
-    queue = parts.discipline("lred", seed=seed, limit="10000p", curve=curve.name, **curve.params)
+    queue = machines.discipline("lred", seed=seed, limit="10000p", curve=curve.name, **curve.params)
     lost = 0
     for _ in range(DEEP_HEADS):
         while queue.packets < packets:

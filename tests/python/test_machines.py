@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from bloatlab import ScenarioError, parts
+from bloatlab import ScenarioError, machines
 from bloatlab.scenario import problems
 
 MS = 1_000_000
 
 
 def test_examples_in_the_documentation_run():
-    assert doctest.testmod(parts).failed == 0
+    assert doctest.testmod(machines).failed == 0
 
 
 def test_droptail_keeps_n_and_ns2_keeps_one_less():
     for off_by_one, kept in ((False, 21), (True, 20)):
-        queue = parts.discipline("droptail", limit="21p", ns2_off_by_one=off_by_one)
+        queue = machines.discipline("droptail", limit="21p", ns2_off_by_one=off_by_one)
         fates = [fate for _ in range(30) for fate in queue.enqueue(0, 1500)]
         assert (queue.packets, queue.bytes) == (kept, 1500 * kept)
         assert [f.number for f in fates] == list(range(kept, 30))
@@ -29,7 +29,7 @@ def test_droptail_keeps_n_and_ns2_keeps_one_less():
 
 def test_codel_drops_by_the_inverse_square_root():
     """RFC 8289: a standing queue of 1000 ms: drop n comes 100 ms x (1 + 1/sqrt 2 + ... + 1/sqrt(n-1)) after drop 1."""
-    queue = parts.discipline("codel", limit="10000p", variant="rfc8289")
+    queue = machines.discipline("codel", limit="10000p", variant="rfc8289")
     for _ in range(5000):
         queue.enqueue(0, 1500)
     drops: list[float] = []
@@ -42,7 +42,7 @@ def test_codel_drops_by_the_inverse_square_root():
 
 
 def test_codel_marks_what_can_be_marked():
-    queue = parts.discipline("codel", ecn=True)
+    queue = machines.discipline("codel", ecn=True)
     for _ in range(900):
         queue.enqueue(0, 1500, ecn=2)
     seen = [queue.dequeue(t * MS) for t in range(1000, 1300)]
@@ -52,7 +52,7 @@ def test_codel_marks_what_can_be_marked():
 
 
 def test_every_packet_has_one_fate():
-    queue = parts.discipline("codel", limit="50p")
+    queue = machines.discipline("codel", limit="50p")
     lost, sent = set[int](), set[int]()
     for t in range(4000):
         lost |= {f.number for f in queue.enqueue(t * MS, 1500, flow=t % 3)}
@@ -65,7 +65,7 @@ def test_every_packet_has_one_fate():
 
 
 def test_a_probe_tells_codels_state():
-    queue = parts.discipline("codel", limit="10000p", variant="rfc8289")
+    queue = machines.discipline("codel", limit="10000p", variant="rfc8289")
     for _ in range(5000):
         queue.enqueue(0, 1500)
     assert queue.probe()["dropping"] is False
@@ -79,7 +79,7 @@ def test_a_probe_tells_codels_state():
 
 
 def test_a_probe_lists_the_queues_of_flows():
-    queue = parts.discipline("fq_codel")
+    queue = machines.discipline("fq_codel")
     for flow in range(3):
         queue.enqueue(0, 1500, flow=flow)
     assert len(queue.probe()["queues"]) == 3
@@ -87,7 +87,7 @@ def test_a_probe_lists_the_queues_of_flows():
 
 def test_addresses_and_dscp_reach_the_discipline():
     # two hosts, one with nine flows: each gets half of the link, not a tenth and nine
-    queue = parts.discipline("cake", isolation="dual_srchost")
+    queue = machines.discipline("cake", isolation="dual_srchost")
     for n in range(200):
         for flow in range(10):
             source = "10.0.0.1" if flow else "10.0.0.2"
@@ -95,7 +95,7 @@ def test_addresses_and_dscp_reach_the_discipline():
     sent = [queue.dequeue((1 + n) * MS)[0] for n in range(200)]
     assert 90 <= sum(packet is not None and packet.flow == 0 for packet in sent) <= 110
     # RFC 4594: expedited forwarding (46) is telephony's
-    queue = parts.discipline("cake", diffserv="diffserv4")
+    queue = machines.discipline("cake", diffserv="diffserv4")
     queue.enqueue(0, 200, dscp=46)
     assert {q["queue"]: q["backlog_packets"] for q in queue.probe()["queues"]}["voice"] == 1
     with pytest.raises(ValueError, match=r'"10\.0\.0" is not valid; expected an IPv4 address'):
@@ -105,7 +105,7 @@ def test_addresses_and_dscp_reach_the_discipline():
 
 
 def test_time_never_goes_back():
-    queue = parts.discipline("droptail")
+    queue = machines.discipline("droptail")
     queue.enqueue(5, 100)
     with pytest.raises(ValueError, match="time 4 ns is before"):
         queue.dequeue(4)
@@ -117,18 +117,18 @@ def test_time_never_goes_back():
 )
 def test_bad_specs_are_one_line(name: str, params: dict[str, Any], word: str):
     with pytest.raises(ScenarioError) as error:
-        parts.discipline(name, **params)
+        machines.discipline(name, **params)
     (line,) = problems(error.value)
     assert word in line
 
 
 def test_unknown_presets_are_refused():
     with pytest.raises(ScenarioError):
-        parts.tcp_sender("lunix-6")
+        machines.tcp_sender("lunix-6")
 
 
 def test_slow_start_doubles_in_a_round_trip():
-    sender = parts.tcp_sender("rfc", mss=1000, initial_window={"segments": 2})
+    sender = machines.tcp_sender("rfc", mss=1000, initial_window={"segments": 2})
     flight = sender.write(0, 10_000_000)
     for rtt in range(1, 6):
         assert len(flight) == 2**rtt
@@ -140,7 +140,7 @@ def test_slow_start_doubles_in_a_round_trip():
 
 
 def test_sack_retransmits_what_is_missing_and_halves():
-    sender = parts.tcp_sender("rfc", mss=1000, initial_window={"segments": 10}, limited_transmit=False)
+    sender = machines.tcp_sender("rfc", mss=1000, initial_window={"segments": 10}, limited_transmit=False)
     first, *rest = sender.write(0, 10_000_000)
     sent = []
     for n in range(1, 5):  # segments 2, 3, ... arrive, the first does not
@@ -151,7 +151,7 @@ def test_sack_retransmits_what_is_missing_and_halves():
 
 
 def test_timer_backs_off():
-    sender = parts.tcp_sender("rfc", mss=1000)
+    sender = machines.tcp_sender("rfc", mss=1000)
     sender.write(0, 10_000)
     waits, now = [], 0
     for _ in range(3):
@@ -164,7 +164,7 @@ def test_timer_backs_off():
 
 
 def test_ecn_is_given_and_told_by_code_or_word():
-    queue = parts.discipline("codel", ecn=True)
+    queue = machines.discipline("codel", ecn=True)
     for ecn in ("not-ect", "ect1", "ect0", "ce", 0, 1, 2, 3):
         queue.enqueue(0, 1500, ecn=ecn)
     packets = [queue.dequeue(0)[0] for _ in range(8)]
@@ -177,7 +177,7 @@ def test_ecn_is_given_and_told_by_code_or_word():
 
 def test_a_sender_knows_its_handshake_and_tells_its_state():
     """RACK's window is a quarter of the round trip: one SACK is no loss before 100 / 4 + 2 ms are over (RFC 8985)."""
-    sender = parts.tcp_sender("linux-6", mss=1000, congestion_control="reno", timer_tick="0s")
+    sender = machines.tcp_sender("linux-6", mss=1000, congestion_control="reno", timer_tick="0s")
     assert (sender.srtt_ms, sender.rto_ms, sender.state) == (100.0, 300.0, "open")
     first, second, *_ = sender.write(0, 10_000)
     assert sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1000)]) == []
@@ -185,20 +185,20 @@ def test_a_sender_knows_its_handshake_and_tells_its_state():
     assert [s.seq for s in sender.timer(127 * MS)] == [first.seq]
     assert (sender.state, sender.lost_segments, sender.retransmits, sender.ssthresh_bytes) == ("recovery", 1, 1, 5000)
     # without a handshake the ACK itself brings a round trip, from the segment it selects
-    sender = parts.tcp_sender("linux-6", rtt=None)
+    sender = machines.tcp_sender("linux-6", rtt=None)
     first, second, *_ = sender.write(0, 10_000)
     assert sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)]) == []
     assert sender.srtt_ms == 100.0
     # one that reads echoes only has none yet: RACK's window is 0 and the first SACK is a loss
-    sender = parts.tcp_sender("linux-6", rtt=None, rtt_source="echo")
+    sender = machines.tcp_sender("linux-6", rtt=None, rtt_source="echo")
     first, second, *_ = sender.write(0, 10_000)
     assert [s.seq for s in sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)])] == [first.seq]
     with pytest.raises(ScenarioError, match="rtt"):
-        parts.tcp_sender(rtt="0s")
+        machines.tcp_sender(rtt="0s")
 
 
 def test_an_echo_of_congestion_halves_without_loss():
-    sender = parts.tcp_sender("rfc", mss=1000, initial_window={"segments": 10}, ecn=True)
+    sender = machines.tcp_sender("rfc", mss=1000, initial_window={"segments": 10}, ecn=True)
     first, *_ = sender.write(0, 10_000_000)
     sender.ack(100 * MS, first.seq + 1000, ece=True)
     assert (sender.state, sender.ecn_reductions, sender.lost_segments) == ("cwr", 1, 0)

@@ -1,10 +1,10 @@
-"""Single parts of the simulator to drive step by step: a queue discipline or a TCP sender.
+"""The machines of the simulator, to drive step by step: a queue discipline or a TCP sender.
 
-For teaching, testing and your own algorithms. These are the machines that simulations run, without the simulation: time
+For teaching, testing and your own algorithms. Simulations run the same machines. Here there is no simulation: time
 is an argument, in nanoseconds, and never goes back. A discipline reports the fate of every packet:
 
-    >>> from bloatlab import parts
-    >>> queue = parts.discipline("droptail", limit="2p")
+    >>> from bloatlab import machines
+    >>> queue = machines.discipline("droptail", limit="2p")
     >>> [queue.enqueue(0, 1500) for _ in range(3)]
     [[], [], [Fate(dropped number=2 reason=tail_full at enqueue)]]
     >>> queue.dequeue(1_000_000)
@@ -12,7 +12,7 @@ is an argument, in nanoseconds, and never goes back. A discipline reports the fa
 
 A TCP sender takes ACKs (time, number, SACK blocks) and returns the segments it sends:
 
-    >>> sender = parts.tcp_sender("rfc", mss=1460)
+    >>> sender = machines.tcp_sender("rfc", mss=1460)
     >>> [s.seq for s in sender.write(0, 100_000)]
     [1, 1461, 2921]
     >>> [s.seq for s in sender.ack(100_000_000, 1461)]
