@@ -53,12 +53,12 @@ STEP = 0.2
 Way = Literal["upload", "download"]
 
 #: Name of a flow's series, by the test's name.
-_SERIES = {
-    "tcp_nup": "TCP {way}::{number}",
-    "tcp_ndown": "TCP {way}::{number}",
-    "rrul_be_nflows": "TCP {way} BE::{number}",
-    "ping": "TCP {way}::{number}",
-}
+_PLAIN = "TCP {way}::{number}"
+_SERIES = {"tcp_nup": _PLAIN, "tcp_ndown": _PLAIN, "rrul_be_nflows": "TCP {way} BE::{number}", "ping": _PLAIN}
+
+#: The columns of `flow_series` and `pings`.
+_FLOWS = {"app": pl.String, "flow": pl.UInt64, "direction": pl.String, "t_s": pl.Float64, "goodput_bytes": pl.Float64}
+_PINGS = {"app": pl.String, "t_s": pl.Float64, "rtt_ms": pl.Float64}
 
 _PING = "Ping (ms)"
 _SUMS = ("avg", "sum", "totals", "fairness")
@@ -154,11 +154,7 @@ def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
     frame = result.table("flow_series")
     apps = result.scenario.data["app"]
     found: list[tuple[Way, pl.DataFrame]] = []
-    if not frame.height:
-        return found
-    for (app, _, direction), part in frame.partition_by(
-        "app", "flow", "direction", maintain_order=True, as_dict=True
-    ).items():
+    for (app, _, direction), part in frame.group_by("app", "flow", "direction", maintain_order=True):
         tcp = part["cwnd_bytes"].fill_nan(None).is_not_null().any()
         if tcp and float(part["goodput_bytes"].fill_nan(0.0).sum()) > 0.0:
             there = str(apps[str(app)]["from"]) == local or local not in apps[str(app)]["to"]
@@ -166,20 +162,23 @@ def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
     return found
 
 
+def _binned(frame: pl.DataFrame, column: str, bins: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The sum of a column and the number of its values in each bin of `STEP` s."""
+    place = np.clip(np.floor(frame["t_s"].to_numpy() / STEP + 1e-6).astype(int), 0, bins - 1)
+    values = frame[column].fill_nan(0.0).to_numpy()
+    return np.bincount(place, values, bins), np.bincount(place, None, bins).astype(np.float64)
+
+
 def _rates(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mbit/s of payload in each bin."""
-    place = np.floor(frame["t_s"].to_numpy() / STEP + 1e-6).astype(int)
-    sent = frame["goodput_bytes"].fill_nan(0.0).to_numpy()
-    sums: NDArray[Any] = np.bincount(np.clip(place, 0, len(x) - 1), sent, len(x))
-    return sums * 8e-6 / STEP
+    return _binned(frame, "goodput_bytes", len(x))[0] * 8e-6 / STEP
 
 
 def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean round-trip time of each bin in ms; NaN if there is none."""
-    place = np.clip(np.floor(frame["t_s"].to_numpy() / STEP + 1e-6).astype(int), 0, len(x) - 1)
-    sums, counts = np.bincount(place, frame["rtt_ms"].to_numpy(), len(x)), np.bincount(place, None, len(x))
+    sums, counts = _binned(frame, "rtt_ms", len(x))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums / counts, dtype=np.float64)
+        return sums / counts
 
 
 def _echoes(frame: pl.DataFrame) -> list[dict[str, float]]:
@@ -194,17 +193,15 @@ def _sums(results: Mapping[str, list[float | None]]) -> dict[str, list[float | N
     for way in ("upload", "download", "upload Torrent", "download Torrent"):
         mine = [_array(of) for name, of in results.items() if name.startswith(f"TCP {way}")]
         if mine:
-            found[f"TCP {way} avg"] = _listed(np.mean(mine, axis=0))
-            found[f"TCP {way} sum"] = _listed(np.sum(mine, axis=0))
+            found |= {f"TCP {way} avg": _listed(np.mean(mine, axis=0)), f"TCP {way} sum": _listed(np.sum(mine, axis=0))}
     every = [_array(of) for name, of in results.items() if name.startswith("TCP")]
     if every:
         found["TCP totals"] = _listed(np.sum(every, axis=0))
     asked = [_array(of) for name, of in results.items() if name.startswith(_PING)]
     if asked:
-        both = np.array(asked)
-        count = np.isfinite(both).sum(axis=0)
+        count = np.isfinite(asked).sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found[f"{_PING} avg"] = _listed(np.where(count > 0, np.nansum(both, axis=0) / count, np.nan))
+            found[f"{_PING} avg"] = _listed(np.nansum(asked, axis=0) / count)  # 0/0 is NaN
     return found
 
 
@@ -236,9 +233,8 @@ def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[st
 
 def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping[Way, int]) -> dict[str, Any]:
     """The metadata that flent keeps of a test, all derived from the result."""
-    nodes = sorted(
-        {str(n) for app in result.scenario.data["app"].values() for n in [app["from"], *app["to"]]} - {local}
-    )
+    ends = {str(n) for app in result.scenario.data["app"].values() for n in [app["from"], *app["to"]]}
+    nodes = sorted(ends - {local})
     begin = "1970-01-01T00:00:00.000000Z"
     streams = {f"{way}_streams": str(count) for way, count in counts.items() if count}
     return {
@@ -257,10 +253,7 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
         "FLENT_VERSION": f"bloatlab {version()}",
         "IP_VERSION": 4,
         "DATA_FILENAME": f"{name}.flent.gz",
-        "BATCH_NAME": None,
-        "BATCH_TIME": None,
-        "BATCH_TITLE": None,
-        "BATCH_UUID": None,
+        **dict.fromkeys(("BATCH_NAME", "BATCH_TIME", "BATCH_TITLE", "BATCH_UUID")),
     }
 
 
@@ -358,12 +351,11 @@ def _apps(pings: pl.DataFrame, flows: pl.DataFrame, seconds: float) -> dict[str,
     for way in flows["app"].unique(maintain_order=True).to_list() if flows.height else []:
         sent = float(flows.filter(pl.col("app") == way)["goodput_bytes"].sum())
         apps[str(way)] = {"kind": "ftp", "goodput_bytes": sent, "goodput_mbit": sent * 8e-6 / seconds}
-    rtt = np.sort(pings["rtt_ms"].to_numpy()) if pings.height else np.zeros(0)
-    if len(rtt):
-        ranks = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-        found = {key: float(rtt[max(0, math.ceil(q * len(rtt)) - 1)]) for key, q in ranks.items()}
+    if pings.height:
+        rtt = pings["rtt_ms"].sort().to_numpy()
         ends = {"count": len(rtt), "min": float(rtt[0]), "mean": float(rtt.mean())}
-        apps["ping"] = {"kind": "ping", "ping": {"rtt_ms": {**ends, **found, "max": float(rtt[-1])}}}
+        ranks = {f"p{q}": float(rtt[max(0, math.ceil(q / 100 * len(rtt)) - 1)]) for q in (50, 90, 95, 99)}
+        apps["ping"] = {"kind": "ping", "ping": {"rtt_ms": {**ends, **ranks, "max": float(rtt[-1])}}}
     return apps
 
 
@@ -382,8 +374,7 @@ def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame
         # an ICMP ping has the time of its reply
         rows += [(t - rtt / 1e3 if "ICMP" in name else t, rtt) for t, rtt in pairs if math.isfinite(rtt)]
     rows.sort()
-    return pl.DataFrame({"app": ["ping"] * len(rows), "t_s": [r[0] for r in rows], "rtt_ms": [r[1] for r in rows]},
-                        schema={"app": pl.String, "t_s": pl.Float64, "rtt_ms": pl.Float64})  # fmt: skip
+    return pl.DataFrame([("ping", *row) for row in rows], schema=_PINGS, orient="row")
 
 
 def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
@@ -426,16 +417,9 @@ def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) ->
             continue
         number = counts.setdefault(way, 0)
         counts[way] += 1
-        columns = {"app": pl.lit(way), "flow": pl.lit(number, pl.UInt64), "direction": pl.lit("forward")}
-        frames.append(pl.DataFrame({"t_s": x, "goodput_bytes": sent}).with_columns(**columns))
-    order = {
-        "app": pl.String,
-        "flow": pl.UInt64,
-        "direction": pl.String,
-        "t_s": pl.Float64,
-        "goodput_bytes": pl.Float64,
-    }
-    return pl.concat(frames).select(*order) if frames else pl.DataFrame(schema=order)
+        columns = {"app": way, "flow": number, "direction": "forward", "t_s": x, "goodput_bytes": sent}
+        frames.append(pl.DataFrame(columns, schema=_FLOWS))
+    return pl.concat([pl.DataFrame(schema=_FLOWS), *frames])
 
 
 def _spread(told: Sequence[Mapping[str, float]], x: NDArray[np.float64], step: float) -> NDArray[np.float64]:

@@ -27,15 +27,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import duckdb
 import polars as pl
 
 from bloatlab.errors import InputError
-from bloatlab.sweep import Store, journal, parquet, sweeps
-from bloatlab.sweep.kept_runs import FRAME, RUN, hash_of, tables, unpacked
-from bloatlab.sweep.store import CODE, Stock, reading
+from bloatlab.sweep import Store, parquet, sweeps
+from bloatlab.sweep.kept_runs import FRAME, RUN, tables
+from bloatlab.sweep.store import Stock, current, reading
 
 #: Names of the measures of `bloatlab sweep`, whose rows are the numbers of a summary under their dotted paths.
 SUMMARIES = re.compile(r"summary[-.]")
@@ -79,7 +79,7 @@ class Views:
             self._db = held.enter_context(duckdb.connect())
             self._db.execute("SET autoinstall_known_extensions = false")
             self._db.execute(f"SET temp_directory = {_text(str(self._scratch))}")
-            shelves = [self._shelf(stock, store, held) for stock in _current(store, core)]
+            shelves = [self._shelf(stock, store, held) for stock in current(store.shelves(), core)]
             try:
                 self._db.execute("SET TimeZone = 'UTC'")
                 self._make([shelf for shelf in shelves if shelf.files], sweeps.asked(store))
@@ -130,14 +130,7 @@ class Views:
     def _fresh(self, folder: Path, listed: parquet.Listed) -> Iterator[Path]:
         """Copies of what other processes have written so far."""
         known = {name for part in listed.parts for name in part.hashes()}
-        runs: list[Any] = []
-        for path in parquet.journals(folder, listed.taken):
-            with contextlib.suppress(FileNotFoundError):
-                for _, data in journal.records(path)[0]:
-                    if hash_of(data) not in known:
-                        known.add(hash_of(data))
-                        runs.append(unpacked(data))
-        for table in tables(runs):
+        for table in tables(parquet.fresh(parquet.journals(folder, listed.taken), known)[0]):
             file = self._free()
             table.write_parquet(file)
             yield file
@@ -163,12 +156,9 @@ class Views:
         for name in dict.fromkeys(name for _, name in frames):
             self._view(name, _union([_frame(shelf, of, named=False) for shelf, of in frames if of == name], ""))
         for of in asked:
-            scan = f"read_parquet({_text(str(of.path))}, file_row_number = true)"
-            self._view(
-                of.name,
-                f"SELECT a.* EXCLUDE (file_row_number), s.* EXCLUDE (scenario_hash, seed, name) FROM {scan} a "
-                "JOIN summaries s USING (scenario_hash) ORDER BY file_row_number",
-            )
+            columns = "a.* EXCLUDE (file_row_number), s.* EXCLUDE (scenario_hash, seed, name)"
+            joined = f"{_numbered(of)} a JOIN summaries s USING (scenario_hash)"
+            self._view(of.name, f"SELECT {columns} FROM {joined} ORDER BY file_row_number")
 
     def _view(self, name: str, sql: str) -> None:
         if name.casefold() not in {other.casefold() for other in self.names}:
@@ -187,42 +177,38 @@ _NO_SWEEPS = (
 _NO_SERIES = "SELECT '' AS scenario_hash, 0::UBIGINT AS seed, '' AS measure, '' AS \"table\" WHERE false"
 
 
-def _current(store: Store, core: str) -> list[Stock]:
-    """The files that a sweep would use now: those of this core and of the newest code of each measure."""
-    newest = {stock.measure: stock for stock in store.shelves() if stock.core == core[:CODE]}
-    return list(newest.values())
+#: The columns that identify a run.
+_RUN = '"run.hash" AS scenario_hash, "run.seed" AS seed'
 
 
 def _runs(shelf: _Shelf) -> str:
-    about = '"run.hash" AS scenario_hash, "run.seed" AS seed, "run.name" AS name'
     written = 'make_timestamp(("run.written" * 1e6)::BIGINT) AS written'
-    measure = f"{_text(shelf.measure)} AS measure"
-    return f'SELECT {about}, {measure}, {written}, "run.scenario" AS scenario FROM {shelf.scan()}'
+    columns = f'"run.name" AS name, {_text(shelf.measure)} AS measure, {written}, "run.scenario" AS scenario'
+    return f"SELECT {_RUN}, {columns} FROM {shelf.scan()}"
 
 
 def _summary(shelf: _Shelf, before: Sequence[_Shelf]) -> str:
     """The rows of a measure, except the runs that are already in one of `before`."""
     values = "".join(f", {_name(name)}" for name in shelf.values)
     known = " AND ".join(f'"run.hash" NOT IN (SELECT "run.hash" FROM {other.scan()})' for other in before)
-    select = f'SELECT "run.hash" AS scenario_hash, "run.seed" AS seed, "run.name" AS name{values} FROM {shelf.scan()}'
+    select = f'SELECT {_RUN}, "run.name" AS name{values} FROM {shelf.scan()}'
     return f"{select} WHERE {known}" if known else select
 
 
 def _asked(of: sweeps.Asked) -> str:
-    scan = f"read_parquet({_text(str(of.path))}, file_row_number = true)"
     return (
         f"SELECT {_text(of.name)} AS sweep, file_row_number + 1 AS place, scenario_hash, seed, "
-        f"scenario_hash IN (SELECT scenario_hash FROM summaries) AS kept FROM {scan}"
+        f"scenario_hash IN (SELECT scenario_hash FROM summaries) AS kept FROM {_numbered(of)}"
     )
+
+
+def _numbered(of: sweeps.Asked) -> str:
+    return f"read_parquet({_text(str(of.path))}, file_row_number = true)"
 
 
 def _frame(shelf: _Shelf, name: str, *, named: bool) -> str:
-    told = f', {_text(shelf.measure)} AS measure, {_text(name)} AS "table"' if named else ""
-    column = _name(f"{FRAME}{name}")
-    return (
-        f'SELECT "run.hash" AS scenario_hash, "run.seed" AS seed{told}, unnest({column}, recursive := true) '
-        f"FROM {shelf.scan()}"
-    )
+    labels = f', {_text(shelf.measure)} AS measure, {_text(name)} AS "table"' if named else ""
+    return f"SELECT {_RUN}{labels}, unnest({_name(FRAME + name)}, recursive := true) FROM {shelf.scan()}"
 
 
 def _union(selects: Sequence[str], none: str) -> str:
@@ -256,14 +242,11 @@ def _simple(answer: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
     types = [str(kind) for kind in answer.types]
     if all(_PLAIN.fullmatch(kind) for kind in types):
         return answer
-    columns = [_cast(f"#{place}", kind) for place, kind in enumerate(types, 1)]
-    return answer.project(", ".join(f"{c} AS {_name(n)}" for c, n in zip(columns, answer.columns, strict=True)))
-
-
-def _cast(column: str, kind: str) -> str:
-    if _PLAIN.fullmatch(kind):
-        return column
-    return f"CAST({column} AS {'DOUBLE' if _NUMBER.fullmatch(kind) else 'VARCHAR'})"
+    columns: list[str] = []
+    for place, (name, kind) in enumerate(zip(answer.columns, types, strict=True), 1):
+        cast = f"CAST(#{place} AS {'DOUBLE' if _NUMBER.fullmatch(kind) else 'VARCHAR'})"
+        columns.append(f"{f'#{place}' if _PLAIN.fullmatch(kind) else cast} AS {_name(name)}")
+    return answer.project(", ".join(columns))
 
 
 def _dates_exist(frame: pl.DataFrame) -> None:
