@@ -82,13 +82,8 @@ def dropped(name: str) -> tuple[tuple[float, float], ...]:
 
 
 def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-<<<<<<< HEAD
     """Dequeues one packet at a time, which has waited `ms`."""
-    queue = parts.discipline("lred", seed=seed, limit="10p", curve=curve.name, **curve.params)
-=======
-    """One packet at a time waits `ms` and is asked for."""
     queue = machines.discipline("lred", seed=seed, limit="10p", curve=curve.name, **curve.params)
->>>>>>> 16aead1 (validate: explanations stand with the cells they explain; parts.py is machines.py)
     now, lost = 0, 0
     for _ in range(HEADS):
         queue.enqueue(now, PACKET)

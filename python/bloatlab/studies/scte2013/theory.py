@@ -11,16 +11,8 @@ def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
 
 
 def queue_wait(ahead: int, service: float) -> float:
-<<<<<<< HEAD
     """The wait behind `ahead` others in a FIFO that takes `service` for each, in that unit, by the program's own drop-tail queue."""
-    queue = parts.discipline("droptail", limit=f"{ahead + 1}p")
-=======
-    """How long one waits until its service begins behind `ahead` others in a FIFO that takes `service` for each.
-
-    By the program's own drop-tail queue, served at that pace; in the unit of `service`.
-    """
     queue = machines.discipline("droptail", limit=f"{ahead + 1}p")
->>>>>>> 16aead1 (validate: explanations stand with the cells they explain; parts.py is machines.py)
     for _ in range(ahead + 1):
         if queue.enqueue(0, 1500):
             raise ValueError("a queue that holds them all refused one")
