@@ -1,4 +1,4 @@
-"""What the documentation says is so: the scenario reference, the tables of a result, the examples, the README."""
+"""The documentation is true: the scenario reference, the tables of a result, the examples, the README."""
 
 from __future__ import annotations
 
@@ -233,14 +233,14 @@ def blocks(name: str, file: Path = ROOT / "README.md") -> list[str]:
 
 
 def on_a_pipe(*arguments: str, cwd: Path) -> str:
-    """What a command writes where nothing says how wide a line is."""
+    """The output of a command on a pipe, where no width of a line is set."""
     env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
     command = [sys.executable, "-c", "from bloatlab.cli import main; main()", *arguments]
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=True).stdout
 
 
 def on_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
-    """What a command writes to a terminal of so many columns, without colours."""
+    """The output of a command on a terminal of this width, without colours."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     command = [sys.executable, "-c", "from bloatlab.cli import main; main()", *arguments]
@@ -264,6 +264,13 @@ def test_readme_scenario_prints_what_readme_shows(tmp_path: Path):
     assert on_a_pipe(*command.split()[1:], cwd=tmp_path) == shown
     assert on_a_terminal("show", "runs/upload", cwd=tmp_path, columns=80) == shown
     assert max(len(line) for line in shown.splitlines()) <= 80
+
+
+def test_the_index_of_the_docs_has_every_page_once():
+    listed = re.findall(r"\]\(([\w/.-]+\.md)\)", (ROOT / "docs" / "README.md").read_text())
+    pages = [p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")]
+    wanted = {p for p in pages if not p.startswith(("scenario/", "paper/")) and p != "README.md"}
+    assert sorted(listed) == sorted(wanted | {"../CHANGELOG.md"})
 
 
 def test_readme_is_short():

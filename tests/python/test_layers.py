@@ -109,7 +109,7 @@ def test_python_imports_go_down_only():
 
 
 def test_only_simulation_py_runs_the_core():
-    """And only `scenario`, `simulation`, `live`, `machines`, `laws`, `deliveries` and `workloads.build` know it."""
+    """And only `scenario`, `simulation`, `live`, `machines`, `laws`, `deliveries` and `workloads.build` import it."""
     knowing = {
         "scenario.py",
         "simulation.py",
