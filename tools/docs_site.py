@@ -94,6 +94,18 @@ STYLE = """.md-typeset img { background: #fff; }
   .md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 6.5rem; }
 }
 """
+#: On a narrow screen, a row of a table of keys becomes a paragraph: the key, its kind, its default, its meaning.
+KEYS = """
+<style>
+@media (max-width: 44.9375em) {
+  .md-typeset table:not([class]) { display: block; border: 0; }
+  .md-typeset table:not([class]) thead { display: none; }
+  .md-typeset table:not([class]) tr { display: block; padding: .5rem 0; border-bottom: .05rem solid #8884; }
+  .md-typeset table:not([class]) td { display: inline; border: 0; padding: 0 .4rem 0 0; }
+  .md-typeset table:not([class]) td:last-child { display: block; }
+}
+</style>
+"""
 #: The search is a worker, and from disk browsers start none from a file: there its source comes from this script.
 SHIM = """if (location.protocol === "file:") {
   const source = SOURCE;
@@ -288,6 +300,8 @@ def write(folder: Path, playground: Path | None, runs: Path | None) -> dict[str,
         if page.place == "playground.md" and playground is not None and playground.exists():
             shutil.copyfile(playground, folder / "play.html")
             text = text.replace("\n\n", "\n\n**[Open the playground](play.html)** in this browser.\n\n", 1)
+        if page.place.startswith(("scenario", "disciplines/", "applications/")):
+            text += KEYS
         place = folder / page.place
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)

@@ -35,7 +35,7 @@ def test_there_are_thirty_pairs() -> None:
     [
         ("Source: RFC 8033 §4.2, CableLabs 2012 §2.2.2, Floyd & Jacobson 1993 §4, MULPI C.2.2.7.11.", []),
         ("as in draft-ietf-ccwg-bbr-04 (RFC 6937), [RFC 9332](x), May 2012 and in November 2026", []),
-        (f"a bound (RFC {9000})\n", ["1: RFC 9000"]),
+        (f"a bound (RFC {9000})\n", [f"1: RFC {9000}"]),
         (f"\n/// Source: Knuth\n/// {1973}.", [f"2: Knuth /// {1973}"]),
         (f"{'draft'}-never-written-00", [f"1: {'draft'}-never-written"]),
         (f"arXiv:{2301}.00001", [f"1: arXiv:{2301}.00001"]),
