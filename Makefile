@@ -1,11 +1,11 @@
-# One command per wish. Nothing here needs apt; what is missing is named with the package that brings it.
+# One command per wish. Nothing here needs apt; a missing program is named with the package that has it.
 #
 #   make run      set up, reproduce the study, say where the report is      (SEEDS=10 JOBS=2 OUT=runs/...)
 #   make test     Rust and Python tests
 #   make check    formats, lints, types, layers, documentation, then test: what CI runs
 #   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed
 #   make playground  build the playground, for `bloatlab play` (needs Node and Rust's target wasm32-unknown-unknown)
-#   make fuzz     attack every door: coverage-guided, ten minutes each             (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
+#   make fuzz     fuzz every input, coverage-guided, ten minutes each              (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
 #   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
@@ -18,9 +18,9 @@
 #   make docs     write docs/scenario.md, docs/scenario/ and the tables of docs/results.md from what the core declares
 #   make site     the docs as a site, in target/site/html: studies with their answers, a page per discipline, the playground where it is
 #                 built                              (studies without a run are run with one seed; STUDIES= for none)
-#   make format   write the formats that `make check` wants
-#   make lock     pin Python's requirements anew
-#   make clean    remove what the above made, but for runs/
+#   make format   write the formats that `make check` demands
+#   make lock     pin Python's requirements again
+#   make clean    remove everything that the above made, except runs/
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -78,7 +78,7 @@ venv: $(VENV)/.core-stamp
 # ------------------------------------------------------------------------------------------------------------ the wishes
 
 run: $(VENV)/.core-stamp
-	@# exit code 1 says that a study's stated shares are not met: a finding, printed with it, and no failure of `make run`
+	@# exit code 1 says that a study's stated shares are not met: a finding, printed with it, not a failure of `make run`
 	@$(BIN)/bloatlab reproduce $(STUDY) --seeds $(SEEDS) -o $(OUT) $(if $(JOBS),--jobs $(JOBS)) || [ $$? -eq 1 ]
 
 # The simulator's last step and Python's packages leave a core idle: Rust's tests are compiled meanwhile.
@@ -202,8 +202,9 @@ docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py
 	$(BIN)/python tools/results_doc.py
 
-# A study's page begins with the answer of the run that is kept under runs/; one that is missing is made, with one seed.
+# A study's page begins with the answer of the run in runs/; a study without one is run with one seed.
 site: $(VENV)/.core-stamp $(VENV)/.dev-stamp
+	@echo "running the studies that have no run yet, with one seed: up to 5 minutes of CPU time"
 	@for study in $(STUDIES); do test -f runs/$$study/report.html || \
 		$(MAKE) --no-print-directory run STUDY=$$study SEEDS=1 OUT=runs/$$study || exit 1; done
 	@echo "building the site: a minute or two"
