@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bloatlab.measures import Measure, declared
+from bloatlab.measures import Measure, declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -36,7 +36,7 @@ def table(mark: str) -> str:
     """The rows of one table, with its head."""
     begin = TABLES.get(mark, "")
     others = tuple(TABLES.values())
-    mine = [m for m in declared() if (m.path.startswith(begin) if begin else not m.path.startswith(others))]
+    mine = [m for m in declarations() if (m.path.startswith(begin) if begin else not m.path.startswith(others))]
     rows: dict[str, None] = {}
     for measure in mine:
         same = next((row for path, row in SAME.items() if measure.path.startswith(path)), None)

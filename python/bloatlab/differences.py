@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bloatlab import flent
-from bloatlab.measures import direction, importance, least, named, told_first
+from bloatlab.measures import direction, importance, least, named, reported_first
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
 from bloatlab.sweep import grid_file
@@ -131,11 +131,11 @@ class Difference:
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
         tables = [TextTable("Scenario", ["setting", first, second], settings, left=3)] if settings else []
         whole = every or top is None
-        told = _told([c for c in self.changes if every or c.size != 0.0])
-        kept = told if whole else [c for c in told if told_first(c.path)][:top]
-        if kept or told:
+        ordered = _ordered([c for c in self.changes if every or c.size != 0.0])
+        kept = ordered if whole else [c for c in ordered if reported_first(c.path)][:top]
+        if kept or ordered:
             heads = ["", "measure (unit)", first, second, "change", ""]
-            note = _note(len(told) - len(kept), sum(c.size == 0.0 for c in self.changes), every=every)
+            note = _note(len(ordered) - len(kept), sum(c.size == 0.0 for c in self.changes), every=every)
             tables.append(TextTable("What changed", heads, _rows(kept), note, left=2, words_last=True, keep=True))
         return tables
 
@@ -223,7 +223,7 @@ def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
         return [s for i, of in enumerate(zip(*values, strict=True)) for s in _varying(f"{path}.{i}", of)]
     if _choices(values):
         return [Setting(path, tuple(_chosen(v, values) for v in values))]
-    return [Setting(path, tuple("-" if v is _NOTHING else shown(v) for v in values))]
+    return [Setting(path, tuple("-" if v is _NOTHING else value_text(v) for v in values))]
 
 
 def _choices(values: Sequence[Any]) -> bool:
@@ -236,15 +236,15 @@ def _choices(values: Sequence[Any]) -> bool:
 def _chosen(value: Any, among: Sequence[Any]) -> str:
     """The name of the chosen variant, its limit, and the parameters that distinguish it from others of that name."""
     if not isinstance(value, dict):
-        return "-" if value is _NOTHING or value is None else shown(value)
+        return "-" if value is _NOTHING or value is None else value_text(value)
     ((name, parameters),) = value.items()
     if not isinstance(parameters, dict):
-        return f"{name} {shown(parameters)}"
+        return f"{name} {value_text(parameters)}"
     others = [v[name] for v in among if isinstance(v, dict) and name in v and isinstance(v[name], dict)]
     wanted = [s.path for s in _varying("", others)] if len(others) > 1 else []
-    words = [f"{key} {shown(parameters[key])}" for key in wanted if key in parameters and key != "limit"]
+    words = [f"{key} {value_text(parameters[key])}" for key in wanted if key in parameters and key != "limit"]
     if parameters.get("limit") is not None:
-        words.insert(0, shown(parameters["limit"]))
+        words.insert(0, value_text(parameters["limit"]))
     return " ".join([name, *words])
 
 
@@ -255,7 +255,7 @@ def _number(value: float | bool | None) -> float | None:
 _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted", "": "plain"}
 
 
-def _told(changes: Sequence[Change]) -> list[Change]:
+def _ordered(changes: Sequence[Change]) -> list[Change]:
     """Sorts changes for people, and drops duplicates.
 
     The measures reported first come before the others. Within both, applications come before the whole run, and that
@@ -270,7 +270,7 @@ def _told(changes: Sequence[Change]) -> list[Change]:
         if same in seen or _in_bytes(c.path, changes):
             continue
         seen.add(same)
-        key = (told_first(c.path), name.of)
+        key = (reported_first(c.path), name.of)
         most[key] = max(most.get(key, 0.0), min(c.size, _MOST_SIZE))
         found.append(((key, name.of), c))
 
@@ -323,7 +323,7 @@ def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> s
     return f"+{text}" if sign and value > 0.0 else text
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A scenario value as JSON, without nulls and without quotes around a text."""
     return value if isinstance(value, str) else json.dumps(_filled(value), ensure_ascii=False)
 

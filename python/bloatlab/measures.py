@@ -35,7 +35,7 @@ class Measure:
     """A key of the summary as the core declares it; `*` in its path is any name, in its label the names that remain."""
 
     path: str
-    words: str
+    label: str
     unit: str
     direction: Direction | None
     least: float
@@ -62,33 +62,22 @@ class Name:
         return f"{self.of}: {self.with_unit}" if self.of else self.with_unit
 
 
-def declared() -> Sequence[Measure]:
+@cache
+def declarations() -> Sequence[Measure]:
     """Every key of the summary, in the order of docs/results.md, including the statistics of distributions."""
-    return _declarations()[0]
-
-
-def units() -> Sequence[Unit]:
-    """The units that a name may end with."""
-    return _declarations()[1]
+    return [_measure(of) for of in measures()["measures"]]
 
 
 @cache
-def _declarations() -> tuple[Sequence[Measure], Sequence[Unit]]:
-    data = measures()
-    return [_measure(of) for of in data["measures"]], [Unit(**of) for of in data["units"]]
+def units() -> Sequence[Unit]:
+    """The units that a name may end with."""
+    return [Unit(**of) for of in measures()["units"]]
 
 
 def _measure(of: Mapping[str, Any]) -> Measure:
-    return Measure(
-        of["path"],
-        of["words"],
-        of["unit"],
-        of["better"] or None,
-        of["least"],
-        of["rank"],
-        of["doc"],
-        [_measure(part) for part in of["parts"]],
-    )
+    parts = [_measure(part) for part in of["parts"]]
+    better: Direction | None = of["better"] or None
+    return Measure(of["path"], of["words"], of["unit"], better, of["least"], of["rank"], of["doc"], parts)
 
 
 def _leaves(of: Sequence[Measure]) -> Iterator[Measure]:
@@ -106,7 +95,7 @@ Tree = dict[str, "Tree | Measure"]
 @cache
 def _tree() -> Tree:
     root: Tree = {}
-    for measure in _leaves(declared()):
+    for measure in _leaves(declarations()):
         at = root
         for part in measure.path.split("."):
             at = cast("Tree", at.setdefault(part, {}))
@@ -135,8 +124,8 @@ def _find(at: Tree, parts: Sequence[str]) -> tuple[Measure, list[str]] | None:
 def _by_key() -> Mapping[str, Measure]:
     """Declarations by the last key of their paths, and statistics by their column names in sweeps: `sojourn_p99_ms`."""
     found: dict[str, Measure] = {}
-    for measure in declared():
-        if "*" in measure.words:
+    for measure in declarations():
+        if "*" in measure.label:
             continue
         key = measure.path.rsplit(".", 1)[-1]
         found.setdefault(key, measure)
@@ -158,12 +147,12 @@ def _looked_up(path: str) -> tuple[Name, Measure | None]:
     if found is not None:
         measure, names = found
         of = "" if not names else f"link {names[0]}" if parts[0] == "links" else names[0]
-        words = measure.words
+        label = measure.label
         for name in names[1:]:
-            words = words.replace("*", name.replace("_", " "), 1)
-        return _name(of, words, measure), measure
+            label = label.replace("*", name.replace("_", " "), 1)
+        return _name(of, label, measure), measure
     if measure := _by_key().get(parts[-1]):
-        return _name(".".join(parts[:-1]), measure.words, measure), measure
+        return _name(".".join(parts[:-1]), measure.label, measure), measure
     for symbol, (rank, way) in _OTHERS.items():
         if path.endswith(f"({symbol})"):
             unit = next(u for u in units() if u.symbol == symbol)
@@ -171,13 +160,13 @@ def _looked_up(path: str) -> tuple[Name, Measure | None]:
     ends = next((u for u in units() if path.endswith(u.suffix)), None)
     if ends is None:
         return Name("", path.replace("_", " "), ""), None
-    words = path.removesuffix(ends.suffix).replace("_", " ")
-    return Name("", words, ends.symbol), Measure(path, words, ends.symbol, None, ends.least, None, "")
+    label = path.removesuffix(ends.suffix).replace("_", " ")
+    return Name("", label, ends.symbol), Measure(path, label, ends.symbol, None, ends.least, None, "")
 
 
-def _name(of: str, words: str, measure: Measure) -> Name:
+def _name(of: str, label: str, measure: Measure) -> Name:
     """Adds the unit, unless the label has it ("packets back")."""
-    return Name(of, words, "" if measure.unit in words.split() else measure.unit)
+    return Name(of, label, "" if measure.unit in label.split() else measure.unit)
 
 
 #: Last rank among the measures reported first.
@@ -213,7 +202,7 @@ def importance(path: str) -> int:
     return (measure.rank if measure else None) or _LAST + 1
 
 
-def told_first(path: str) -> bool:
+def reported_first(path: str) -> bool:
     """Whether a measure is among those reported first."""
     return importance(path) <= _LAST
 

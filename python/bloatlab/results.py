@@ -142,17 +142,13 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
     """Writes a frame atomically, in the format of the file's suffix."""
     if path.suffix.removeprefix(".") not in FORMS:
         raise ValueError(f"{path.suffix!r} is not a table format; expected {', '.join(FORMS)}")
-    files.write(path, _form(frame, path.suffix))
-
-
-def _form(frame: pl.DataFrame, suffix: str) -> bytes | str:
-    match suffix:
+    match path.suffix:
         case ".parquet":
-            return files.parquet(frame, statistics=False)
+            files.write(path, files.parquet(frame, statistics=False))
         case ".csv":
-            return csv_text(frame)
+            files.write(path, csv_text(frame))
         case _:
-            return frame.write_json()
+            files.write(path, frame.write_json())
 
 
 #: Pattern of texts that a spreadsheet takes for a formula; pattern of numbers, which are exempt; the prefix to add.

@@ -11,7 +11,7 @@ from typing import Any
 from bloatlab.cli.common import BadInput
 from bloatlab.cli.options import TextJson
 from bloatlab.errors import nearest
-from bloatlab.measures import Measure, declared
+from bloatlab.measures import Measure, declarations
 from bloatlab.scenario import catalogue, schema
 from bloatlab.studies import STUDIES, study
 from bloatlab.tables import TextTable, row
@@ -153,7 +153,7 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
 
 def _measures() -> list[Entry]:
     """Every key of a summary; also found by the end of its path: `sojourn_ms`, `voip.mos`."""
-    return [_of_measure(measure) for measure in declared()]
+    return [_of_measure(measure) for measure in declarations()]
 
 
 def _of_measure(measure: Measure) -> Entry:
@@ -161,8 +161,8 @@ def _of_measure(measure: Measure) -> Entry:
     own = [part for part in parts if part not in {"links", "apps", "*"}]
     return {
         "name": measure.path,
-        "doc": measure.doc or measure.words,
-        "words": measure.words,
+        "doc": measure.doc or measure.label,
+        "words": measure.label,
         "unit": measure.unit,
         "direction": measure.direction,
         "least": measure.least,

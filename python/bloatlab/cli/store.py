@@ -37,8 +37,8 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
             {"measure": s.measure, "core": s.core, "current": _current(s, core), "runs": s.runs, "bytes": s.size}
             for s in stocks
         ]
-        told = {"folder": str(place.folder), "sweeps": [asdict(s) for s in by_sweep], "shelves": rows}
-        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+        facts = {"folder": str(place.folder), "sweeps": [asdict(s) for s in by_sweep], "shelves": rows}
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return 0
     console = Console()
     if not stocks:

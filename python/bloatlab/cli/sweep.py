@@ -100,8 +100,9 @@ def command(
     asked = reading(grid, lambda: grid_file.load(grid, overrides(sets), seeds))
     points = asked.grid.points()
     axes = list(asked.grid.axes)
-    _no_other(output, [*axes, *over_seeds.NAMES], force=force)
-    _no_other(summary, [*axes, "column", "n"], force=force)
+    if not force:
+        _no_other(output, [*axes, *over_seeds.NAMES])
+        _no_other(summary, [*axes, "column", "n"])
     _arm(asked, against)
     kept = run.opened(console)
     say_notes(console, *(point.scenario for point in points))
@@ -114,13 +115,9 @@ def command(
                 asked = _with_warm_ups(asked, kept, executor, console)
             _note(kept, grid, sets, asked.grid.points())
             done = gather_until(
-                asked.grid,
-                measure,
-                asked.until,
-                store=kept,
-                executor=executor,
+                asked.grid, measure, asked.until, store=kept, executor=executor,
                 watch=lambda runs: watch(counted(runs, "run"), console),
-            )
+            )  # fmt: skip
         _note(kept, grid, sets, done.gathered.points)
     except grid_file.GridError as error:  # an unknown column in `until`
         raise BadInput(f"{grid}: {error}") from None
@@ -185,17 +182,15 @@ def _arm(asked: grid_file.GridFile, against: str | None) -> None:
 def _explained(asked: grid_file.GridFile, of: Estimate, jobs: int) -> int:
     """Prints the number of runs and the estimated time."""
     places, seeds = len(asked.grid.places()), len(asked.grid.seeds)
-    line = (
-        f"{counted(places, 'point')} with {counted(seeds, 'seed')}: {counted(of.runs, 'run')}, {of.kept} of them stored"
-    )
+    points = f"{counted(places, 'point')} with {counted(seeds, 'seed')}"
+    line = f"{points}: {counted(of.runs, 'run')}, {of.kept} of them stored"
     if of.runs > of.kept:
         each = f"{of.seconds:.1f} s" if of.seconds >= 0.1 else f"{of.seconds * 1e3:.1f} ms"
         tried = counted(of.tried, "trial")
         line += f"; {each} each ({tried}): about {_about(of.wall(jobs))} with {counted(jobs, 'run')} in parallel"
     if asked.until is not None:
         most = places * asked.until.most
-        share = of.seconds * most / jobs
-        line += f"; with more seeds for until: up to {counted(most, 'run')}, {_about(share)}"
+        line += f"; with more seeds for until: up to {counted(most, 'run')}, {_about(of.seconds * most / jobs)}"
     emit(line + "\n")
     return 0
 
@@ -229,9 +224,9 @@ def _writable(output: Path | None) -> None:
     writing(output, lambda: output.parent.mkdir(parents=True, exist_ok=True))
 
 
-def _no_other(output: Path | None, head: Sequence[str], *, force: bool) -> None:
+def _no_other(output: Path | None, head: Sequence[str]) -> None:
     """Raises `BadInput` if the file exists and is not an earlier table of this sweep."""
-    if output is None or force or not output.exists():
+    if output is None or not output.exists():
         return
     try:
         columns = read_table(output).columns

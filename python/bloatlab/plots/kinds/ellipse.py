@@ -20,11 +20,10 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
-from bloatlab.plots.elements import SizedFigure, legend, log_scale, sized_figure
+from bloatlab.plots.elements import SizedFigure, free_labels, legend, log_scale, sized_figure
 from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, link_series, pings
-from bloatlab.plots.point_labels import free_labels
 from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.subjects import Run
 

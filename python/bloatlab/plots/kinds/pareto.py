@@ -18,10 +18,9 @@ import numpy as np
 
 from bloatlab.measures import direction
 from bloatlab.plots import style
-from bloatlab.plots.elements import legend, log_scale, sized_figure
+from bloatlab.plots.elements import free_labels, legend, log_scale, sized_figure
 from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.point_labels import free_labels
 from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, axis_label, groups, measures, over_seeds
