@@ -165,7 +165,7 @@ def test_an_explanation_that_cells_share_is_printed_once_and_names_them():
     html = render(page())
     assert html.count(LONG.replace("'", "&#39;")) == 1
     assert html.count('href="#explanation-1"') == 3  # two popovers, each once, and the row below
-    (cells,) = re.findall(r'<p class="cells">About: ([^<]*)</p>', html)
+    (cells,) = re.findall(r'<p class="cells">Cells: ([^<]*)</p>', html)
     assert cells == "05, DropTail, lost %; 06, DropTail, lost %; 06"
 
 

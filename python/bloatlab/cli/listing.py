@@ -152,13 +152,12 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
 
 
 def _measures() -> list[Entry]:
-    """Every key of a summary; also found by the end of its path: `sojourn_ms`, `voip.mos`."""
     return [_of_measure(measure) for measure in declarations()]
 
 
 def _of_measure(measure: Measure) -> Entry:
-    parts = measure.path.split(".")
-    own = [part for part in parts if part not in {"links", "apps", "*"}]
+    """A key of a summary; also found by the end of its path: `sojourn_ms`, `voip.mos`."""
+    own = [part for part in measure.path.split(".") if part not in {"links", "apps", "*"}]
     return {
         "name": measure.path,
         "doc": measure.doc or measure.label,
@@ -173,10 +172,8 @@ def _of_measure(measure: Measure) -> Entry:
 
 
 def _workloads() -> list[Entry]:
-    return [
-        {"name": of.name, "doc": of.words, "source": of.source, "params": dict(of.parameters)}
-        for of in WORKLOADS.values()
-    ]
+    workloads = WORKLOADS.values()
+    return [{"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in workloads]
 
 
 #: Name of a row in the full list, by the prefix of its workloads' names.
@@ -185,15 +182,13 @@ _FAMILY_OF = {"rfc7928-": "RFC 7928", "": "flent"}
 
 def _families(entries: Iterable[Entry]) -> list[Entry]:
     """Workloads in a row for each source; names that differ only in a number are merged."""
-    rows: dict[str, list[str]] = {}
+    rows: dict[str, dict[str, None]] = {}
     for entry in entries:
-        begins = next(b for b in _FAMILY_OF if entry["name"].startswith(b))
-        words = rows.setdefault(_FAMILY_OF[begins], [])
-        numbered = re.sub(r"^tcp_\d+(up|down)$", "tcp_1up to tcp_12down", entry["name"])
-        short = entry["name"].removeprefix(begins) if words else entry["name"]
-        if (word := short if numbered == entry["name"] else numbered) not in words:
-            words.append(word)
-    return [{"name": name, "doc": ", ".join(words)} for name, words in rows.items()]
+        prefix = next(p for p in _FAMILY_OF if entry["name"].startswith(p))
+        names = rows.setdefault(_FAMILY_OF[prefix], {})
+        merged = re.sub(r"^tcp_\d+(up|down)$", "tcp_1up to tcp_12down", entry["name"])
+        names[merged.removeprefix(prefix) if names else merged] = None
+    return [{"name": family, "doc": ", ".join(names)} for family, names in rows.items()]
 
 
 def _brief(entries: Iterable[Entry]) -> list[Entry]:
@@ -204,12 +199,9 @@ def _brief(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _cut(text: str, room: int) -> str:
-    ends = [m.start() for m in re.finditer(r"[,:(]", text) if m.start() <= room and _closed(text[: m.start()])]
-    return text if len(text) <= room or not ends else text[: ends[-1]].rstrip()
-
-
-def _closed(text: str) -> bool:
-    return text.count("(") == text.count(")")
+    parts = [text[: m.start()] for m in re.finditer(r"[,:(]", text) if m.start() <= room]
+    parts = [part for part in parts if part.count("(") == part.count(")")]
+    return text if len(text) <= room or not parts else parts[-1].rstrip()
 
 
 def _overview(kind: str, entries: Iterable[Entry]) -> TextTable:

@@ -59,8 +59,8 @@ def _runs_page(runs: Sequence[Run], provenance: Provenance) -> Page:
     title = str(runs[0].summary.get("name", names[0])) if single else ", ".join(names)
     sections = [
         Section("Over time", "time", _over_time(runs), _TIME_LEAD),
-        Section("How delay is distributed", "delay", _distributions(runs)),
-        *([] if single else [Section("What differs", "differs", _differences(runs))]),
+        Section("Distribution of delays", "delay", _distributions(runs)),
+        *([] if single else [Section("Differences", "differs", _differences(runs))]),
         *(
             Section("Everything measured" if single else run.label, f"run{place}", _tables(run))
             for place, run in enumerate(runs, start=1)
