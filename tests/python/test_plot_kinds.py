@@ -401,7 +401,7 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
         ((folders[0],), {"kind": "cfd"}, 'did you mean "cdf"?'),
         ((folders[0],), {"output": "x.gif"}, ".svg, .png, .pdf, .html"),
         ((folders[0],), {"kind": "cdf", "of": "nix"}, "--of nix"),
-        ((table,), {"x": "nix"}, "there is rate, queue"),
+        ((table,), {"x": "nix"}, "expected rate, queue"),
         ((table,), {"columns": ["nix*"]}, "no column nix*"),
         ((table.head(0),), {}, "no rows"),
         ((table.drop("seed"),), {}, "not a table of a sweep"),
@@ -409,7 +409,7 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
         ((folders[0],), {"labels": ["a", "b"]}, "--label: 2 names for 1 result"),
         ((table,), {"labels": ["a"]}, "named by its axes"),
         ((folders[0],), {"xlim": (2.0, 1.0)}, "--xlim 2 1: the first is not below the second"),
-        ((folders[0],), {"log": "z"}, "--log z: there is x, y, xy, none"),
+        ((folders[0],), {"log": "z"}, "--log z: expected x, y, xy, none"),
     ]
     for given, options, words in cases:
         with pytest.raises(Unfit) as refused:

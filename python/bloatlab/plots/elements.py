@@ -74,8 +74,8 @@ def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **o
     """Draws a line in the colour and dashes of its place. Skips NaN."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
-    look: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
-    axes.plot(x, y, drawstyle="steps-post" if step else "default", **look)
+    styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
+    axes.plot(x, y, drawstyle="steps-post" if step else "default", **styling)
 
 
 def shade(axes: Axes, x: Array, low: Array, high: Array, place: int) -> None:
@@ -123,14 +123,14 @@ def adjust(of: SizedFigure, options: Options) -> None:
 def _title(of: SizedFigure, text: str) -> None:
     """A line above everything, wrapped to the width; it replaces the sentence of an overview."""
     wrapped = "\n".join(textwrap.wrap(text, int(style.WIDTHS[of.width].inches * 72.0 / (of.text * 1.15 * 0.68))))
-    look: Any = {"size": of.text * 1.15, "weight": "bold"}
+    styling: Any = {"size": of.text * 1.15, "weight": "bold"}
     if of.figure.legends:
         legend = of.figure.legends[0]
-        legend.set_title(wrapped, prop=look)
+        legend.set_title(wrapped, prop=styling)
         legend.get_title().set_color(style.INK)
         legend.set_alignment("left")
     else:
-        of.figure.suptitle(wrapped, x=0.01, ha="left", color=style.INK, **look)
+        of.figure.suptitle(wrapped, x=0.01, ha="left", color=style.INK, **styling)
 
 
 def legend(
@@ -233,10 +233,10 @@ def rug(of: SizedFigure, axes: Axes, times: Array, at: float, colour: str) -> No
     """Draws ticks at times, at a height of the axes; ticks on the same pixel are drawn once."""
     low, high = axes.get_xlim()
     seen = np.unique(np.round((times - low) / ((high - low) or 1.0) * 2000.0)) / 2000.0 * (high - low) + low
-    look: dict[str, Any] = {"marker": "|", "markersize": of.text * 0.56, "markeredgewidth": of.text * 0.09}
+    styling: dict[str, Any] = {"marker": "|", "markersize": of.text * 0.56, "markeredgewidth": of.text * 0.09}
     level = np.full(len(seen), at)
-    look |= {"color": colour, "transform": axes.get_xaxis_transform(), "zorder": 4}
-    axes.plot(seen, level, linestyle="none", **look)
+    styling |= {"color": colour, "transform": axes.get_xaxis_transform(), "zorder": 4}
+    axes.plot(seen, level, linestyle="none", **styling)
 
 
 #: Positions of a label, best first: offset in text heights, and alignment.

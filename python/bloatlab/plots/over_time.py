@@ -77,11 +77,11 @@ class TimePanel:
 
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
     """Every panel with data: of one run with its flows and links, of several runs with one line each."""
-    found = _parts(runs[0]) if len(runs) == 1 else _overlaid(runs)
+    found = _of_run(runs[0]) if len(runs) == 1 else _of_runs(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 
 
-def _parts(run: Run) -> list[TimePanel]:
+def _of_run(run: Run) -> list[TimePanel]:
     width, whole = window(run), flows(run)
     shown = _by_app(whole) if len(whole) > MOST_FLOWS else {f.label: f.frame for f in whole}
     place = {label: i for i, label in enumerate(shown)}
@@ -114,7 +114,7 @@ def _rtts(run: Run, width: float, seats: Mapping[str, int], free: int, tcp: Sequ
     return [(_mean(f.frame, "srtt_ms", width, f.label), seats[f.label]) for f in tcp if has(f.frame, "srtt_ms")]
 
 
-def _overlaid(runs: Sequence[Run]) -> list[TimePanel]:
+def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
     """One line per run: the bottleneck's queue, the rate of all flows, their mean window, the pings."""
     link = bottleneck(runs)
     of = safe(link, 12) if link else ""

@@ -80,12 +80,12 @@ class Drawn:
 def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str | None, options: Options) -> Drawn:
     """Draws results as `plot` does, without a file."""
     if options.width not in WIDTHS:
-        raise Unfit(f"width {options.width}: there is {', '.join(WIDTHS)}")
+        raise Unfit(f"--width {options.width}: expected {', '.join(WIDTHS)}")
     for name, limits in (("xlim", options.xlim), ("ylim", options.ylim)):
         if limits is not None and not (all(map(math.isfinite, limits)) and limits[0] < limits[1]):
             raise Unfit(f"--{name} {limits[0]:g} {limits[1]:g}: the first is not below the second")
     if options.log not in {None, *get_args(Log)}:
-        raise Unfit(f"--log {options.log}: there is {', '.join(get_args(Log))}")
+        raise Unfit(f"--log {options.log}: expected {', '.join(get_args(Log))}")
     found = _labelled(subjects(results), options.labels)
     chosen = _chosen(found, kind)
 
@@ -124,7 +124,7 @@ def _chosen(found: list[Run] | Sweep, name: str | None) -> Kind:
     takes = "sweep" if isinstance(found, Sweep) else "runs"
     name = name or ("lines" if takes == "sweep" else "overview")
     if name not in NAMES:
-        raise Unfit(f"kind {name}: there is {', '.join(NAMES)}{nearest(name, NAMES)}")
+        raise Unfit(f"--kind {name}: expected {', '.join(NAMES)}{nearest(name, NAMES)}")
     chosen = kind_named(name)
     reason = chosen.unfit(found) if chosen.takes == takes else _other(found, name)
     if reason is None:

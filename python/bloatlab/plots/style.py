@@ -147,7 +147,7 @@ def drawing(width: Width) -> Generator[None]:
     """The style of a figure of this width, for everything that makes or writes it."""
     from matplotlib import rc_context  # noqa: PLC0415  only plots need it
 
-    look: Any = rc(width)
-    with rc_context(look), warnings.catch_warnings():
+    styling: Any = rc(width)
+    with rc_context(styling), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script that the font lacks
         yield

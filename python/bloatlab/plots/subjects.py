@@ -90,12 +90,12 @@ class Sweep:
 Subject = Run | Sweep
 
 
-def subjects(given: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] | Sweep:
+def subjects(results: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] | Sweep:
     """Opens results and tables, given as values or paths: labelled runs, or one table.
 
     Raises `Unfit`; `ResultError` for a folder without a result; `OSError` if something cannot be read.
     """
-    found = [_subject(of, place) for place, of in enumerate(given, start=1)]
+    found = [_subject(of, place) for place, of in enumerate(results, start=1)]
     if len(found) > 1 and any(isinstance(of, Run) and of.result is None for of in found):
         found = [_as_flent(of) for of in found]
     runs = [of for of in found if isinstance(of, Run)]

@@ -39,7 +39,7 @@ def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
     for pattern in columns or DEFAULT_COLUMNS:
         names = fnmatch.filter(known, pattern)
         if columns and not names:
-            raise Unfit(f"{of.label}: no column {pattern}; there is {some}")
+            raise Unfit(f"{of.label}: no column {pattern}; expected {some}")
         found |= {n: None for n in names if columns or _varies(of.frame[n])}
     if not found:
         found = {n: None for n in known if _varies(of.frame[n])}
@@ -120,7 +120,7 @@ def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
     found = axes(of)
     if wanted is not None:
         if wanted not in of.axes:
-            raise Unfit(f"{of.label}: no axis {wanted}; there is {', '.join(of.axes)}")
+            raise Unfit(f"{of.label}: no axis {wanted}; expected {', '.join(of.axes)}")
         chosen = axis(of, wanted)
     else:
         numeric = [a for a in found if a.numbers is not None]

@@ -42,15 +42,15 @@ _TITLES = {
 }
 
 
-def results_page(given: Sequence[str | Path], command: str) -> Page:
+def results_page(paths: Sequence[str | Path], command: str) -> Page:
     """The report of one run, of several runs, or of a sweep's table; `command` is the command line.
 
     Raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with one line, for anything else.
     """
-    found = subjects(given)
+    found = subjects(paths)
     if isinstance(found, Sweep):
-        return sweep_page(found, _provenance(given, command))
-    return _runs_page(found, _provenance(given, command))
+        return sweep_page(found, _provenance(paths, command))
+    return _runs_page(found, _provenance(paths, command))
 
 
 def _runs_page(runs: Sequence[Run], provenance: Provenance) -> Page:
@@ -216,10 +216,10 @@ def _tables(run: Run) -> list[Block]:
     return [TableBlock(table) for table in tables_of(run.summary, run.end - run.begin)]
 
 
-def _provenance(given: Sequence[str | Path], command: str) -> Provenance:
+def _provenance(paths: Sequence[str | Path], command: str) -> Provenance:
     """The origin of each folder, from its provenance.json."""
     rows = [("Written by", f"{command} (bloatlab {version()})")]
-    for place in map(Path, given):
+    for place in map(Path, paths):
         words = [str(place)]
         if (place / PROVENANCE).exists():
             origin = json.loads(files.read_text(place / PROVENANCE))

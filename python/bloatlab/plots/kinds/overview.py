@@ -87,18 +87,18 @@ def _scores(of: SizedFigure, axes: Axes, runs: Sequence[Run], rows: Sequence[tup
     step = 1.0 / (len(rows) + (1.4 if count > 1 else 0.4))
     right = [1.0 - 0.5 * (count - 1 - i) / count for i in range(count)]
     top = 1.0 - 0.4 * step
-    look: dict[str, Any] = {"transform": axes.transAxes, "fontsize": of.text, "va": "center"}
+    styling: dict[str, Any] = {"transform": axes.transAxes, "fontsize": of.text, "va": "center"}
     if count > 1:
         inches = style.WIDTHS[of.width].inches * (0.46 if of.wide else 0.85)
         room = max(4, int(0.5 * inches * 72.0 / (of.text * 0.66) / count) - 1)
         for i, run in enumerate(runs):
-            axes.text(right[i], top, safe(run.label, room), ha="right", color=style.colour(i), **look)
+            axes.text(right[i], top, safe(run.label, room), ha="right", color=style.colour(i), **styling)
         top -= step
     for i, (name, cells) in enumerate(rows):
         y = top - i * step
-        axes.text(0.0, y, name, ha="left", color=style.INK, **look)
+        axes.text(0.0, y, name, ha="left", color=style.INK, **styling)
         for x, cell in zip(right, cells, strict=True):
-            axes.text(x, y, cell, ha="right", color=style.INK, **look)
+            axes.text(x, y, cell, ha="right", color=style.INK, **styling)
 
 
 KIND = Kind("overview", "a summary on one page (the default)", "runs", unfit, draw)

@@ -94,13 +94,13 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 
 def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
     """Whether each segment left the link: an arrival belongs to the last equal segment offered before it."""
-    came: dict[tuple[int, int], list[float]] = {}
+    arrivals: dict[tuple[int, int], list[float]] = {}
     for one in right:
         if one.flow == flow and one.length > 0:
-            came.setdefault((one.sequence, one.length), []).append(one.t)
+            arrivals.setdefault((one.sequence, one.length), []).append(one.t)
     crossed: list[bool] = []
     for one in reversed(mine):
-        times = came.get((one.sequence, one.length), [])
+        times = arrivals.get((one.sequence, one.length), [])
         crossed.append(bool(times) and times[-1] >= one.t)
         if crossed[-1]:
             times.pop()

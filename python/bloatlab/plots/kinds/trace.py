@@ -61,7 +61,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
     found = [*_link(run, options.of), *_sender(run, options.of)]
     if not found:
         known = [*_names(run, "trace_links", "link"), *_names(run, "trace_flows", "app")]
-        raise Unfit(f"--of {options.of}: it has no trace; there is {', '.join(known) or 'none'}")
+        raise Unfit(f"--of {options.of}: has no trace; expected {', '.join(known)}")
     return stacked(runs, options, found, step=True)
 
 
