@@ -156,7 +156,7 @@ _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]
 
 
 def csv_text(frame: pl.DataFrame) -> str:
-    """A frame as CSV. Texts that a spreadsheet would execute get a leading quote; terminal escapes are neutralized."""
+    """A frame as CSV. Texts that a spreadsheet would execute get a leading quote; terminal escapes are neutralised."""
     columns: dict[str, pl.Expr] = {}
     for name in (name for name, kind in frame.schema.items() if kind == pl.String):
         of = pl.col(name)

@@ -12,7 +12,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -131,14 +131,11 @@ def draw(of: Sweep, options: Options) -> Figure:
     names: list[tuple[str, float, float, str]] = []
     for place, (_, spots) in enumerate(found):
         colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
-        styling: dict[str, Any] = {
-            "linestyle": "none",
-            "marker": marker,
-            "color": colour,
-            "markersize": page.text * 0.6,
-        }
         for spot in spots:
-            grid.plot([spot.x], [spot.y], markerfacecolor=colour if spot.best else "none", **styling)
+            grid.plot(
+                [spot.x], [spot.y], linestyle="none", marker=marker, markersize=page.text * 0.6, color=colour,
+                markerfacecolor=colour if spot.best else "none",
+            )  # fmt: skip
         best = sorted((spot for spot in spots if spot.best), key=lambda spot: spot.x)
         grid.plot([s.x for s in best], [s.y for s in best], color=colour, linewidth=1.0)
         names += [(safe(s.name, 40), s.x, s.y, colour) for s in best]
