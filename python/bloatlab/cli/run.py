@@ -73,8 +73,6 @@ def command(
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     begun = time.perf_counter()
-    captures = output if pcap else None
-
     found: WarmUp | None = None
 
     def simulate(progress: Progress | None) -> Result:
@@ -82,6 +80,7 @@ def command(
         found = find(run(resolved, seed, progress, trace=False)) if wants_warm_up else None
         steady = resolved if found is None else resolved.with_sets(found.override)
         packets = output / PACKETS if output is not None else None
+        captures = output if pcap else None
         return run(steady, seed, progress, captures=captures, capture_link=pcap_link, packets=packets)
 
     watched = console.is_terminal and not quiet
@@ -95,8 +94,7 @@ def command(
         print_result(result, Console())
         if found is not None:
             console.say(f"warm-up: {found}")
-        where = f", saved in {output}" if output is not None else ""
-        where += f", drawn in {picture}" if picture is not None else ""
+        where = "".join(f", {how} in {p}" for how, p in (("saved", output), ("drawn", picture)) if p is not None)
         console.print(f"simulated {result.summary['duration_s']:g} s in {seconds:.2f} s{where}", highlight=False)
     return 0
 

@@ -95,8 +95,8 @@ def command(
     """
     measure = _measure(keep)
     console = Console(stderr=True)
-    for place in (output, summary):
-        _writable(place)
+    _writable(output)
+    _writable(summary)
     asked = reading(grid, lambda: grid_file.load(grid, overrides(sets), seeds))
     points = asked.grid.points()
     axes = list(asked.grid.axes)
@@ -125,11 +125,14 @@ def command(
     frame = done.gathered.frame()
     wanted = _chosen(frame, axes, columns or asked.columns)
     table = frame.select(*axes, *over_seeds.NAMES, *wanted)
+    where = ""
     if output is not None:
         writing(output, lambda: write_table(table, output))
+        where += f", written to {output}"
     if summary is not None:
         over = over_seeds.intervals(frame, axes, wanted, against or "")
         writing(summary, lambda: write_table(over, summary))
+        where += f", intervals to {summary}"
     if form == "text":
         printed = wanted if columns or asked.columns else _on_terminal(frame)
         _print(frame, asked, printed, done.stops, interval=interval, against=against, effects=effects)
@@ -139,7 +142,6 @@ def command(
         console.say(where_it_stopped(done.stops, asked.until))
     _say_alike(frame, axes, console)
     runs = counted(done.gathered.found + done.gathered.ran, "run")
-    where = "".join(f", {what} to {p}" for what, p in (("written", output), ("intervals", summary)) if p is not None)
     console.say(f"{runs}, {done.gathered.found} of them from the store, in {seconds:.1f} s{where}")
     return 0
 
