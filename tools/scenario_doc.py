@@ -218,6 +218,10 @@ UNSET = re.compile(
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
+#: The word for no default in tables whose keys change or match something.
+NONE = {"Change": "unchanged", "Match": "any"}
+
+
 class Missing(Exception):  # noqa: N818  a message for the person who adds a table
     """The schema has something that these pages would leave out."""
 
@@ -270,7 +274,9 @@ def pages(schema: Node) -> dict[str, str]:
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
         about = wrapped(f"{where}. {one_line(defs[name].get('description', ''))}")
         found[page] += ["", f"## {title}", "", *about, ""]
-        found[page] += presets(defs[name], defs) if name == "Stack" else table(defs[name], defs)
+        found[page] += (
+            presets(defs[name], defs) if name == "Stack" else table(defs[name], defs, none=NONE.get(name, "none"))
+        )
     found["scenario.md"] = index
     return {name: "\n".join(lines) + "\n" for name, lines in found.items()}
 
@@ -280,8 +286,8 @@ def anchor(title: str) -> str:
     return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
 
 
-def table(of: Node, defs: dict[str, Node], values: Node | None = None) -> list[str]:
-    """The keys of one table, required ones first, and the words that they may have. `values`: what they are by default."""
+def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str = "none") -> list[str]:
+    """The keys of one table, required ones first, and their words. `values`: their defaults; `none`: the word for no default."""
     required: list[str] = of.get("required", [])
     keys = sorted(of["properties"], key=lambda k: (k not in required, k))
     lines = [f"| key | value | {'default' if values is None else f'`{STACK}`'} | meaning |", "|---|---|---|---|"]
@@ -291,7 +297,12 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None) -> list[s
         if values is not None and key in values:
             node = {**node, "default": values[key]}
         told, meaning = default(node, defs)
-        fields = [f"`{key}`", kind(node, defs), "required" if key in required else told, meaning]
+        fields = [
+            f"`{key}`",
+            kind(node, defs),
+            "required" if key in required else none if told == "none" else told,
+            meaning,
+        ]
         lines.append("| " + " | ".join(f.replace("|", "\\|") for f in fields) + " |")
         words += [line for word in choices(node, defs) for line in wrapped(f"* `{key}` {word}", "  ")]
     return [*lines, "", *words] if words else lines
