@@ -60,7 +60,7 @@ presets! { p:
     /// linux-6 with BBR version 3 of draft-ietf-ccwg-bbr, paced
     "bbr3" { p.control.choose("bbr3") }
 
-    /// The same as bbr3, by the name of its form
+    /// bbr3 by the name of its form
     "bbr3-draft" { p.control.choose("bbr3") }
 
     /// linux-6 with BBR version 3 as google/bbr has it, paced
