@@ -316,7 +316,9 @@ def presets(of: Node, defs: dict[str, Node]) -> list[str]:
     lines += [f"What each preset has that `{STACK}` has not; `bloatlab list tcp` shows all of its values.", ""]
     for name, stack in stacks.items():
         changed = [f"`{k} = {toml(v)}`" for k, v in stack["params"].items() if v != base[k]]
-        lines += wrapped(f"* `{name}`: {one_line(stack['doc'])}.{' Changes: ' if changed else ''}{', '.join(changed)}", "  ")
+        lines += wrapped(
+            f"* `{name}`: {one_line(stack['doc'])}.{' Changes: ' if changed else ''}{', '.join(changed)}", "  "
+        )
     return lines
 
 
