@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import shutil
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cyclopts import MissingArgumentError
 
 import bloatlab
 import bloatlab.flent
@@ -97,3 +99,17 @@ def test_command(words: tuple[str, ...], folder: Path, monkeypatch: pytest.Monke
         arguments += ["--set", "duration=12s", "--force"]
     arguments = [str(path) for word in arguments for path in (folder.glob(word) if "*.toml" in word else [word])]
     assert call(arguments) == 0
+
+
+def test_commands_within_sentences_name_commands_and_options_that_exist():
+    """A command in a sentence may leave out what the sentence is not about: only missing arguments are allowed."""
+    within = {
+        " ".join(found.split())
+        for page in PAGES
+        for found in re.findall(r"`(bloatlab [a-z][^`]*)`", page.read_text())
+        if not re.search(r"\.\.\.|[\[|>]", found)
+    }
+    assert len(within) > 40
+    for text in sorted(within):
+        with contextlib.suppress(MissingArgumentError):
+            app.parse_args(shlex.split(text)[1:], exit_on_error=False, print_error=False)
