@@ -135,7 +135,7 @@ pub struct OpportunityCounts {
 }
 
 impl OpportunityCounts {
-    /// CoDel's interval: a longer gap looks to it like a standing queue.
+    /// CoDel's interval: CoDel treats a longer gap as a standing queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
     /// Counts since `before`. The longest gap is that of the whole run.

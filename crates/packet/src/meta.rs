@@ -140,32 +140,32 @@ pub struct Packed {
     /// [`PacketMeta::seq`].
     pub seq: u64,
     /// From bit 0 on: flow (32 bits), body (32).
-    pub whose: u64,
+    pub flow_body: u64,
     /// From bit 0 on: size (16 bits), dst (16), tos, class (8 each), flags (16).
-    pub what: u64,
+    pub rest: u64,
 }
 
 impl Packed {
     /// Bytes on the wire.
     #[inline(always)]
     pub fn size(self) -> u16 {
-        self.what as u16
+        self.rest as u16
     }
 
     /// The packet, with this stamp.
     #[inline(always)]
     pub fn at(self, stamp: Time) -> PacketMeta {
-        let Self { seq, whose, what } = self;
+        let Self { seq, flow_body, rest } = self;
         PacketMeta {
             stamp,
             seq,
-            flow: FlowId(whose as u32),
-            body: (whose >> 32) as u32,
-            size: what as u16,
-            dst: NodeId((what >> 16) as u16),
-            tos: (what >> 32) as u8,
-            class: (what >> 40) as u8,
-            flags: Flags((what >> 48) as u16),
+            flow: FlowId(flow_body as u32),
+            body: (flow_body >> 32) as u32,
+            size: rest as u16,
+            dst: NodeId((rest >> 16) as u16),
+            tos: (rest >> 32) as u8,
+            class: (rest >> 40) as u8,
+            flags: Flags((rest >> 48) as u16),
         }
     }
 }
@@ -178,8 +178,8 @@ impl PacketMeta {
         let bytes = u64::from(tos) | u64::from(class) << 8 | u64::from(flags.0) << 16;
         Packed {
             seq,
-            whose: u64::from(flow.0) | u64::from(body) << 32,
-            what: u64::from(size) | u64::from(dst.0) << 16 | bytes << 32,
+            flow_body: u64::from(flow.0) | u64::from(body) << 32,
+            rest: u64::from(size) | u64::from(dst.0) << 16 | bytes << 32,
         }
     }
 

@@ -160,14 +160,14 @@ impl Fifo {
     /// Offers a packet.
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, packet: Packed, meter: &mut Meter) -> Offered {
-        let Packed { seq, whose, what } = packet;
-        self.take(now, seq, whose, what, meter)
+        let Packed { seq, flow_body, rest } = packet;
+        self.take(now, seq, flow_body, rest, meter)
     }
 
     /// [`Self::offer`], with all arguments in registers.
     #[inline(never)]
-    fn take(&mut self, now: Time, seq: u64, whose: u64, what: u64, meter: &mut Meter) -> Offered {
-        let packet = Packed { seq, whose, what };
+    fn take(&mut self, now: Time, seq: u64, flow_body: u64, rest: u64, meter: &mut Meter) -> Offered {
+        let packet = Packed { seq, flow_body, rest };
         let (size, bytes) = (packet.size(), u64::from(packet.size()));
         self.offered.add_size(size);
         self.catch_up(now, meter);

@@ -64,8 +64,8 @@ impl<S: Sink> Net<S> {
                 Offered::Behind => {}
                 Offered::First(at) => self.events.set_arrival(at, i),
                 Offered::Full => {
-                    let Packed { seq, whose, what } = packet.packed();
-                    self.full(seq, whose, what);
+                    let Packed { seq, flow_body, rest } = packet.packed();
+                    self.full(seq, flow_body, rest);
                 }
             },
             Carrier::Port { .. } => self.offer_port(i, packet),
@@ -83,8 +83,8 @@ impl<S: Sink> Net<S> {
 
     /// Drops a packet for which a queue has no room (a [`Packed`], in registers).
     #[inline(never)]
-    fn full(&mut self, seq: u64, whose: u64, what: u64) {
-        let packet = &Packed { seq, whose, what }.at(self.events.now());
+    fn full(&mut self, seq: u64, flow_body: u64, rest: u64) {
+        let packet = &Packed { seq, flow_body, rest }.at(self.events.now());
         self.flow_drops[direction_index(packet)] += 1;
         self.bodies.free(packet);
     }

@@ -1,7 +1,7 @@
 //! Accurate ECN: its handshake codes, the receiver's counters, and the sender's count of marks derived from them.
 //!
 //! ```text
-//! handshake   SYN 111.  The SYN-ACK, and the first packet that answers it, name the ECN field that came with what they answer:
+//! handshake   SYN 111.  The SYN-ACK, and the first packet after it, report the ECN field of the SYN or SYN-ACK received:
 //!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   Of a server 001: RFC 3168's ECN;  000, 111: none
 //! receiver    r.cep: packets with CE, of any kind.  r.e0b, r.ceb, r.e1b: bytes of payload by ECN field.  ACE = r.cep mod 8
 //!             An ACK at once: for the first CE after data without;  for the n-th CE since the last ACK, n = 2, or 3 if no data waits
@@ -34,7 +34,7 @@ const MASK: u32 = (1 << 24) - 1;
 /// Marks that trigger an immediate ACK: with data that awaits one, and without.   Source: RFC 9768 §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
 
-/// The code that answers a SYN or SYN-ACK with this ECN field.   Source: RFC 9768 table 2 and 3.
+/// The code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 table 2 and 3.
 pub(crate) fn code(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -96,7 +96,7 @@ pub(crate) struct Counts {
     e0b: u32,
     ceb: u32,
     e1b: u32,
-    /// Code that the next packet carries in place of ACE: the answer to the SYN or SYN-ACK.
+    /// Code that the next packet carries instead of ACE: the report of the SYN's or SYN-ACK's ECN field.
     code: Option<u8>,
     /// The peer's counters, as last reported: s.cep and r.ceb.
     s_cep: u8,
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_marked_handshake_counts_on_both_sides() {
-        // the SYN was marked, and so was the SYN-ACK: each side's first packet afterwards stands at 6
+        // the SYN and the SYN-ACK were marked: the counter in each side's next packets is 6
         let (mut client, mut server) = (Counts::default(), Counts::default());
         server.on_syn(Ecn::Ce);
         client.on_syn_ack(Ecn::Ce, code(Ecn::Ce));

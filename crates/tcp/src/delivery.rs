@@ -1,7 +1,7 @@
 //! Delivery rate estimation: one sample per ACK, for controllers that model the path.
 //!
 //! ```text
-//! a segment leaves   it remembers how much had been delivered (D) and when (T), and when that flight's first left (F)
+//! a segment is sent  stores the bytes delivered so far (D), when the last of them was (T), and when the flight's first left (F)
 //! it is delivered    bytes = delivered - D;  interval = max(sent - F, now - T);  rate = bytes / interval
 //! ```
 //!
@@ -47,7 +47,7 @@ struct Arrived {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sampler {
     /// Bytes delivered since the connection began.
-    delivered: u64,
+    pub(crate) delivered: u64,
     delivered_at: Time,
     /// Send time of the first segment of the flight being measured.
     first_at: Time,
@@ -76,11 +76,6 @@ impl Arrived {
 }
 
 impl Sampler {
-    /// Bytes delivered since the connection began.
-    pub(crate) fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
     /// The handshake took `us` microseconds: the first RTT sample.
     pub(crate) fn on_handshake(&mut self, us: u32) {
         self.min_rtt_us = Some(us);
@@ -213,7 +208,7 @@ mod tests {
         // the flight of one segment: ten segments in 10 ms
         let d = last.unwrap();
         assert_eq!((d.bytes, d.interval, d.app_limited), (10_000, Duration::from_millis(10), false));
-        assert_eq!(s.delivered(), 40_000);
+        assert_eq!(s.delivered, 40_000);
     }
 
     #[test]
@@ -247,7 +242,7 @@ mod tests {
         s.on_acknowledged(1000, true);
         (1..5).for_each(|_| s.on_acknowledged(1000, false));
         let (newly, sample) = s.on_ack(Time(31 * MS));
-        assert_eq!((newly, s.delivered()), (1000, 5000));
+        assert_eq!((newly, s.delivered), (1000, 5000));
         // the sample is from the hole's retransmission, which gives no RTT
         assert_eq!(sample.map(|s| (s.prior_delivered, s.rtt_us)), Some((4000, None)));
     }

@@ -38,7 +38,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A passive endpoint. It answers a SYN; [`Endpoint::connect`] makes it active.
+    /// A passive endpoint, which responds to a SYN; [`Endpoint::connect`] makes it active.
     ///
     /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]): constant unless its segments
     /// announce others.
@@ -260,7 +260,7 @@ impl Endpoint {
         out.bytes("in_flight", probe.in_flight);
         out.bytes("unacked", self.tx.next - self.tx.una);
         out.duration("srtt", Some(probe.srtt).filter(|srtt| !srtt.is_zero()));
-        out.duration("rttvar", Some(self.tx.rtt.rttvar()).filter(|_| !probe.srtt.is_zero()));
+        out.duration("rttvar", Some(self.tx.rtt.rttvar).filter(|_| !probe.srtt.is_zero()));
         out.duration("rto", probe.rto);
         out.rate("pacing_rate", self.tx.pacing_rate().map(|rate| 8.0 * rate));
         out.bytes("acked", self.acked());
@@ -318,12 +318,6 @@ impl Endpoint {
     pub fn footprint(&self) -> (usize, usize) {
         let (segments, bytes) = self.tx.board.footprint();
         (segments, bytes + self.rx.heap_bytes())
-    }
-
-    /// Returns true after [`Event::Closed`].
-    #[inline]
-    pub fn is_closed(&self) -> bool {
-        self.rx.is_closed()
     }
 
     /// Bytes of its stream sent at least once.
@@ -400,6 +394,12 @@ impl Endpoint {
                 self.shut(io, None);
             }
         }
+    }
+
+    /// Returns true after [`Event::Closed`].
+    #[cfg(test)]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.rx.is_closed()
     }
 
     /// ECN feedback in use.

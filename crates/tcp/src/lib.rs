@@ -22,7 +22,7 @@
 //! # What is not modelled
 //!
 //! Checksums, urgent data, PAWS, persist and keep-alive timers (applications read at once, so a window never closes), TIME-WAIT
-//! (a closed endpoint still answers a retransmitted FIN), simultaneous open, path MTU discovery. SACK is not negotiated: either
+//! (a closed endpoint still acknowledges a retransmitted FIN), simultaneous open, path MTU discovery. SACK is not negotiated: either
 //! both ends of a connection use it or neither does.
 
 mod accecn;
@@ -50,7 +50,7 @@ mod undo;
 
 pub use cc::params::CongestionControl;
 pub use endpoint::Endpoint;
-pub use params::{LossDetection, ReceiveWindow, Recovery, TcpParams};
+pub use params::{ReceiveWindow, Recovery, TcpParams};
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};
 pub use stats::{Probe, State, Stats};

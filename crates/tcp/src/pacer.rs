@@ -22,13 +22,13 @@ const UNPACED: u32 = 10;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Pacer {
     /// Pacing rate, payload bytes per second; None for no pacing.
-    rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
     /// Segments of a burst.
     quantum: u32,
     /// When the next burst may leave.
     next_at: Time,
-    /// When to try again, if a segment waits.
-    wake_at: Time,
+    /// When the waiting segment may leave; [`Time::NEVER`] if none waits.
+    pub(crate) wake_at: Time,
     /// Lateness of the current burst that has not yet been credited to the next one.
     credit: Duration,
     /// Number of further segments that are not paced.
@@ -56,11 +56,6 @@ impl Pacer {
     /// Raises the burst size to at least `burst` segments.
     pub(crate) fn widen(&mut self, burst: u32) {
         self.quantum = self.quantum.max(burst);
-    }
-
-    /// Pacing rate, payload bytes per second.
-    pub(crate) fn rate(&self) -> Option<f64> {
-        self.rate
     }
 
     /// Accounts for `bytes` of payload sent.
@@ -94,11 +89,6 @@ impl Pacer {
         self.wake_at = self.next_at;
     }
 
-    /// When the waiting segment may leave; [`Time::NEVER`] if none waits.
-    pub(crate) fn wake_at(&self) -> Time {
-        self.wake_at
-    }
-
     /// Time by which pacing delays the next segment.
     pub(crate) fn held_back(&self, now: Time) -> Duration {
         if self.next_at > now { self.next_at.since(now) } else { Duration::ZERO }
@@ -129,8 +119,8 @@ mod tests {
         // 2000 bytes at one byte per microsecond
         assert_eq!((p.allowance(Time(2 * MS)), p.held_back(Time(2 * MS))), (0, Duration(MS)));
         p.wait();
-        assert_eq!(p.wake_at(), Time(3 * MS));
-        assert_eq!((p.allowance(Time(3 * MS)), p.wake_at()), (2, Time::NEVER));
+        assert_eq!(p.wake_at, Time(3 * MS));
+        assert_eq!((p.allowance(Time(3 * MS)), p.wake_at), (2, Time::NEVER));
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl ReductionState {
         }
     }
 
-    /// Returns true if this reduction answers the last congestion event.
+    /// Returns true if this is the response to the last congestion event.
     #[inline]
     pub(crate) fn is_begun(&self) -> bool {
         self.flight > 0
@@ -103,11 +103,14 @@ impl ReductionState {
         (p.reduction.reduction == Reduction::Prr).then_some(self.sndcnt.into())
     }
 
-    /// Held rate halving's limit of the bytes in flight; 0 for the other algorithms.
+    /// Returns true if `size` bytes may be sent; `cwnd`: the window in bytes, `pipe`: bytes in flight.
     #[inline]
-    pub(crate) fn held(&self, p: &TcpParams) -> u64 {
-        let segments = if p.reduction.reduction == Reduction::HeldRateHalving { self.sndcnt } else { 0 };
-        u64::from(segments) * u64::from(p.wire.mss)
+    pub(crate) fn permits(&self, p: &TcpParams, size: u64, cwnd: u64, pipe: u64) -> bool {
+        match p.reduction.reduction {
+            Reduction::Prr => size <= self.sndcnt.into(),
+            Reduction::HeldRateHalving => pipe + size <= cwnd.max(u64::from(self.sndcnt) * u64::from(p.wire.mss)),
+            Reduction::Instant | Reduction::RateHalving => pipe + size <= cwnd,
+        }
     }
 
     /// A segment of `size` bytes was sent during the reduction; `pipe` includes it.
@@ -248,14 +251,14 @@ mod tests {
         let mut w = Window { cwnd: 20.0, ssthresh: 16.0 };
         let mut s = ReductionState::default();
         s.begin(&p, &mut w, 20.0);
-        assert_eq!((w.cwnd, s.held(&p)), (16.0, 20 * MSS));
+        assert_eq!((w.cwnd, s.sndcnt), (16.0, 20));
         // each ACK removes one segment from the 20 in flight; segments are sent as soon as there is room
         let mut pipe = 20 * MSS;
         let mut sent = vec![];
         for ack in 1..=10 {
             pipe -= MSS;
             s.on_ack(&p, &mut w, MSS, pipe, false);
-            while pipe + MSS <= s.held(&p).max(16 * MSS) {
+            while s.permits(&p, MSS, 16 * MSS, pipe) {
                 pipe += MSS;
                 s.on_send(&p, MSS, pipe);
                 sent.push(ack);

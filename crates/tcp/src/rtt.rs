@@ -18,7 +18,8 @@ use units::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rtt {
     pub(crate) srtt: Duration,
-    rttvar: Duration,
+    /// Variation of the round-trip time; zero before the first sample.
+    pub(crate) rttvar: Duration,
     /// Before backoff.
     base: Duration,
     /// Timeouts since the last sample, or since new data was acknowledged.
@@ -32,7 +33,7 @@ impl Rtt {
         Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, base: p.rto.initial_rto, backoff: 0, sent_to: 0 }
     }
 
-    /// A measured round trip in microseconds.
+    /// Adds an RTT sample of `us` microseconds.
     #[inline]
     pub(crate) fn sample(&mut self, p: &TcpParams, us: u32) {
         let mut r = u64::from(us) * 1_000;
@@ -64,7 +65,7 @@ impl Rtt {
         }
     }
 
-    /// With `backoff_until_new_data`: everything below `una` is acknowledged.
+    /// Ends the backoff with `backoff_until_new_data`: everything below `una` is acknowledged.
     #[inline]
     pub(crate) fn acknowledged(&mut self, una: u64) {
         if self.backoff > 0 && ((una as u32).wrapping_sub(self.sent_to) as i32) > 0 {
@@ -72,26 +73,19 @@ impl Rtt {
         }
     }
 
-    /// How much round trips vary; zero before the first.
-    pub(crate) fn rttvar(&self) -> Duration {
-        self.rttvar
-    }
-
-    /// The timeout in force.
+    /// The retransmission timeout, backoff included.
     #[inline]
     pub(crate) fn rto(&self, max: Duration) -> Duration {
         if self.backoff == 0 { self.base } else { (self.base * (1 << self.backoff)).min(max) }
     }
 
-    /// The timer expired when all below `next` had been sent.   Source: RFC 6298 §5.5.
+    /// Doubles the timeout after an expiry; everything below `next` has been sent.   Source: RFC 6298 §5.5.
     pub(crate) fn back_off(&mut self, p: &TcpParams, next: u64) {
         self.sent_to = next as u32;
         self.backoff = (self.backoff + 1).min(p.rto.backoff_doublings);
     }
 
-    /// The handshake is over and gave no sample: backoff of the SYN ends, and a lost SYN means at least 3 s.
-    ///
-    /// Source: RFC 6298 §5.7.
+    /// Ends the SYN's backoff. If the handshake gave no sample, a lost SYN raises the RTO to at least 3 s.   Source: RFC 6298 §5.7.
     pub(crate) fn after_syn(&mut self, lost: bool) {
         if self.srtt.is_zero() && lost {
             self.base = self.base.max(Duration::from_secs(3));

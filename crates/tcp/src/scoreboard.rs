@@ -38,6 +38,7 @@ pub(super) const IN_RING: u8 = u8::MAX;
 pub(crate) struct Scoreboard {
     /// Offset of the first entry, or of the next segment if there is none.
     pub(crate) base: u64,
+    /// Estimate of the bytes in the network.   Source: RFC 6675 §4.
     pub(crate) pipe: u64,
     /// Bytes SACKed at or above `lost_to`.
     pub(crate) above: u64,
@@ -58,12 +59,6 @@ impl Scoreboard {
     /// An empty scoreboard that starts at offset `base`.
     pub(crate) fn new(base: u64) -> Self {
         Self { base, ..Self::default() }
-    }
-
-    /// Estimate of the bytes in the network.   Source: RFC 6675 §4.
-    #[inline]
-    pub(crate) fn pipe(&self) -> u64 {
-        self.pipe
     }
 
     /// Adds a new segment; segments are contiguous.

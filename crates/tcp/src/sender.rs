@@ -55,7 +55,7 @@ pub(crate) struct Context<'a, I> {
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
     pacer: Pacer,
-    /// Largest payload of a new segment, if the controller wants less than the MSS; otherwise 0.
+    /// Largest payload of a new segment, if the controller sets one below the MSS; otherwise 0.
     max_payload: u16,
     bursts: Option<Bursts>,
 }
@@ -268,6 +268,6 @@ impl Sender {
     /// Estimate of the bytes in the network.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
-        self.board.pipe().saturating_sub(u64::from(self.board.dup_bytes))
+        self.board.pipe.saturating_sub(u64::from(self.board.dup_bytes))
     }
 }

@@ -110,10 +110,10 @@ fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
     n.answer = Some((250, 4000));
     n.connect(250, false);
     n.run(10.0);
-    // the ACK of the SYN-ACK on its own, the request behind it
+    // the ACK of the SYN-ACK is separate, and the request follows it
     let first: Vec<u32> = n.log.iter().filter(|l| l.1 == 0 && l.0.secs() == 0.02).map(|l| l.2.len).collect();
     assert_eq!(first, [0, 250]);
-    // the 1080 bytes wait for both ACKs; so would they with a larger window
+    // the 1080 bytes wait for both ACKs, as they do with a larger window
     assert_eq!(n.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
     let wide = preset("ns2-fulltcp-sack").with(|p| p.opening.initial_window = InitialWindow::Segments(4));
     let mut m = Net::new(&wide, 10, pass);
@@ -121,7 +121,7 @@ fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
     m.connect(250, false);
     m.run(10.0);
     assert_eq!(m.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
-    // less than a full segment is acknowledged 100 ms later, at 160, and then comes the FIN, at 170, which is at once
+    // a short segment is acknowledged after 100 ms, at 160. Then the FIN is sent, at 170, and acknowledged at once
     assert_eq!(n.times(0, |s| s.ack == 4001), [0.16]);
     assert_eq!(n.times(1, |s| s.flags.has(Flags::FIN)), [0.17]);
     assert_eq!(n.times(0, |s| s.ack == 4002), [0.18]);
@@ -237,7 +237,7 @@ fn a_timeout_goes_back_and_doubles() {
     n.run(first.secs());
     assert_eq!(n.ends[0].probe(&p).state, State::Loss);
     assert_eq!(n.ends[0].probe(&p).cwnd_bytes, 1460);
-    // from now on all is well: go-back-N in slow start
+    // nothing else is lost: go-back-N in slow start
     n.run(60.0);
     assert_eq!(n.received[1], 400 * 1460);
     assert_eq!(n.ends[0].stats().timeouts, 1);
@@ -283,7 +283,7 @@ fn delayed_acks_halve_the_acks() {
     n.run(20.0);
     let acks = n.times(1, |s| s.flags.has(Flags::PURE_ACK)).len();
     assert!((500..530).contains(&acks), "{acks}");
-    // one lone segment waits 40 ms
+    // the ACK of a single segment waits 40 ms
     let mut n = Net::new(&p, 10, pass);
     n.connect(100, false);
     n.run(1.0);
@@ -377,7 +377,7 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
 
 #[test]
 fn dctcp_s_feedback_ends_with_the_marks() {
-    // two segments of one window are marked: the echo ends with them, not with CWR; one reduction all the same
+    // two segments of one window are marked: the echo ends with them, not with CWR, and there is still one reduction
     let p = preset("rfc").with(|p| {
         p.ecn.ecn = true;
         p.ecn.ecn_feedback = EcnFeedback::Dctcp;
@@ -398,7 +398,7 @@ fn dctcp_s_feedback_ends_with_the_marks() {
 
 #[test]
 fn a_lost_last_ack_is_repeated() {
-    // the ACK of the passive side's FIN is lost: the closed active side answers its retransmission
+    // the ACK of the passive side's FIN is lost: the closed active side acknowledges its retransmission
     let mut dropped = false;
     let mut n = Net::new(&preset("rfc"), 10, move |from, _, s| {
         let last = from == 0 && s.flags.has(Flags::PURE_ACK) && s.ack > 1 && !std::mem::replace(&mut dropped, true);

@@ -1,8 +1,7 @@
 //! Sizes, rates, probabilities and limits, with their text forms.
 
 use crate::Duration;
-use crate::text::{ParseError, Text, split_number};
-use crate::text_serde;
+use crate::text::{ParseError, Text, split_number, text_serde};
 use std::fmt;
 use std::str::FromStr;
 

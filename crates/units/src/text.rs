@@ -122,3 +122,5 @@ macro_rules! text_serde {
         }
     };
 }
+
+pub(crate) use text_serde;

@@ -1,7 +1,6 @@
 //! Simulated (or monotonic) time in integer nanoseconds.
 
-use crate::text::{ParseError, Text, split_number};
-use crate::text_serde;
+use crate::text::{ParseError, Text, split_number, text_serde};
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Sub, SubAssign};
 use std::str::FromStr;

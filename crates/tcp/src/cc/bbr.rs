@@ -21,9 +21,9 @@
 //! Departs: none known.
 
 mod aggregation;
-mod answers;
 mod filter;
 mod long_term;
+mod responses;
 #[cfg(test)]
 mod tests;
 

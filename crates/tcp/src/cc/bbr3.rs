@@ -16,7 +16,7 @@
 //! ProbeRTT         1     0.5    inflight <= bdp / 2, for 200 ms and a round; every 5 s without a lower round trip
 //! ```
 //!
-//! [`model`] is the estimate of the path, [`bounds`] the limits set by losses, [`states`] the machine, [`answers`] the output to
+//! [`model`] is the estimate of the path, [`bounds`] the limits set by losses, [`states`] the machine, [`responses`] the output to
 //! the sender. Functions are named after those of the draft.
 //!
 //! Source: draft-ietf-ccwg-bbr-04; with `bbr3_form = "linux"` google/bbr, branch v3, where it differs: Drain at 0.347, DOWN at
@@ -25,24 +25,23 @@
 //! Departs: the draft leaves the response to a CE mark open: here a mark counts as a loss in its round, but never as one that
 //! ends a probe. The Linux form lacks the correction of the flight for the pacing timer, the fast path, and PLB.
 
-mod answers;
 mod bounds;
 mod excess;
 mod marks;
 mod model;
 mod params;
 mod phase;
+mod responses;
 mod states;
 #[cfg(test)]
 mod tests;
+mod vars;
 
 use crate::stats::State;
-use bounds::Bounds;
-use model::Path;
 pub(crate) use params::{Bbr3Form, Bbr3Params};
 use phase::Phase;
-use states::Cycle;
 use units::{Duration, Rng};
+use vars::{Bounds, Cycle, Path};
 
 /// BBR.StartupPacingGain: 4 ln 2.
 const STARTUP_PACING_GAIN: f64 = 2.77;

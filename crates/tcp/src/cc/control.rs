@@ -235,14 +235,14 @@ pub(crate) enum Turn {
 
 /// The part of the stack that responds to CE marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answers {
+pub(crate) enum Responder {
     /// The sender, by its reduction, once per window.
     Sender,
     /// The controller, by the window it sets: the sender neither reduces for an ECN echo nor suspends growth. (It still sends CWR
     /// once per window, where the receiver waits for it.)
     Controller,
-    /// None: marks are ignored.
-    Nobody,
+    /// Nothing: marks are ignored.
+    None,
 }
 
 /// The detail in which ACKs must report CE marks.
@@ -260,7 +260,7 @@ pub(crate) enum Feedback {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EcnNeeds {
     /// The part of the stack that responds to marks.
-    pub answers: Answers,
+    pub responder: Responder,
     /// The detail in which ACKs must report marks.
     pub feedback: Feedback,
     /// Codepoint of ECN-capable packets, unless the stack sets one.
@@ -276,7 +276,7 @@ pub(crate) struct EcnNeeds {
 impl EcnNeeds {
     /// The usual requirements.
     pub(crate) const USUAL: Self = Self {
-        answers: Answers::Sender,
+        responder: Responder::Sender,
         feedback: Feedback::Any,
         ect: Ect::Ect0,
         ect_on: None,

@@ -17,7 +17,7 @@
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::cubic_rfc::Law;
-use super::linux::{Curve, JIFFY, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
+use super::linux::{Curve, Growth, JIFFY, RECOMPUTE, SETTLE, jiffies};
 use super::shared::NoParams;
 use crate::stats::State;
 use packet::{Reading, Unit};
@@ -33,30 +33,21 @@ const SMALLEST_DELAY: f64 = 0.125;
 const BETA: f64 = 819.0 / 1024.0;
 
 /// State of one flow.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cubic2622 {
-    law: Law,
-    last_max: f64,
-    curve: Curve,
-    epoch_start: Time,
-    last_time: Time,
+    growth: Growth,
     /// Smallest round trip, jiffies; 0 for none.
     delay_min: f64,
-    /// ACKs per segment of growth, and those counted so far.
-    cnt: u32,
-    cwnd_cnt: u32,
-    last_cwnd: u32,
     /// Window at the last loss; 0 before the first.
     loss_cwnd: u32,
     /// Segments per ACK times 16.
     delayed_ack: u32,
-    reno: RenoEstimate,
 }
 
 impl Cubic2622 {
     /// State without any history.
     fn fresh(law: Law) -> Self {
-        Self { law, epoch_start: Time::NEVER, delayed_ack: 2 << 4, ..Self::default() }
+        Self { growth: Growth::new(law), delay_min: 0.0, loss_cwnd: 0, delayed_ack: 2 << 4 }
     }
 
     fn measure(&mut self, s: &AckSample) {
@@ -69,7 +60,7 @@ impl Cubic2622 {
         }
         let Some(rtt) = s.rtt_us else { return };
         // an epoch that has not begun counts as the beginning of time
-        let epoch = if self.epoch_start == Time::NEVER { Time::ZERO } else { self.epoch_start };
+        let epoch = if self.growth.epoch_start == Time::NEVER { Time::ZERO } else { self.growth.epoch_start };
         if jiffies(s.now) - jiffies(epoch) < SETTLE {
             return;
         }
@@ -84,19 +75,17 @@ impl Cubic2622 {
 
     /// ACKs per segment of growth.
     fn update(&mut self, cwnd: f64, now: Time) {
-        self.reno.acked += 1;
-        if self.last_cwnd == cwnd as u32 && jiffies(now) - jiffies(self.last_time) <= RECOMPUTE {
+        self.growth.reno.acked += 1;
+        if self.growth.last_cwnd == cwnd as u32 && jiffies(now) - jiffies(self.growth.last_time) <= RECOMPUTE {
             return;
         }
-        self.last_cwnd = cwnd as u32;
-        self.last_time = now;
-        if self.epoch_start == Time::NEVER {
-            self.begin_epoch(cwnd, now);
-        }
-        let t = Curve::seconds(jiffies(now) - jiffies(self.epoch_start) + self.delay_min as u64);
-        let target = self.curve.at(self.law.c, t);
+        self.growth.last_cwnd = cwnd as u32;
+        self.growth.last_time = now;
+        self.growth.begin_epoch(cwnd, now, 1);
+        let t = Curve::seconds(jiffies(now) - jiffies(self.growth.epoch_start) + self.delay_min as u64);
+        let target = self.growth.curve.at(self.growth.law.c, t);
         let mut cnt = if target > cwnd { (cwnd / (target - cwnd)).trunc() } else { 100.0 * cwnd };
-        if self.delay_min > 0.0 && t >= self.curve.k {
+        if self.delay_min > 0.0 && t >= self.growth.curve.k {
             // cwnd / cnt segments per RTT at most 16 * RTT / 100 ms
             cnt = cnt.max((cwnd * 100.0 / (MAX_INCREMENT * self.delay_min)).trunc());
         }
@@ -104,29 +93,16 @@ impl Cubic2622 {
         if self.loss_cwnd == 0 {
             cnt = CNT_BEFORE_LOSS;
         }
-        if self.law.tcp_friendliness {
-            cnt = cnt.min(self.reno.keep_up(self.law.backoff.beta, cwnd as u32));
+        if self.growth.law.tcp_friendliness {
+            cnt = cnt.min(self.growth.reno.keep_up(self.growth.law.backoff.beta, cwnd as u32));
         }
-        self.cnt = ((u64::from(cnt) * 16 / u64::from(self.delayed_ack.max(1))) as u32).max(1);
+        self.growth.cnt = ((u64::from(cnt) * 16 / u64::from(self.delayed_ack.max(1))) as u32).max(1);
     }
 
-    fn begin_epoch(&mut self, cwnd: f64, now: Time) {
-        self.epoch_start = now;
-        self.reno = RenoEstimate { acked: 1, window: cwnd as u32 };
-        self.curve = Curve::new(self.law.c, self.last_max, cwnd);
-    }
-
-    /// A congestion event at a window of `base`; gives ssthresh.
+    /// Responds to congestion at a window of `base`; returns ssthresh.
     fn ssthresh(&mut self, base: f64) -> f64 {
-        let beta = self.law.backoff.beta;
-        let cwnd = base.floor();
-        self.epoch_start = Time::NEVER;
-        // ns-2's agent clears the fraction of the window at every loss
-        self.cwnd_cnt = 0;
-        self.last_max =
-            if self.law.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
-        self.loss_cwnd = cwnd as u32;
-        (cwnd * beta).floor().max(2.0)
+        self.loss_cwnd = base as u32;
+        self.growth.reduce(self.growth.law.backoff.beta, base)
     }
 }
 
@@ -151,11 +127,11 @@ impl Control for Cubic2622 {
         // windows are whole here; ssthresh and the sender's fraction are cut once
         w.cwnd = w.cwnd.floor().max(1.0);
         self.update(w.cwnd, s.now);
-        if self.cwnd_cnt >= self.cnt {
+        if self.growth.cwnd_cnt >= self.growth.cnt {
             w.cwnd += 1.0;
-            self.cwnd_cnt = 0;
+            self.growth.cwnd_cnt = 0;
         } else {
-            self.cwnd_cnt += 1;
+            self.growth.cwnd_cnt += 1;
         }
     }
 
@@ -165,15 +141,11 @@ impl Control for Cubic2622 {
 
     /// A timeout resets all state. Idle time resets none: the epoch's clock keeps running.
     fn on_rto(&mut self, _: Window) {
-        *self = Self::fresh(self.law);
+        *self = Self::fresh(self.growth.law);
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
-        out.segments("w_max", self.last_max);
-        out.value("k", Unit::Seconds, Some(self.curve.k));
-        out.moment("epoch_start", self.epoch_start);
-        out.segments("w_est", self.reno.window.into());
-        out.number("cnt", self.cnt);
+        self.growth.probe(out);
         out.value("delay_min", Unit::Milliseconds, Some(self.delay_min).filter(|jiffies| *jiffies > 0.0));
     }
 }
@@ -204,10 +176,10 @@ mod tests {
         let mut c = Cubic2622::new(&NoParams {}, &stack(&p));
         // 167 * 819 / 1024 = 133.57
         assert_eq!(c.ssthresh(167.0), 133.0);
-        assert_eq!((c.last_max, c.loss_cwnd), (167.0, 167));
+        assert_eq!((c.growth.last_max, c.loss_cwnd), (167.0, 167));
         // 133 < 167: 133 * 1843 / 2048 = 119.7
         assert_eq!(c.ssthresh(133.0), 106.0);
-        assert_eq!(c.last_max, 119.0);
+        assert_eq!(c.growth.last_max, 119.0);
     }
 
     #[test]
@@ -220,7 +192,7 @@ mod tests {
         // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) * 1024 / 410) = cbrt(82.42) = 4.352 s. RTT
         // 50 ms at half of K: 167 - 0.4 * 2.2^3 = 162.7
         run(&mut c, &mut w, 0.05, 10.0, 10.0 + 2.2);
-        assert!((c.curve.k - 4.352).abs() < 1e-3);
+        assert!((c.growth.curve.k - 4.352).abs() < 1e-3);
         assert!((w.cwnd - 162.7).abs() < 3.0, "{}", w.cwnd);
         run(&mut c, &mut w, 0.05, 12.2, 14.4);
         assert!((165.0..=168.0).contains(&w.cwnd), "{}", w.cwnd);
@@ -252,8 +224,8 @@ mod tests {
         c.loss_cwnd = 1;
         c.delayed_ack = 16;
         // far past K the cubic grows by more than 16 segments per 100 ms
-        c.epoch_start = Time(0);
-        c.curve.origin = 1000.0;
+        c.growth.epoch_start = Time(0);
+        c.growth.curve.origin = 1000.0;
         let (mut t, rtt) = (30.0, 0.05);
         let mut at = [0.0; 2];
         for end in [31.0, 32.0] {

@@ -21,9 +21,9 @@ use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Wind
 use super::cubic_rfc::Law;
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPp;
-use super::linux::{Curve, RECOMPUTE, RenoEstimate, SETTLE, jiffies};
+use super::linux::{Curve, Growth, RECOMPUTE, SETTLE, jiffies};
 use super::shared::NoParams;
-use packet::{Reading, Unit};
+use packet::Reading;
 use units::Time;
 
 /// Most acknowledged segments per segment of growth while W_max is unknown.
@@ -36,83 +36,54 @@ const ROUNDING: f64 = 1e-6;
 const BETA: f64 = 717.0 / 1024.0;
 
 /// State of one flow.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CubicLinux {
-    law: Law,
-    /// W_max; 0 while unknown.
-    last_max: f64,
-    curve: Curve,
-    epoch_start: Time,
-    last_time: Time,
-    last_cwnd: u32,
-    /// Acknowledged segments per segment of growth, and those counted so far.
-    cnt: u32,
-    cwnd_cnt: u32,
-    reno: RenoEstimate,
+    growth: Growth,
     hystart: HyStart,
     /// The first slow start, if it is HyStart++'s.
     start: Option<Box<HyStartPp>>,
 }
 
 impl CubicLinux {
-    /// State without any history.
-    fn fresh(law: Law, hystart: HyStart) -> Self {
-        Self { law, hystart, epoch_start: Time::NEVER, ..Self::default() }
-    }
-
     /// Grows by one segment per `cnt` acknowledged; the remainder is carried over.
     fn add(&mut self, w: &mut Window, acked: u32) {
-        if self.cwnd_cnt >= self.cnt {
-            self.cwnd_cnt = 0;
+        if self.growth.cwnd_cnt >= self.growth.cnt {
+            self.growth.cwnd_cnt = 0;
             w.cwnd += 1.0;
         }
-        self.cwnd_cnt += acked;
-        if self.cwnd_cnt >= self.cnt {
-            w.cwnd += f64::from(self.cwnd_cnt / self.cnt);
-            self.cwnd_cnt %= self.cnt;
+        self.growth.cwnd_cnt += acked;
+        if self.growth.cwnd_cnt >= self.growth.cnt {
+            w.cwnd += f64::from(self.growth.cwnd_cnt / self.growth.cnt);
+            self.growth.cwnd_cnt %= self.growth.cnt;
         }
     }
 
     /// Acknowledged segments per segment of growth.
     fn update(&mut self, cwnd: f64, now: Time, acked: u32) {
-        self.reno.acked = self.reno.acked.saturating_add(acked);
+        self.growth.reno.acked = self.growth.reno.acked.saturating_add(acked);
         let least_rtt = u64::from(self.hystart.min_rtt_us().unwrap_or(0)).div_ceil(1000);
-        let since = jiffies(now) - jiffies(self.last_time);
-        if self.last_cwnd == cwnd as u32 && since <= RECOMPUTE.min(least_rtt) {
+        let since = jiffies(now) - jiffies(self.growth.last_time);
+        if self.growth.last_cwnd == cwnd as u32 && since <= RECOMPUTE.min(least_rtt) {
             return;
         }
-        if self.epoch_start == Time::NEVER || since > 0 {
+        if self.growth.epoch_start == Time::NEVER || since > 0 {
             self.follow_curve(cwnd, now, acked, least_rtt);
         }
-        if self.law.tcp_friendliness {
-            self.cnt = self.cnt.min(self.reno.keep_up(self.law.backoff.beta, cwnd as u32));
+        if self.growth.law.tcp_friendliness {
+            self.growth.cnt = self.growth.cnt.min(self.growth.reno.keep_up(self.growth.law.backoff.beta, cwnd as u32));
         }
-        self.cnt = self.cnt.max(LEAST);
+        self.growth.cnt = self.growth.cnt.max(LEAST);
     }
 
     fn follow_curve(&mut self, cwnd: f64, now: Time, acked: u32, least_rtt: u64) {
-        (self.last_cwnd, self.last_time) = (cwnd as u32, now);
-        if self.epoch_start == Time::NEVER {
-            self.epoch_start = now;
-            self.reno = RenoEstimate { acked, window: cwnd as u32 };
-            self.curve = Curve::new(self.law.c, self.last_max, cwnd);
+        (self.growth.last_cwnd, self.growth.last_time) = (cwnd as u32, now);
+        self.growth.begin_epoch(cwnd, now, acked);
+        let t = jiffies(now) - jiffies(self.growth.epoch_start) + least_rtt;
+        let target = self.growth.curve.at(self.growth.law.c, Curve::seconds(t));
+        self.growth.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd } as u32;
+        if self.growth.last_max == 0.0 {
+            self.growth.cnt = self.growth.cnt.min(MOST_BEFORE_LOSS);
         }
-        let t = jiffies(now) - jiffies(self.epoch_start) + least_rtt;
-        let target = self.curve.at(self.law.c, Curve::seconds(t));
-        self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd } as u32;
-        if self.last_max == 0.0 {
-            self.cnt = self.cnt.min(MOST_BEFORE_LOSS);
-        }
-    }
-
-    /// A congestion event at a window of `base`, of which `beta` is left; gives ssthresh.
-    fn ssthresh(&mut self, beta: f64, base: f64) -> f64 {
-        let cwnd = base.floor();
-        self.epoch_start = Time::NEVER;
-        self.cwnd_cnt = 0;
-        self.last_max =
-            if self.law.fast_convergence && cwnd < self.last_max { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
-        (cwnd * beta).floor().max(2.0)
     }
 }
 
@@ -120,13 +91,14 @@ impl Control for CubicLinux {
     type Params = NoParams;
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
-        let law = Law::new(stack.shared, BETA);
-        Self { start: HyStartPp::if_enabled(stack), ..Self::fresh(law, HyStart::new(stack)) }
+        let growth = Growth::new(Law::new(stack.shared, BETA));
+        Self { growth, hystart: HyStart::new(stack), start: HyStartPp::if_enabled(stack) }
     }
 
     #[inline]
     fn grow(&mut self, w: &mut Window, s: &AckSample) {
-        let settled = self.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.epoch_start) + SETTLE;
+        let settled =
+            self.growth.epoch_start == Time::NEVER || jiffies(s.now) >= jiffies(self.growth.epoch_start) + SETTLE;
         if settled {
             self.hystart.on_ack(w, s);
         }
@@ -151,29 +123,25 @@ impl Control for CubicLinux {
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
-        Window { ssthresh: self.ssthresh(self.law.backoff.left(w, kind), base), ..w }.into()
+        Window { ssthresh: self.growth.reduce(self.growth.law.backoff.left(w, kind), base), ..w }.into()
     }
 
     /// A timeout resets everything but the state of the first slow start, in case it proves spurious.
     fn on_rto(&mut self, _: Window) {
         self.hystart.restart();
-        *self = Self { start: self.start.take(), ..Self::fresh(self.law, self.hystart.clone()) };
+        self.growth = Growth::new(self.growth.law);
     }
 
     /// Excludes idle time from the growth.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
-        if self.epoch_start != Time::NEVER {
-            self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
+        if self.growth.epoch_start != Time::NEVER {
+            self.growth.epoch_start = (self.growth.epoch_start + silence.idle).min(silence.now);
         }
         w.into()
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
-        out.segments("w_max", self.last_max);
-        out.value("k", Unit::Seconds, Some(self.curve.k));
-        out.moment("epoch_start", self.epoch_start);
-        out.segments("w_est", self.reno.window.into());
-        out.number("cnt", self.cnt);
+        self.growth.probe(out);
         self.hystart.probe(out);
         if let Some(start) = &self.start {
             start.probe(out);
@@ -212,13 +180,13 @@ mod tests {
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         // 90 * 717 / 1024 = 63.01
-        assert_eq!(c.ssthresh(BETA, 90.0), 63.0);
-        assert_eq!(c.last_max, 90.0);
+        assert_eq!(c.growth.reduce(BETA, 90.0), 63.0);
+        assert_eq!(c.growth.last_max, 90.0);
         // 63 < 90: 63 * 1741 / 2048 = 53.55;  63 * 717 / 1024 = 44.1
-        assert_eq!(c.ssthresh(BETA, 63.0), 44.0);
-        assert_eq!(c.last_max, 53.0);
+        assert_eq!(c.growth.reduce(BETA, 63.0), 44.0);
+        assert_eq!(c.growth.last_max, 53.0);
         // never below two
-        assert_eq!(c.ssthresh(BETA, 2.0), 2.0);
+        assert_eq!(c.growth.reduce(BETA, 2.0), 2.0);
     }
 
     #[test]
@@ -226,7 +194,7 @@ mod tests {
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         // window 20 halved to 14, round trip 10 ms: in half a second the curve climbs nowhere (K = cbrt(6 / 0.4) = 2.47 s)
-        let mut w = Window { cwnd: 14.0, ssthresh: c.ssthresh(BETA, 20.0) };
+        let mut w = Window { cwnd: 14.0, ssthresh: c.growth.reduce(BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
         // W_est grows by one per trunc(15 W / 8) segments: 8 / 15 a round trip, so 50 bring 26, above the window before, too.
@@ -247,7 +215,7 @@ mod tests {
     fn the_window_steps_where_the_curve_does() {
         let p = params().with(|p| p.control.shared.tcp_friendliness = false);
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
-        let mut w = Window { cwnd: 70.0, ssthresh: c.ssthresh(BETA, 100.0) };
+        let mut w = Window { cwnd: 70.0, ssthresh: c.growth.reduce(BETA, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
         // K = cbrt(30 / 0.4) = 4.217 s. At t = 1 s and a least round trip of 100 ms: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
@@ -255,7 +223,7 @@ mod tests {
             c.grow(&mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
             t += 1;
         }
-        let target = c.curve.at(p.control.shared.cubic_c, 1.1);
+        let target = c.growth.curve.at(p.control.shared.cubic_c, 1.1);
         assert_eq!(target, 88.0);
         // an ACK a millisecond is 100 a round trip, more than the window: it has reached the current target
         assert!((85.0..=88.0).contains(&w.cwnd), "{}", w.cwnd);
@@ -265,7 +233,7 @@ mod tests {
     fn a_timeout_forgets_the_plateau() {
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
-        c.ssthresh(BETA, 100.0);
+        c.growth.reduce(BETA, 100.0);
         c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
         // before a plateau is known: one for 20, 5 % a round trip. From 50, after 20 round trips: 50 * 1.05^20 = 132
         let mut w = Window { cwnd: 50.0, ssthresh: 50.0 };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! a window ends:  alpha <- (1 - g) alpha + g M,   M = share of what it acknowledged that was marked,  g = 1/16, alpha 1 at first
-//! marks in it:    cwnd <- cwnd (1 - alpha / 2)                                  growth, and the answer to a loss: Reno's
+//! marks in it:    cwnd <- cwnd (1 - alpha / 2)                                  growth and the response to a loss are Reno's
 //!
 //! rfc8257:  a window ends when SND.UNA exceeds the value of SND.NXT at its start; M in bytes; the cut follows, with the new alpha
 //! linux:  a window ends with the last byte sent before it began;  the cut begins at the first mark, with the old alpha;
@@ -16,7 +16,7 @@
 //! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
 //! Departs: Linux halves the window for a loss also when it comes in the round after a mark; here only that round's cut applies.
 
-use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Stack, Window};
+use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;
 use super::shared::NoParams;
 use crate::params::EctOn;
@@ -131,7 +131,7 @@ impl Control for Dctcp {
     /// In RFC 8257's form the window grows before and after the cut, which is made here.
     fn ecn(own: &DctcpParams) -> EcnNeeds {
         match own.dctcp_form {
-            DctcpForm::Rfc8257 => EcnNeeds { answers: Answers::Controller, ..Self::NEEDS.ecn },
+            DctcpForm::Rfc8257 => EcnNeeds { responder: Responder::Controller, ..Self::NEEDS.ecn },
             DctcpForm::Linux => Self::NEEDS.ecn,
         }
     }
@@ -200,7 +200,7 @@ mod tests {
             c.alpha = 0.0;
             (0..10).for_each(|_| round(&mut c, 10, 10));
             assert!((c.alpha - 0.4755).abs() < if form == DctcpForm::Linux { 0.005 } else { 1e-4 }, "{}", c.alpha);
-            // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, cut to 6, stands where alpha >> 4 is 6: from 96 to
+            // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, truncated to 6; alpha stays where alpha >> 4 is 6: 96 to
             // 111
             (0..200).for_each(|_| round(&mut c, 40, 4));
             match form {

@@ -7,7 +7,8 @@
 //!
 //! Source: Ha, Rhee & Xu 2008, §3; RFC 9438 §4.2 and §4.3 before alpha is raised to 1.
 
-use super::cubic_rfc::k;
+use super::cubic_rfc::{Law, k};
+use packet::{Reading, Unit};
 use units::Time;
 
 /// A jiffy, ns: HZ is 1000.
@@ -74,5 +75,57 @@ impl Curve {
     pub(super) fn at(&self, c: f64, seconds: f64) -> f64 {
         let d = seconds - self.k;
         self.origin + (c * d * d * d).trunc()
+    }
+}
+
+/// Growth of the window along the curve.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Growth {
+    pub(super) law: Law,
+    /// W_max; 0 while unknown.
+    pub(super) last_max: f64,
+    pub(super) curve: Curve,
+    pub(super) epoch_start: Time,
+    /// Time and window of the last computation.
+    pub(super) last_time: Time,
+    pub(super) last_cwnd: u32,
+    /// Segments (or ACKs) per segment of growth, and those counted so far.
+    pub(super) cnt: u32,
+    pub(super) cwnd_cnt: u32,
+    pub(super) reno: RenoEstimate,
+}
+
+impl Growth {
+    /// State without any history.
+    pub(super) fn new(law: Law) -> Self {
+        Self { law, epoch_start: Time::NEVER, ..Self::default() }
+    }
+
+    /// Begins an epoch, unless one is under way.
+    pub(super) fn begin_epoch(&mut self, cwnd: f64, now: Time, acked: u32) {
+        if self.epoch_start == Time::NEVER {
+            self.epoch_start = now;
+            self.reno = RenoEstimate { acked, window: cwnd as u32 };
+            self.curve = Curve::new(self.law.c, self.last_max, cwnd);
+        }
+    }
+
+    /// Responds to congestion at a window of `base`, of which `beta` is left; returns ssthresh.
+    pub(super) fn reduce(&mut self, beta: f64, base: f64) -> f64 {
+        let cwnd = base.floor();
+        // a congestion event also clears the fraction of the window
+        (self.epoch_start, self.cwnd_cnt) = (Time::NEVER, 0);
+        let below = self.law.fast_convergence && cwnd < self.last_max;
+        self.last_max = if below { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
+        (cwnd * beta).floor().max(2.0)
+    }
+
+    /// Reports its state.
+    pub(super) fn probe(&self, out: &mut Reading<'_>) {
+        out.segments("w_max", self.last_max);
+        out.value("k", Unit::Seconds, Some(self.curve.k));
+        out.moment("epoch_start", self.epoch_start);
+        out.segments("w_est", self.reno.window.into());
+        out.number("cnt", self.cnt);
     }
 }

@@ -1,7 +1,7 @@
 //! The list of congestion controllers: one line each. See docs/adding-a-controller.md.
 
-/// Calls `$expand!` with every controller: its description, its word in a scenario, its name, and its type. What stands behind
-/// `$expand` comes first: a `$`, for an expansion that defines a macro.
+/// Calls `$expand!` with every controller: its description, its word in a scenario, its name, and its type. Further tokens come
+/// first: a `$`, for an expansion that defines a macro.
 macro_rules! controllers {
     ($expand:ident $($first:tt)*) => {
         $expand! {

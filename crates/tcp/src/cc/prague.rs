@@ -26,7 +26,7 @@
 //! alpha is updated, as in the rate's law (`rate` below); Linux counts from the last cut, and then waits for a mark, so its
 //! windows are up to a fifth larger: `prague_cut = "marks"`.
 
-use super::control::{AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Stack, Window};
+use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;
 use super::shared::NoParams;
 use crate::params::group::{group, words};
@@ -244,7 +244,7 @@ impl Control for Prague {
     const NEEDS: Needs = Needs {
         rates: true,
         ecn: EcnNeeds {
-            answers: Answers::Controller,
+            responder: Responder::Controller,
             feedback: Feedback::Accecn,
             ect: Ect::Ect1,
             ect_on: Some(EctOn::All),

@@ -22,7 +22,7 @@ const ROUNDING: f64 = 1e-9;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
-/// It has no state beyond the window.
+/// Parameters of Reno, whose only state is the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reno {
     backoff: Backoff,

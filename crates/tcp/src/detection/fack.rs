@@ -181,12 +181,12 @@ mod tests {
         b.0.push(20_001, MSS, false, 100);
         // segments up to 19 were in flight at the retransmission: no evidence
         ack(&mut b, 0, 5, 16);
-        assert_eq!((found(&b), b.0.next_lost(), b.0.pipe()), (false, None, 6000));
+        assert_eq!((found(&b), b.0.next_lost(), b.0.pipe), (false, None, 6000));
         ack(&mut b, 0, 20, 21);
         b.0.check(4, MSS, false);
         assert!(found(&b));
         // 16 is lost by its distance of four, 0 for the second time; 17, 18 and 19 are in flight
-        assert_eq!((resend(&mut b), resend(&mut b), b.0.pipe()), (0, 16, 5000));
+        assert_eq!((resend(&mut b), resend(&mut b), b.0.pipe), (0, 16, 5000));
     }
 
     #[test]
@@ -219,10 +219,10 @@ mod tests {
         ack(&mut b, 0, 1, 5);
         resend(&mut b);
         ack(&mut b, 10, 12, 14);
-        assert_eq!(b.0.pipe(), 8000);
+        assert_eq!(b.0.pipe, 8000);
         let (board, fack) = &mut b;
         fack.end_recovery(board);
         b.0.check(4, MSS, false);
-        assert_eq!((b.0.pipe(), b.0.next_lost(), found(&b)), (10_000, None, false));
+        assert_eq!((b.0.pipe, b.0.next_lost(), found(&b)), (10_000, None, false));
     }
 }

@@ -44,7 +44,7 @@ impl EcnParams {
 words! {
     /// How a receiver reports CE marks, where `ecn` is in use.
     pub enum EcnFeedback {
-        /// Presence of a mark: every ACK from a mark on carries ECE, until the sender answers with CWR.   Source: RFC 3168
+        /// Presence of a mark: every ACK from a mark on carries ECE, until the sender responds with CWR.   Source: RFC 3168
         /// §6.1.3.
         "rfc3168" Rfc3168,
         /// Exact counts: ECE reflects the CE bit of the acknowledged segments. Where the CE state changes, the segments before

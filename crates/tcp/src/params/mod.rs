@@ -16,8 +16,8 @@ mod window;
 mod wire;
 
 pub(crate) use crate::cc::params::ControlParams;
-pub(crate) use detection::{DetectionParams, Undo};
-pub use detection::{LossDetection, Recovery};
+pub use detection::Recovery;
+pub(crate) use detection::{DetectionParams, LossDetection, Undo};
 pub(crate) use ecn::{EcnFeedback, EcnParams, Ect, EctOn};
 pub(crate) use opening::{InitialWindow, OpeningParams};
 pub(crate) use pacing::{Pacing, PacingParams};
@@ -58,7 +58,7 @@ group! {
             /// Loss detection, repair and undo.
             pub detection: DetectionParams,
             /// Reduction of the window.
-            pub reduction: ReductionParams,
+            pub(crate) reduction: ReductionParams,
             /// Round trips and the retransmission timer.
             pub rto: RtoParams,
             /// ACK policy of the receiver, and size of its window.
@@ -66,7 +66,7 @@ group! {
             /// Explicit congestion notification.
             pub ecn: EcnParams,
             /// Behaviour of particular kernels.
-            pub quirks: Quirks,
+            pub(crate) quirks: Quirks,
         }
     }
 
@@ -107,11 +107,6 @@ impl<'de> Deserialize<'de> for TcpParams {
 }
 
 impl TcpParams {
-    /// Keys that only presets set: behaviour of particular kernels.
-    pub fn preset_keys() -> Vec<&'static str> {
-        Quirks::keys()
-    }
-
     /// Returns the stack with the changes made by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
@@ -126,7 +121,7 @@ impl TcpParams {
     }
 
     /// Initial window in whole segments.
-    pub fn initial_window_segments(&self) -> f64 {
+    pub(crate) fn initial_window_segments(&self) -> f64 {
         self.opening.window(self.wire.mss)
     }
 

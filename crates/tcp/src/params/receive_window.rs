@@ -17,7 +17,7 @@ pub struct ReceiveWindow {
 impl ReceiveWindow {
     /// A window that grows with the bytes that the application reads in a round trip.   Source: Fisk & Feng 2001; Linux'
     /// tcp_moderate_rcvbuf.
-    pub const AUTO: Self = Self { bytes: Bytes(MOST), auto: true };
+    pub(crate) const AUTO: Self = Self { bytes: Bytes(MOST), auto: true };
 
     /// A constant window.
     pub const fn fixed(bytes: Bytes) -> Self {
@@ -26,7 +26,7 @@ impl ReceiveWindow {
 
     /// Returns true if the window is tuned.
     #[inline]
-    pub const fn is_auto(self) -> bool {
+    pub(crate) const fn is_auto(self) -> bool {
         self.auto
     }
 

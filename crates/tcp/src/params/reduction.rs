@@ -4,7 +4,7 @@ use super::group::{group, words};
 
 group! {
     /// Reduction of the window.
-    pub struct ReductionParams {
+    pub(crate) struct ReductionParams {
         /// Window reduction.
         pub reduction: Reduction = Reduction::Prr,
         /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).
@@ -14,7 +14,7 @@ group! {
 
 words! {
     /// How the window gets from its old size to ssthresh.
-    pub enum Reduction {
+    pub(crate) enum Reduction {
         /// At once.   Source: RFC 5681, RFC 6675.
         "instant" Instant,
         /// One segment for every two ACKs, never above in flight + 1.   Source: Mathis, Semke & Mahdavi 1999; Linux 2.6.

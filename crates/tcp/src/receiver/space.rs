@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! rtt     least round trip by timestamps (one above it counts an eighth); or of a whole window's data
-//! copied  what the application has read since the last look, at least rtt ago
+//! copied  bytes that the application has read since the last measurement, at least rtt ago
 //! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before);   before = copied
 //!                   wish   = 2 copied (1 + rtt / 1 ms)          where rtt < 1 ms
-//! a hole:           wish   = 2 before + what lies between the first hole and the highest byte, at each segment above it
+//! a hole:           wish   = 2 before + bytes from the first hole to the highest byte, at each segment above the hole
 //!                   memory = max(memory, min(2 wish, max))
-//! each packet:      advertised   = min(advertised + 2 mss, memory / 2 - held), or twice its payload if that is more
-//!                   window = max(window, min(advertised, memory / 2 - held)), in units of 2^scale, its edge never moves back
+//! each packet:      limit  = min(limit + 2 mss, memory / 2 - held), or twice its payload if that is more
+//!                   window = max(window, min(limit, memory / 2 - held)), in units of 2^scale, its edge never moves back
 //! ```
 //!
 //! The factors allow for slow start: data read now was sent a round trip ago, and data that the next ACK permits arrives in the
@@ -24,7 +24,7 @@ use crate::segment::Segment;
 
 /// Below this RTT the buffer grows less, microseconds.   Source: tcp_rcvbuf_low_rtt.
 const LOW_RTT: u64 = 1_000;
-/// Smallest payload that raises `advertised`, bytes.   Source: Linux.
+/// Smallest payload that raises `limit`, bytes.   Source: Linux.
 const LEAST_PAYLOAD: u32 = 128;
 /// Initial value of `before`, segments.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
@@ -35,7 +35,7 @@ pub(crate) struct Space {
     /// Memory of the buffer, bytes.
     memory: u64,
     /// Upper bound of the advertised window, bytes of payload.
-    advertised: u64,
+    limit: u64,
     /// Right edge of the window: one past the last byte that the peer may send.
     edge: u64,
     /// Most bytes read in a round trip.
@@ -54,12 +54,12 @@ pub(crate) struct Space {
 
 impl Space {
     pub(super) fn new(p: &TcpParams) -> Self {
-        let advertised = p.first_window();
+        let limit = p.first_window();
         let memory =
-            if p.receiver.receive_window.is_auto() { p.receiver.memory().default.0 } else { Rmem::memory(advertised) };
-        let before = advertised.min(FIRST_SEGMENTS * u64::from(p.wire.mss)).max(1);
+            if p.receiver.receive_window.is_auto() { p.receiver.memory().default.0 } else { Rmem::memory(limit) };
+        let before = limit.min(FIRST_SEGMENTS * u64::from(p.wire.mss)).max(1);
         let (edge, measured, timed) = (0, (0, 0), (0, 0));
-        Self { memory, advertised, edge, before, measured, rtt8: 0, timed, last_echo: 0, echo: 0 }
+        Self { memory, limit, edge, before, measured, rtt8: 0, timed, last_echo: 0, echo: 0 }
     }
 
     /// Starts the measurement of the bytes read, at `next`.
@@ -98,15 +98,15 @@ impl Space {
             self.grow(self.before, span, max);
         }
         if segment.len >= LEAST_PAYLOAD && segment.seq + u64::from(segment.len) > old {
-            let room = Rmem::payload(self.memory).saturating_sub(held).saturating_sub(self.advertised);
-            self.advertised += room.min(2 * u64::from(segment.len.max(p.wire.mss)));
+            let room = Rmem::payload(self.memory).saturating_sub(held).saturating_sub(self.limit);
+            self.limit += room.min(2 * u64::from(segment.len.max(p.wire.mss)));
         }
         self.measure_copied(now, next, max);
     }
 
     /// Returns the window from `next` on, with `held` bytes above a hole.
     pub(super) fn window(&mut self, p: &TcpParams, next: u64, held: u64) -> u32 {
-        let free = Rmem::payload(self.memory).saturating_sub(held).min(self.advertised);
+        let free = Rmem::payload(self.memory).saturating_sub(held).min(self.limit);
         self.edge = self.edge.max(next + free.next_multiple_of(1 << p.receiver.window_scale()));
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }

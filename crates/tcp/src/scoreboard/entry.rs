@@ -107,8 +107,3 @@ pub(crate) trait Watch {
     /// The segment at this position is newly SACKed.
     fn sacked(&mut self, at: usize, e: &Entry);
 }
-
-impl Watch for () {
-    fn acknowledged(&mut self, _: &Entry) {}
-    fn sacked(&mut self, _: usize, _: &Entry) {}
-}

@@ -27,11 +27,11 @@ impl Sender {
     /// Returns true if the window has room for `size` payload bytes.
     #[inline]
     fn has_room(&self, p: &TcpParams, size: u64) -> bool {
+        let (cwnd, in_flight) = (self.cwnd_bytes(p), self.in_flight());
         match self.state {
-            State::Recovery | State::Cwr if self.reduction.is_begun() => match self.reduction.room(p) {
-                Some(room) => size <= room,
-                None => self.in_flight() + size <= self.cwnd_bytes(p).max(self.reduction.held(p)),
-            },
+            State::Recovery | State::Cwr if self.reduction.is_begun() => {
+                self.reduction.permits(p, size, cwnd, in_flight)
+            }
             State::Open if self.dupacks > 0 && self.counts_outstanding => {
                 // RFC 3042: up to two segments beyond the window, one per duplicate ACK
                 let extra = if p.detection.limited_transmit {
@@ -39,9 +39,9 @@ impl Sender {
                 } else {
                     0
                 };
-                self.next - self.una + size <= self.cwnd_bytes(p) + extra
+                self.next - self.una + size <= cwnd + extra
             }
-            _ => self.in_flight() + size <= self.cwnd_bytes(p),
+            _ => in_flight + size <= cwnd,
         }
     }
 

@@ -40,13 +40,13 @@ impl Sender {
 
     /// The pacing rate, payload bytes per second; None if the flow is not paced.
     pub(crate) fn pacing_rate(&self) -> Option<f64> {
-        self.pacing.as_ref().and_then(|pacing| pacing.pacer.rate())
+        self.pacing.as_ref().and_then(|pacing| pacing.pacer.rate)
     }
 
     /// When the next waiting paced segment may leave; [`Time::NEVER`] if none waits.
     #[inline]
     pub(crate) fn pace_at(&self) -> Time {
-        self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at())
+        self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at)
     }
 
     /// Accounts for a segment that leaves. `again` is the scoreboard position of a retransmission. Returns extra flags for the
@@ -105,7 +105,7 @@ impl Sender {
             bursts.sampled(us);
         }
         if pacing.rates.is_some() {
-            bursts.rate = pacing.pacer.rate();
+            bursts.rate = pacing.pacer.rate;
             if p.pacing.gso_max_segs > 1 {
                 pacing.pacer.widen(bursts.size(p));
             }

@@ -124,10 +124,10 @@ impl Sender {
         if self.timer == Timer::Probe {
             return self.send_probe(cx);
         }
-        let pipe = self.board.pipe();
+        let pipe = self.board.pipe;
         let wait = self.detection.on_timer(&mut self.board, p, micros(now), self.state, self.rtt.srtt);
         let waits = wait.is_some_and(|us| self.await_reordering(p, now, us));
-        let lost = pipe - self.board.pipe();
+        let lost = pipe - self.board.pipe;
         self.report_losses(now);
         if lost > 0 && self.state != State::Recovery {
             // as if an ACK of one segment had reported the loss (Linux)

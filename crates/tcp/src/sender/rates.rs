@@ -125,7 +125,7 @@ impl PacingAndRate {
         if let (Some(rate), RttSource::SendTime) = (&mut s.rate, p.rto.rtt_source) {
             rate.rtt_us = s.rtt_us;
         }
-        s.total_delivered = rates.delivered();
+        s.total_delivered = rates.delivered;
         s.held_back = self.pacer.held_back(now);
     }
 }

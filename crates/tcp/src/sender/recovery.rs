@@ -3,7 +3,7 @@
 //! Source: RFC 5681 §3.1 and §3.2, RFC 6582 §3.2, RFC 6675 §5, RFC 3168 §6.1.2, RFC 6298 §5.
 
 use super::{Context, Sender};
-use crate::cc::control::{AckSample, Answers, Congestion};
+use crate::cc::control::{AckSample, Congestion, Responder};
 use crate::feedback::EcnUse;
 use crate::params::{Recovery, TcpParams};
 use crate::reduction::ReductionState;
@@ -179,7 +179,7 @@ impl Sender {
         self.state = State::Open;
         if self.detection.end_repair(&mut self.board) {
             let w = &mut self.window;
-            let most = (self.board.pipe() / u64::from(p.wire.mss) + MAX_BURST) as f64;
+            let most = (self.board.pipe / u64::from(p.wire.mss) + MAX_BURST) as f64;
             w.cwnd = w.cwnd.max(w.ssthresh.min(most));
         }
     }
@@ -190,13 +190,13 @@ impl Sender {
         if !sample.marked || self.state != State::Open || self.una <= self.recover {
             return;
         }
-        let (p, answers) = (cx.p, cx.p.control.ecn().answers);
-        if answers == Answers::Nobody {
+        let (p, responder) = (cx.p, cx.p.control.ecn().responder);
+        if responder == Responder::None {
             return;
         }
         self.recover = self.next;
         self.cwr_due = cx.rx.ecn == EcnUse::Classic;
-        if answers == Answers::Controller {
+        if responder == Responder::Controller {
             return;
         }
         self.reduce(p, Congestion::Ecn);
@@ -214,7 +214,7 @@ impl Sender {
     /// Returns true if the ACK that reports a mark already counts towards the reduction that the mark begins.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
-        p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().answers == Answers::Sender
+        p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().responder == Responder::Sender
     }
 
     /// The retransmission timer expired with data outstanding.
@@ -241,7 +241,7 @@ impl Sender {
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
         // segments not yet overdue are still in flight; the window of one segment comes on top of them
-        self.window.cwnd += (self.board.pipe() / u64::from(p.wire.mss)) as f64;
+        self.window.cwnd += (self.board.pipe / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;
         self.begin_frto(p, first);

@@ -1,4 +1,4 @@
-//! ECN between two ends: the result of the handshake, which packets are ECN-capable, and that every mark is counted once.
+//! ECN between two ends: the result of the handshake, which packets are ECN-capable, and a property: every mark is counted once.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -15,7 +15,7 @@ impl Io for (Vec<Segment>, ()) {
     fn event(&mut self, _: Event) {}
 }
 
-/// ECN bits of the SYN, the SYN-ACK and the packet that answers it; and the ECN mode of client and server afterwards. `marks`:
+/// ECN bits of the SYN, the SYN-ACK and the packet after it; and the ECN mode of client and server afterwards. `marks`:
 /// whether SYN and SYN-ACK are marked on the way.
 fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 3], [EcnUse; 2]) {
     let (mut c, mut s) = (Endpoint::new(client, 100_000), Endpoint::new(server, 100_000));
@@ -213,8 +213,8 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
     assert_eq!(n.ends[0].stats().ce_reported, 20);
 }
 
-/// Sends 400 segments, marks a `share` of them, and loses ACKs, but so few in a row that one covers at most seven segments (nine
-/// with the option). Returns the segments received, those marked and those reported to the sender; and the number of
+/// Sends 400 segments, marks a `share` of them, and loses ACKs, but not so many in a row that one covers more than seven segments
+/// (nine with the option). Returns the segments received, those marked and those reported to the sender; and the number of
 /// retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
     // BBR's window does not respond to marks, so a lost ACK never stalls it until its timer

@@ -1,5 +1,5 @@
-//! Packets of several segments: scripts by hand, marks, and that every byte arrives exactly once, whatever is cut, lost or
-//! retransmitted.
+//! Packets of several segments: scripts, marks, and a property: every byte arrives exactly once, whatever packets are split, lost
+//! or retransmitted.
 
 use super::names::*;
 use super::net::{Fate, Net};

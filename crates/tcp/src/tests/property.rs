@@ -25,7 +25,7 @@ fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
 
 #[test]
 fn response_function_of_reno() {
-    // W = 1.2247 / sqrt(p) = 12.25 at 1 % with an ACK for every segment; PFTK with timeouts 11.7
+    // W = 1.2247 / sqrt(p) = 12.25 at 1 % with an ACK for every segment; by PFTK's formula, with timeouts, 11.7
     let p = preset("ns2-reno").with(|p| {
         p.detection.recovery = Recovery::Sack;
         p.detection.limited_transmit = true;

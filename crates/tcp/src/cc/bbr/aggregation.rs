@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! an epoch begins with an ACK;  expected = floor(BtlBw * time since);  extra = acked since - expected
-//! it ends with the first ACK before which no more had been acknowledged than expected
+//! it ends with the first ACK before which no more than expected had been acknowledged
 //! allowance = max of extra over the last 5 to 10 rounds
 //! ```
 //!
-//! Only whole segments are expected. So the delayed ACKs of an even path (two segments each, at the very rate) are two extra, and
-//! where one comes a little early, three: the fraction of a segment then missing is a whole one.
+//! Only whole segments are expected. Delayed ACKs of two segments each, at exactly the rate of the path, are thus two segments in
+//! excess. If an ACK arrives slightly early the excess is three, because the missing fraction counts as a whole segment.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic is that of Linux (since 5.1).
 
@@ -16,7 +16,7 @@ use units::Time;
 
 /// Rounds of one half of the filter.
 const ROUNDS: u32 = 5;
-/// Linux keeps a bandwidth as segments per microsecond times this, and cuts off what is less.
+/// Linux stores a bandwidth as segments per microsecond times this number, truncated.
 const BW_UNIT: f64 = (1u64 << 24) as f64;
 /// Segments after which an epoch ends in any case.
 const LONGEST: f64 = (1u64 << 20) as f64;
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn delayed_acks_are_two_extra_and_three_where_one_comes_early() {
-        // 2.1 expected, so two: no more had come, and the next epoch begins
+        // 2.1 segments expected, so two: no more had been acknowledged, and the next epoch begins
         assert_eq!(after(&[10_000, 12_100, 14_200]), 2.0);
-        // 1.95 expected, so one: two had come, and the four are three more
+        // 1.95 segments expected, so one: two had been acknowledged, and now four, three in excess
         assert_eq!(after(&[10_000, 11_950]), 3.0);
-        // five at once after an idle period: all of their segments; never more than the window
+        // five ACKs at once after an idle period: all their segments are in excess; the window is the limit
         assert_eq!(after(&[10_000, 30_000, 30_000, 30_000, 30_000, 30_000]), 10.0);
         assert_eq!(after(&[10_000; 15]), 20.0);
     }
@@ -121,7 +121,7 @@ mod tests {
             g.on_ack(&ack(us), 2.0, 1000.0, 20.0, false);
         }
         assert_eq!(g.extra(), 6.0);
-        // one ACK per round, three milliseconds apart: two extra each
+        // one ACK per round, three milliseconds apart: two segments in excess each
         for round in 1..=10 {
             g.on_ack(&ack(10_000 + 3_000 * round), 2.0, 1000.0, 20.0, true);
             assert_eq!(g.extra(), if round < 10 { 6.0 } else { 2.0 }, "round {round}");

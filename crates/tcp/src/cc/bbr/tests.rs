@@ -70,7 +70,7 @@ fn the_handshake_is_the_first_round_trip_until_it_expires() {
     assert_eq!(b.rt_prop, Some(4_000));
     // ten segments in 4 ms, times 2.89 and 0.99
     assert!((b.pacing_rate - 2.89 * 0.99 * 10_000.0 / 0.004).abs() < 1.0);
-    // every segment takes 10 ms, of which 6 ms are its own transmission: the handshake's small packets were faster
+    // a segment's round trip takes 10 ms, including 6 ms of transmission; the small packets of the handshake were faster
     for k in 1..=10_000 {
         let now = Time(5_000_000 + k * 1_000_000);
         step(&mut b, &mut w, &ack(now, k * 1000, 10_000, 10_000));
@@ -86,7 +86,7 @@ fn the_gains_of_a_cycle_average_one() {
     let (mut b, mut w) = run(200, 10_000);
     let mut seen = [false; 8];
     for k in 201..400 {
-        // 14 segments in flight: above 1.25 BDP + quanta never, so a probing phase waits for a loss or the amount
+        // 30 segments in flight exceed 1.25 BDP and the quanta, so a probing phase ends after RTprop
         let mut a = ack(Time(10_000_000 + k * 1_000_000), k * 1000, 30_000, 10_000);
         a.lost = 0;
         step(&mut b, &mut w, &a);

@@ -9,7 +9,6 @@
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.3.6, §5.5.10 and §5.6.4.7.
 
-use super::marks::Marks;
 use super::model::delivery_rate;
 use super::phase::{AckPhase, Undo};
 use super::{Bbr3, MIN_PIPE_CWND, Phase};
@@ -24,45 +23,6 @@ const BETA: f64 = 0.7;
 const HEADROOM: f64 = 0.15;
 /// Most doublings of the slope of inflight_longterm.
 const MOST_DOUBLINGS: u32 = 30;
-
-/// The bounds, and the losses and marks that set them.
-#[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
-#[derive(Clone, Debug, Default)]
-pub(super) struct Bounds {
-    /// Largest delivery rate of the current round, and largest volume delivered in a sample.
-    pub(super) bw_latest: f64,
-    pub(super) inflight_latest: f64,
-    pub(super) loss_round_delivered: u64,
-    pub(super) loss_round_start: bool,
-    pub(super) is_loss_in_round: bool,
-    /// Separate runs of segments lost in the round.
-    pub(super) lost_ranges: u32,
-    pub(super) bw_shortterm: f64,
-    pub(super) inflight_shortterm: f64,
-    pub(super) inflight_longterm: f64,
-    pub(super) is_bw_probe_sample: bool,
-    pub(super) prev_probe_too_high: bool,
-    pub(super) prev_probe_precautionary: bool,
-    pub(super) bw_probe_up_rounds: u32,
-    pub(super) bw_probe_up_acked: f64,
-    pub(super) probe_up_acked_per_inc: f64,
-    pub(super) undo: Undo,
-    pub(super) marks: Marks,
-}
-
-impl Bounds {
-    /// No bound.
-    pub(super) fn new() -> Self {
-        let none = f64::INFINITY;
-        Self {
-            bw_shortterm: none,
-            inflight_shortterm: none,
-            inflight_longterm: none,
-            probe_up_acked_per_inc: none,
-            ..Self::default()
-        }
-    }
-}
 
 /// IsInflightTooHigh(), by losses.
 pub(super) fn is_inflight_too_high(lost: u64, tx_in_flight: u64) -> bool {

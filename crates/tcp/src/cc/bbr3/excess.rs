@@ -1,7 +1,7 @@
 //! BBR.extra_acked: data acknowledged at once in excess of bw.
 //!
 //! ```text
-//! expected = bw * (now - start);  start anew, with nothing acknowledged, when no more was acknowledged than expected
+//! expected = bw * (now - start);  an interval starts, with nothing acknowledged, when no more than expected was acknowledged
 //! extra    = min(acknowledged since start - expected, cwnd)
 //! extra_acked = max of extra:  in Startup over a round;  then over 10 rounds (draft), or the last 5 to 10 (Linux)
 //! ```
@@ -76,10 +76,10 @@ mod tests {
         {
             let mut e = Excess::default();
             e.restart(Time(0));
-            // a megabyte per second; 5000 bytes at once after 2 ms in which none came: all of them, from a new interval on
+            // a megabyte per second; 5000 bytes at once after 2 ms without any: a new interval starts, and all of them are excess
             e.on_ack(Time(2_000_000), 5000.0, 1e6, 1e9);
             assert_eq!(e.extra_acked(), 5000.0);
-            // 1000 more after a millisecond are no more excess
+            // 1000 bytes more after a millisecond add no excess
             e.on_ack(Time(3_000_000), 1000.0, 1e6, 1e9);
             assert_eq!(e.extra_acked(), 5000.0);
             let mut kept = 0;

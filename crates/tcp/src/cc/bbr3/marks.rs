@@ -25,7 +25,8 @@ const MAX_RTT: u32 = 5_000;
 /// Marks of the current round, and the state derived from them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marks {
-    alpha: f64,
+    /// The share of marked bytes, smoothed.
+    pub(super) alpha: f64,
     marked: u64,
     delivered: u64,
     ratio: f64,
@@ -79,11 +80,6 @@ impl Marks {
     pub(super) fn cut(&self) -> f64 {
         1.0 - self.alpha * FACTOR
     }
-
-    /// The share of marked bytes, smoothed.
-    pub(super) fn alpha(&self) -> f64 {
-        self.alpha
-    }
 }
 
 #[cfg(test)]
@@ -100,7 +96,7 @@ mod tests {
             m.end_round();
         }
         let want: f64 = [15.0 / 16.0; 16].iter().product();
-        assert!((m.alpha() - want).abs() < 1e-12 && !m.in_round());
+        assert!((m.alpha - want).abs() < 1e-12 && !m.in_round());
         // three of four marked: too high, and after a second such round enough for Startup
         for n in 1..=2 {
             m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_000));

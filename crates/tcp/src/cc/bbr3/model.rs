@@ -2,10 +2,9 @@
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.1.2 and §5.5.
 
-use super::excess::Excess;
 use super::{Bbr3, Phase};
 use crate::cc::control::{AckSample, RateSample};
-use units::{Duration, Time};
+use units::Duration;
 
 /// BBR.MinRTTFilterLen.
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
@@ -15,29 +14,6 @@ const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 const FULL_BW_GROWTH: f64 = 1.25;
 /// Rounds without such growth after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
-
-/// The estimate of the path.
-#[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
-#[derive(Clone, Debug, Default)]
-pub(super) struct Path {
-    pub(super) round_count: u64,
-    pub(super) next_round_delivered: u64,
-    pub(super) round_start: bool,
-    /// Largest delivery rate of this ProbeBW cycle and of the one before.
-    pub(super) max_bw_filter: [f64; 2],
-    /// Microseconds.
-    pub(super) min_rtt: Option<u32>,
-    pub(super) min_rtt_stamp: Time,
-    pub(super) probe_rtt_min_delay: Option<u32>,
-    pub(super) probe_rtt_min_stamp: Time,
-    pub(super) probe_rtt_expired: bool,
-    pub(super) bw: f64,
-    pub(super) excess: Excess,
-    pub(super) full_bw: f64,
-    pub(super) full_bw_count: u32,
-    pub(super) full_bw_now: bool,
-    pub(super) full_bw_reached: bool,
-}
 
 /// RS.delivery_rate.
 pub(super) fn delivery_rate(rs: &RateSample) -> f64 {

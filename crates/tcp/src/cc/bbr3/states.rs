@@ -21,19 +21,6 @@ const MOST_RENO_ROUNDS: f64 = 63.0;
 /// BBR.ProbeRTTDuration.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
-/// The progress of the states.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Cycle {
-    pub(super) ack_phase: AckPhase,
-    pub(super) cycle_stamp: Time,
-    pub(super) bw_probe_wait: Duration,
-    pub(super) rounds_since_probe_up: u32,
-    pub(super) drain_start_round: u64,
-    pub(super) probe_rtt_done_stamp: Option<Time>,
-    pub(super) probe_rtt_round_done: bool,
-    pub(super) idle_restart: bool,
-}
-
 impl Bbr3 {
     // ---------------------------------------------------------------- Startup and Drain
 

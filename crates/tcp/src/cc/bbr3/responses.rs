@@ -7,7 +7,7 @@ use super::{
     STARTUP_PACING_GAIN,
 };
 use crate::cc::control::{
-    AckSample, Answers, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Silence, Stack, Turn, Window,
+    AckSample, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Responder, Silence, Stack, Turn, Window,
 };
 use crate::stats::State;
 use packet::{PathModel, Reading, Sample, Unit};
@@ -79,7 +79,7 @@ impl Control for Bbr3 {
     const NEEDS: Needs = Needs {
         rates: true,
         turn: Turn::Repair,
-        ecn: EcnNeeds { answers: Answers::Controller, ..EcnNeeds::USUAL },
+        ecn: EcnNeeds { responder: Responder::Controller, ..EcnNeeds::USUAL },
         ..Needs::NONE
     };
 
@@ -196,7 +196,7 @@ impl Control for Bbr3 {
         out.value("inflight_longterm", Unit::Segments, known(self.bounds.inflight_longterm / self.mss));
         out.value("inflight_shortterm", Unit::Segments, known(self.bounds.inflight_shortterm / self.mss));
         out.segments("extra_acked", self.path.excess.extra_acked() / self.mss);
-        out.number("ecn_alpha", self.bounds.marks.alpha());
+        out.number("ecn_alpha", self.bounds.marks.alpha);
         let mode = if self.is_in_a_probe_bw_state() { "probe_bw" } else { self.phase.word() };
         out.sample(Sample::Path(PathModel::new(mode, self.pacing_rate, self.max_bw(), self.path.min_rtt)));
     }

@@ -2,7 +2,7 @@
 
 use super::{Bbr, FIRST_RTT, HIGH_GAIN, Mode, PACING_MARGIN};
 use crate::cc::control::{
-    AckSample, Answers, Congestion, Control, Drive, EcnNeeds, Needs, Silence, Stack, Turn, Window,
+    AckSample, Congestion, Control, Drive, EcnNeeds, Needs, Responder, Silence, Stack, Turn, Window,
 };
 use crate::cc::shared::NoParams;
 use crate::stats::State;
@@ -15,7 +15,7 @@ impl Control for Bbr {
     const NEEDS: Needs = Needs {
         rates: true,
         turn: Turn::Repair,
-        ecn: EcnNeeds { answers: Answers::Nobody, ..EcnNeeds::USUAL },
+        ecn: EcnNeeds { responder: Responder::None, ..EcnNeeds::USUAL },
         ..Needs::NONE
     };
 

@@ -1,0 +1,83 @@
+//! The variables, by the parts of the algorithm that they belong to.
+//!
+//! Source: draft-ietf-ccwg-bbr-04 §2.
+
+use super::excess::Excess;
+use super::marks::Marks;
+use super::phase::{AckPhase, Undo};
+use units::{Duration, Time};
+
+/// The estimate of the path.
+#[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
+#[derive(Clone, Debug, Default)]
+pub(super) struct Path {
+    pub(super) round_count: u64,
+    pub(super) next_round_delivered: u64,
+    pub(super) round_start: bool,
+    /// Largest delivery rate of this ProbeBW cycle and of the one before.
+    pub(super) max_bw_filter: [f64; 2],
+    /// Microseconds.
+    pub(super) min_rtt: Option<u32>,
+    pub(super) min_rtt_stamp: Time,
+    pub(super) probe_rtt_min_delay: Option<u32>,
+    pub(super) probe_rtt_min_stamp: Time,
+    pub(super) probe_rtt_expired: bool,
+    pub(super) bw: f64,
+    pub(super) excess: Excess,
+    pub(super) full_bw: f64,
+    pub(super) full_bw_count: u32,
+    pub(super) full_bw_now: bool,
+    pub(super) full_bw_reached: bool,
+}
+
+/// The bounds, and the losses and marks that set them.
+#[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bounds {
+    /// Largest delivery rate of the current round, and largest volume delivered in a sample.
+    pub(super) bw_latest: f64,
+    pub(super) inflight_latest: f64,
+    pub(super) loss_round_delivered: u64,
+    pub(super) loss_round_start: bool,
+    pub(super) is_loss_in_round: bool,
+    /// Separate runs of segments lost in the round.
+    pub(super) lost_ranges: u32,
+    pub(super) bw_shortterm: f64,
+    pub(super) inflight_shortterm: f64,
+    pub(super) inflight_longterm: f64,
+    pub(super) is_bw_probe_sample: bool,
+    pub(super) prev_probe_too_high: bool,
+    pub(super) prev_probe_precautionary: bool,
+    pub(super) bw_probe_up_rounds: u32,
+    pub(super) bw_probe_up_acked: f64,
+    pub(super) probe_up_acked_per_inc: f64,
+    pub(super) undo: Undo,
+    pub(super) marks: Marks,
+}
+
+impl Bounds {
+    /// No bound.
+    pub(super) fn new() -> Self {
+        let none = f64::INFINITY;
+        Self {
+            bw_shortterm: none,
+            inflight_shortterm: none,
+            inflight_longterm: none,
+            probe_up_acked_per_inc: none,
+            ..Self::default()
+        }
+    }
+}
+
+/// The progress of the states.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cycle {
+    pub(super) ack_phase: AckPhase,
+    pub(super) cycle_stamp: Time,
+    pub(super) bw_probe_wait: Duration,
+    pub(super) rounds_since_probe_up: u32,
+    pub(super) drain_start_round: u64,
+    pub(super) probe_rtt_done_stamp: Option<Time>,
+    pub(super) probe_rtt_round_done: bool,
+    pub(super) idle_restart: bool,
+}
