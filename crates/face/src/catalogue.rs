@@ -27,10 +27,8 @@ pub fn catalogue(outside: bool) -> String {
             })
         })
         .collect();
-    let tcp: Vec<Value> = tcp::PRESETS
-        .iter()
-        .map(|(name, doc)| json!({ "name": name, "doc": doc, "params": tcp::TcpParams::preset(name) }))
-        .collect();
+    let tcp: Vec<Value> =
+        tcp::PRESETS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc, "params": stack(name) })).collect();
     let links: Vec<Value> = port::DELIVERIES
         .iter()
         .map(|l| {
@@ -44,6 +42,16 @@ pub fn catalogue(outside: bool) -> String {
         .map(|s| json!({ "name": s.name, "summary": s.words, "unit": s.unit(), "bands": bands(s) }))
         .collect();
     json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
+}
+
+/// The parameters of a preset that a scenario may want to change: all but those that only presets set.
+fn stack(name: &str) -> Value {
+    let mut params = json!(tcp::TcpParams::preset(name));
+    let hidden = tcp::TcpParams::preset_keys();
+    if let Some(table) = params.as_object_mut() {
+        table.retain(|key, _| !hidden.contains(&key.as_str()));
+    }
+    params
 }
 
 /// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`, each with the statistics below it. Docs, labels

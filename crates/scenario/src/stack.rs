@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use units::Problem;
 
-/// A preset's name and the parameters that differ from it; every parameter of a stack may be given (`bloatlab list tcp`).
+/// A preset's name and the parameters that differ from it (`bloatlab list tcp`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stack {
     /// The preset to start from.

@@ -66,6 +66,7 @@ group! {
             /// Explicit congestion notification.
             pub ecn: EcnParams,
             /// Behaviour of particular kernels.
+            #[schemars(skip)]
             pub(crate) quirks: Quirks,
         }
     }
@@ -107,6 +108,11 @@ impl<'de> Deserialize<'de> for TcpParams {
 }
 
 impl TcpParams {
+    /// Keys that only presets set: behaviour of particular kernels.
+    pub fn preset_keys() -> Vec<&'static str> {
+        Quirks::keys()
+    }
+
     /// Returns the stack with the changes made by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {

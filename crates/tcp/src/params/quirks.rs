@@ -3,7 +3,8 @@
 use super::group::group;
 
 group! {
-    /// Behaviour of particular kernels; by default that of Linux 6. A preset sets them all, so a scenario seldom needs one.
+    /// Behaviour of particular kernels; by default that of Linux 6. A preset sets them all, so a scenario seldom needs one:
+    /// they are read and written like all other keys, but are left out of the schema and its documentation.
     #[allow(clippy::struct_excessive_bools, reason = "each is a key of its own")]
     pub(crate) struct Quirks {
         /// The window is a whole number of segments (Linux): a reduction drops its fraction and that of ssthresh, and Reno counts
