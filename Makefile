@@ -126,6 +126,7 @@ bench:
 # ------------------------------------------------------------------------------------------------------- the playground
 
 WASM := target/wasm32-unknown-unknown/web/bloatlab_web.wasm
+PLAYGROUND := python/bloatlab/playground/index.html
 
 web/node_modules/.stamp: web/package.json web/package-lock.json
 	cd web && npm ci --ignore-scripts --silent
@@ -137,7 +138,7 @@ playground: $(VENV)/.core-stamp
 	@echo "building the simulator for the browser: some 2 minutes on two cores the first time"
 	@cargo build --profile web -p bloatlab-web --target wasm32-unknown-unknown --locked --quiet
 	$(BIN)/python tools/playground_presets.py web/generated/presets.json
-	cd web && npm run --silent check && node build.mjs ../$(WASM) generated/presets.json ../python/bloatlab/playground/index.html
+	cd web && npm run --silent check && node build.mjs ../$(WASM) generated/presets.json ../$(PLAYGROUND)
 
 # Coverage counters by the stable compiler. With --target they stay out of build scripts; a folder of its own keeps them out of
 # everything else.
@@ -207,8 +208,9 @@ site: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	@echo "running the studies that have no run yet, with one seed: up to 5 minutes of CPU time"
 	@for study in $(STUDIES); do test -f runs/$$study/report.html || \
 		$(MAKE) --no-print-directory run STUDY=$$study SEEDS=1 OUT=runs/$$study || exit 1; done
+	@test -f $(PLAYGROUND) || ! tools/preflight.sh $(BIN)/python rust web || $(MAKE) --no-print-directory playground
 	@echo "building the site: a minute or two"
-	$(BIN)/python tools/docs_site.py target/site --runs runs --playground python/bloatlab/playground/index.html
+	$(BIN)/python tools/docs_site.py target/site --runs runs --playground $(PLAYGROUND)
 	$(BIN)/zensical build --strict --config-file target/site/site.yml
 	@echo "the site: target/site/html/index.html"
 
