@@ -14,7 +14,7 @@ use units::Duration;
 
 /// The idle round trip used for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Idle {
+pub(crate) enum Idle {
     /// The least round trip of the run.
     Least,
     /// The median of the round trips that ended before any load began; the least if there are none.
@@ -23,7 +23,7 @@ pub enum Idle {
 
 /// The quantity that a scale grades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compares {
+pub(crate) enum Compares {
     /// 99th percentile of the delay that load adds to the least round trip, ms.
     P99,
     /// Delay that load adds to the mean round trip, ms.
@@ -49,7 +49,7 @@ pub struct Scale {
     /// One line: the quantity that its source compares.
     pub words: &'static str,
     /// The quantity compared here.
-    pub compares: Compares,
+    pub(crate) compares: Compares,
     /// The grades.
     pub bands: Cow<'static, [Band]>,
 }

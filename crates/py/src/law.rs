@@ -25,40 +25,26 @@ pyo3::create_exception!(
 );
 
 /// A packet as a law sees it.
-#[pyclass(frozen, module = "bloatlab._core")]
-pub(crate) struct LawPacket(PacketMeta);
-
-#[pymethods]
-impl LawPacket {
+#[pyclass(frozen, get_all, module = "bloatlab._core")]
+pub(crate) struct LawPacket {
     /// Number of its flow.
-    #[getter]
-    fn flow(&self) -> u32 {
-        self.0.flow.0
-    }
+    flow: u32,
     /// Bytes on the wire.
-    #[getter]
-    fn size(&self) -> u16 {
-        self.0.size
-    }
+    size: u16,
     /// Time of its arrival at the queue, ns.
-    #[getter]
-    fn enqueued_ns(&self) -> u64 {
-        self.0.stamp.0
-    }
+    enqueued_ns: u64,
     /// True if it is ECN-capable, so that it can be marked.
-    #[getter]
-    fn ect(&self) -> bool {
-        self.0.ecn() != Ecn::NotEct
-    }
+    ect: bool,
     /// Differentiated services code point, 0 to 63.
-    #[getter]
-    fn dscp(&self) -> u8 {
-        self.0.tos >> 2
-    }
+    dscp: u8,
     /// True for a TCP segment without payload.
-    #[getter]
-    fn pure_ack(&self) -> bool {
-        self.0.flags.has(Flags::PURE_ACK)
+    pure_ack: bool,
+}
+
+impl From<&PacketMeta> for LawPacket {
+    fn from(p: &PacketMeta) -> Self {
+        let (ect, pure_ack) = (p.ecn() != Ecn::NotEct, p.flags.has(Flags::PURE_ACK));
+        Self { flow: p.flow.0, size: p.size, enqueued_ns: p.stamp.0, ect, dscp: p.tos >> 2, pure_ack }
     }
 }
 
@@ -77,22 +63,18 @@ pub(crate) struct LawView {
     /// Bytes in the queue, without the packet of the call.
     #[pyo3(get)]
     bytes: u64,
+    /// Rate of the link, bit/s; the sustained rate of a shaper or modem.
+    #[pyo3(get)]
+    rate: u64,
+    /// Further queueing delay of a packet that leaves now (in a modem), ns.
+    #[pyo3(get)]
+    downstream_ns: u64,
     link: LinkView,
     rng: Arc<Mutex<Rng>>,
 }
 
 #[pymethods]
 impl LawView {
-    /// Rate of the link, bit/s; the sustained rate of a shaper or modem.
-    #[getter]
-    fn rate(&self) -> u64 {
-        self.link.rate.0
-    }
-    /// Further queueing delay of a packet that leaves now (in a modem), ns.
-    #[getter]
-    fn downstream_ns(&self) -> u64 {
-        self.link.downstream_delay.0
-    }
     /// Time that `bytes` take to leave, ns: at the peak rate while tokens last, then at the sustained rate.
     fn expected_delay_ns(&self, bytes: u64) -> u64 {
         self.link.expected_delay(bytes).0
@@ -283,6 +265,8 @@ impl PythonLaw {
             sojourn_ns: view.sojourn.0,
             packets: view.backlog.packets,
             bytes: view.backlog.bytes,
+            rate: view.link.rate.0,
+            downstream_ns: view.link.downstream_delay.0,
             link: *view.link,
             rng: self.rng.clone(),
         }
@@ -291,7 +275,7 @@ impl PythonLaw {
     /// Calls a method with a packet; returns its verdict.
     fn decide(&mut self, method: Method, packet: &PacketMeta, view: &View<'_>) -> Verdict {
         let decide = |law: &Self, bound: &Bound<'_, PyAny>| {
-            verdict(method, packet, &bound.call1((LawPacket(*packet), law.view(view)))?)
+            verdict(method, packet, &bound.call1((LawPacket::from(packet), law.view(view)))?)
         };
         self.call(method, decide).unwrap_or(Verdict::Pass)
     }
@@ -330,7 +314,7 @@ impl Law for PythonLaw {
         self.decide(Method::Head, packet, view)
     }
     fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
-        self.call(Method::Left, |law, m| Ok(m.call1((LawPacket(*packet), law.view(view)))?.unbind()));
+        self.call(Method::Left, |law, m| Ok(m.call1((LawPacket::from(packet), law.view(view)))?.unbind()));
     }
     fn empty(&mut self, now: Time) {
         self.call(Method::Empty, |_, m| Ok(m.call1((now.0,))?.unbind()));

@@ -11,7 +11,7 @@ use units::Time;
 
 /// The content of a slot of the connection table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum SlotUse {
     Free,
     Tcp,
     Udp,
@@ -49,7 +49,7 @@ pub(crate) struct End {
     pub flow: FlowId,
     /// Index into the world's paths.
     pub path: u16,
-    pub used: Use,
+    pub used: SlotUse,
     pub rx: RxCounts,
     pub tcp: Endpoint,
 }
@@ -115,7 +115,7 @@ pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 impl Conn {
     /// The content of the slot; stored in both ends.
     #[inline]
-    pub(crate) fn used(&self) -> Use {
+    pub(crate) fn used(&self) -> SlotUse {
         self.ends[0].used
     }
 

@@ -1,7 +1,7 @@
 //! Delivery of packets and timers to the ends of connections.
 
 use crate::codec::{Form, counting_ack, inline_delay, plain_ack, plain_data};
-use crate::conn::{AppEvent, AppEventKind, Conn, End, Path, Use, Wire};
+use crate::conn::{AppEvent, AppEventKind, Conn, End, Path, SlotUse, Wire};
 use crate::engine::Engine;
 use crate::event::Target;
 use crate::link::Carrier;
@@ -67,7 +67,7 @@ impl<S: Sink> Engine<S> {
         let now = self.net.now();
         let Conn { ends, info } = &mut self.conns[slot];
         let end = &mut ends[side];
-        if end.flow != packet.flow || end.used != Use::Tcp {
+        if end.flow != packet.flow || end.used != SlotUse::Tcp {
             return self.deliver_other(packet);
         }
         let Path { app, peer_header, series, .. } = self.paths[usize::from(end.path)];
@@ -129,7 +129,7 @@ impl<S: Sink> Engine<S> {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
         let Conn { ends, info } = &self.conns[packet.flow.slot()];
         let end = &ends[side];
-        if end.flow != packet.flow || end.used == Use::Free {
+        if end.flow != packet.flow || end.used == SlotUse::Free {
             return self.flow_gone(&packet);
         }
         let now = self.net.now();
@@ -225,7 +225,7 @@ impl<S: Sink> Engine<S> {
     pub(crate) fn left(&mut self) {
         let Some((flow, side, bytes)) = self.net.tsq.take(self.net.now()) else { return };
         let end = &self.conns[flow.slot()].ends[side];
-        if end.flow == flow && end.used == Use::Tcp {
+        if end.flow == flow && end.used == SlotUse::Tcp {
             self.with_end(flow.slot(), side, |tcp, stack, now, wire| tcp.on_left(stack, now, bytes, wire));
         }
     }

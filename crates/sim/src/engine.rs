@@ -1,6 +1,6 @@
 //! The engine of a world: the network, the connections, and their counters.
 
-use crate::conn::{AppEvent, Conn, ConnInfo, End, Path, RxCounts, Use};
+use crate::conn::{AppEvent, Conn, ConnInfo, End, Path, RxCounts, SlotUse};
 use crate::event::Target;
 use crate::net::Net;
 use measure::{Rows, Tally};
@@ -59,7 +59,7 @@ impl<S: Sink> Engine<S> {
     }
 
     /// Allocates a slot for a connection or UDP flow of `app` to `server`.
-    pub(crate) fn allocate(&mut self, app: u16, server: usize, used: Use) -> FlowId {
+    pub(crate) fn allocate(&mut self, app: u16, server: usize, used: SlotUse) -> FlowId {
         let state = &mut self.apps[usize::from(app)];
         state.opened += 1;
         let row = state.rows.take();
@@ -93,7 +93,7 @@ impl<S: Sink> Engine<S> {
         self.net.flow_drops.resize(self.net.flow_drops.len().max(2 * self.conns.len()), 0);
         self.next_port = self.next_port.wrapping_add(1).max(1024);
         let path = &self.paths[usize::from(first_path)];
-        let protocol = if used == Use::Udp { packet::Protocol::Udp } else { packet::Protocol::Tcp };
+        let protocol = if used == SlotUse::Udp { packet::Protocol::Udp } else { packet::Protocol::Tcp };
         let tuple = packet::FlowTuple {
             src: 0x0a00_0000 | u32::from(path.at.0),
             dst: 0x0a00_0000 | u32::from(path.peer.0),
@@ -139,10 +139,10 @@ impl<S: Sink> Engine<S> {
     pub(crate) fn release(&mut self, flow: FlowId) -> bool {
         let slot = flow.slot();
         let conn = &mut self.conns[slot];
-        if conn.used() == Use::Free || conn.ends[0].flow != flow || conn.info.closed != [true; 2] {
+        if conn.used() == SlotUse::Free || conn.ends[0].flow != flow || conn.info.closed != [true; 2] {
             return false;
         }
-        conn.ends.iter_mut().for_each(|e| e.used = Use::Free);
+        conn.ends.iter_mut().for_each(|e| e.used = SlotUse::Free);
         self.free_slots.push(slot as u32);
         conn.retire(&mut self.tally);
         let (row, app) = (conn.info.row, self.paths[usize::from(conn.ends[0].path)].app);
@@ -159,7 +159,7 @@ impl<S: Sink> Engine<S> {
             self.collect_drops(slot);
         }
         self.tally.begin();
-        for conn in self.conns.iter().filter(|c| c.used() != Use::Free) {
+        for conn in self.conns.iter().filter(|c| c.used() != SlotUse::Free) {
             for (direction, end) in conn.ends.iter().enumerate() {
                 let (rx, sender) = end.account();
                 self.tally.under_way(conn.info.row, direction, rx, sender);
@@ -177,7 +177,7 @@ impl<S: Sink> Engine<S> {
         for slot in 0..self.conns.len() {
             self.collect_drops(slot);
         }
-        for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {
+        for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
             // the latest connection of a shared row: the order of slots depends on other applications
             let first = &conn.ends[0];
             if self.tally.rows[conn.info.row as usize].latest != first.flow {

@@ -1,7 +1,7 @@
 //! The host of an application, which carries out its requests.
 
 use crate::codec::clock_us;
-use crate::conn::Use;
+use crate::conn::SlotUse;
 use crate::engine::Engine;
 use packet::{Flags, FlowId, PacketMeta};
 use record::Sink;
@@ -19,7 +19,7 @@ impl<S: Sink> AppHost<'_, S> {
     fn slot(&self, conn: ConnId) -> Option<usize> {
         let flow = FlowId(conn.0);
         let c = &self.engine.conns[flow.slot()];
-        (c.used() == Use::Tcp && c.ends[0].flow == flow).then(|| flow.slot())
+        (c.used() == SlotUse::Tcp && c.ends[0].flow == flow).then(|| flow.slot())
     }
 }
 
@@ -33,7 +33,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
     }
 
     fn open(&mut self, peer: usize) -> ConnId {
-        let flow = self.engine.allocate(self.app, peer, Use::Tcp);
+        let flow = self.engine.allocate(self.app, peer, SlotUse::Tcp);
         self.engine.with_end(flow.slot(), 0, |tcp, stack, now, wire| tcp.connect(stack, now, wire));
         ConnId(flow.0)
     }
@@ -59,7 +59,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
         let flow = match self.engine.apps[usize::from(self.app)].udp[peer] {
             Some(flow) => flow,
             None => {
-                let flow = self.engine.allocate(self.app, peer, Use::Udp);
+                let flow = self.engine.allocate(self.app, peer, SlotUse::Udp);
                 self.engine.apps[usize::from(self.app)].udp[peer] = Some(flow);
                 flow
             }

@@ -1,6 +1,6 @@
 //! Readings of links and senders for a sink that has probes.
 
-use crate::conn::{End, Use};
+use crate::conn::{End, SlotUse};
 use crate::engine::Engine;
 use crate::link::link_id;
 use packet::Reading;
@@ -38,7 +38,7 @@ impl<S: Sink> Engine<S> {
                     sink.read(at, of, false, port);
                 }
             }
-            for conn in self.conns.iter().filter(|c| c.used() == Use::Tcp) {
+            for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
                 for (side, end) in conn.ends.iter().enumerate().filter(|(_, end)| end.tcp.has_written()) {
                     let of = subject(end, side);
                     if sink.wants(of, false) {

@@ -9,7 +9,7 @@
 //!
 //! The result depends on the scenario and its seed only.
 
-use crate::conn::{AppEvent, AppEventKind, Use};
+use crate::conn::{AppEvent, AppEventKind, SlotUse};
 use crate::engine::Engine;
 use crate::event::Target;
 use crate::host::AppHost;
@@ -231,7 +231,7 @@ impl<S: Sink> World<S> {
         for slot in 0..self.engine.conns.len() {
             self.engine.collect_drops(slot);
         }
-        for conn in self.engine.conns.iter().filter(|c| c.used() != Use::Free) {
+        for conn in self.engine.conns.iter().filter(|c| c.used() != SlotUse::Free) {
             conn.retire(&mut self.engine.tally);
         }
     }

@@ -11,6 +11,7 @@
 
 use super::account::{Account, Grading, ms};
 use super::statistics::put;
+use crate::tally::AppTally;
 use crate::{Compares, Echoes, Idle, SCALES, Scale};
 use packet::{Kind, measures};
 use serde_json::{Map, Value};
@@ -31,23 +32,29 @@ pub(super) struct PingGrade<'a> {
     pub grade: Option<&'a str>,
 }
 
-/// The result by which the run is graded, on any scale.
-struct Latency<'a> {
+/// A result by which the run may be graded.
+struct Candidate<'a> {
+    /// The quantity that the scale compares, in its unit.
+    value: f64,
     added: Option<Duration>,
-    grade: Option<&'a str>,
-    /// `app.NAME` or `link.NAME`.
-    from: Option<String>,
+    p99: Option<Duration>,
+    /// `app` or `link`.
+    kind: &'static str,
+    name: &'a str,
+    /// Used only if there is no other: a background application, or a queue.
+    second_choice: bool,
 }
 
 measures! {
     /// Measures of every run.
-    pub(super) const LATENCY = fn latency(l: &Latency<'_>) -> Value {
+    pub(super) const LATENCY = fn latency(worst: Option<&Candidate<'_>>, grade: Option<&str>) -> Value {
         "induced_ms": Kind::MS.less().rank(21), "delay added by load",
             "Delay added by load to the ping with the most, background excluded; without pings, to the packets of the recorded queue with \
-             the most (see Fairness and grade, below)." => ms(l.added);
+             the most (see Fairness and grade, below)." => ms(worst.and_then(|c| c.added));
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of the added delay at the 99th percentile; other scales grade another quantity (see below)." => l.grade;
-        "from": Kind::ONE, "from", "Source of the grade: `app.NAME` or `link.NAME`." => l.from.as_deref();
+            "Grade of the added delay at the 99th percentile; other scales grade another quantity (see below)." => grade;
+        "from": Kind::ONE, "from", "Source of the grade: `app.NAME` or `link.NAME`."
+            => worst.map(|c| format!("{}.{}", c.kind, c.name));
     }
     /// Measures of every scale except `rpm`.
     pub(super) const HIGH_PERCENTILE = fn high_percentile(p99: Option<Duration>) -> Value {
@@ -99,65 +106,60 @@ impl Grading {
         }
     }
 
-    /// Computes `latency` of the summary, the result by which the run is graded.
+    /// Computes `latency` of the summary, by the worst candidate.
     pub(super) fn latency(&self, account: &Account<'_>) -> Value {
-        let (found, mut v) = match self.scale().compares {
-            Compares::Added(_) | Compares::P99 => self.added(account),
-            Compares::Rpm => self.rpm(account),
+        let (graded, rpm) = (self.scale(), self.scale().compares == Compares::Rpm);
+        let candidates = self.candidates(account);
+        let is_worse = |a: f64, b: f64| if rpm { a < b } else { a > b };
+        // ties: the first in the order of names
+        let worst = |second_choice: bool| {
+            candidates.iter().find_map(|kind| {
+                let eligible = kind.iter().filter(|c| c.second_choice == second_choice);
+                eligible.reduce(|a, b| if is_worse(b.value, a.value) { b } else { a })
+            })
         };
-        put(&mut v, latency(&found));
+        let found = worst(false).or_else(|| worst(true));
+        let mut v = Map::new();
+        if rpm {
+            put(&mut v, per_minute(found.map(|c| c.value)));
+        } else {
+            put(&mut v, high_percentile(found.and_then(|c| c.p99)));
+        }
+        put(&mut v, latency(found, found.and_then(|c| graded.grade(c.value))));
         if let Some(chosen) = &self.scale {
             put(&mut v, scale(chosen.name));
         }
-        let app = found.from.as_ref().and_then(|from| from.strip_prefix("app."));
-        if app.is_some_and(|app| self.background.contains(app)) {
+        if found.is_some_and(|c| c.second_choice && c.kind == "app") {
             put(&mut v, background(true));
         }
         v.into()
     }
 
-    fn added<'a>(&'a self, account: &Account<'_>) -> (Latency<'a>, Map<String, Value>) {
-        let high = self.scale().compares == Compares::P99;
-        let apps = account.tally.apps.iter().filter_map(|app| {
-            let ping = self.grade_ping(app.echoes.as_ref()?);
-            Some((if high { ping.p99? } else { ping.added? }, ping.added, ping.p99, "app", &*app.name))
-        });
-        let queues = account.links.iter().filter_map(|l| {
-            let sojourn = &l.meter?.sojourn;
-            Some((l.graded(self.scale())?, sojourn.mean(), sojourn.percentile(99.0), "link", l.name))
-        });
-        // ties: the first in the order of names
-        let worst = |a: (Duration, _, _, _, _), b: (Duration, _, _, _, _)| if b.0 > a.0 { b } else { a };
-        let (background, noticed): (Vec<_>, Vec<_>) = apps.partition(|(.., name)| self.background.contains(*name));
-        let found = noticed.into_iter().reduce(worst).or_else(|| background.into_iter().reduce(worst));
-        let found = found.or_else(|| queues.reduce(worst));
-        let mut v = Map::new();
-        put(&mut v, high_percentile(found.and_then(|(_, _, p99, ..)| p99)));
-        let grade = found.and_then(|(d, ..)| self.scale().added(d));
-        let from = found.map(|(.., what, name)| format!("{what}.{name}"));
-        (Latency { added: found.and_then(|(_, mean, ..)| mean), grade, from }, v)
-    }
-
-    fn rpm<'a>(&'a self, account: &Account<'_>) -> (Latency<'a>, Map<String, Value>) {
-        let apps = account.tally.apps.iter();
-        let tests = apps.clone().zip(&account.figures).filter_map(|(app, figures)| {
-            let (_, rpm) = figures.iter().find(|(name, rpm)| *name == "rpm" && !rpm.is_nan())?;
-            Some((*rpm, None, &*app.name))
-        });
-        let pings = apps.filter_map(|app| {
-            let ping = self.grade_ping(app.echoes.as_ref()?);
-            Some((ping.rpm?, ping.added, &*app.name))
-        });
-        let worst = |a: (f64, _, _), b: (f64, _, _)| if b.0 < a.0 { b } else { a };
-        let of = |noticed: bool| {
-            let is = |(.., name): &(f64, Option<Duration>, &str)| self.background.contains(*name) != noticed;
-            tests.clone().filter(is).reduce(worst).or_else(|| pings.clone().filter(is).reduce(worst))
+    /// The candidates by kind, in the order of preference: responsiveness tests, pings, queues.
+    fn candidates<'a>(&self, account: &'a Account<'_>) -> [Vec<Candidate<'a>>; 3] {
+        let (scale, apps) = (self.scale(), &account.tally.apps);
+        let app = |app: &'a AppTally, value, added, p99| {
+            let second_choice = self.background.contains(&app.name);
+            Candidate { value, added, p99, kind: "app", name: &app.name, second_choice }
         };
-        let found = of(true).or_else(|| of(false));
-        let mut v = Map::new();
-        put(&mut v, per_minute(found.map(|(rpm, ..)| rpm)));
-        let grade = found.and_then(|(rpm, ..)| self.scale().grade(rpm));
-        let from = found.map(|(.., name)| format!("app.{name}"));
-        (Latency { added: found.and_then(|(_, added, _)| added), grade, from }, v)
+        let tests = apps.iter().zip(&account.figures).filter_map(|(test, figures)| {
+            let (_, rpm) = figures.iter().find(|(name, rpm)| *name == "rpm" && !rpm.is_nan())?;
+            (scale.compares == Compares::Rpm).then(|| app(test, *rpm, None, None))
+        });
+        let pings = apps.iter().filter_map(|prober| {
+            let ping = self.grade_ping(prober.echoes.as_ref()?);
+            let value = match scale.compares {
+                Compares::P99 => ping.p99?.millis(),
+                Compares::Added(_) => ping.added?.millis(),
+                Compares::Rpm => ping.rpm?,
+            };
+            Some(app(prober, value, ping.added, ping.p99))
+        });
+        let queues = account.links.iter().filter(|_| scale.compares != Compares::Rpm).filter_map(|link| {
+            let (value, sojourn) = (link.graded(scale)?.millis(), &link.meter?.sojourn);
+            let (added, p99) = (sojourn.mean(), sojourn.percentile(99.0));
+            Some(Candidate { value, added, p99, kind: "link", name: link.name, second_choice: true })
+        });
+        [tests.collect(), pings.collect(), queues.collect()]
     }
 }

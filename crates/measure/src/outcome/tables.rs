@@ -1,8 +1,8 @@
 //! The tables of a result.
 
 use super::account::{Account, Column, Table, mbit, ms};
-use crate::LinkMeter;
-use crate::tally::Direction;
+use crate::tally::{AppTally, Direction};
+use crate::{LinkMeter, PageLoads};
 
 /// Names of the directions of a flow.
 const WAYS: [&str; 2] = ["forward", "reverse"];
@@ -36,6 +36,11 @@ impl Account<'_> {
             let flow = (i - app.first_row) as u64;
             WAYS.iter().zip(&row.directions).map(move |(direction, of)| FlowRow { app: &app.name, flow, direction, of })
         })
+    }
+
+    /// The entries of every application's `list`.
+    fn by_app<'a, T>(&'a self, list: impl Fn(&'a AppTally) -> &'a [T]) -> Vec<(&'a AppTally, &'a T)> {
+        self.tally.apps.iter().flat_map(|app| list(app).iter().map(move |entry| (app, entry))).collect()
     }
 
     pub(super) fn links_table(&self) -> Table {
@@ -86,12 +91,7 @@ impl Account<'_> {
     }
 
     pub(super) fn pages_table(&self) -> Table {
-        let rows: Vec<_> = self
-            .tally
-            .apps
-            .iter()
-            .flat_map(|app| app.pages.iter().flat_map(move |p| p.kept().iter().map(move |page| (app, page))))
-            .collect();
+        let rows = self.by_app(|app| app.pages.as_ref().map_or(&[], PageLoads::kept));
         table!("pages", rows, {
             "app": Text = |(app, _)| app.name.clone(),
             "start_s": F64 = |(_, page)| page.started.secs(),
@@ -100,8 +100,7 @@ impl Account<'_> {
     }
 
     pub(super) fn files_table(&self) -> Table {
-        let apps = &self.tally.apps;
-        let rows: Vec<_> = apps.iter().flat_map(|app| app.files.kept().iter().map(move |f| (app, f))).collect();
+        let rows = self.by_app(|app| app.files.kept());
         table!("files", rows, {
             "app": Text = |(app, _)| app.name.clone(),
             "start_s": F64 = |(_, f)| f.started.secs(),
@@ -111,11 +110,7 @@ impl Account<'_> {
     }
 
     pub(super) fn pings_table(&self) -> Table {
-        let apps = &self.tally.apps;
-        let rows: Vec<_> = apps
-            .iter()
-            .flat_map(|app| app.echoes.iter().flat_map(move |p| p.kept().iter().map(move |k| (app, k))))
-            .collect();
+        let rows = self.by_app(|app| app.echoes.as_ref().map_or(&[], |echoes| echoes.kept()));
         table!("pings", rows, {
             "app": Text = |(app, _)| app.name.clone(),
             "t_s": F64 = |(_, k)| k.sent.secs(),

@@ -28,7 +28,7 @@ fn every_link_balances_at_every_look() {
 }
 
 #[test]
-fn what_hosts_send_arrives_or_is_dropped_or_is_in_the_network() {
+fn packets_sent_arrive_or_are_dropped_or_are_in_the_network() {
     let mut seen = 0;
     for n in 0..80 {
         let toml = Dice::new(3000 + n, Numbers::Round, true).scenario();
@@ -108,7 +108,7 @@ fn when_everything_is_quiet_nothing_is_left() {
     world.run(|_| true);
     let outcome = world.outcome(&s);
     assert!(most > 0);
-    assert_eq!(world.bodies(), 0, "bodies of packets that are nowhere");
+    assert_eq!(world.bodies(), 0, "every body belongs to a packet");
     assert!(world.books().all(|b| b.queued + b.in_flight == 0));
     assert_eq!(number(&outcome, "apps.ftp.files.done"), 20.0);
     assert_eq!(number(&outcome, "apps.ftp.goodput_bytes"), 20.0 * 300_000.0);

@@ -34,7 +34,7 @@ fn captured(toml: &str, link: Option<&str>, kept: u32) -> ([Vec<u8>; 2], sim::Ou
     let mut world = World::with_sink(&s, &mut capture).unwrap();
     world.run(|_| true);
     let inside: u64 = world.books().map(|b| b.queued + b.in_flight).sum();
-    assert_eq!(world.tagged() as u64, inside, "every packet under way, and no other, is kept");
+    assert_eq!(world.tagged() as u64, inside, "exactly the packets in flight have tags");
     let outcome = world.outcome(&s);
     (capture.finish().unwrap(), outcome)
 }
@@ -91,7 +91,7 @@ fn lengths_checksums_and_counts_are_right() {
     let [left, right] = files.map(|f| lines(&f));
     let mut kinds = [0; 3];
     for line in left.iter().chain(&right) {
-        let h = header::parse(&line.bytes).expect("a packet as long as it says");
+        let h = header::parse(&line.bytes).expect("length as in the header");
         assert!(checks(&line.bytes), "{:02x?}", &line.bytes[..60]);
         assert_eq!(line.bytes.len(), line.length);
         kinds[match h.protocol {
@@ -206,7 +206,7 @@ fn segments_say_what_a_real_stack_would() {
         stream.stamps.push(sent);
     }
     assert!(streams.len() > 4, "several connections, both ways");
-    assert!(streams.values().map(|s| s.sacks).sum::<u64>() > 10, "losses, and what they cause");
+    assert!(streams.values().map(|s| s.sacks).sum::<u64>() > 10, "losses and retransmissions");
     assert!(streams.values().any(|s| s.pure > 100));
 }
 

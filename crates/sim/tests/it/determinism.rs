@@ -142,7 +142,7 @@ traffic.cbr = { rate = "1mbit", randomize = 0.7 }
 "#;
 
 /// The results of the first network: its links, its applications, its rows in every table.
-fn of_the_island(outcome: &Outcome) -> String {
+fn first_network(outcome: &Outcome) -> String {
     let mut text = String::new();
     for part in ["links", "apps"] {
         let all = outcome.summary[part].as_object().unwrap();
@@ -171,7 +171,7 @@ fn neighbours_change_nobody_s_numbers() {
     let among = run(&format!("{ISLAND}{NEIGHBOURS}"));
     assert!(number(&alone, "apps.m_web.web.pages") >= 3.0 && number(&among, "apps.a_web.web.pages") >= 3.0);
     assert!(number(&alone, "links.m_up.drops.link_loss") > 10.0);
-    let (alone, among) = (of_the_island(&alone), of_the_island(&among));
+    let (alone, among) = (first_network(&alone), first_network(&among));
     for (a, b) in alone.lines().zip(among.lines()) {
         assert_eq!(a, b);
     }

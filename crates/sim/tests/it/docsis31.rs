@@ -110,7 +110,7 @@ fn bytes_that_wait_for_grants_cost_prague_its_share() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_in_a_line() {
+fn incompatible_settings_are_refused_with_a_message() {
     let problem = |up: &str| {
         let problems = scenario(&home(up, ""), Format::Toml, &[]).unwrap_err();
         problems.first().map(ToString::to_string).unwrap_or_default()

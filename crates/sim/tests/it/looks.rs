@@ -27,7 +27,7 @@ fn packets_that_arrive_together_count() {
         looks < 100
     });
     assert_eq!(ended, Ended::Cancelled);
-    assert!(world.events() < 100 * u64::from(WORK_PER_SLICE) / 2, "packets came one by one: this shows nothing");
+    assert!(world.events() < 100 * u64::from(WORK_PER_SLICE) / 2, "no packets arrived together, so nothing was tested");
 }
 
 /// An idle link counts its opportunities at the next query, at intervals that bound the work, not a day's at once.

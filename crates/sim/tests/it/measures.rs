@@ -22,7 +22,7 @@ fn fairness_of_flows_that_carry_known_amounts() {
         + &app("ping", "ping = {}");
     let outcome = run(&line(10, &apps));
     assert_eq!(number(&outcome, "apps.four.fairness"), 1.0);
-    assert!(outcome.summary["apps"]["one"].get("fairness").is_none(), "there is nobody to compare one flow with");
+    assert!(outcome.summary["apps"]["one"].get("fairness").is_none(), "a single flow has no fairness");
     // (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings do not count
     assert!((number(&outcome, "fairness") - 0.64).abs() < 1e-12);
     // 10 kB in 10 s are 8 kbit/s

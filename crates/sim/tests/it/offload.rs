@@ -46,7 +46,7 @@ fn watched(toml: &str) -> World<Watch> {
     for b in world.books() {
         assert_eq!(b.offered, b.delivered + b.dropped + b.queued + b.in_flight, "{b:?}");
     }
-    assert_eq!(world.bodies(), 0, "everything has come or was freed");
+    assert_eq!(world.bodies(), 0, "every body was delivered or freed");
     world
 }
 
@@ -59,7 +59,7 @@ fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
 }
 
 #[test]
-fn who_cuts_them() {
+fn where_packets_are_cut() {
     // ten single segments: the first takes 1.2 ms on each link, the last 12 and 1.2 ms
     let us = Duration::from_micros;
     let whole = |how: &str| {

@@ -42,7 +42,7 @@ fn most(toml: &str) -> (u32, u64) {
         assert_eq!(b.offered, b.delivered + b.dropped + b.queued + b.in_flight, "{b:?}");
     }
     let &Most(packets, bytes) = world.sink();
-    assert_eq!(said(&run(toml)), said(&world.outcome(&s)), "who looks changes nothing");
+    assert_eq!(said(&run(toml)), said(&world.outcome(&s)), "an observer changes nothing");
     (packets, bytes)
 }
 

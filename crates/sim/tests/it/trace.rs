@@ -104,7 +104,7 @@ fn nothing_happens_otherwise_because_of_it() {
 }
 
 #[test]
-fn what_is_not_asked_for_is_not_there() {
+fn only_selected_tables_exist() {
     assert!(Trace::new(&read(LINE), |_| ()).is_none());
     assert!(Trace::new(&with("trace = {}"), |_| ()).is_none());
     let (tables, _) = traced(&with("trace = { links = [\"up\"], interval = \"100ms\" }"));
@@ -193,7 +193,7 @@ fn senders_and_queues_are_told_apart() {
     ends.dedup();
     assert_eq!(ends.iter().filter(|(app, _)| app == "ftp").count(), 1);
     assert!(ends.iter().filter(|(app, _)| app == "page").count() > 1, "{ends:?}");
-    assert!(app.iter().all(|a| a != "call"), "datagrams have no sender's state");
+    assert!(app.iter().all(|a| a != "call"), "datagrams have no sender state");
     let (cwnd, state) = (numbers(flows, "cwnd_bytes"), words(flows, "state"));
     assert!(cwnd.iter().all(|w| *w >= 1448.0) && state.iter().any(|s| s == "recovery"));
     // a queue has rows only while it is active
