@@ -12,15 +12,15 @@
 //!         4.5                                          for R > 100
 //! ```
 //!
-//! Source of the first: Cole & Rosenbluth 2001 as CableLabs 2012 §3.2.2 quotes it (the logarithm is the natural one), for
-//! G.711. Of the rest: ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; of Ie and Bpl: G.113 Appendix I.
+//! Source: the first formula is that of Cole & Rosenbluth 2001 for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
+//! logarithm). The others are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl from G.113 Appendix I.
 //!
-//! CableLabs 2012 writes the formula with the delay but its MOS columns are those of d = 0 in every independent cell.
-//! Give both: [`r_value`] with the measured delay plus the network's 20 ms, and with [`Duration::ZERO`] to compare.
+//! CableLabs 2012 states the formula with the delay, but its MOS columns are those of d = 0 in every independent cell. So report
+//! both: [`r_value`] with the measured delay plus the network's 20 ms, and with [`Duration::ZERO`] for comparison.
 //!
-//! Departs: G.107's cubic lies below 1 for 0 < R < 6.515 (0.987 at R = 3.1), which no opinion on a scale from 1 to 5 can be, and
-//! which its Appendix I leaves out (R from MOS: 6.5 <= R); here it is 1. Of the delay impairment Id only Idd is taken: echo
-//! (Idte, Idle) depends on telephones, not on queues, and is none behind a good canceller.
+//! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.987 at R = 3.1), outside the scale from 1 to 5, and its Appendix I
+//! excludes that range (R from MOS: 6.5 <= R); here MOS is 1. Of the delay impairment Id only Idd is included: echo (Idte, Idle)
+//! depends on telephones, not on queues, and is negligible with a good canceller.
 
 use units::{Duration, math};
 

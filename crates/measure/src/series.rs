@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_the_end_of_a_bin() {
+    fn values_at_the_end_of_bins() {
         // bins of 1 s over 3.5 s: 4 from 0 on, 8 from 0.5 s, 2 from 1.25 s until 3 s, where it becomes 5
         let mut s = Series::new(Channel::TimeMean, Time::ZERO, S, Duration::from_millis(3500)).unwrap();
         for (ms, v) in [(0, 4), (500, 8), (1250, 2), (3000, 5)] {
@@ -281,7 +281,7 @@ mod tests {
         }
         s.advance(Time(9_000_000_000));
         assert_eq!((0..4).map(|i| s.at_end(i)).collect::<Vec<_>>(), [8.0, 2.0, 5.0, 5.0]);
-        // a mean counts what it is of; a sum does not
+        // a mean has a count of values; a sum does not
         let mut m = Series::new(Channel::Mean, Time::ZERO, S, S * 2).unwrap();
         m.put(Time(1), 7);
         m.put(Time(2), 9);
@@ -316,7 +316,7 @@ mod tests {
         for _ in 0..50 {
             let (start, width, duration) = (rng.below(50), 1 + rng.below(40), 1 + rng.below(300));
             let mut s = Series::new(Channel::TimeMean, Time(start), Duration(width), Duration(duration)).unwrap();
-            // level[t]: what holds in [t, t+1)
+            // level[t]: the value in [t, t+1)
             let mut level = vec![0; duration as usize];
             let mut at = start;
             for _ in 0..30 {

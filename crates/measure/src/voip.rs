@@ -11,7 +11,7 @@
 //! the mean length that independent losses would have, 1 / (1 - share).
 //!
 //! Source: CableLabs 2012 §3.2.2. The document does not define jitter for the late test; delay above the minimum is the
-//! sensible reading, and is what its 21-packet rows need (at most 50 ms of queue: never late).
+//! sensible reading, and agrees with its 21-packet rows (at most 50 ms of queue: never late).
 //!
 //! # Late without keeping delays
 //!
@@ -182,8 +182,8 @@ impl VoipMeter {
     /// Packets that arrived late, by the minimum so far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
-        // Bin i holds the excesses (over late_after) in (i width, (i+1) width]; late are excesses above the minimum. The
-        // bin that the minimum cuts counts as on time.
+        // Bin i holds the excesses (over late_after) in (i width, (i+1) width]; those above the minimum are late. The bin that
+        // contains the minimum counts as on time.
         let from = (min.0.div_ceil(self.width) as usize).min(BINS);
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }

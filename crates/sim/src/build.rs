@@ -1,4 +1,4 @@
-//! From a scenario to a world.
+//! Builds a world from a scenario.
 
 use crate::codec::Bodies;
 use crate::conn::Path;

@@ -104,7 +104,7 @@ impl End {
 /// a cache. (With sixteen lines, two ends of eight, every first line would share one set in sixteen.)
 pub(crate) struct Conn {
     pub ends: [End; 2],
-    /// In the odd line.
+    /// On the odd cache line.
     pub info: ConnInfo,
 }
 
