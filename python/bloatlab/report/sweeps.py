@@ -73,7 +73,8 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
 def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame]) -> list[Swept]:
     """The measures that the axes change, the most telling first."""
     found: list[Swept] = []
-    for name in measures(sweep, (), most=len(sweep.values)):
+    columns = measures(sweep, (), most=len(sweep.values))
+    for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # reverse directions last
         values = {place: over_seeds(sweep, frame, name) for place, frame in places.items()}
         at = {place: v for place, v in values.items() if v is not None and math.isfinite(v.middle)}
         if len({v.middle for v in at.values()}) > 1:
@@ -126,23 +127,25 @@ def _panel(m: Swept, sweep: Sweep) -> Panel:
     along = max(range(len(counts)), key=lambda n: (counts[n], n))
     ticks = list(dict.fromkeys(place[along] for place in m.at))
     others = dict.fromkeys(place[:along] + place[along + 1 :] for place in m.at)
+    ends = [s.middle for s in m.at.values()]
+    log = min(ends) > 0.0 and max(ends) > 30.0 * min(ends)
+    floor = 0.8 * min(ends) if log else min(0.0, *ends)
     lines: list[Series] = []
     for n, other in enumerate(list(others)[:MOST_LINES]):
         at = [m.at.get((*other[:along], tick, *other[along:])) for tick in ticks]
-        values = np.array([(s.middle, s.low, s.high) if s else [math.nan] * 3 for s in at])
+        # bars end at the axis
+        middle, low, high = np.array([(s.middle, max(s.low, floor), s.high) if s else [math.nan] * 3 for s in at]).T
         apart = 0.08 * (n - (min(len(others), MOST_LINES) - 1) / 2.0)
         x = np.arange(len(ticks), dtype=float) + apart
         label = ", ".join(safe(v) for v in other) or m.name
-        lines.append(Series(label, x, values[:, 0], "points", style.COLOURS[n], (values[:, 1], values[:, 2])))
-    ends = [s.middle for s in m.at.values()]
-    log = min(ends) > 0.0 and max(ends) > 30.0 * min(ends)
+        lines.append(Series(label, x, middle, "points", style.COLOURS[n], (low, high)))
     return Panel(
         m.label,
         safe(sweep.axes[along]),
         safe(named(m.name).with_unit),
         lines,
         (-0.5, len(ticks) - 0.5),
-        (0.8 * min(ends), 1.25 * max(ends)) if log else (0.0, None),
+        (floor, 1.25 * max(ends)) if log else (floor, None),
         log_y=log,
         x_ticks=[(float(n), safe(tick, 14)) for n, tick in enumerate(ticks)],
     )

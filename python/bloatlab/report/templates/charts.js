@@ -58,10 +58,18 @@
       values: (u, splits) => splits.map((v) => (v == null ? "" : short(v))),
     };
     if (given.log) {
-      // as many of 1, 2, 5 times a power of ten as the range has room for
-      const steps = Math.log10(given.range[1] / given.range[0]) < 2.5 ? [1, 2, 5] : [1];
-      const whole = (v) => v > 0 && steps.includes(Number((v / 10 ** Math.floor(Math.log10(v) + 1e-9)).toPrecision(3)));
-      made.grid.filter = made.filter = (u, splits) => splits.map((v) => (whole(v) ? v : null));
+      // 1, 2 and 5 times the powers of ten, or only the powers in a wide range; uPlot's own begin at the end of the range
+      made.splits = (u, index, low, high) => {
+        const found = [], steps = high / low < 300 ? [1, 2, 5] : [1];
+        if (!(low > 0 && high > low)) return found;
+        for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++)
+          for (const step of steps) {
+            const value = Number((step * 10 ** power).toPrecision(3));
+            if (value >= low && value <= high) found.push(value);
+          }
+        return found;
+      };
+      made.grid.filter = made.filter = (u, splits) => splits;
     }
     if (given.ticks) {
       made.splits = () => given.ticks.map(([at]) => at);
