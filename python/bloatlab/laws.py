@@ -19,7 +19,7 @@ import json
 import linecache
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -273,11 +273,9 @@ def _library(name: str) -> bool:
     """Whether a module is Python's, an installed package's, bloatlab's, or missing, which Python itself reports."""
     if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
         return True
-    if not name:
-        return False
-    spec = importlib.util.find_spec(name)
+    spec = importlib.util.find_spec(name) if name else None
     if spec is None:
-        return True
+        return bool(name)
     places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
     folders = [Path(sysconfig.get_path(p)).resolve() for p in ("stdlib", "platstdlib", "purelib", "platlib")]
     return any(Path(place).resolve().is_relative_to(folder) for place in places for folder in folders)
@@ -329,7 +327,7 @@ def makers(text: str, given: Mapping[str, type]) -> dict[str, Maker]:
         elif name in given:
             law = _given(given[name], name, path)
         else:
-            names = _listed(given)
+            names = f" ({', '.join(given)})" if given else ""
             text = f'no class "{name}" was passed{names}; expected a file and a class, "mylaw.py:MyLaw", or'
             raise LawError([f'{path}.law: {text} bloatlab.run(..., laws={{"{name}": CLASS}})'])
         used.add(name)
@@ -339,10 +337,6 @@ def makers(text: str, given: Mapping[str, type]) -> dict[str, Maker]:
     if rest := [name for name in given if name not in used]:
         raise LawError([f'laws: no queue of the scenario names "{rest[0]}": queue.python = {{ law = "{rest[0]}" }}'])
     return laws
-
-
-def _listed(given: Sequence[str] | Mapping[str, Any]) -> str:
-    return f" ({', '.join(given)})" if given else ""
 
 
 def _given(of: Any, name: str, path: str) -> Law:

@@ -30,7 +30,7 @@ from typing import Any, Literal
 import polars as pl
 
 from bloatlab import files
-from bloatlab.judgement import finite, share, within_cell
+from bloatlab.judgement import Share, finite, share, within_cell
 from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Answer, Drawn, Page, Point, Provenance, Section, TableBlock, figure_block
 from bloatlab.scenario import Scenario, from_dict, quantity
@@ -100,14 +100,18 @@ class Compared:
     lateness: Mapping[str, Lateness] = field(default_factory=dict[str, Lateness])
 
     @property
+    def share(self) -> Share:
+        """The share of the judged cells that agree."""
+        return share("", (c.agrees for c in self.cells))
+
+    @property
     def agrees(self) -> bool | None:
         """Whether every judged cell agrees; None if none could be judged."""
-        of = share("", (c.agrees for c in self.cells))
-        return of.within == of.cells if of.cells else None
+        return self.share.within == self.share.cells if self.share.cells else None
 
     def as_data(self) -> dict[str, Any]:
         """The comparison as JSON."""
-        of = share("", (c.agrees for c in self.cells))
+        of = self.share
         summary = {"cells": len(self.cells), "judged": of.cells, "agree": of.within, "seeds": self.seeds}
         return {
             "summary": summary,
@@ -143,13 +147,9 @@ def opened(folder: Path) -> Compared:
     data = json.loads(files.read_text(folder / COMPARED))
     cells: list[Cell] = []
     for c in data["cells"]:
-        ours, real, allowed = (_number(c[key]) for key in ("simulated", "live", "allowed"))
+        ours, real, allowed = (math.nan if c[k] is None else float(c[k]) for k in ("simulated", "live", "allowed"))
         cells.append(Cell(c["case"], c["quantity"], c["unit"], ours, real, allowed, c["agrees"]))
     return Compared(cells, data["invalid"], data["summary"]["seeds"], data.get("lateness", {}))
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
 
 
 def compared_page(done: Compared, command: str) -> Page:
@@ -199,10 +199,8 @@ def _drawn(done: Compared) -> Drawn:
     for name, wanted, colour in (("agrees", True, 2), ("differs", False, 1), ("not judged", None, 4)):
         at = [(n, c) for n, c in enumerate(done.cells) if c.agrees is wanted and c.live and math.isfinite(c.simulated)]
         if at:
-            ratios = [c.simulated / c.live for _, c in at]
-            lines.append(
-                Series(name, [n for n, _ in at], ratios, "points", style.COLOURS[colour], hollow=wanted is None)
-            )
+            x, y = [n for n, _ in at], [c.simulated / c.live for _, c in at]
+            lines.append(Series(name, x, y, "points", style.COLOURS[colour], hollow=wanted is None))
     middle = {c.case: [n for n, o in enumerate(done.cells) if o.case == c.case] for c in done.cells}
     ticks = [(sum(of) / len(of), case) for case, of in middle.items()] if len(middle) <= _MOST_POINTS else ()
     lines = lines or [Series("nothing", [0.0], [1.0], "points")]
@@ -219,9 +217,8 @@ def quantities(result: Result) -> list[Quantity]:
     pings = result.table("pings").filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
     for name, app in apps.items():
         if app["kind"] == "ping":
-            found.append(
-                Quantity(f"{name} RTT", "ms", _median(pings.filter(pl.col("app") == name)["rtt_ms"]), LEAST_MS)
-            )
+            rtt = _median(pings.filter(pl.col("app") == name)["rtt_ms"])
+            found.append(Quantity(f"{name} RTT", "ms", rtt, LEAST_MS))
         elif _endless(scenario, name):
             bits = (app["goodput_bytes"] + app["goodput_bytes_reverse"]) * 8e-6
             found.append(Quantity(f"{name} throughput", "Mbit/s", bits / result.measured_s, 0.0))
@@ -233,9 +230,8 @@ def quantities(result: Result) -> list[Quantity]:
     for name, link in result.summary["links"].items():
         rate = _rate(scenario, name)
         if name in recorded and rate is not None:
-            found.append(
-                Quantity(f"{name} queue", "packets", link["queue_packets"]["mean"], LEAST_MS * rate / 1e3 / MTU_BITS)
-            )
+            packets = LEAST_MS * rate / 1e3 / MTU_BITS
+            found.append(Quantity(f"{name} queue", "packets", link["queue_packets"]["mean"], packets))
     return sorted(found, key=lambda q: q.name)
 
 
@@ -297,6 +293,4 @@ def _endless(scenario: Scenario, app: str) -> bool:
 def _rate(scenario: Scenario, link: str) -> float | None:
     """The rate in bit/s of a directed link in its scenario."""
     given = scenario.data["link"].get(link.removeprefix("~"), {}).get("rate")
-    if given is None:
-        return None
-    return quantity(given)
+    return None if given is None else quantity(given)

@@ -28,32 +28,10 @@ from bloatlab.sweep.stopping import Reached, Until, gather_until
 from bloatlab.sweep.store import Measured, Store, default_store
 
 __all__ = [
-    "At",
-    "Cancelled",
-    "ClusterError",
-    "Dask",
-    "Executor",
-    "Gathered",
-    "Grid",
-    "Interrupted",
-    "Measure",
-    "Measured",
-    "Point",
-    "Reached",
-    "RunError",
-    "Stopped",
-    "Store",
-    "Threads",
-    "Until",
-    "Watch",
-    "default_jobs",
-    "default_store",
-    "gather",
-    "gather_until",
-    "silent",
-    "sweep",
-    "watch",
-]
+    "At", "Cancelled", "ClusterError", "Dask", "Executor", "Gathered", "Grid", "Interrupted", "Measure", "Measured",
+    "Point", "Reached", "RunError", "Stopped", "Store", "Threads", "Until", "Watch", "default_jobs", "default_store",
+    "gather", "gather_until", "silent", "sweep", "watch",
+]  # fmt: skip
 
 
 class _Callable(ModuleType):

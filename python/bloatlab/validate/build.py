@@ -11,7 +11,7 @@ that replaces the shaper (ROOT) shapes by itself: its link has no rate.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bloatlab.scenario import AppDict, LinkDict, Override, Scenario, ScenarioDict, from_dict
@@ -20,7 +20,6 @@ from bloatlab.validate.reference import Entry, Flows, Udp
 
 UP, HOP, BACK, ACKS, CUT = "up", "hop", "back", "acks", "cut"
 PAGE = "page"
-ETHERNET = 14
 #: Payload of a full segment with timestamps, and the headers of an empty one (Ethernet, IPv4, TCP).
 MSS, TCP_HEADER = 1448, 54
 ACCECN_OPTION = 12
@@ -85,6 +84,17 @@ def of_law(metric: str) -> bool:
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
+#: Further keys of flows, and their valid values.
+_FLOW_KEYS: Mapping[str, Callable[[Any], bool]] = {
+    "ecn": lambda value: value in {0, 1, 2, ACCECN},
+    "ect1": lambda value: value in {0, 1},
+    "tos": lambda value: isinstance(value, int) and 0 <= value < 256 and value % 4 == 0,
+    "dir": lambda value: value in {"up", "down"},
+    "src": lambda value: isinstance(value, str),
+    "dst": lambda value: isinstance(value, str),
+}
+
+
 def check(entry: Entry) -> None:
     """Raises `NotSupportedError` for traffic or a network that bloatlab cannot build."""
     _check_hosts(entry)
@@ -92,13 +102,8 @@ def check(entry: Entry) -> None:
         if flows.cc not in CONGESTION:
             raise NotSupportedError(f"bloatlab has no {flows.cc[:20]}")
         for key, value in flows.rest.items():
-            if (key == "ecn" and value in {0, 1, 2, ACCECN}) or (key == "ect1" and value in {0, 1}):
-                continue
-            if key == "tos" and isinstance(value, int) and 0 <= value < 256 and value % 4 == 0:
-                continue
-            if (key == "dir" and value in {"up", "down"}) or (key in {"src", "dst"} and isinstance(value, str)):
-                continue
-            raise NotSupportedError(f"a flow's {key} {str(value)[:40]}")
+            if key not in _FLOW_KEYS or not _FLOW_KEYS[key](value):
+                raise NotSupportedError(f"a flow's {key} {str(value)[:40]}")
     if any(tos % 4 == CE for tos in (*entry.pings, *(u.tos for u in entry.udp))):
         raise NotSupportedError("pings or datagrams that are sent with CE")
 
@@ -108,7 +113,7 @@ def _check_hosts(entry: Entry) -> None:
     for key, value in entry.rest.items():
         if key not in _UNDERSTOOD:
             raise NotSupportedError(f"{key} {str(value)[:40]}")
-    bursts = entry.rest.get("gso_max_segs", GSO_MAX_SEGS)
+    bursts = _bursts(entry)
     if not isinstance(bursts, int) or not 1 <= bursts <= GSO_MAX_SEGS:
         raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
     if entry.rest.get("tso", 0) not in {0, 1}:
@@ -213,7 +218,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
     accurate = asked == ACCECN
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
     stack |= {
-        "gso_max_segs": int(entry.rest.get("gso_max_segs", GSO_MAX_SEGS)),
+        "gso_max_segs": int(_bursts(entry)),
         # by h1's own discipline; a pfifo there holds nothing, since its link has no rate
         "paced": entry.rest.get("h1_qdisc") == "fq",
         "ack_pushed": True,
@@ -231,12 +236,17 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 def cuts(entry: Entry) -> bool:
     """Whether a burst crosses its host's link whole and is cut before s0, so that its segments arrive together."""
-    return not entry.rest.get("tso") and entry.rest.get("gso_max_segs", GSO_MAX_SEGS) != 1
+    return not entry.rest.get("tso") and _bursts(entry) != 1
 
 
 def offloads(entry: Entry) -> bool:
     """Whether packets of several segments reach the disciplines."""
-    return bool(entry.rest.get("tso")) and entry.rest.get("gso_max_segs", GSO_MAX_SEGS) != 1
+    return bool(entry.rest.get("tso")) and _bursts(entry) != 1
+
+
+def _bursts(entry: Entry) -> Any:
+    """The largest number of segments in a burst."""
+    return entry.rest.get("gso_max_segs", GSO_MAX_SEGS)
 
 
 def mss(flows: Flows) -> int:
