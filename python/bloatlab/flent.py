@@ -166,7 +166,7 @@ def _binned(frame: pl.DataFrame, column: str, bins: int) -> tuple[NDArray[np.flo
     """The sum of a column and the number of its values in each bin of `STEP` s."""
     place = np.clip(np.floor(frame["t_s"].to_numpy() / STEP + 1e-6).astype(int), 0, bins - 1)
     values = frame[column].fill_nan(0.0).to_numpy()
-    return np.bincount(place, values, bins), np.bincount(place, None, bins).astype(np.float64)
+    return np.asarray(np.bincount(place, values, bins), np.float64), np.bincount(place, None, bins).astype(np.float64)
 
 
 def _rates(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:

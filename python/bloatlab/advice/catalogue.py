@@ -208,12 +208,12 @@ def device(given: str) -> Device:
     if not any(d.settable for d in disciplines) or len({d.name for d in disciplines}) < len(disciplines):
         raise AdviceError(f"{name}: discipline: at least one that is settable, each with a name of its own")
     down: Down | None = PLAIN_DOWN
-    match table.take("down", "str | Mapping[str, Any]", None):
-        case str(word):
-            table.check("down", word, ("same",))
-            down = None
-        case dict(given_down):
-            down = _Table(f"{name}: down", given_down).into(Down)
+    given_down = table.take("down", "str | Mapping[str, Any]", None)
+    if isinstance(given_down, str):
+        table.check("down", given_down, ("same",))
+        down = None
+    elif given_down is not None:
+        down = _Table(f"{name}: down", given_down).into(Down)
     words = table.take("words", "str", name)
     return table.into(Device, name=name, words=words, link=link, disciplines=disciplines, down=down)
 
@@ -305,6 +305,11 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 
 
+def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether a value has one of these types; true and false are not numbers."""
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+
+
 class _Table:
     """A table of a file, read key by key; keys that are never read are unknown. Raises `AdviceError`."""
 
@@ -323,11 +328,12 @@ class _Table:
         value: Any = self._data.pop(key, default)
         if value is MISSING:
             raise AdviceError(f"{self.where}: {key} is missing, {expected}")
-        fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-        if value is not default and not fits:
+        if value is not default and not _fits(value, kinds):
             raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {expected}")
-        if kind == "float" and not math.isfinite(value := float(value)):
-            raise AdviceError(f"{self.where}: {key}: {value} is not a finite number")
+        if kind == "float":
+            value = float(value)
+            if not math.isfinite(value):
+                raise AdviceError(f"{self.where}: {key}: {value} is not a finite number")
         if kind == "Sequence[str]":
             value = tuple(value)
             if wrong := [one for one in value if not isinstance(one, str)]:

@@ -122,22 +122,23 @@ def gather(
         if shelf is not None:
             shelf.put(scenario, value)
 
-    def kept() -> str:
+    def stored() -> str:
         if shelf is None:
             return f"{len(values)} of {len(first)} runs were complete; none is kept"
-        stored = f"{found + shelf.kept} of {len(first)} runs are kept in {shelf.store}"
-        return f"{stored}; the same command goes on from there"
+        return (
+            f"{found + shelf.kept} of {len(first)} runs are kept in {shelf.store}; the same command goes on from there"
+        )
 
     try:
         if missing:
             (executor or Threads(jobs))([points[i] for i in missing], _Work(measure), done, watch or silent())
     except KeyboardInterrupt:
-        raise Interrupted(kept()) from None
+        raise Interrupted(stored()) from None
     except (RunError, Stopped) as error:
         why = error.__cause__ if isinstance(error, RunError) else error
         if not isinstance(why, (Stopped, StoreFull)):
             raise
-        raise Stopped(f"{why}; {kept()}") from None
+        raise Stopped(f"{why}; {stored()}") from None
     finally:
         if shelf is not None:
             shelf.close()

@@ -165,8 +165,8 @@ def _seeds(given: Any) -> Sequence[int]:
     """Seeds from 1 to a number, or a list of seeds. Raises `GridError`."""
     if type(given) is int and 0 < given <= MOST_RUNS:
         return range(1, given + 1)
-    valid = isinstance(given, list) and given and all(type(s) is int and 0 <= s < 2**64 for s in given)
-    if valid and len(set(given)) == len(given):
-        return given
+    seeds: list[Any] = given if isinstance(given, list) else []
+    if seeds and all(type(s) is int and 0 <= s < 2**64 for s in seeds) and len(set(seeds)) == len(seeds):
+        return seeds
     shown = repr(given) if len(repr(given)) <= 40 else f"{repr(given)[:40]}..."
     raise GridError(f"seeds: {shown} is neither a whole number from 1 to {MOST_RUNS} nor a list of different seeds")
