@@ -142,7 +142,7 @@ fn words_tables_and_what_is_wrong() {
         Ok(spec) => spec.validate().unwrap_err().to_string(),
     };
     for (text, what) in [
-        ("service = { shaper = 'htb' }", "shaper.htb.rate: there is none"),
+        ("service = { shaper = 'htb' }", "shaper.htb.rate: neither the class nor the link has one"),
         ("service = { shaper = 'tbf' }", "unknown variant `tbf`, expected `htb`"),
         ("service = { shaper = { htb = { brust = 1 } } }", "unknown field `brust`, expected one of `rate`, `ceil`"),
         ("service = { shaper = { max_sustained_rat = 1 } }", "unknown field `max_sustained_rat`"),

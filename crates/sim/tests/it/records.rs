@@ -25,7 +25,7 @@ traffic.ftp = {}
 "#;
 
 #[test]
-fn a_sender_s_state_follows_its_conventions() {
+fn the_state_of_a_sender_follows_its_conventions() {
     let s = read(LINE);
     let mut world = World::with_sink(&s, Tape::default()).unwrap();
     world.run(|_| true);
@@ -54,7 +54,7 @@ fn a_sender_s_state_follows_its_conventions() {
 }
 
 #[test]
-fn records_tell_what_the_counters_count() {
+fn records_agree_with_the_counters() {
     let s = read(LINE);
     let mut world = World::with_sink(&s, Tape::default()).unwrap();
     world.run(|_| true);
