@@ -70,11 +70,22 @@ pub(crate) struct Shared {
 pub(crate) struct LinkThread<S: Sink> {
     /// The network of ports.
     pub bench: Bench<S>,
-    /// The devices, left and right.
-    pub tuns: [Tun; 2],
+    /// The way in and out of it.
+    pub exits: Exits,
+    /// Whether the thread ran under SCHED_FIFO.
+    pub real_time: bool,
+    /// Time at which it ended.
+    pub ended: Time,
+}
+
+/// The way of packets out of the bench: devices, captures and counters, left and right.
+#[derive(Debug)]
+pub(crate) struct Exits {
+    /// The devices.
+    tuns: [Tun; 2],
     /// The applications' counters.
     pub app_counters: AppCounters,
-    /// Capture files, left and right.
+    /// Capture files.
     pub pcaps: [Option<Capture>; 2],
     /// Lateness of the packets that left.
     pub lateness: Histogram,
@@ -82,37 +93,26 @@ pub(crate) struct LinkThread<S: Sink> {
     pub unwritten: u64,
     /// Packets handled, in and out.
     pub handled: u64,
-    /// Whether the thread ran under SCHED_FIFO.
-    pub real_time: bool,
-    /// Time at which it ended.
-    pub ended: Time,
 }
 
-/// The way of a packet out of the bench: device, capture, counters.
-struct Exit<'a> {
-    clock: Clock,
-    tuns: &'a [Tun; 2],
-    app_counters: &'a mut AppCounters,
-    pcaps: &'a mut [Option<Capture>; 2],
-    lateness: &'a mut Histogram,
-    unwritten: &'a mut u64,
-    handled: &'a mut u64,
-}
+impl Exits {
+    fn capture(&mut self, clock: Clock, side: Side, now: Time, bytes: &[u8]) {
+        if let Some(pcap) = &mut self.pcaps[side.index()] {
+            // writing to memory cannot fail
+            let _ = pcap.put(clock.epoch_ns + now.0, bytes);
+        }
+    }
 
-impl Exit<'_> {
-    fn leave(&mut self, p: &Leaving<'_>) {
+    fn leave(&mut self, clock: Clock, p: &Leaving<'_>) {
         let written = self.tuns[p.side.index()].write(p.bytes);
-        let now = self.clock.now();
+        let now = clock.now();
         self.lateness.record(now.since(p.due));
-        *self.handled += 1;
+        self.handled += 1;
         if !written {
-            *self.unwritten += 1;
+            self.unwritten += 1;
             return;
         }
-        if let Some(pcap) = &mut self.pcaps[p.side.index()] {
-            // writing to memory cannot fail
-            let _ = pcap.put(self.clock.epoch_ns + now.0, p.bytes);
-        }
+        self.capture(clock, p.side, now, p.bytes);
         self.app_counters.delivered(p.flow, p.back, now, p.bytes.len(), p.payload, now.since(p.entered));
     }
 }
@@ -120,17 +120,9 @@ impl Exit<'_> {
 impl<S: Sink> LinkThread<S> {
     /// A thread state that is ready to run.
     pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], app_counters: AppCounters, pcaps: [Option<Capture>; 2]) -> Self {
-        Self {
-            bench,
-            tuns,
-            app_counters,
-            pcaps,
-            lateness: Histogram::default(),
-            unwritten: 0,
-            handled: 0,
-            real_time: false,
-            ended: Time::ZERO,
-        }
+        let lateness = Histogram::default();
+        let exits = Exits { tuns, app_counters, pcaps, lateness, unwritten: 0, handled: 0 };
+        Self { bench, exits, real_time: false, ended: Time::ZERO }
     }
 
     /// Runs until `end` or until stopped.   Errors: a device that cannot be read.
@@ -146,8 +138,7 @@ impl<S: Sink> LinkThread<S> {
                 busy |= self.read(clock, end, side, &mut buffer, claims)?;
             }
             let now = clock.now();
-            let (bench, mut exit) = self.split(clock);
-            bench.advance(now.min(end), &mut |p| exit.leave(&p));
+            self.bench.advance(now.min(end), &mut |p| self.exits.leave(clock, &p));
             self.count_drops();
             if now >= end || shared.stop.load(Ordering::Relaxed) {
                 break;
@@ -180,24 +171,22 @@ impl<S: Sink> LinkThread<S> {
         claims: &Receiver<Claim>,
     ) -> io::Result<bool> {
         for _ in 0..BATCH {
-            let Some(n) = self.tuns[side.index()].read(buffer)? else { return Ok(false) };
+            let Self { bench, exits, .. } = self;
+            let Some(n) = exits.tuns[side.index()].read(buffer)? else { return Ok(false) };
             let now = clock.now().min(end);
-            self.handled += 1;
-            if let Some(pcap) = &mut self.pcaps[side.index()] {
-                let _ = pcap.put(clock.epoch_ns + now.0, &buffer[..n]);
-            }
-            let (bench, mut exit) = self.split(clock);
-            let arrival = bench.arrive(now, side, &buffer[..n], &mut |p| exit.leave(&p));
+            exits.handled += 1;
+            exits.capture(clock, side, now, &buffer[..n]);
+            let arrival = bench.arrive(now, side, &buffer[..n], &mut |p| exits.leave(clock, &p));
             if let Arrival::Taken { flow, new, syn } = arrival {
                 // a reused port may belong to another application now
                 if new || syn {
-                    claims.try_iter().for_each(|c| self.app_counters.claim(c));
-                    if let Some(f) = self.bench.flows.all.get(flow) {
-                        self.app_counters.appeared(flow, &f.key);
+                    claims.try_iter().for_each(|c| exits.app_counters.claim(c));
+                    if let Some(f) = bench.flows.all.get(flow) {
+                        exits.app_counters.appeared(flow, &f.key);
                     }
                 }
                 if syn {
-                    self.app_counters.syn(flow, now);
+                    exits.app_counters.syn(flow, now);
                 }
             }
             self.count_drops();
@@ -208,13 +197,8 @@ impl<S: Sink> LinkThread<S> {
     /// Counts the drops for their applications.
     fn count_drops(&mut self) {
         for drop in self.bench.drops.drain(..) {
-            self.app_counters.dropped(drop.flow, drop.back, drop.at);
+            self.exits.app_counters.dropped(drop.flow, drop.back, drop.at);
         }
-    }
-
-    fn split(&mut self, clock: Clock) -> (&mut Bench<S>, Exit<'_>) {
-        let Self { bench, tuns, app_counters, pcaps, lateness, unwritten, handled, .. } = self;
-        (bench, Exit { clock, tuns, app_counters, pcaps, lateness, unwritten, handled })
     }
 
     /// Waits until shortly before `until`, or until a packet arrives; returns false if that is too soon to sleep.
@@ -224,7 +208,7 @@ impl<S: Sink> LinkThread<S> {
             std::hint::spin_loop();
             return Ok(false);
         }
-        let [left_tun, right_tun] = &self.tuns;
+        let [left_tun, right_tun] = &self.exits.tuns;
         let mut fds = [PollFd::new(left_tun, PollFlags::IN), PollFd::new(right_tun, PollFlags::IN)];
         match poll(&mut fds, Some(&at_most_100ms(left))) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(true),
@@ -235,7 +219,7 @@ impl<S: Sink> LinkThread<S> {
     fn update_view(&self, now: Time, shared: &Shared) {
         if let Ok(mut view) = shared.view.lock() {
             view.now = now;
-            view.late_p99 = self.lateness.percentile(99.0);
+            view.late_p99 = self.exits.lateness.percentile(99.0);
             view.links.clear();
             let links = self.bench.links.iter().zip(&self.bench.totals);
             view.links.extend(links.map(|(l, t)| LinkProgress { backlog: l.carrier.backlog(), totals: *t }));

@@ -36,7 +36,7 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     let FinishedRun { scenario, plan, mut link, programs, code, awake } = parts;
     let ended = link.ended;
     let mut tally = programs.state.tally;
-    crate::app_counters::join(&mut tally, std::mem::take(&mut link.app_counters.tally));
+    crate::app_counters::join(&mut tally, std::mem::take(&mut link.exits.app_counters.tally));
     let figures = programs.machines.iter().map(|m| traffic::Application::figures(m, ended)).collect();
     let words = programs.machines.iter().map(traffic::Application::words).collect();
     let columns = programs.machines.iter().map(traffic::Application::columns).collect();
@@ -48,7 +48,7 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
         seed: scenario.seed,
         duration: Duration(ended.0),
         warm_up,
-        events: link.handled,
+        events: link.exits.handled,
         links: links.collect(),
         grading: scenario.grading(),
         tally: &tally,
@@ -80,7 +80,7 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
 }
 
 fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake: bool) -> Value {
-    let late = too_late(link.lateness.percentile(99.0), plan.rtt);
+    let late = too_late(link.exits.lateness.percentile(99.0), plan.rtt);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut verdict = json!({
         "invalid_because": late, "kernel": kernel.trim(),
@@ -89,12 +89,12 @@ fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake:
     });
     let numbers = Verdict {
         valid: late.is_none(),
-        lateness: &link.lateness,
+        lateness: &link.exits.lateness,
         rtt: plan.rtt,
         real_time: link.real_time,
         awake,
         foreign: link.bench.foreign,
-        unwritten: link.unwritten,
+        unwritten: link.exits.unwritten,
         exit_code: code,
     };
     verdict.as_object_mut().into_iter().for_each(|of| of.extend(numbers.summary()));

@@ -126,30 +126,17 @@ impl Plan {
         (0..self.network.nodes.len() as u16).filter(|n| self.side[usize::from(*n)] == Some(side)).collect()
     }
 
-    /// Assigns the hosts to sides, by 2-colouring.   Bound: every turn of the outer loop places at least one host.
+    /// Assigns the hosts to sides, by 2-colouring.   Bound: every turn places at least one host.
     fn take_sides(&mut self) -> Result<(), Problem> {
         if self.apps.is_empty() {
             return self.take_leaves();
         }
-        loop {
-            let Some(first) =
-                self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()).map(|a| a.placed.from)
-            else {
-                return Ok(());
-            };
-            // an application that shares a host with a placed one comes next; otherwise a new component begins
-            let near = self
-                .apps
-                .iter()
-                .find(|a| {
-                    self.side[usize::from(a.placed.from)].is_none()
-                        && a.placed.to.iter().any(|n| self.side[usize::from(*n)].is_some())
-                })
-                .map(|a| (a.placed.from, a.placed.to.iter().find_map(|n| self.side[usize::from(*n)]).map(Side::other)));
-            let (host, side) = near.unwrap_or((first, Some(Side::Left)));
-            self.side[usize::from(host)] = side;
+        // after each turn everything connected with a placed host is placed, so that the next one begins a new component
+        while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
+            self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;
         }
+        Ok(())
     }
 
     /// Places the other ends of applications with one placed end.   Bound: each turn places at least one host.
@@ -239,9 +226,9 @@ impl Plan {
                 let slowest = path.iter().filter_map(|l| greatest_rate(&link(*l).declared)).min();
                 if slowest.is_none_or(|r| r > limit) {
                     let name = &link(path[0]).name;
-                    let given = slowest.map_or_else(|| "no rate at all".to_owned(), |r| r.to_string());
+                    let rate = slowest.map_or_else(|| "no rate at all".to_owned(), |r| r.to_string());
                     let message = format!(
-                        "the path has {given}, and the bench has been measured up to {limit}; give the bottleneck a lower \
+                        "the path has {rate}, and the bench has been measured up to {limit}; give the bottleneck a lower \
                          rate, or raise the limit with --max-rate and check the verdict on lateness in the result"
                     );
                     return Err(Problem::new(format!("link.{name}.rate"), message));

@@ -106,7 +106,7 @@ pub fn run(
         let program = line.words.first().map_or("", String::as_str);
         command::find(program).map_err(|m| Problem::new("command", m))?;
     }
-    preflight()?;
+    tun::available().map_err(Failure::Cannot)?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
     // the scenario's bins, made longer for a shell, whose day would have too many
@@ -131,25 +131,21 @@ impl Drop for Guard {
 
 fn make_namespaces() -> Result<[Namespace; 2], Failure> {
     crate::fault::at("space")?;
-    let make = || {
-        Namespace::new().map_err(|e| {
-            Failure::Cannot(match e.raw_os_error() {
-                Some(libc::EPERM) => {
-                    "no permission to create a network namespace: this needs CAP_SYS_ADMIN (and CAP_NET_ADMIN for \
-                                      the devices); run with sudo, or with --user where the kernel lets users have \
-                                      namespaces of their own"
-                        .to_owned()
-                }
-                _ => format!("cannot make a network namespace: {e}"),
-            })
-        })
+    let cannot = |e: io::Error| {
+        match e.raw_os_error() {
+        Some(libc::EPERM) => "no permission to create a network namespace: this needs CAP_SYS_ADMIN (and CAP_NET_ADMIN for the \
+                              devices); run with sudo, or with --user where the kernel lets users have namespaces of their own"
+            .to_owned(),
+        _ => format!("cannot create a network namespace: {e}"),
+    }
     };
+    let make = || Namespace::new().map_err(|e| Failure::Cannot(cannot(e)));
     Ok([make()?, make()?])
 }
 
 /// Refuses congestion controls that the kernel does not have.
-fn check_congestion(plan: &Plan, asked: Option<&str>) -> Result<(), Problem> {
-    if let Some(name) = asked {
+fn check_congestion(plan: &Plan, requested: Option<&str>) -> Result<(), Problem> {
+    if let Some(name) = requested {
         return congestion::check(name).map_err(|m| Problem::new("congestion", m));
     }
     for app in plan.apps.iter().filter(|a| !crate::plan::is_udp(&a.placed.declared.traffic)) {
@@ -158,11 +154,6 @@ fn check_congestion(plan: &Plan, asked: Option<&str>) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-/// Checks the machine before anything is created.
-fn preflight() -> Result<(), Failure> {
-    tun::available().map_err(Failure::Cannot)
 }
 
 /// Creates a device in each namespace, and sets the default congestion control for sockets outside the scenario.
@@ -222,19 +213,16 @@ fn inside(
                 Ok::<_, io::Error>(programs)
             }
         })?;
-        for line in &options.background {
+        let spawn = |line| {
+            let line: &CommandLine = line;
             let (namespace, environment, shared) = (&namespaces[line.side.index()], &environment, &shared);
-            // its exit code is ignored; the end of the run terminates it
-            builder("bloatlab-command")
-                .spawn_scoped(scope, move || command::run(line, namespace, environment, shared))?;
-        }
-        let command = match &options.command {
-            Some(line) => Some(builder("bloatlab-command").spawn_scoped(scope, {
-                let (namespace, environment, shared) = (&namespaces[line.side.index()], &environment, &shared);
-                move || command::run(line, namespace, environment, shared)
-            })?),
-            None => None,
+            builder("bloatlab-command").spawn_scoped(scope, move || command::run(line, namespace, environment, shared))
         };
+        for line in &options.background {
+            // its exit code is ignored; the end of the run terminates it
+            spawn(line)?;
+        }
+        let command = options.command.as_ref().map(spawn).transpose()?;
         let go_on = watch(
             &shared,
             |view| progress(plan, view),
@@ -247,7 +235,7 @@ fn inside(
         let programs = joined(programs.join(), "program")?;
         if go_on { Ok((programs, code)) } else { Err(Failure::Cancelled) }
     })?;
-    for capture in std::mem::take(&mut link.pcaps).into_iter().flatten() {
+    for capture in std::mem::take(&mut link.exits.pcaps).into_iter().flatten() {
         capture.finish().and_then(BackgroundFile::finish)?;
     }
     Ok(crate::outcome::outcome(FinishedRun { scenario, plan, link, programs, code, awake: awake.granted() }))

@@ -12,45 +12,32 @@ pub(crate) type IfReq = [u8; 40];
 
 /// Requests whose argument is an `ifreq` or `in6_ifreq`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ioctl {
-    /// Attach a TUN device to this descriptor.
-    TunSetIff,
-    /// Read an interface's flags.
-    GetFlags,
-    /// Write an interface's flags.
-    SetFlags,
-    /// Set an address.
-    SetAddr,
-    /// Set a netmask.
-    SetNetmask,
-    /// Set the MTU.
-    SetMtu,
-    /// Set the length of the transmit queue.
-    SetTxQueueLen,
-    /// Get the index of an interface.
-    GetIndex,
-}
+pub(crate) struct Ioctl(libc::Ioctl);
 
 impl Ioctl {
-    const fn number(self) -> libc::Ioctl {
-        match self {
-            Self::TunSetIff => libc::TUNSETIFF,
-            Self::GetFlags => libc::SIOCGIFFLAGS,
-            Self::SetFlags => libc::SIOCSIFFLAGS,
-            Self::SetAddr => libc::SIOCSIFADDR,
-            Self::SetNetmask => libc::SIOCSIFNETMASK,
-            Self::SetMtu => libc::SIOCSIFMTU,
-            Self::SetTxQueueLen => libc::SIOCSIFTXQLEN,
-            Self::GetIndex => libc::SIOCGIFINDEX,
-        }
-    }
+    /// Attach a TUN device to this descriptor.
+    pub(crate) const TUN_SET_IFF: Self = Self(libc::TUNSETIFF);
+    /// Read an interface's flags.
+    pub(crate) const GET_FLAGS: Self = Self(libc::SIOCGIFFLAGS);
+    /// Write an interface's flags.
+    pub(crate) const SET_FLAGS: Self = Self(libc::SIOCSIFFLAGS);
+    /// Set an address.
+    pub(crate) const SET_ADDR: Self = Self(libc::SIOCSIFADDR);
+    /// Set a netmask.
+    pub(crate) const SET_NETMASK: Self = Self(libc::SIOCSIFNETMASK);
+    /// Set the MTU.
+    pub(crate) const SET_MTU: Self = Self(libc::SIOCSIFMTU);
+    /// Set the length of the transmit queue.
+    pub(crate) const SET_TX_QUEUE_LEN: Self = Self(libc::SIOCSIFTXQLEN);
+    /// Get the index of an interface.
+    pub(crate) const GET_INDEX: Self = Self(libc::SIOCGIFINDEX);
 }
 
 /// Performs one ioctl; `request` is read and written.
 pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Result<()> {
     // SAFETY: every request of `Ioctl` reads and writes at most 40 bytes at the pointer, which `IfReq` has; the pointer is
     // valid for the call and the kernel keeps no reference to it.
-    let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), what.number(), request.as_mut_ptr()) };
+    let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), what.0, request.as_mut_ptr()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

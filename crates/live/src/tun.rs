@@ -73,7 +73,7 @@ impl Tun {
         let file = File::from(file);
         let mut request = named(NAME);
         put(&mut request, &(libc::IFF_TUN as i16 | libc::IFF_NO_PI as i16).to_ne_bytes());
-        step("create the TUN device", sys::ioctl(&file, Ioctl::TunSetIff, &mut request).map_err(no_right))?;
+        step("create the TUN device", sys::ioctl(&file, Ioctl::TUN_SET_IFF, &mut request).map_err(no_right))?;
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
             // a kernel may be built without one of them
@@ -84,13 +84,13 @@ impl Tun {
         crate::fault::at("address")?;
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
-        step("set the MTU", set(control, NAME, Ioctl::SetMtu, &(MTU as i32).to_ne_bytes()))?;
+        step("set the MTU", set(control, NAME, Ioctl::SET_MTU, &(MTU as i32).to_ne_bytes()))?;
         // not allowed in a user namespace, where the kernel's default of 500 packets stays
-        let _ = set(control, NAME, Ioctl::SetTxQueueLen, &TX_QUEUE_LEN.to_ne_bytes());
+        let _ = set(control, NAME, Ioctl::SET_TX_QUEUE_LEN, &TX_QUEUE_LEN.to_ne_bytes());
         for (i, host) in hosts.iter().enumerate() {
             let label = if i == 0 { NAME.to_owned() } else { format!("{NAME}:{i}") };
-            step("set an address", set(control, &label, Ioctl::SetAddr, &sockaddr(v4(*host))))?;
-            step("set a netmask", set(control, &label, Ioctl::SetNetmask, &sockaddr(Ipv4Addr::new(255, 255, 0, 0))))?;
+            step("set an address", set(control, &label, Ioctl::SET_ADDR, &sockaddr(v4(*host))))?;
+            step("set a netmask", set(control, &label, Ioctl::SET_NETMASK, &sockaddr(Ipv4Addr::new(255, 255, 0, 0))))?;
         }
         crate::fault::at("up")?;
         for name in ["lo", NAME] {
@@ -172,9 +172,9 @@ fn set(control: BorrowedFd<'_>, name: &str, what: Ioctl, value: &[u8]) -> io::Re
 
 fn up(control: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let mut request = named(name);
-    sys::ioctl(control, Ioctl::GetFlags, &mut request)?;
+    sys::ioctl(control, Ioctl::GET_FLAGS, &mut request)?;
     let flags = i16::from_ne_bytes([request[16], request[17]]) | libc::IFF_UP as i16;
-    set(control, name, Ioctl::SetFlags, &flags.to_ne_bytes())
+    set(control, name, Ioctl::SET_FLAGS, &flags.to_ne_bytes())
 }
 
 /// `struct sockaddr_in` without a port.
@@ -188,7 +188,7 @@ fn sockaddr(address: Ipv4Addr) -> [u8; 8] {
 /// detected.
 fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     let mut request = named(NAME);
-    sys::ioctl(control, Ioctl::GetIndex, &mut request)?;
+    sys::ioctl(control, Ioctl::GET_INDEX, &mut request)?;
     let index = [request[16], request[17], request[18], request[19]];
     let control = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
     for host in hosts {
@@ -197,7 +197,7 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
         request[..16].copy_from_slice(&v6(*host).octets());
         request[16..20].copy_from_slice(&64u32.to_ne_bytes());
         request[20..24].copy_from_slice(&index);
-        sys::ioctl(&control, Ioctl::SetAddr, &mut request)?;
+        sys::ioctl(&control, Ioctl::SET_ADDR, &mut request)?;
     }
     hosts.iter().try_for_each(|host| usable(v6(*host)))
 }

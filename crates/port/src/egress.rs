@@ -51,13 +51,7 @@ impl Egress {
         env: &mut Env<'_, S>,
     ) {
         self.run(server, now, server.departs_first(), env);
-        let view = server.view(now, self.rate);
-        let kept = {
-            let flows = env.flows;
-            let mut fates = Reported { server: server.other_mut(), now, fates: Recorder { now, link: self.link, env } };
-            let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
-            self.queue.enqueue(packet, &mut cx)
-        };
+        let kept = self.with_queue(server, now, env, |queue, cx| queue.enqueue(packet, cx));
         if kept {
             let (link, backlog) = (self.link, self.queue.backlog());
             env.put(now, Mask::ENQUEUED, || Record::Enqueued {
@@ -72,6 +66,20 @@ impl Egress {
         }
     }
 
+    /// Calls `act` with the queue and its context.
+    #[inline]
+    fn with_queue<S: Sink, T>(
+        &mut self,
+        server: &mut impl Serializer,
+        now: Time,
+        env: &mut Env<'_, S>,
+        act: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T,
+    ) -> T {
+        let (view, flows) = (server.view(now, self.rate), env.flows);
+        let mut fates = Reported { server: server.as_server_mut(), now, fates: Recorder { now, link: self.link, env } };
+        act(&mut self.queue, &mut Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates })
+    }
+
     /// Returns the next step and its time. At equal times the earlier variant of [`Step`] comes first.
     #[inline]
     pub(crate) fn next_step(&self, server: &impl Serializer) -> (Time, Step) {
@@ -84,9 +92,9 @@ impl Egress {
     #[inline]
     pub(crate) fn next_timed_step(&self, server: &impl Serializer) -> (Time, Step) {
         let wake = self.queue.next_wake().unwrap_or(Time::NEVER);
-        let tick = server.other().map_or(Time::NEVER, Server::next);
+        let tick = server.as_server().map_or(Time::NEVER, Server::next);
         let next = if tick <= wake { (tick, Step::Tick) } else { (wake, Step::Wake) };
-        let room_at = server.other().map_or(Time::NEVER, Server::room_at);
+        let room_at = server.as_server().map_or(Time::NEVER, Server::room_at);
         if self.idle && self.queue.backlog().packets > 0 && room_at < next.0 { (room_at, Step::Room) } else { next }
     }
 
@@ -120,7 +128,7 @@ impl Egress {
     /// Handles the link becoming free at `now`: a held packet moves on, and the next one is requested.
     #[inline]
     fn free<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
-        if let Some(Err(packet)) = server.other_mut().map(|server| server.free(now)) {
+        if let Some(Err(packet)) = server.as_server_mut().map(|server| server.free(now)) {
             self.transmit_dropped.add(&packet);
             Recorder { now, link: self.link, env }.dropped(&packet, DropReason::TransmitQueueFull, Point::Enqueue);
         }
@@ -162,16 +170,10 @@ impl Egress {
         of: Option<ServiceFlow>,
         env: &mut Env<'_, S>,
     ) -> Option<PacketMeta> {
-        let view = server.view(now, self.rate);
-        let packet = {
-            let flows = env.flows;
-            let mut fates = Reported { server: server.other_mut(), now, fates: Recorder { now, link: self.link, env } };
-            let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
-            match of {
-                None => self.queue.dequeue(&mut cx),
-                Some(flow) => self.queue.dequeue_of(flow, &mut cx),
-            }?
-        };
+        let packet = self.with_queue(server, now, env, |queue, cx| match of {
+            None => queue.dequeue(cx),
+            Some(flow) => queue.dequeue_of(flow, cx),
+        })?;
         let (link, backlog) = (self.link, self.queue.backlog());
         env.put(now, Mask::DEQUEUED, || Record::Dequeued {
             link,
@@ -183,13 +185,7 @@ impl Egress {
     }
 
     fn wake<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
-        let view = server.view(now, self.rate);
-        {
-            let flows = env.flows;
-            let mut fates = Reported { server: server.other_mut(), now, fates: Recorder { now, link: self.link, env } };
-            let mut cx = Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates };
-            self.queue.wake(&mut cx);
-        }
+        self.with_queue(server, now, env, Queue::wake);
         if self.idle {
             self.serve(server, now, env);
         }
@@ -197,7 +193,7 @@ impl Egress {
 
     /// Advances the server's own clock: a MAP, or a grant.
     fn tick<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
-        let Some(clocked) = server.other_mut() else { return };
+        let Some(clocked) = server.as_server_mut() else { return };
         let (propagation, link) = (&mut self.propagation, self.link);
         let depart = &mut |packet, end| propagation.depart(now, link, packet, end, env);
         let of = match clocked.tick(now, &self.queue, &mut self.mac_rng, depart) {
@@ -206,7 +202,7 @@ impl Egress {
             Request::Of(flow) => Some(flow),
         };
         let packet = self.dequeue(server, now, of, env);
-        if let Some((packet, end)) = server.other_mut().and_then(|server| server.answer(now, packet)) {
+        if let Some((packet, end)) = server.as_server_mut().and_then(|server| server.answer(now, packet)) {
             self.propagation.depart(now, link, packet, end, env);
         }
     }

@@ -20,6 +20,7 @@
 use docsis::{Bucket, MAX_BURST};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::{require, within};
 use units::{BitRate, Bytes, Duration, Problem, Time};
 
 /// The only class of a link shaped by HTB, with tc's names.
@@ -55,19 +56,12 @@ impl HtbParams {
         let Some(rate) = self.rate_on(link) else {
             return Err(Problem::new("rate", "neither the class nor the link has one; expected a positive rate"));
         };
-        if self.rate == Some(BitRate(0)) {
-            return Err(Problem::new("rate", "0bit is not valid; expected a positive rate"));
-        }
-        if let Some(ceil) = self.ceil.filter(|c| *c < rate) {
-            let message = format!("{ceil} is not valid; expected at least the rate, {rate}, or null for the same");
-            return Err(Problem::new("ceil", message));
-        }
-        for (path, bytes) in [("burst", self.burst), ("cburst", self.cburst)] {
-            if !(1..=MAX_BURST).contains(&bytes.0) {
-                return Err(Problem::new(path, format!("{bytes} is not valid; expected 1B to 1GB")));
-            }
-        }
-        Ok(())
+        require(self.rate != Some(BitRate(0)), "rate", "0bit is not valid; expected a positive rate")?;
+        let ceil = self.ceil.unwrap_or(rate);
+        let message = format!("{ceil} is not valid; expected at least the rate, {rate}, or null for the same");
+        require(ceil >= rate, "ceil", message)?;
+        within("burst", self.burst, Bytes(1), Bytes(MAX_BURST))?;
+        within("cburst", self.cburst, Bytes(1), Bytes(MAX_BURST))
     }
 }
 

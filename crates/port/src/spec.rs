@@ -4,6 +4,7 @@ use crate::{Delivery, Shaper};
 use docsis::{Docsis31Params, DocsisParams, ShaperParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::{positive, require};
 use units::{BitRate, Bytes, Duration, Prob, Problem};
 
 /// The server that takes packets from the queue.
@@ -145,17 +146,13 @@ impl PortSpec {
         if let Some(lateness) = &self.lateness {
             lateness.validate().map_err(|p| p.under("lateness"))?;
         }
-        let mut before = 0;
+        let mut before = 0u64;
         for (i, &number) in self.lose.iter().enumerate() {
-            if number <= before {
-                let least = before.saturating_add(1);
-                return Err(Problem::new(
-                    format!("lose.{i}"),
-                    format!(
-                        "{number} is not valid; expected at least {least}: packets are numbered from 1, in rising order"
-                    ),
-                ));
-            }
+            let least = before.saturating_add(1);
+            let message = format!(
+                "{number} is not valid; expected at least {least}: packets are numbered from 1, in rising order"
+            );
+            require(number > before, &format!("lose.{i}"), message)?;
             before = number;
         }
         Ok(())
@@ -163,12 +160,8 @@ impl PortSpec {
 
     /// Returns the first invalid field, with its path.
     pub fn validate(&self) -> Result<(), Problem> {
-        if self.rate == Some(BitRate(0)) {
-            return Err(Problem::new(
-                "rate",
-                "0bit is not valid; expected a positive rate, or none for an infinite one",
-            ));
-        }
+        let message = "0bit is not valid; expected a positive rate, or none for an infinite one";
+        require(self.rate != Some(BitRate(0)), "rate", message)?;
         self.validate_wire()?;
         self.queue.validate().map_err(|p| p.under("queue"))?;
         self.validate_service()
@@ -181,11 +174,8 @@ impl PortSpec {
             Service::Shaper(p) => p.validate(self.rate).map_err(|p| p.under("shaper")),
             Service::Docsis(p) => {
                 p.validate().map_err(|p| p.under("docsis"))?;
-                if self.queue.service_flows() {
-                    let message = "a DOCSIS 3.0 modem has one service flow; expected docsis31, or another discipline";
-                    return Err(Problem::new("queue", message));
-                }
-                Ok(())
+                let message = "a DOCSIS 3.0 modem has one service flow; expected docsis31, or another discipline";
+                require(!self.queue.service_flows(), "queue", message)
             }
             Service::Docsis31(p) => {
                 p.validate().map_err(|p| p.under("docsis31"))?;
@@ -193,10 +183,7 @@ impl PortSpec {
             }
             Service::Delivery(p) => {
                 p.validate().map_err(|p| p.under("delivery"))?;
-                if self.rate.is_some() {
-                    let message = "a link has rate or opportunities (delivery), not both";
-                    return Err(Problem::new("rate", message));
-                }
+                require(self.rate.is_none(), "rate", "a link has rate or opportunities (delivery), not both")?;
                 self.queue.needs_rate().map_or(Ok(()), |p| Err(p.under("queue")))
             }
         }
@@ -219,21 +206,14 @@ impl PortSpec {
             return Err(Problem::new("rate", message));
         }
         let name = self.queue.name();
-        match (&p.low_latency, self.queue.service_flows()) {
-            (Some(_), false) => {
-                let message = format!(
-                    "{name} has no L queue for the second service flow of docsis31.low_latency; expected docsis_lld, or no low_latency"
-                );
-                Err(Problem::new("queue", message))
-            }
-            (None, true) => {
-                let message = format!(
-                    "{name} needs docsis31.low_latency, the service flow of its L queue; expected low_latency = {{}}"
-                );
-                Err(Problem::new("queue", message))
-            }
-            _ => Ok(()),
-        }
+        let (low_latency, flows) = (p.low_latency.is_some(), self.queue.service_flows());
+        let message = format!(
+            "{name} has no L queue for the second service flow of docsis31.low_latency; expected docsis_lld, or no low_latency"
+        );
+        require(flows || !low_latency, "queue", message)?;
+        let message =
+            format!("{name} needs docsis31.low_latency, the service flow of its L queue; expected low_latency = {{}}");
+        require(low_latency || !flows, "queue", message)
     }
 }
 
@@ -268,46 +248,30 @@ impl Change {
             Service::Docsis(p) => (p.flow.peak_traffic_rate.is_some(), false),
             Service::Docsis31(p) => (p.flow.peak_traffic_rate.is_some(), false),
         };
-        let refuse = |path: &str, message: &str| Err(Problem::new(path, message));
-        if self.rate.is_some() && matches!(spec.service, Service::Delivery(_)) {
-            return refuse(
-                "rate",
-                "the link has opportunities (delivery) instead of a rate; expected a change of delay, jitter or loss",
-            );
+        let delivery = matches!(spec.service, Service::Delivery(_));
+        let message =
+            "the link has opportunities (delivery) instead of a rate; expected a change of delay, jitter or loss";
+        require(self.rate.is_none() || !delivery, "rate", message)?;
+        let message = "0bit is not valid behind a shaper; expected a positive rate";
+        require(plain || self.rate != Some(BitRate(0)), "rate", message)?;
+        let shaper = [("max_sustained_rate", self.max_sustained_rate), ("peak_traffic_rate", self.peak_traffic_rate)];
+        for (path, rate) in shaper.into_iter().filter_map(|(path, rate)| Some((path, rate?))) {
+            require(!plain && !delivery, path, "the link is plain; expected service = shaper or docsis")?;
+            positive(path, rate)?;
         }
-        if self.rate == Some(BitRate(0)) && !plain {
-            return refuse("rate", "0bit is not valid behind a shaper; expected a positive rate");
-        }
-        for (path, rate) in
-            [("max_sustained_rate", self.max_sustained_rate), ("peak_traffic_rate", self.peak_traffic_rate)]
-        {
-            match rate {
-                Some(_) if plain || matches!(spec.service, Service::Delivery(_)) => {
-                    return refuse(path, "the link is plain; expected service = shaper or docsis");
-                }
-                Some(BitRate(0)) => return refuse(path, "0bit is not valid; expected a positive rate"),
-                _ => {}
-            }
-        }
-        if self.peak_traffic_rate.is_some() && !limits_peak {
-            let message = "the shaper does not limit its peak rate; set peak_traffic_rate (of htb: ceil) there first";
-            return refuse("peak_traffic_rate", message);
-        }
-        if self.max_sustained_rate.is_some() && follows_link {
-            return refuse("max_sustained_rate", "this htb has the link's rate; expected a change of rate");
-        }
+        let message = "the shaper does not limit its peak rate; set peak_traffic_rate (of htb: ceil) there first";
+        require(self.peak_traffic_rate.is_none() || limits_peak, "peak_traffic_rate", message)?;
+        let message = "this htb has the link's rate; expected a change of rate";
+        require(self.max_sustained_rate.is_none() || !follows_link, "max_sustained_rate", message)?;
         if let (Service::Docsis31(p), Some(rate)) = (&spec.service, self.max_sustained_rate)
             && p.validate().is_ok()
         {
             p.check_rate("max_sustained_rate", rate)?;
         }
-        match self.max_grant {
-            Some(_) if !matches!(spec.service, Service::Docsis(_)) => {
-                refuse("max_grant", "only a modem of DOCSIS 3.0 has it; expected service = docsis")
-            }
-            Some(Bytes(0)) => refuse("max_grant", "0B is not valid; expected at least 1B"),
-            _ => Ok(()),
-        }
+        let Some(max_grant) = self.max_grant else { return Ok(()) };
+        let message = "only a modem of DOCSIS 3.0 has it; expected service = docsis";
+        require(matches!(spec.service, Service::Docsis(_)), "max_grant", message)?;
+        positive("max_grant", max_grant)
     }
 }
 

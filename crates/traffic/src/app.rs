@@ -181,7 +181,7 @@ applications! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
     use web::WebParams;
 
     #[test]

@@ -28,6 +28,7 @@ use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use units::check::{positive, within};
 use units::{Bytes, Duration, Problem, Time};
 
 /// Upper bound on the number of peers.
@@ -81,24 +82,13 @@ impl Params for BittorrentParams {
     type App = Bittorrent;
 
     fn validate(&self) -> Result<(), Problem> {
-        for (name, v, most) in [
-            ("peers", self.peers, MAX_PEERS),
-            ("active", self.active, self.peers),
-            ("pipeline", self.pipeline, 1000),
-            ("optimistic_rounds", self.optimistic_rounds, 1000),
-            ("servers", self.servers, self.peers),
-        ] {
-            if v == 0 || v > most {
-                return Err(Problem::new(name, format!("{v} is not valid; expected 1 to {most}")));
-            }
-        }
-        if self.block.0 == 0 || self.block.0 > 1 << 24 {
-            return Err(Problem::new("block", format!("{} is not valid; expected 1B to 16MiB", self.block)));
-        }
-        if self.round.is_zero() {
-            return Err(Problem::new("round", "0s is not valid; expected more than 0s (BEP 3: 10s)"));
-        }
-        Ok(())
+        within("peers", self.peers, 1, MAX_PEERS)?;
+        within("active", self.active, 1, self.peers)?;
+        within("pipeline", self.pipeline, 1, 1000)?;
+        within("optimistic_rounds", self.optimistic_rounds, 1, 1000)?;
+        within("servers", self.servers, 1, self.peers)?;
+        within("block", self.block, Bytes(1), Bytes(1 << 24))?;
+        positive("round", self.round)
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
@@ -158,7 +148,7 @@ struct Peer {
 pub struct Bittorrent {
     params: BittorrentParams,
     peers: Vec<Peer>,
-    conns: Conns,
+    conns: Conns<usize>,
     round: u64,
     /// End of the current round; requests after it are not answered.
     until: Time,
@@ -171,10 +161,6 @@ pub struct Bittorrent {
 /// Token of the round timer; the others are `peer + 1`.
 const ROUND: u64 = 0;
 
-fn index(role: Role) -> usize {
-    usize::from(role == Role::Server)
-}
-
 impl Bittorrent {
     fn send<H: Host>(&mut self, i: usize, role: Role, message: Message, host: &mut H) {
         let size = match message {
@@ -184,7 +170,7 @@ impl Bittorrent {
         };
         let peer = &mut self.peers[i];
         if let Some(conn) = peer.conn {
-            peer.wire[index(role)].push_back((message, size));
+            peer.wire[role as usize].push_back((message, size));
             host.write(conn, role, size);
         }
     }
@@ -205,7 +191,7 @@ impl Bittorrent {
 
     /// Selects the unchoked peers of the round that begins now.
     fn choose<H: Host>(&mut self, host: &mut H) {
-        let by = index(if self.params.download { Role::Server } else { Role::Client });
+        let by = usize::from(self.params.download);
         let mut order: Vec<usize> = (0..self.peers.len()).filter(|&i| self.peers[i].connected).collect();
         // a stable sort: ties stay in the order of their numbers
         order.sort_by_key(|&i| std::cmp::Reverse(self.peers[i].blocks[by]));
@@ -254,8 +240,8 @@ impl Bittorrent {
                 }
             }
             Message::Block => {
-                self.blocks[index(from)] += 1;
-                self.peers[i].blocks[index(from)] += 1;
+                self.blocks[from as usize] += 1;
+                self.peers[i].blocks[from as usize] += 1;
                 if self.peers[i].unchoke_arrived && host.now() <= self.until {
                     self.send(i, from.other(), Message::Request, host);
                 }
@@ -304,14 +290,14 @@ impl Application for Bittorrent {
         let from = role.other();
         let mut bytes = bytes;
         // bound: each turn removes a message from the list, or takes the last bytes
-        while let Some((message, left)) = self.peers[i].wire[index(from)].front_mut() {
+        while let Some((message, left)) = self.peers[i].wire[from as usize].front_mut() {
             if bytes < *left {
                 *left -= bytes;
                 break;
             }
             bytes -= *left;
             let message = *message;
-            self.peers[i].wire[index(from)].pop_front();
+            self.peers[i].wire[from as usize].pop_front();
             self.arrived(i, from, message, host);
             if bytes == 0 {
                 break;
@@ -347,7 +333,7 @@ packet::measures! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
 
     const MS: u64 = 1_000_000;
     const S: u64 = 1000 * MS;

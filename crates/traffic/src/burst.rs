@@ -19,6 +19,7 @@ use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use units::check::{positive, positive_or_none, require, within};
 use units::{Bytes, Duration, Problem, Time};
 
 /// Most datagrams in one burst: 98 MB of full packets.
@@ -72,25 +73,15 @@ impl Params for BurstParams {
     type App = Burst;
 
     fn validate(&self) -> Result<(), Problem> {
-        let no = |path: &str, message: String| Err(Problem::new(path, message));
-        if self.bytes.0 == 0 {
-            return no("bytes", "0B is not valid; expected at least 1 byte".into());
+        positive("bytes", self.bytes)?;
+        within("packet", self.packet, Bytes(1), cbr::MAX_SIZE)?;
+        if self.transport == Transport::Udp {
+            within("bytes", self.bytes, Bytes(1), Bytes(MAX_DATAGRAMS * self.packet.0))?;
         }
-        if self.packet.0 == 0 || self.packet.0 > cbr::MAX_SIZE {
-            return no("packet", format!("{} is not valid; expected 1B to {}B", self.packet, cbr::MAX_SIZE));
-        }
-        if self.transport == Transport::Udp && self.bytes.0.div_ceil(self.packet.0) > MAX_DATAGRAMS {
-            let most = Bytes(MAX_DATAGRAMS * self.packet.0);
-            return no("bytes", format!("{} is not valid; {MAX_DATAGRAMS} datagrams hold at most {most}", self.bytes));
-        }
-        if self.interval.is_some_and(Duration::is_zero) {
-            return no("interval", "0s is not valid; expected more than 0s, or no interval for one burst".into());
-        }
-        match self.count {
-            Some(0) => no("count", "0 is not valid; expected at least 1, or no count to repeat until the end".into()),
-            Some(n) if n > 1 && self.interval.is_none() => no("count", format!("{n} bursts need an `interval`")),
-            _ => Ok(()),
-        }
+        positive_or_none("interval", self.interval)?;
+        positive_or_none("count", self.count)?;
+        let repeats = self.count.is_some_and(|n| n > 1);
+        require(!repeats || self.interval.is_some(), "count", "needs `interval`: without it there is one burst")
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
@@ -134,8 +125,8 @@ pub struct Burst {
     params: BurstParams,
     start: Time,
     next: u64,
-    /// Number of the burst (modulo 2^32) by connection.
-    conns: Conns,
+    /// Number of the burst, by connection.
+    conns: Conns<u64>,
     /// Unfinished bursts, by number; beyond [`TRACKED`], UDP bursts are removed from the front.
     unfinished: VecDeque<Unfinished>,
     sent: u64,
@@ -159,7 +150,7 @@ impl Burst {
         match self.params.transport {
             Transport::Tcp => {
                 let conn = host.open(0);
-                self.conns.insert(conn, number as u32 as usize);
+                self.conns.insert(conn, number);
                 host.write(conn, role, self.params.bytes.0);
                 host.close(conn, role);
             }
@@ -198,7 +189,7 @@ impl Burst {
 
     fn place(&self, conn: ConnId) -> Option<usize> {
         let number = self.conns.get(conn)?;
-        self.unfinished.iter().position(|o| o.number as u32 as usize == number)
+        self.unfinished.iter().position(|o| o.number == number)
     }
 }
 
@@ -270,7 +261,7 @@ packet::measures! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
 
     const MS: u64 = 1_000_000;
 

@@ -16,10 +16,11 @@ use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::{positive, positive_or_none, require, within};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Time, math};
 
 /// Largest datagram: the limit of an IP packet's 16-bit length.
-pub(crate) const MAX_SIZE: u64 = 65_535;
+pub(crate) const MAX_SIZE: Bytes = Bytes(65_535);
 
 fn default_size() -> Bytes {
     Bytes(1000)
@@ -82,30 +83,14 @@ impl Params for CbrParams {
     type App = Cbr;
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.rate.0 == 0 {
-            return Err(Problem::new("rate", "0bit is not valid; expected at least 1 bit/s"));
-        }
-        if self.size.0 == 0 || self.size.0 > MAX_SIZE {
-            return Err(Problem::new("size", format!("{} is not valid; expected 1B to {MAX_SIZE}B", self.size)));
-        }
-        // exact: random gaps are rounded down to whole nanoseconds, and if every gap became zero, time would not
-        // advance
-        if self.size.0 * 8_000_000_000 < self.rate.0 {
-            return Err(Problem::new("rate", format!("{} leaves less than 1 ns between datagrams", self.rate)));
-        }
-        if self.arrivals == Arrivals::Poisson && self.randomize.get() > 0.0 {
-            return Err(Problem::new(
-                "randomize",
-                "is for constant arrivals and random walks; expected none with arrivals = \"poisson\"",
-            ));
-        }
-        if self.count == Some(0) {
-            return Err(Problem::new(
-                "count",
-                "0 is not valid; expected at least 1, or no count to send until the end",
-            ));
-        }
-        Ok(())
+        positive("rate", self.rate)?;
+        within("size", self.size, Bytes(1), MAX_SIZE)?;
+        // exact: random gaps are rounded down to whole nanoseconds, and if every gap became zero, time would not advance
+        let message = format!("{} leaves less than 1 ns between datagrams", self.rate);
+        require(self.size.0 * 8_000_000_000 >= self.rate.0, "rate", message)?;
+        let message = "is for constant arrivals and random walks; expected none with arrivals = \"poisson\"";
+        require(self.arrivals != Arrivals::Poisson || self.randomize.get() == 0.0, "randomize", message)?;
+        positive_or_none("count", self.count)
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
@@ -122,17 +107,9 @@ impl Params for CbrParams {
     }
 
     fn build(&self) -> Cbr {
-        Cbr {
-            role: self.direction.sender(),
-            both: false,
-            size: self.size.0 as u16,
-            spacing: Spacing { bits: self.size.0 * 8, rate: self.rate.0 },
-            arrivals: self.arrivals,
-            randomize: self.randomize.get(),
-            count: self.count.unwrap_or(u64::MAX),
-            start: Time::ZERO,
-            next: 0,
-        }
+        let spacing = Spacing { bits: self.size.0 * 8, rate: self.rate.0 };
+        let (arrivals, randomize) = (self.arrivals, self.randomize.get());
+        Cbr { arrivals, randomize, ..Cbr::new(self.direction.sender(), self.size, spacing, self.count) }
     }
 }
 
@@ -162,20 +139,35 @@ impl Spacing {
 /// The machine of [`CbrParams`], also used for calls (`voip.rs`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbr {
-    pub(crate) role: Role,
+    role: Role,
     /// Whether the other side sends the same datagrams at the same times.
     pub(crate) both: bool,
-    pub(crate) size: u16,
-    pub(crate) spacing: Spacing,
-    pub(crate) arrivals: Arrivals,
-    pub(crate) randomize: f64,
-    pub(crate) count: u64,
+    size: u16,
+    spacing: Spacing,
+    arrivals: Arrivals,
+    randomize: f64,
+    count: u64,
     /// Start time; with random gaps, the time of the last datagram.
-    pub(crate) start: Time,
-    pub(crate) next: u64,
+    start: Time,
+    next: u64,
 }
 
 impl Cbr {
+    /// A source with constant arrivals that sends from `role`; `count` datagrams, or endless.
+    pub(crate) fn new(role: Role, size: Bytes, spacing: Spacing, count: Option<u64>) -> Self {
+        Self {
+            role,
+            both: false,
+            size: size.0 as u16,
+            spacing,
+            arrivals: Arrivals::Constant,
+            randomize: 0.0,
+            count: count.unwrap_or(u64::MAX),
+            start: Time::ZERO,
+            next: 0,
+        }
+    }
+
     /// Number of datagrams sent so far, and the number of the next.
     #[cfg(test)]
     fn sent(&self) -> u64 {
@@ -227,7 +219,7 @@ impl Application for Cbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
     use units::Duration;
 
     #[test]

@@ -1,30 +1,58 @@
-//! Maps a connection to the application's own index.
+//! Maps a connection to the application's own state of it.
 
 use crate::ConnId;
 
-/// A small ordered map. An application has a handful of connections and looks one up for every packet that arrives:
-/// binary search in a short array is faster than a tree, and with ten thousand connections insertion still takes
-/// microseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conns(Vec<(ConnId, u32)>);
+/// A small ordered map. An application has a handful of connections and looks one up for every packet that arrives: binary
+/// search in a short array is faster than a tree, and with ten thousand connections insertion still takes microseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Conns<T>(Vec<(ConnId, T)>);
 
-impl Conns {
-    /// Returns the index of `conn`.
+impl<T> Default for Conns<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Conns<T> {
     #[inline]
-    pub(crate) fn get(&self, conn: ConnId) -> Option<usize> {
-        self.0.binary_search_by_key(&conn, |e| e.0).ok().map(|i| self.0[i].1 as usize)
+    fn find(&self, conn: ConnId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&conn, |e| e.0)
     }
 
-    /// Stores `index` for `conn`, replacing an earlier one.
-    pub(crate) fn insert(&mut self, conn: ConnId, index: usize) {
-        match self.0.binary_search_by_key(&conn, |e| e.0) {
-            Ok(i) => self.0[i].1 = index as u32,
-            Err(i) => self.0.insert(i, (conn, index as u32)),
+    /// The state of `conn`, if it is present.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, conn: ConnId) -> Option<&mut T> {
+        self.find(conn).ok().map(|i| &mut self.0[i].1)
+    }
+
+    /// Stores the state of `conn`, replacing an earlier one.
+    pub(crate) fn insert(&mut self, conn: ConnId, state: T) {
+        match self.find(conn) {
+            Ok(i) => self.0[i].1 = state,
+            Err(i) => self.0.insert(i, (conn, state)),
         }
     }
 
-    /// Removes `conn`; returns its index, if it was present.
-    pub(crate) fn remove(&mut self, conn: ConnId) -> Option<usize> {
-        self.0.binary_search_by_key(&conn, |e| e.0).ok().map(|i| self.0.remove(i).1 as usize)
+    /// Removes `conn`; returns its state, if it was present.
+    pub(crate) fn remove(&mut self, conn: ConnId) -> Option<T> {
+        self.find(conn).ok().map(|i| self.0.remove(i).1)
+    }
+
+    /// Number of connections.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The states of all connections.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|e| &e.1)
+    }
+}
+
+impl<T: Copy> Conns<T> {
+    /// A copy of the state of `conn`, if it is present.
+    #[inline]
+    pub(crate) fn get(&self, conn: ConnId) -> Option<T> {
+        self.find(conn).ok().map(|i| self.0[i].1)
     }
 }

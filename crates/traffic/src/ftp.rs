@@ -23,6 +23,7 @@ use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::{positive_or_none, require, within};
 use units::{Bytes, Duration, Problem, Time};
 
 /// Upper bound on the flows of one application: the number of flow slots in a world.
@@ -90,47 +91,24 @@ impl Params for FtpParams {
     type App = Ftp;
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.flows == 0 || self.flows > MAX_FLOWS {
-            return Err(Problem::new("flows", format!("{} is not valid; expected 1 to {MAX_FLOWS}", self.flows)));
-        }
-        if self.size.is_some_and(|s| s.0 == 0) {
-            return Err(Problem::new(
-                "size",
-                "0B is not valid; expected at least 1 byte, or no size for an endless file",
-            ));
-        }
-        if self.length.is_some_and(Duration::is_zero) {
-            return Err(Problem::new("length", "0s is not valid; expected more than 0s, or no length"));
-        }
-        if self.length.is_some() && self.size.is_some() {
-            return Err(Problem::new("length", "excludes `size`: a file ends with its last byte"));
-        }
-        if self.count == Some(0) {
-            return Err(Problem::new(
-                "count",
-                "0 is not valid; expected at least 1, or no count to repeat until the end",
-            ));
-        }
-        if self.interval.is_some_and(Duration::is_zero) {
-            return Err(Problem::new("interval", "0s is not valid; expected more than 0s, or no interval"));
-        }
-        if self.interval.is_some() && !(self.pause.is_zero() && self.pause_spread.is_zero()) {
-            return Err(Problem::new("interval", "excludes `pause` and `pause_spread`: give the one or the other"));
-        }
-        if self.size.is_none() {
-            let needs = |field: &str| Err(Problem::new(field, "needs `size`: without it the first file never ends"));
-            if self.count.is_some() {
-                return needs("count");
-            }
-            if !self.pause.is_zero() {
-                return needs("pause");
-            }
-            if !self.pause_spread.is_zero() {
-                return needs("pause_spread");
-            }
-            if self.interval.is_some() {
-                return needs("interval");
-            }
+        within("flows", self.flows, 1, MAX_FLOWS)?;
+        positive_or_none("size", self.size)?;
+        positive_or_none("length", self.length)?;
+        let both = self.length.is_some() && self.size.is_some();
+        require(!both, "length", "excludes `size`: a file ends with its last byte")?;
+        positive_or_none("count", self.count)?;
+        positive_or_none("interval", self.interval)?;
+        let pauses = !(self.pause.is_zero() && self.pause_spread.is_zero());
+        let both = self.interval.is_some() && pauses;
+        require(!both, "interval", "excludes `pause` and `pause_spread`: give the one or the other")?;
+        for (field, set) in [
+            ("count", self.count.is_some()),
+            ("pause", !self.pause.is_zero()),
+            ("pause_spread", !self.pause_spread.is_zero()),
+            ("interval", self.interval.is_some()),
+        ] {
+            let valid = self.size.is_some() || !set;
+            require(valid, field, "needs `size`: without it the first file never ends")?;
         }
         Ok(())
     }
@@ -183,7 +161,7 @@ struct Flow {
 pub struct Ftp {
     params: FtpParams,
     flows: Vec<Flow>,
-    conns: Conns,
+    conns: Conns<usize>,
     start: Time,
 }
 

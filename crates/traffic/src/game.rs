@@ -20,9 +20,10 @@
 //! Departs: no packets of other sizes at the beginning and the end.
 
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Host, Params, Role};
+use crate::{Application, Demand, Host, Params, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::within;
 use units::{Duration, Problem, Time, math};
 
 /// Length of a packet's headers on the wire.
@@ -85,10 +86,8 @@ impl Params for GameParams {
     type App = Game;
 
     fn validate(&self) -> Result<(), Problem> {
-        for (path, rate) in [("updates_per_s", self.updates_per_s), ("snapshots_per_s", self.snapshots_per_s)] {
-            if let Some(rate) = rate.filter(|rate| !(0.1..=500.0).contains(rate)) {
-                return Err(Problem::new(path, format!("{rate} is not valid; expected 0.1 to 500 packets per second")));
-            }
+        for (field, rate) in [("updates_per_s", self.updates_per_s), ("snapshots_per_s", self.snapshots_per_s)] {
+            rate.map_or(Ok(()), |rate| within(field, rate, 0.1, 500.0))?;
         }
         Ok(())
     }
@@ -139,8 +138,6 @@ impl Application for Game {
         self.wait(i, host);
     }
 
-    fn closed<H: Host>(&mut self, _: ConnId, _: &mut H) {}
-
     fn counts(&self) -> bool {
         false
     }
@@ -149,7 +146,7 @@ impl Application for Game {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
 
     /// 1000 s: gaps of 18.29 and 15.14 ms, packets of 38 + 2.14 + 46 = 86.1 and 50 + 6.35 + 46 = 102.3 bytes.
     #[test]

@@ -105,11 +105,11 @@ pub trait Application {
     fn start<H: Host>(&mut self, host: &mut H);
     /// Handles a timer set by `Host::timer`.
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
-    /// Handles the completed handshake of `conn` at `role`.
+    /// Handles the completed handshake of `conn` at the end `role`.
     fn connected<H: Host>(&mut self, _conn: ConnId, _side: Role, _host: &mut H) {}
-    /// Handles `bytes` more received in order at `role`. Called only if the application `counts`.
+    /// Handles `bytes` more received in order by `role`. Called only if the application `counts`.
     fn received<H: Host>(&mut self, _conn: ConnId, _side: Role, _bytes: u64, _host: &mut H) {}
-    /// Handles a datagram received at `role`. Called only if the application `counts`.
+    /// Handles a datagram received by `role`. Called only if the application `counts`.
     fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _host: &mut H) {}
     /// Handles the end of `conn`, completed or failed; the id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}

@@ -27,10 +27,10 @@
 mod app;
 mod conns;
 mod demand;
-#[cfg(test)]
-mod fake;
 mod host;
 mod params;
+#[cfg(test)]
+mod tests;
 mod timers;
 
 mod bittorrent;

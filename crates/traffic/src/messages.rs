@@ -11,6 +11,7 @@ use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RET
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use units::check::{positive, positive_or_none};
 use units::{Bytes, Duration, Problem, Time};
 
 /// Most unfinished messages; beyond it, messages are skipped, so that memory is bounded.
@@ -41,19 +42,9 @@ impl Params for MessagesParams {
     type App = Messages;
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.message.0 == 0 {
-            return Err(Problem::new("message", "0B is not valid; expected at least 1 byte"));
-        }
-        if self.interval.is_zero() {
-            return Err(Problem::new("interval", "0s is not valid; expected more than 0s"));
-        }
-        if self.count == Some(0) {
-            return Err(Problem::new(
-                "count",
-                "0 is not valid; expected at least 1, or no count to send until the end",
-            ));
-        }
-        Ok(())
+        positive("message", self.message)?;
+        positive("interval", self.interval)?;
+        positive_or_none("count", self.count)
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
@@ -157,7 +148,7 @@ impl Application for Messages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
 
     const MS: u64 = 1_000_000;
     const S: u64 = 1000 * MS;

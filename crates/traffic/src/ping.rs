@@ -26,6 +26,7 @@ use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::{positive, positive_or_none, within};
 use units::{Bytes, Duration, Problem, Time};
 
 /// Echo requests at a fixed interval, answered by the first server.
@@ -61,22 +62,10 @@ impl Params for PingParams {
     type App = Ping;
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.interval.is_zero() {
-            return Err(Problem::new("interval", "0s is not valid; expected more than 0s"));
-        }
-        if self.timeout.is_zero() {
-            return Err(Problem::new("timeout", "0s is not valid; expected more than 0s"));
-        }
-        if self.size.0 == 0 || self.size.0 > cbr::MAX_SIZE {
-            return Err(Problem::new("size", format!("{} is not valid; expected 1B to {}B", self.size, cbr::MAX_SIZE)));
-        }
-        if self.count == Some(0) {
-            return Err(Problem::new(
-                "count",
-                "0 is not valid; expected at least 1, or no count to send until the end",
-            ));
-        }
-        Ok(())
+        positive("interval", self.interval)?;
+        positive("timeout", self.timeout)?;
+        within("size", self.size, Bytes(1), cbr::MAX_SIZE)?;
+        positive_or_none("count", self.count)
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
@@ -157,7 +146,7 @@ impl Application for Ping {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
 
     const MS: u64 = 1_000_000;
 

@@ -16,11 +16,12 @@
 //! smooth `cbr` of the same rate.
 
 use crate::demand::times;
-use crate::{Application, ConnId, Demand, Direction, Host, Params, Role};
+use crate::{Application, Demand, Direction, Host, Params, Role, cbr};
 use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use units::check::{positive, within};
 use units::{Bytes, Duration, Problem, Time};
 
 /// Most datagrams of a frame, which bounds the number sent at one time.
@@ -64,23 +65,11 @@ impl Params for ProshareParams {
     type App = Proshare;
 
     fn validate(&self) -> Result<(), Problem> {
-        for (path, size) in [("audio_size", self.audio_size), ("packet", self.packet)] {
-            if size.0 == 0 || size.0 > crate::cbr::MAX_SIZE {
-                let most = crate::cbr::MAX_SIZE;
-                return Err(Problem::new(path, format!("{size} is not valid; expected 1B to {most}B")));
-            }
-        }
-        for (path, span) in [("audio_interval", self.audio_interval), ("frame_interval", self.frame_interval)] {
-            if span.is_zero() {
-                return Err(Problem::new(path, "0s is not valid; expected a positive duration"));
-            }
-        }
-        let most = self.packet.0 * MAX_PACKETS;
-        if self.frame_size.0 == 0 || self.frame_size.0 > most {
-            let message = format!("{} is not valid; expected 1B to {most}B ({MAX_PACKETS} packets)", self.frame_size);
-            return Err(Problem::new("frame_size", message));
-        }
-        Ok(())
+        within("audio_size", self.audio_size, Bytes(1), cbr::MAX_SIZE)?;
+        within("packet", self.packet, Bytes(1), cbr::MAX_SIZE)?;
+        positive("audio_interval", self.audio_interval)?;
+        positive("frame_interval", self.frame_interval)?;
+        within("frame_size", self.frame_size, Bytes(1), Bytes(self.packet.0 * MAX_PACKETS))
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
@@ -201,9 +190,6 @@ impl Application for Proshare {
         self.next[which] += self.interval(which);
         host.timer(self.next[which], token);
     }
-    fn connected<H: Host>(&mut self, _: ConnId, _: Role, _: &mut H) {}
-    fn received<H: Host>(&mut self, _: ConnId, _: Role, _: u64, _: &mut H) {}
-    fn closed<H: Host>(&mut self, _: ConnId, _: &mut H) {}
     fn datagram_received<H: Host>(&mut self, _: Role, number: u64, host: &mut H) {
         self.picture.arrived(number, host.now(), self.params.frame_interval);
     }
@@ -235,7 +221,7 @@ packet::measures! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
 
     #[test]
     fn a_session_is_210_kbit_per_second() {

@@ -22,6 +22,7 @@ use crate::{Application, ConnId, Demand, Direction, Host, Params, Role};
 use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::{positive, positive_or_none, require, within};
 use units::{Bytes, Duration, Problem, Rng, Time, math};
 
 /// Upper bound on `max_open`.
@@ -88,20 +89,14 @@ impl Size {
 
     fn validate(&self) -> Result<(), Problem> {
         match self {
-            Self::Fixed(Bytes(0)) => Err(Problem::new("fixed", "0B is not valid; expected at least 1 byte")),
-            Self::Exponential(Bytes(0)) => {
-                Err(Problem::new("exponential", "0B is not valid; expected a mean of at least 1 byte"))
+            Self::Fixed(size) => positive("fixed", *size),
+            Self::Exponential(mean) => positive("exponential", *mean),
+            Self::Pareto(p) => {
+                positive("pareto.min", p.min)?;
+                let message = format!("{} is not valid; expected at least min = {}", p.max, p.min);
+                require(p.min <= p.max, "pareto.max", message)?;
+                within("pareto.shape", p.shape, 0.1, 100.0)
             }
-            Self::Pareto(p) if p.min.0 == 0 => {
-                Err(Problem::new("pareto.min", "0B is not valid; expected at least 1 byte"))
-            }
-            Self::Pareto(p) if p.max < p.min => {
-                Err(Problem::new("pareto.max", format!("{} is not valid; expected at least min = {}", p.max, p.min)))
-            }
-            Self::Pareto(p) if !(0.1..=100.0).contains(&p.shape) => {
-                Err(Problem::new("pareto.shape", format!("{} is not valid; expected 0.1 to 100", p.shape)))
-            }
-            _ => Ok(()),
         }
     }
 }
@@ -141,20 +136,10 @@ impl Params for ShortParams {
     type App = Short;
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.interval.is_zero() {
-            return Err(Problem::new("interval", "0s is not valid; expected more than 0s"));
-        }
+        positive("interval", self.interval)?;
         self.size.validate().map_err(|p| p.under("size"))?;
-        if self.count == Some(0) {
-            return Err(Problem::new(
-                "count",
-                "0 is not valid; expected at least 1, or no count to go on until the end",
-            ));
-        }
-        if self.max_open == 0 || self.max_open > MAX_OPEN {
-            return Err(Problem::new("max_open", format!("{} is not valid; expected 1 to {MAX_OPEN}", self.max_open)));
-        }
-        Ok(())
+        positive_or_none("count", self.count)?;
+        within("max_open", self.max_open, 1, MAX_OPEN)
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
@@ -173,15 +158,7 @@ impl Params for ShortParams {
     }
 
     fn build(&self) -> Short {
-        Short {
-            params: self.clone(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            conns: Conns::default(),
-            arrivals: 0,
-            refused: 0,
-            failed: 0,
-        }
+        Short { params: self.clone(), conns: Conns::default(), arrivals: 0, refused: 0, failed: 0 }
     }
 }
 
@@ -200,9 +177,7 @@ struct Transfer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Short {
     params: ShortParams,
-    slots: Vec<Transfer>,
-    free: Vec<usize>,
-    conns: Conns,
+    conns: Conns<Transfer>,
     arrivals: u64,
     refused: u64,
     failed: u64,
@@ -221,21 +196,14 @@ impl Short {
         self.arrivals += 1;
         // also drawn for refused arrivals, so that a refusal changes no other size
         let size = self.params.size.draw(host.rng());
-        if self.slots.len() - self.free.len() >= self.params.max_open as usize {
+        if self.conns.len() >= self.params.max_open as usize {
             self.refused += 1;
             return;
         }
         let down = self.params.direction == Direction::Down;
         let request_left = if down { self.params.request.0 } else { 0 };
-        let transfer = Transfer { started: host.now(), size, request_left, left: size };
-        let slot = self.free.pop().unwrap_or(self.slots.len());
-        if slot == self.slots.len() {
-            self.slots.push(transfer);
-        } else {
-            self.slots[slot] = transfer;
-        }
         let conn = host.open(0);
-        self.conns.insert(conn, slot);
+        self.conns.insert(conn, Transfer { started: host.now(), size, request_left, left: size });
         if request_left > 0 {
             host.write(conn, Role::Client, request_left);
         } else {
@@ -261,14 +229,12 @@ impl Application for Short {
     }
 
     fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
-        let Some(slot) = self.conns.get(conn) else { return };
-        let t = &mut self.slots[slot];
+        let Some(t) = self.conns.get_mut(conn) else { return };
         if role == self.params.direction.receiver() {
             t.left = t.left.saturating_sub(bytes);
             if t.left == 0 {
                 let (started, size) = (t.started, t.size);
                 self.conns.remove(conn);
-                self.free.push(slot);
                 host.file_done(started, size);
                 host.close(conn, role);
             }
@@ -283,10 +249,7 @@ impl Application for Short {
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
         // still present only if it ended before its transfer had arrived
-        if let Some(slot) = self.conns.remove(conn) {
-            self.free.push(slot);
-            self.failed += 1;
-        }
+        self.failed += u64::from(self.conns.remove(conn).is_some());
     }
 
     const MEASURES: &'static [&'static [Measure]] = &[TRANSFERS];
@@ -304,14 +267,14 @@ packet::measures! {
             => s.refused as f64;
         "failed": Kind::ONE.less().rank(18), "failed", "Flows whose connection failed." => s.failed as f64;
         "under_way": Kind::ONE, "under way", "Transfers in progress at the end."
-            => (s.slots.len() - s.free.len()) as f64;
+            => s.conns.len() as f64;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
 
     const MS: u64 = 1_000_000;
 

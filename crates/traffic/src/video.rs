@@ -21,6 +21,7 @@ use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use units::check::{positive, positive_or_none, require, within};
 use units::{BitRate, Bytes, Duration, Problem, Time};
 
 /// Number of throughputs in the harmonic mean that predicts the next.
@@ -66,42 +67,25 @@ impl Params for VideoParams {
     type App = Video;
 
     fn validate(&self) -> Result<(), Problem> {
-        let no = |path: &str, message: String| Err(Problem::new(path, message));
-        if self.segment < Duration::from_millis(100) || self.segment > Duration::from_secs(60) {
-            return no("segment", format!("{} is not valid; expected 100ms to 60s", self.segment));
+        within("segment", self.segment, Duration::from_millis(100), Duration::from_secs(60))?;
+        let message = format!("{} rates given; expected 1 to {MAX_LADDER}", self.ladder.len());
+        require((1..=MAX_LADDER).contains(&self.ladder.len()), "ladder", message)?;
+        let message = format!("{} leaves a segment without a byte", self.ladder[0]);
+        require(self.ladder[0].bytes_in(self.segment) > 0, "ladder.0", message)?;
+        for (i, pair) in self.ladder.windows(2).enumerate() {
+            let message = format!("{} is not above the rate before it", pair[1]);
+            require(pair[0] < pair[1], &format!("ladder.{}", i + 1), message)?;
         }
-        if self.ladder.is_empty() || self.ladder.len() > MAX_LADDER {
-            return no("ladder", format!("{} rates given; expected 1 to {MAX_LADDER}", self.ladder.len()));
-        }
-        if self.ladder[0].bytes_in(self.segment) == 0 {
-            return no("ladder.0", format!("{} leaves a segment without a byte", self.ladder[0]));
-        }
-        if let Some(i) = self.ladder.windows(2).position(|w| w[0] >= w[1]) {
-            return no(&format!("ladder.{}", i + 1), format!("{} is not above the rate before it", self.ladder[i + 1]));
-        }
-        if self.buffer < self.segment {
-            return no(
-                "buffer",
-                format!("{} is not valid; expected at least a segment, {}", self.buffer, self.segment),
-            );
-        }
+        let message = format!("{} is not valid; expected at least a segment, {}", self.buffer, self.segment);
+        require(self.buffer >= self.segment, "buffer", message)?;
         // a segment is requested only if it fits, so the buffer always reaches this level
         let most = Duration(self.buffer.0 / self.segment.0 * self.segment.0);
-        if self.startup.is_zero() || self.startup > most {
-            let message =
-                format!("{} is not valid; expected more than 0s, at most {most} (whole segments)", self.startup);
-            return no("startup", message);
-        }
-        if !(self.safety > 0.0 && self.safety <= 1.0) {
-            return no("safety", format!("{} is not valid; expected more than 0, at most 1", self.safety));
-        }
-        if self.request.0 == 0 {
-            return no("request", "0B is not valid; expected at least 1 byte".into());
-        }
-        if self.segments == Some(0) {
-            return no("segments", "0 is not valid; expected at least 1, or no number for an endless video".into());
-        }
-        Ok(())
+        let message = format!("{} is not valid; expected more than 0s, at most {most} (whole segments)", self.startup);
+        require(!self.startup.is_zero() && self.startup <= most, "startup", message)?;
+        positive("safety", self.safety)?;
+        within("safety", self.safety, 0.0, 1.0)?;
+        positive("request", self.request)?;
+        positive_or_none("segments", self.segments)
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
@@ -334,7 +318,7 @@ packet::measures! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
 
     const MS: u64 = 1_000_000;
     const S: u64 = 1000 * MS;

@@ -12,7 +12,8 @@ use crate::demand::times;
 use crate::{Cbr, Demand, Params, Role, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Duration, Problem, Time};
+use units::check::{positive, positive_or_none, within};
+use units::{Bytes, Duration, Problem};
 
 /// Direction of the speech, seen from the application's `from`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,25 +78,11 @@ impl Params for VoipParams {
     type App = Voip;
 
     fn validate(&self) -> Result<(), Problem> {
-        if self.size.0 == 0 || self.size.0 > cbr::MAX_SIZE {
-            return Err(Problem::new("size", format!("{} is not valid; expected 1B to {}B", self.size, cbr::MAX_SIZE)));
-        }
-        if self.interval.is_zero() {
-            return Err(Problem::new("interval", "0s is not valid; expected more than 0s (G.711: 20ms)"));
-        }
-        if !(0.0..=95.0).contains(&self.ie) {
-            return Err(Problem::new("ie", format!("{} is not valid; expected 0 to 95", self.ie)));
-        }
-        if !(0.1..=100.0).contains(&self.bpl) {
-            return Err(Problem::new("bpl", format!("{} is not valid; expected 0.1 to 100", self.bpl)));
-        }
-        if self.count == Some(0) {
-            return Err(Problem::new(
-                "count",
-                "0 is not valid; expected at least 1, or no count to send until the end",
-            ));
-        }
-        Ok(())
+        within("size", self.size, Bytes(1), cbr::MAX_SIZE)?;
+        positive("interval", self.interval)?;
+        within("ie", self.ie, 0.0, 95.0)?;
+        within("bpl", self.bpl, 0.1, 100.0)?;
+        positive_or_none("count", self.count)
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
@@ -110,17 +97,10 @@ impl Params for VoipParams {
     fn build(&self) -> Voip {
         // "bits" per "rate" is the interval in seconds: interval ns / 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
-        Cbr {
-            role: if self.direction == Speech::Down { Role::Server } else { Role::Client },
-            both: self.direction == Speech::Both,
-            size: self.size.0 as u16,
-            spacing,
-            arrivals: cbr::Arrivals::Constant,
-            randomize: 0.0,
-            count: self.count.unwrap_or(u64::MAX),
-            start: Time::ZERO,
-            next: 0,
-        }
+        let role = if self.direction == Speech::Down { Role::Server } else { Role::Client };
+        let mut call = Cbr::new(role, self.size, spacing, self.count);
+        call.both = self.direction == Speech::Both;
+        call
     }
 }
 
@@ -130,7 +110,8 @@ type Voip = Cbr;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
+    use crate::tests::fake::Fake;
+    use units::Time;
 
     #[test]
     fn ten_minutes_of_g711() {

@@ -8,6 +8,7 @@
 //! `mbps` are refused, because `tc` reads them as bytes per second and other programs as bits.
 
 mod amount;
+pub mod check;
 mod decimal;
 pub mod math;
 mod prefetch;

@@ -6,6 +6,18 @@ use std::os::fd::OwnedFd;
 use traffic::ConnId;
 use units::Duration;
 
+/// Progress of one end towards its FIN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// More data may be written.
+    #[default]
+    No,
+    /// No more data will be written; the FIN follows the last byte.
+    Requested,
+    /// FIN sent, or queued in the kernel.
+    FinSent,
+}
+
 /// One end of a connection.
 #[derive(Debug, Default)]
 pub(super) struct End {
@@ -15,10 +27,7 @@ pub(super) struct End {
     pub to_send: u64,
     /// Bytes that the kernel has accepted.
     pub accepted: u64,
-    /// No more data will be written.
-    pub closing: bool,
-    /// FIN sent, or queued in the kernel.
-    pub shut: bool,
+    pub closing: Closing,
     /// FIN received.
     pub eof: bool,
     /// Whether epoll reports when the socket is writable.

@@ -107,18 +107,12 @@ impl Client {
             self.answering = true;
             (self.head, self.body) = answer(&self.request);
         }
-        while self.answering && !self.head.is_empty() {
-            match net::send(&self.socket, &self.head, SendFlags::NOSIGNAL) {
+        while self.answering && !(self.head.is_empty() && self.body == 0) {
+            let body = &BODY[..self.body.min(BODY.len() as u64) as usize];
+            let data = if self.head.is_empty() { body } else { &self.head[..] };
+            match net::send(&self.socket, data, SendFlags::NOSIGNAL) {
+                Ok(n) if self.head.is_empty() => self.body -= n as u64,
                 Ok(n) => drop(self.head.drain(..n)),
-                Err(Errno::AGAIN) => return Some(()),
-                Err(Errno::INTR) => {}
-                Err(_) => return None,
-            }
-        }
-        while self.answering && self.body > 0 {
-            let n = self.body.min(BODY.len() as u64) as usize;
-            match net::send(&self.socket, &BODY[..n], SendFlags::NOSIGNAL) {
-                Ok(n) => self.body -= n as u64,
                 Err(Errno::AGAIN) => return Some(()),
                 Err(Errno::INTR) => {}
                 Err(_) => return None,

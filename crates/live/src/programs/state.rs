@@ -158,15 +158,10 @@ impl HostState {
         let service = self.apps[app].services + peer;
         let mut conn = Conn { id, app, service, row, port: 0, ends: [End::default(), End::default()] };
         match self.connect(slot as usize, &mut conn, number) {
-            Ok(()) => {
-                self.tally.rows[row as usize].latest = FlowId(id.0);
-                self.conns[slot as usize] = Some(conn);
-            }
-            Err(_) => {
-                self.conns[slot as usize] = Some(conn);
-                self.app_events.push_back((app, AppEvent::Closed(id)));
-            }
+            Ok(()) => self.tally.rows[row as usize].latest = FlowId(id.0),
+            Err(_) => self.app_events.push_back((app, AppEvent::Closed(id))),
         }
+        self.conns[slot as usize] = Some(conn);
         id
     }
 

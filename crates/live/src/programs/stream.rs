@@ -1,6 +1,6 @@
 //! TCP connections: writing, reading, closing, and reading the kernel's counters.
 
-use super::conn::sender_state;
+use super::conn::{Closing, sender_state};
 use super::poll::Token;
 use super::state::{AppEvent, HostState};
 use crate::sys::{set_notsent_lowat, tcp_info};
@@ -50,7 +50,9 @@ impl HostState {
         let Some(slot) = self.slot(id) else { return };
         let end = side as usize;
         if let Some(conn) = &mut self.conns[slot] {
-            conn.ends[end].closing = true;
+            if conn.ends[end].closing == Closing::No {
+                conn.ends[end].closing = Closing::Requested;
+            }
             // endless data end with the bytes that the socket has accepted
             if conn.ends[end].to_send == u64::MAX {
                 conn.ends[end].to_send = 0;
@@ -97,8 +99,8 @@ impl HostState {
             failed = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_err();
             e.wants_write = blocked;
         }
-        if e.to_send == 0 && e.closing && !e.shut && !failed {
-            e.shut = true;
+        if e.to_send == 0 && e.closing == Closing::Requested && !failed {
+            e.closing = Closing::FinSent;
             failed = shutdown(socket, Shutdown::Write).is_err();
         }
         if failed {
@@ -167,7 +169,7 @@ impl HostState {
     /// Ends a connection when both ends have sent and received everything.
     fn end_if_done(&mut self, slot: usize) {
         let Some(conn) = &self.conns[slot] else { return };
-        if conn.ends.iter().all(|e| e.shut && e.eof) {
+        if conn.ends.iter().all(|e| e.closing == Closing::FinSent && e.eof) {
             self.end_connection(slot);
         }
     }

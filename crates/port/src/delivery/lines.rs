@@ -22,14 +22,14 @@ const MOST_MS: u64 = 1_000_000_000;
 
 /// The opportunities of one millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct Moment {
     pub ms: u32,
     pub count: u32,
 }
 
 /// The lines of a trace; empty until the file has been read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lines(Arc<[Step]>);
+pub struct Lines(Arc<[Moment]>);
 
 /// An error in a trace, with its line number (in the compact form, the number of the word).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,10 +94,10 @@ impl Lines {
     }
 
     fn builder() -> Builder {
-        Builder { steps: Vec::new(), lines: 0 }
+        Builder { moments: Vec::new(), lines: 0 }
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn moments(&self) -> &[Moment] {
         &self.0
     }
 
@@ -137,9 +137,9 @@ impl Lines {
     #[cfg(test)]
     fn file(&self) -> String {
         let mut text = String::new();
-        for step in self.0.iter() {
-            for _ in 0..step.count {
-                let _ = writeln!(text, "{}", step.ms);
+        for moment in self.0.iter() {
+            for _ in 0..moment.count {
+                let _ = writeln!(text, "{}", moment.ms);
             }
         }
         text
@@ -148,13 +148,13 @@ impl Lines {
     /// Writes the compact form.
     pub fn compact(&self) -> String {
         let (mut text, mut last) = (String::new(), 0);
-        for step in self.0.iter() {
+        for moment in self.0.iter() {
             let space = if text.is_empty() { "" } else { " " };
-            let _ = match step.count {
-                1 => write!(text, "{space}+{}", step.ms - last),
-                n => write!(text, "{space}+{}x{n}", step.ms - last),
+            let _ = match moment.count {
+                1 => write!(text, "{space}+{}", moment.ms - last),
+                n => write!(text, "{space}+{}x{n}", moment.ms - last),
             };
-            last = step.ms;
+            last = moment.ms;
         }
         text
     }
@@ -162,13 +162,13 @@ impl Lines {
 
 /// Collects the lines of a trace one by one.
 struct Builder {
-    steps: Vec<Step>,
+    moments: Vec<Moment>,
     lines: u64,
 }
 
 impl Builder {
     fn push(&mut self, ms: u64, count: u64) -> Result<(), String> {
-        let last = self.steps.last().map_or(0, |s| u64::from(s.ms));
+        let last = self.moments.last().map_or(0, |s| u64::from(s.ms));
         if ms < last {
             return Err(format!("{ms} is not valid after {last}; times never fall"));
         }
@@ -178,21 +178,21 @@ impl Builder {
         }
         // both fit: they are below MOST_MS and MOST_LINES
         let (ms, count) = (ms as u32, count as u32);
-        match self.steps.last_mut().filter(|s| s.ms == ms) {
-            Some(step) => step.count += count,
-            None => self.steps.push(Step { ms, count }),
+        match self.moments.last_mut().filter(|s| s.ms == ms) {
+            Some(moment) => moment.count += count,
+            None => self.moments.push(Moment { ms, count }),
         }
         Ok(())
     }
 
     fn done(self, line: usize) -> Result<Lines, BadLine> {
-        match self.steps.last() {
+        match self.moments.last() {
             None => Err(BadLine { line: 1, message: format!("the trace is empty; {VALID} in each line") }),
-            Some(Step { ms: 0, .. }) => Err(BadLine {
+            Some(Moment { ms: 0, .. }) => Err(BadLine {
                 line,
                 message: "the last time is 0; expected one above 0: the trace repeats after it".into(),
             }),
-            Some(_) => Ok(Lines(self.steps.into())),
+            Some(_) => Ok(Lines(self.moments.into())),
         }
     }
 }

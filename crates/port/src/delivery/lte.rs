@@ -15,11 +15,12 @@
 //! numbers, not measurements.
 //! Departs: no scheduling request, no other users, no bearer; a user's rate is drawn, not computed.
 
-use super::moment::Opportunity;
-use super::spread::{MS, Rates, Whole, between, rising, whole_ms, with_burst};
+use super::opportunity::Opportunity;
+use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_burst};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use units::check::within;
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
 
 /// Most retransmissions of a block; after that it counts as delivered.
@@ -114,11 +115,7 @@ impl LteParams {
         }
         rising(("grant_min", grants.0), ("grant_max", grants.1))?;
         rising(("handover_min", self.handover_min), ("handover_max", self.handover_max))?;
-        if self.block_error.get() > 0.9 {
-            let message = format!("{} is not valid; expected at most 0.9", self.block_error);
-            return Err(Problem::new("block_error", message));
-        }
-        Ok(())
+        within("block_error", self.block_error.get(), 0.0, 0.9)
     }
 
     /// Mean rate that the link carries.
@@ -159,7 +156,7 @@ pub(crate) struct Lte {
     handover_at: u64,
     /// Blocks with their delivery times, which never fall.
     blocks: VecDeque<(u64, f64)>,
-    whole: Whole,
+    whole: Accumulator,
 }
 
 impl Lte {
@@ -177,7 +174,7 @@ impl Lte {
             grant_at: 1,
             handover_at,
             blocks: VecDeque::new(),
-            whole: Whole::default(),
+            whole: Accumulator::default(),
         }
     }
 

@@ -9,15 +9,15 @@
 
 mod lines;
 mod lte;
-mod moment;
+mod opportunity;
 mod recorded;
-mod spread;
 mod starlink;
+mod synthetic;
 mod wifi;
 
 pub use lines::Lines;
 pub(crate) use lte::LteParams;
-pub(crate) use moment::Opportunity;
+pub(crate) use opportunity::Opportunity;
 pub(crate) use recorded::TraceParams;
 pub(crate) use starlink::StarlinkParams;
 pub(crate) use wifi::WifiParams;
@@ -26,24 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Problem, Rng, Time};
 
-/// The opportunities of a link that has no rate: a recorded trace, or a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = units::words::<Delivery>)]
-pub enum Delivery {
-    /// A recorded trace in mahimahi's format.
-    Trace(TraceParams),
-    /// A link like LTE's: grants, blocks retransmitted after 8 ms, a varying rate, handovers.
-    Lte(LteParams),
-    /// A link like Wi-Fi's: aggregates of up to 64 packets, sent in turns won against other stations.
-    Wifi(WifiParams),
-    /// A link like Starlink's: a new rate and delay every 15 s, and outages.
-    Starlink(StarlinkParams),
-}
-
-units::word_or_table!(Delivery);
-
-/// One line of `bloatlab list links`.
+/// An entry of `bloatlab list links`.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliveryInfo {
     /// Name in a scenario.
@@ -56,83 +39,89 @@ pub struct DeliveryInfo {
     pub params: fn() -> schemars::Schema,
 }
 
-/// Every kind of link with opportunities.
-pub const DELIVERIES: &[DeliveryInfo] = &[
-    DeliveryInfo {
-        name: "trace",
-        summary: "A recorded trace: opportunities of 1504 bytes, one time in ms per line",
-        source: "mahimahi's link_queue.cc",
-        params: || schemars::schema_for!(TraceParams),
-    },
-    DeliveryInfo {
-        name: "lte",
-        summary: "Like LTE: grants, blocks retransmitted after 8 ms, a varying rate, handovers",
-        source: "3GPP TS 36.321; stated parameters",
-        params: || schemars::schema_for!(LteParams),
-    },
-    DeliveryInfo {
-        name: "wifi",
-        summary: "Like Wi-Fi: aggregates in turns won against other stations",
-        source: "IEEE 802.11-2016 10.22; Bianchi 2000; stated parameters",
-        params: || schemars::schema_for!(WifiParams),
-    },
-    DeliveryInfo {
-        name: "starlink",
-        summary: "Like Starlink: a new rate and delay every 15 s, outages",
-        source: "Mohan et al., WWW 2024; stated parameters",
-        params: || schemars::schema_for!(StarlinkParams),
-    },
-];
+/// Declares every kind of link with opportunities once: the scenario's enum, the list and the sources follow.
+macro_rules! deliveries {
+    ($($name:literal $Variant:ident($Params:ty => $Source:ty), $source:literal, $summary:literal;)+) => {
+        /// The opportunities of a link that has no rate: a recorded trace, or a model.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case", remote = "Self")]
+        #[schemars(transform = units::words::<Delivery>)]
+        pub enum Delivery {
+            $(#[doc = concat!($summary, ".")] $Variant($Params),)+
+        }
 
-/// Evaluates `$do` with the parameters of any variant.
-macro_rules! each {
-    ($of:expr, $p:ident => $do:expr) => {
-        match $of {
-            Delivery::Trace($p) => $do,
-            Delivery::Lte($p) => $do,
-            Delivery::Wifi($p) => $do,
-            Delivery::Starlink($p) => $do,
+        units::word_or_table!(Delivery);
+
+        /// Every kind of link with opportunities.
+        pub const DELIVERIES: &[DeliveryInfo] = &[
+            $(DeliveryInfo {
+                name: $name,
+                summary: $summary,
+                source: $source,
+                params: || schemars::schema_for!($Params),
+            },)+
+        ];
+
+        impl Delivery {
+            /// Name in a scenario.
+            fn name(&self) -> &'static str {
+                match self { $(Self::$Variant(_) => $name,)+ }
+            }
+            /// Returns the first invalid field, with its path.
+            pub fn validate(&self) -> Result<(), Problem> {
+                match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|p| p.under(self.name()))
+            }
+            /// Mean rate that the link carries.
+            pub fn mean_rate(&self) -> BitRate {
+                match self { $(Self::$Variant(p) => p.mean_rate(),)+ }
+            }
+            /// Highest rate within a millisecond.
+            pub fn peak_rate(&self) -> BitRate {
+                match self { $(Self::$Variant(p) => p.peak_rate(),)+ }
+            }
+            /// Upper bound on the mean rate over any `span`.
+            pub fn max_rate_over(&self, span: Duration) -> BitRate {
+                match self { $(Self::$Variant(p) => p.max_rate_over(span),)+ }
+            }
+        }
+
+        /// Generates the opportunities of one link.
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) enum Source {
+            $($Variant($Source),)+
+        }
+
+        impl Source {
+            /// Builds the source of a valid declaration that is ready.
+            pub(crate) fn new(delivery: &Delivery, rng: Rng) -> Self {
+                match delivery { $(Delivery::$Variant(p) => Self::$Variant(<$Source>::new(p, rng)),)+ }
+            }
+            /// Returns the next opportunity, never earlier than the one before.
+            pub(crate) fn next(&mut self) -> Opportunity {
+                match self { $(Self::$Variant(s) => s.next(),)+ }
+            }
         }
     };
 }
 
+deliveries! {
+    "trace" Trace(TraceParams => recorded::Recorded), "mahimahi's link_queue.cc",
+        "A recorded trace: opportunities of 1504 bytes, one time in ms per line";
+    "lte" Lte(LteParams => lte::Lte), "3GPP TS 36.321; stated parameters",
+        "Like LTE: grants, blocks retransmitted after 8 ms, a varying rate, handovers";
+    "wifi" Wifi(WifiParams => wifi::Wifi), "IEEE 802.11-2016 10.22; Bianchi 2000; stated parameters",
+        "Like Wi-Fi: aggregates in turns won against other stations";
+    "starlink" Starlink(StarlinkParams => starlink::Starlink), "Mohan et al., WWW 2024; stated parameters",
+        "Like Starlink: a new rate and delay every 15 s, outages";
+}
+
 impl Delivery {
-    /// Name in a scenario.
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Trace(_) => "trace",
-            Self::Lte(_) => "lte",
-            Self::Wifi(_) => "wifi",
-            Self::Starlink(_) => "starlink",
-        }
-    }
-
-    /// Returns the first invalid field, with its path.
-    pub fn validate(&self) -> Result<(), Problem> {
-        each!(self, p => p.validate()).map_err(|p| p.under(self.name()))
-    }
-
     /// Checks that the link can be built.   Errors: a trace file that has not been read.
     pub fn ready(&self) -> Result<(), Problem> {
         match self {
             Self::Trace(p) => p.ready().map_err(|p| p.under("trace")),
             _ => Ok(()),
         }
-    }
-
-    /// Mean rate that the link carries.
-    pub fn mean_rate(&self) -> BitRate {
-        each!(self, p => p.mean_rate())
-    }
-
-    /// Highest rate within a millisecond.
-    pub fn peak_rate(&self) -> BitRate {
-        each!(self, p => p.peak_rate())
-    }
-
-    /// Upper bound on the mean rate over any `span`.
-    pub fn max_rate_over(&self, span: Duration) -> BitRate {
-        each!(self, p => p.max_rate_over(span))
     }
 
     /// Largest packet that the link carries, where it has a limit.
@@ -150,7 +139,7 @@ impl Delivery {
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {
         self.validate()?;
         self.ready()?;
-        let size = self.largest().unwrap_or(Bytes(spread::OPPORTUNITY)).0;
+        let size = self.largest().unwrap_or(Bytes(synthetic::OPPORTUNITY)).0;
         let mut source = Source::new(self, stream(seed, &format!("link.{name}")));
         let (mut text, mut count) = (String::new(), 0);
         loop {
@@ -159,7 +148,7 @@ impl Delivery {
                 break;
             }
             for _ in 0..next.bytes / size {
-                text.push_str(&next.at.0.div_ceil(spread::MS).to_string());
+                text.push_str(&next.at.0.div_ceil(synthetic::MS).to_string());
                 text.push('\n');
             }
             count += next.bytes / size;
@@ -177,35 +166,4 @@ impl Delivery {
 /// Returns the random stream of a link's opportunities.
 fn stream(seed: u64, link: &str) -> Rng {
     Rng::named(seed, &format!("{link}.delivery"))
-}
-
-/// Generates the opportunities of one link.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Source {
-    Trace(recorded::Recorded),
-    Lte(lte::Lte),
-    Wifi(wifi::Wifi),
-    Starlink(starlink::Starlink),
-}
-
-impl Source {
-    /// Builds the source of a valid declaration that is ready.
-    pub(crate) fn new(delivery: &Delivery, rng: Rng) -> Self {
-        match delivery {
-            Delivery::Trace(p) => Self::Trace(recorded::Recorded::new(p)),
-            Delivery::Lte(p) => Self::Lte(lte::Lte::new(p, rng)),
-            Delivery::Wifi(p) => Self::Wifi(wifi::Wifi::new(p, rng)),
-            Delivery::Starlink(p) => Self::Starlink(starlink::Starlink::new(p, rng)),
-        }
-    }
-
-    /// Returns the next opportunity, never earlier than the one before.
-    pub(crate) fn next(&mut self) -> Opportunity {
-        match self {
-            Self::Trace(s) => s.next(),
-            Self::Lte(s) => s.next(),
-            Self::Wifi(s) => s.next(),
-            Self::Starlink(s) => s.next(),
-        }
-    }
 }

@@ -1,11 +1,12 @@
 //! A recorded trace, which repeats after its last time.
 
 use super::lines::Lines;
-use super::moment::Opportunity;
+use super::opportunity::Opportunity;
 use packet::LEAST_BYTES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{BitRate, Bytes, Duration, Problem, Time, shown};
+use units::check::{require, within};
+use units::{BitRate, Bytes, Duration, Problem, Rng, Time, shown};
 
 /// A millisecond.   Unit: ns.
 const MS: u64 = 1_000_000;
@@ -41,26 +42,18 @@ impl Default for TraceParams {
 impl TraceParams {
     /// Returns the first invalid field, by name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
-        if self.file.is_empty() && self.source.is_empty() {
-            return Err(Problem::new("file", "is missing; expected the path of a trace, \"lte.down\""));
-        }
-        if !(LEAST_BYTES..=u64::from(u16::MAX)).contains(&self.opportunity.0) {
-            let message = format!("{} is not valid; expected {LEAST_BYTES}B to {}B", self.opportunity, u16::MAX);
-            return Err(Problem::new("opportunity", message));
-        }
-        Ok(())
+        let message = "is missing; expected the path of a trace, \"lte.down\"";
+        require(!self.file.is_empty() || !self.source.is_empty(), "file", message)?;
+        within("opportunity", self.opportunity, Bytes(LEAST_BYTES), Bytes(u16::MAX.into()))
     }
 
     /// Checks that the file has been read.
     pub(crate) fn ready(&self) -> Result<(), Problem> {
-        if !self.source.is_empty() {
-            return Ok(());
-        }
         let message = format!(
             "\"{}\" has not been read; expected its lines in `source` (`bloatlab run` and the Python package put them there)",
             shown(&self.file)
         );
-        Err(Problem::new("file", message))
+        require(!self.source.is_empty(), "file", message)
     }
 
     /// Bytes of one round of the trace.
@@ -107,31 +100,31 @@ pub(crate) struct Recorded {
     lines: Lines,
     bytes: u64,
     period: u64,
-    /// The next step, the time at which its round began, and the length of the trace that the run skips.   Unit: ns.
-    step: usize,
+    /// The next moment, the time at which its round began, and the length of the trace that the run skips.   Unit: ns.
+    index: usize,
     round: u64,
     skipped: u64,
 }
 
 impl Recorded {
-    pub(crate) fn new(p: &TraceParams) -> Self {
+    pub(crate) fn new(p: &TraceParams, _: Rng) -> Self {
         let period = p.source.period().0.max(1);
         let skipped = p.start.0 % period;
-        let step = p.source.steps().partition_point(|s| u64::from(s.ms) * MS < skipped);
-        Self { lines: p.source.clone(), bytes: p.opportunity.0, period, step, round: 0, skipped }
+        let index = p.source.moments().partition_point(|s| u64::from(s.ms) * MS < skipped);
+        Self { lines: p.source.clone(), bytes: p.opportunity.0, period, index, round: 0, skipped }
     }
 
     pub(crate) fn next(&mut self) -> Opportunity {
-        if self.step == self.lines.steps().len() {
-            (self.step, self.round) = (0, self.round.saturating_add(self.period));
+        if self.index == self.lines.moments().len() {
+            (self.index, self.round) = (0, self.round.saturating_add(self.period));
         }
-        let Some(step) = self.lines.steps().get(self.step) else {
+        let Some(moment) = self.lines.moments().get(self.index) else {
             return Opportunity { at: Time::NEVER, bytes: 0, extra_delay: Duration::ZERO };
         };
-        self.step += 1;
-        // `skipped` ends before this step or in an earlier round
-        let at = self.round.saturating_add(u64::from(step.ms) * MS) - self.skipped;
-        Opportunity { at: Time(at), bytes: self.bytes * u64::from(step.count), extra_delay: Duration::ZERO }
+        self.index += 1;
+        // `skipped` ends before this moment or in an earlier round
+        let at = self.round.saturating_add(u64::from(moment.ms) * MS) - self.skipped;
+        Opportunity { at: Time(at), bytes: self.bytes * u64::from(moment.count), extra_delay: Duration::ZERO }
     }
 }
 
@@ -141,7 +134,7 @@ mod tests {
 
     fn trace(text: &str, start: Duration) -> Vec<(u64, u64)> {
         let p = TraceParams { source: Lines::read(text).unwrap(), start, ..TraceParams::default() };
-        let mut r = Recorded::new(&p);
+        let mut r = Recorded::new(&p, Rng::named(1, "trace"));
         (0..6).map(|_| r.next()).map(|o| (o.at.0 / MS, o.bytes / 1504)).collect()
     }
 

@@ -16,10 +16,11 @@
 //! Departs: the seed draws where in an interval the run starts; nothing changes within an interval; a user has a share
 //! of every frame.
 
-use super::moment::Opportunity;
-use super::spread::{MS, Rates, Whole, between, rising, whole_ms, with_burst};
+use super::opportunity::Opportunity;
+use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_burst};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::{require, within};
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
 
 /// Frames per second.
@@ -65,22 +66,13 @@ impl StarlinkParams {
         Rates::validate(self.rate, self.swing)?;
         let (ms, s) = (Duration::from_millis(1), Duration::from_secs(1));
         whole_ms("interval", self.interval, ms * 100, s * 3600)?;
-        if self.delay_swing > s {
-            return Err(Problem::new(
-                "delay_swing",
-                format!("{} is not valid; expected at most {s}", self.delay_swing),
-            ));
-        }
+        within("delay_swing", self.delay_swing, Duration::ZERO, s)?;
         for (name, time) in [("outage_min", self.outage_min), ("outage_max", self.outage_max)] {
             whole_ms(name, time, ms, s * 60)?;
         }
         rising(("outage_min", self.outage_min), ("outage_max", self.outage_max))?;
-        if self.outage_max >= self.interval {
-            let message =
-                format!("{} is not valid; expected less than the interval, {}", self.outage_max, self.interval);
-            return Err(Problem::new("outage_max", message));
-        }
-        Ok(())
+        let message = format!("{} is not valid; expected less than the interval, {}", self.outage_max, self.interval);
+        require(self.outage_max < self.interval, "outage_max", message)
     }
 
     /// Mean rate that the link carries.
@@ -112,7 +104,7 @@ pub(crate) struct Starlink {
     serves: u64,
     bytes: f64,
     extra_delay: Duration,
-    whole: Whole,
+    whole: Accumulator,
 }
 
 impl Starlink {
@@ -129,7 +121,7 @@ impl Starlink {
             serves: 0,
             bytes: 0.0,
             extra_delay: Duration::ZERO,
-            whole: Whole::default(),
+            whole: Accumulator::default(),
         };
         link.draw();
         link

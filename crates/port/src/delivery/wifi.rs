@@ -15,10 +15,11 @@
 //! does not fill its aggregates carries less than one that would shorten them. A link is one station with one queue:
 //! other stations of the same access point are separate links and do not share its turns.
 
-use super::moment::Opportunity;
-use super::spread::{MS, OPPORTUNITY, with_burst};
+use super::opportunity::Opportunity;
+use super::synthetic::{MS, OPPORTUNITY, with_burst};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::check::{require, within};
 use units::math::pow;
 use units::{BitRate, Duration, Problem, Rng, Time};
 
@@ -62,23 +63,14 @@ impl Default for WifiParams {
 impl WifiParams {
     /// Returns the first invalid field, by name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
-        let (least, most) = (BitRate(1_000_000), BitRate(10_000_000_000));
-        if !(least..=most).contains(&self.rate) {
-            return Err(Problem::new("rate", format!("{} is not valid; expected {least} to {most}", self.rate)));
-        }
-        if self.stations > 100 {
-            return Err(Problem::new("stations", format!("{} is not valid; expected 0 to 100", self.stations)));
-        }
-        if !(1..=1024).contains(&self.mpdus) {
-            return Err(Problem::new("mpdus", format!("{} is not valid; expected 1 to 1024", self.mpdus)));
-        }
+        within("rate", self.rate, BitRate(1_000_000), BitRate(10_000_000_000))?;
+        within("stations", self.stations, 0, 100)?;
+        within("mpdus", self.mpdus, 1, 1024)?;
         let one = self.rate.time_for(MPDU);
-        if self.txop < one || self.txop > Duration::from_secs(1) {
-            let message =
-                format!("{} is not valid; expected {one}, a packet of 1504 bytes at {}, to 1s", self.txop, self.rate);
-            return Err(Problem::new("txop", message));
-        }
-        Ok(())
+        let valid = (one..=Duration::from_secs(1)).contains(&self.txop);
+        let message =
+            format!("{} is not valid; expected {one}, a packet of 1504 bytes at {}, to 1s", self.txop, self.rate);
+        require(valid, "txop", message)
     }
 
     /// Packets of an aggregate, and the length of a turn.   Unit: ns.

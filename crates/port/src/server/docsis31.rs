@@ -1,12 +1,12 @@
 //! The modem of DOCSIS 3.1: no queue but the managed one, or the two of an aggregate; a grant takes the packets of its
 //! own service flow that fit.
 
-use super::{Granted, INFINITE, Request, Serve};
+use super::{Granted, Request, Serve, flow_view};
 use crate::Change;
 use docsis::{Ask, Docsis31Params, Modem31};
 use packet::{GrantCounts, LinkView, PacketMeta};
 use qdisc::Queue;
-use units::{BitRate, Duration, Rng, Time};
+use units::{BitRate, Rng, Time};
 
 /// The modem, with the random stream of its requests.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,13 +31,7 @@ impl Docsis31 {
 
 impl Serve for Docsis31 {
     fn view(&self, now: Time, _rate: Option<BitRate>) -> LinkView {
-        let flow = self.modem.flow();
-        LinkView {
-            rate: flow.max_sustained_rate,
-            peak_rate: flow.peak_traffic_rate.unwrap_or(INFINITE),
-            tokens: self.modem.tokens(now),
-            downstream_delay: Duration::ZERO,
-        }
+        flow_view(self.modem.flow(), self.modem.tokens(now))
     }
 
     fn change(&mut self, now: Time, change: &Change) -> Option<Time> {

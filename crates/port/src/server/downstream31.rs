@@ -1,11 +1,11 @@
 //! The CMTS's downstream to a modem of DOCSIS 3.1, which serves the service flows in turn.
 
-use super::{Granted, INFINITE, Request, Serve};
+use super::{Granted, Request, Serve, flow_view};
 use crate::Change;
 use docsis::{Ask, Docsis31Params, Downstream31};
 use packet::{LinkView, PacketMeta};
 use qdisc::Queue;
-use units::{BitRate, Duration, Rng, Time};
+use units::{BitRate, Rng, Time};
 
 /// The downstream channel of one modem.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,13 +19,7 @@ impl Downstream {
 
 impl Serve for Downstream {
     fn view(&self, now: Time, _rate: Option<BitRate>) -> LinkView {
-        let flow = self.0.flow();
-        LinkView {
-            rate: flow.max_sustained_rate,
-            peak_rate: flow.peak_traffic_rate.unwrap_or(INFINITE),
-            tokens: self.0.tokens(now),
-            downstream_delay: Duration::ZERO,
-        }
+        flow_view(self.0.flow(), self.0.tokens(now))
     }
 
     fn change(&mut self, now: Time, change: &Change) -> Option<Time> {

@@ -17,15 +17,21 @@ mod plain;
 mod two_queue;
 
 use crate::{Change, PortSpec, Service, Shaper};
-use docsis::Model;
+use docsis::{Model, ShaperParams};
 use packet::{
     Backlog, DropReason, FateSink, GrantCounts, LinkView, MarkReason, OpportunityCounts, PacketMeta, Point, ServiceFlow,
 };
 use qdisc::Queue;
-use units::{BitRate, Rng, Time};
+use units::{BitRate, Bytes, Duration, Rng, Time};
 
 /// A rate at which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
+
+/// The view of a link whose rates are those of a service flow with `tokens` left.
+fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
+    let peak_rate = flow.peak_traffic_rate.unwrap_or(INFINITE);
+    LinkView { rate: flow.max_sustained_rate, peak_rate, tokens, downstream_delay: Duration::ZERO }
+}
 
 /// The result of serving a packet.
 pub(crate) enum Taken {
@@ -72,13 +78,13 @@ pub(crate) trait Serializer: Serve {
 
     /// The server, unless it is known at compile time to have no clock and no room of its own.
     #[inline]
-    fn other(&self) -> Option<&Server> {
+    fn as_server(&self) -> Option<&Server> {
         None
     }
 
     /// The same server, mutable.
     #[inline]
-    fn other_mut(&mut self) -> Option<&mut Server> {
+    fn as_server_mut(&mut self) -> Option<&mut Server> {
         None
     }
 }
@@ -139,6 +145,19 @@ pub(crate) enum Server {
     Opportunities(Box<opportunity::Opportunities>),
 }
 
+/// Evaluates `$do` with a granted server; `None` for the others.
+macro_rules! if_granted {
+    ($server:expr, $it:ident => $do:expr) => {
+        match $server {
+            Server::Plain(_) | Server::Bucket(_) | Server::Htb(_) | Server::TwoQueue(_) => None,
+            Server::Granted($it) => Some($do),
+            Server::Docsis31($it) => Some($do),
+            Server::Downstream31($it) => Some($do),
+            Server::Opportunities($it) => Some($do),
+        }
+    };
+}
+
 impl Server {
     /// Builds the idle server of a valid specification. `stream` returns the random stream of a name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
@@ -183,30 +202,6 @@ impl Server {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
 
-    /// The server, if it takes packets at times of its own.
-    #[inline]
-    fn granted(&self) -> Option<&dyn Granted> {
-        Some(match self {
-            Self::Plain(_) | Self::Bucket(_) | Self::Htb(_) | Self::TwoQueue(_) => return None,
-            Self::Granted(s) => &**s,
-            Self::Docsis31(s) => &**s,
-            Self::Downstream31(s) => &**s,
-            Self::Opportunities(s) => &**s,
-        })
-    }
-
-    /// The same server, mutable.
-    #[inline]
-    fn granted_mut(&mut self) -> Option<&mut dyn Granted> {
-        Some(match self {
-            Self::Plain(_) | Self::Bucket(_) | Self::Htb(_) | Self::TwoQueue(_) => return None,
-            Self::Granted(s) => &mut **s,
-            Self::Docsis31(s) => &mut **s,
-            Self::Downstream31(s) => &mut **s,
-            Self::Opportunities(s) => &mut **s,
-        })
-    }
-
     /// Handles the link becoming free: a held packet moves on, or is returned to be dropped if there is no room.
     #[inline]
     pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
@@ -235,7 +230,7 @@ impl Server {
     pub(crate) fn next(&self) -> Time {
         match self {
             Self::TwoQueue(modem) => modem.next_map(),
-            _ => self.granted().map_or(Time::NEVER, Granted::next),
+            _ => if_granted!(self, s => s.next()).unwrap_or(Time::NEVER),
         }
     }
 
@@ -250,19 +245,19 @@ impl Server {
         if let Self::TwoQueue(modem) = self {
             modem.map(now, rng, depart);
         }
-        self.granted_mut().map_or(Request::Nothing, |server| server.tick(now, queue, rng, depart))
+        if_granted!(self, s => s.tick(now, queue, rng, depart)).unwrap_or(Request::Nothing)
     }
 
     /// As [`Granted::answer`].
     pub(crate) fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
-        self.granted_mut()?.answer(now, packet)
+        if_granted!(self, s => s.answer(now, packet))?
     }
 
     /// Number of packets that have left the queue but not departed.
     pub(crate) fn inside(&self) -> usize {
         match self {
             Self::TwoQueue(modem) => modem.inside(),
-            _ => self.granted().map_or(0, Granted::inside),
+            _ => if_granted!(self, s => s.inside()).unwrap_or(0),
         }
     }
 }
@@ -307,8 +302,8 @@ impl Serializer for Server {
             Self::Htb(s) => s.holds_back(now, rate, waiting),
             Self::TwoQueue(s) => s.holds_back(now, rate, waiting),
             _ => {
-                if let Some(server) = self.granted_mut().filter(|_| waiting.packets > 0) {
-                    server.notify(now);
+                if waiting.packets > 0 {
+                    if_granted!(self, s => s.notify(now));
                 }
                 true
             }
@@ -325,11 +320,11 @@ impl Serializer for Server {
         }
     }
     #[inline]
-    fn other(&self) -> Option<&Server> {
+    fn as_server(&self) -> Option<&Server> {
         Some(self)
     }
     #[inline]
-    fn other_mut(&mut self) -> Option<&mut Server> {
+    fn as_server_mut(&mut self) -> Option<&mut Server> {
         Some(self)
     }
 }

@@ -1,7 +1,7 @@
 //! File transfers on a scripted host.
 
 use super::*;
-use crate::fake::Fake;
+use crate::tests::fake::Fake;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;

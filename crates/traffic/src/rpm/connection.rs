@@ -78,11 +78,6 @@ pub(super) struct Connection {
     waiting: [VecDeque<(u64, Time)>; 2],
 }
 
-/// Index of a side in an array.
-fn index(role: Role) -> usize {
-    usize::from(role == Role::Server)
-}
-
 impl Connection {
     pub(super) fn new(id: ConnId, purpose: Purpose, now: Time) -> Self {
         let waiting = [VecDeque::new(), VecDeque::new()];
@@ -112,7 +107,7 @@ impl Connection {
         Step::Tcp(took)
     }
 
-    /// Handles `bytes` received at `role`. Finished self probes go to `done`.
+    /// Handles `bytes` received by `role`. Finished self probes go to `done`.
     pub(super) fn received<H: Host>(
         &mut self,
         role: Role,
@@ -164,7 +159,7 @@ impl Connection {
     /// Sends a message of a self probe, which began at `began`, from `role`.
     fn message<H: Host>(&mut self, role: Role, bytes: u64, began: Time, p: &RpmParams, host: &mut H) {
         let Purpose::Load(way) = self.purpose else { return };
-        let to = index(role.other());
+        let to = role.other() as usize;
         let begins = if role == way.sender() {
             // the stream offset counts from the connection's first byte: see `base`
             let base = self.base(way, p);
@@ -186,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// Handles bytes of the load, or of self probes in its opposite direction, received at `role`.
+    /// Handles bytes of the load, or of self probes in its opposite direction, received by `role`.
     fn loading<H: Host>(
         &mut self,
         role: Role,
@@ -195,7 +190,7 @@ impl Connection {
         host: &mut H,
         done: &mut Vec<Duration>,
     ) -> Step {
-        let here = index(role);
+        let here = role as usize;
         self.received[here] += bytes;
         while let Some((end, began)) = self.waiting[here].front().copied()
             && end <= self.received[here]

@@ -90,11 +90,9 @@ struct Row {
 pub struct Rpm {
     p: RpmParams,
     start: Time,
-    slots: Vec<Option<Connection>>,
-    free: Vec<usize>,
-    conns: Conns,
-    /// Slots of load-generating connections, in the order in which their load began.
-    loads: Vec<usize>,
+    conns: Conns<Connection>,
+    /// Load-generating connections, in the order in which their load began.
+    loads: Vec<ConnId>,
     /// Outstanding foreign probes.
     probes: u32,
     /// Probes skipped because too many were outstanding, and connections that failed.
@@ -122,8 +120,6 @@ impl Rpm {
         Self {
             p,
             start: Time::ZERO,
-            slots: Vec::new(),
-            free: Vec::new(),
             conns: Conns::default(),
             loads: Vec::new(),
             probes: 0,
@@ -141,18 +137,12 @@ impl Rpm {
 
     fn open<H: Host>(&mut self, purpose: Purpose, host: &mut H) {
         let id = host.open(0);
-        let slot = self.free.pop().unwrap_or(self.slots.len());
-        let connection = Some(Connection::new(id, purpose, host.now()));
-        match self.slots.get_mut(slot) {
-            Some(place) => *place = connection,
-            None => self.slots.push(connection),
-        }
-        self.conns.insert(id, slot);
+        self.conns.insert(id, Connection::new(id, purpose, host.now()));
     }
 
     /// Number of load-generating connections in this direction, including those that are connecting.
     fn count(&self, way: Direction) -> u32 {
-        self.slots.iter().flatten().filter(|c| c.purpose == Purpose::Load(way)).count() as u32
+        self.conns.states().filter(|c| c.purpose == Purpose::Load(way)).count() as u32
     }
 
     fn add_load<H: Host>(&mut self, more: u32, host: &mut H) {
@@ -175,8 +165,8 @@ impl Rpm {
         } else {
             self.skipped += 1;
         }
-        let slot = self.loads[host.rng().below(self.loads.len() as u64) as usize];
-        if let Some(connection) = &mut self.slots[slot] {
+        let conn = self.loads[host.rng().below(self.loads.len() as u64) as usize];
+        if let Some(connection) = self.conns.get_mut(conn) {
             connection.probe(&self.p, host);
         }
     }
@@ -273,7 +263,7 @@ impl Application for Rpm {
     }
 
     fn connected<H: Host>(&mut self, conn: ConnId, role: Role, host: &mut H) {
-        let Some(connection) = self.conns.get(conn).and_then(|slot| self.slots[slot].as_mut()) else { return };
+        let Some(connection) = self.conns.get_mut(conn) else { return };
         if role == Role::Client
             && let Step::Tcp(took) = connection.connected(&self.p, host)
         {
@@ -285,14 +275,13 @@ impl Application for Rpm {
     }
 
     fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
-        let Some(slot) = self.conns.get(conn) else { return };
-        let Some(connection) = self.slots[slot].as_mut() else { return };
+        let Some(connection) = self.conns.get_mut(conn) else { return };
         let mut done = Vec::new();
         let step = connection.received(role, bytes, &self.p, host, &mut done);
         match (step, connection.purpose) {
             (Step::Tls(took), Purpose::Probe) => self.samples.record(Sample::Tls, took),
             (Step::Http(took), _) => self.samples.record(Sample::HttpForeign, took),
-            (Step::LoadBegan, _) => self.loads.push(slot),
+            (Step::LoadBegan, _) => self.loads.push(conn),
             (Step::LoadReceived(bytes), Purpose::Load(way)) => {
                 if let Some(newest) = self.received.last_mut() {
                     newest[index(way)] += bytes;
@@ -306,10 +295,8 @@ impl Application for Rpm {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        let Some(slot) = self.conns.remove(conn) else { return };
-        let Some(connection) = self.slots[slot].take() else { return };
-        self.free.push(slot);
-        self.loads.retain(|load| *load != slot);
+        let Some(connection) = self.conns.remove(conn) else { return };
+        self.loads.retain(|load| *load != conn);
         if connection.purpose == Purpose::Probe {
             self.probes -= 1;
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Params;
-use crate::fake::Fake;
+use crate::tests::fake::Fake;
 use units::Bytes;
 
 const MS: u64 = 1_000_000;

@@ -5,68 +5,39 @@ use super::{Phase, Slot, Web};
 use crate::conns::Conns;
 use crate::demand::times;
 use crate::{Demand, Direction, Params};
-use std::collections::BTreeMap;
-use units::{Bytes, Duration, Problem, Time};
+use units::check::{positive, positive_or_none, require, within};
+use units::{Duration, Problem, Time};
 
 impl Params for WebParams {
     type App = Web;
 
     fn validate(&self) -> Result<(), Problem> {
-        let range = |field: &str, v: u32, max: u32| match v {
-            0 => Err(Problem::new(field, format!("0 is not valid; expected 1 to {max}"))),
-            v if v > max => Err(Problem::new(field, format!("{v} is not valid; expected 1 to {max}"))),
-            _ => Ok(()),
-        };
-        let some = |field: &str, v: Bytes| match v.0 {
-            0 => Err(Problem::new(field, "0B is not valid; expected at least 1 byte")),
-            _ => Ok(()),
-        };
-        range("servers", self.servers, MAX_SERVERS)?;
-        range("connections_per_server", self.connections_per_server, 1024)?;
-        range("html_server", self.html_server, self.servers)?;
-        some("request", self.request)?;
-        if self.pages == Some(0) {
-            return Err(Problem::new(
-                "pages",
-                "0 is not valid; expected at least 1, or no number to go on until the end",
-            ));
-        }
+        within("servers", self.servers, 1, MAX_SERVERS)?;
+        within("connections_per_server", self.connections_per_server, 1, 1024)?;
+        within("html_server", self.html_server, 1, self.servers)?;
+        positive("request", self.request)?;
+        positive_or_none("pages", self.pages)?;
         match &self.page {
             Page::Uniform(u) => {
-                some("page.uniform.html", u.html)?;
-                some("page.uniform.size", u.size)?;
-                if u64::from(u.per_server) * u64::from(self.servers) > u64::from(MAX_OBJECTS) {
-                    let message = format!("{} is not valid; a page has at most {MAX_OBJECTS} objects", u.per_server);
-                    return Err(Problem::new("page.uniform.per_server", message));
-                }
+                positive("page.uniform.html", u.html)?;
+                positive("page.uniform.size", u.size)?;
+                within("page.uniform.per_server", u.per_server, 0, MAX_OBJECTS / self.servers)?;
             }
             Page::Listed => {
-                if self.servers as usize != LISTED.len() {
-                    let message =
-                        format!("{} is not valid; the listed page lies on {} servers", self.servers, LISTED.len());
-                    return Err(Problem::new("servers", message));
-                }
+                let message = format!("{} is not valid; the listed page is on {} servers", self.servers, LISTED.len());
+                require(self.servers as usize == LISTED.len(), "servers", message)?;
             }
             Page::Lognormal(l) => {
-                some("page.lognormal.html", l.html)?;
-                some("page.lognormal.total", l.total)?;
-                range("page.lognormal.objects", l.objects, MAX_OBJECTS)?;
+                positive("page.lognormal.html", l.html)?;
+                positive("page.lognormal.total", l.total)?;
+                within("page.lognormal.objects", l.objects, 1, MAX_OBJECTS)?;
                 // 10^x must be a finite number of bytes for every draw: 40 sigma in either direction
-                if !(l.log10_mean.is_finite() && l.log10_mean.abs() <= 100.0) {
-                    let message = format!("{} is not valid; expected -100 to 100", l.log10_mean);
-                    return Err(Problem::new("page.lognormal.log10_mean", message));
-                }
-                if !(0.0..=5.0).contains(&l.log10_sd) {
-                    let message = format!("{} is not valid; expected 0 to 5", l.log10_sd);
-                    return Err(Problem::new("page.lognormal.log10_sd", message));
-                }
+                within("page.lognormal.log10_mean", l.log10_mean, -100.0, 100.0)?;
+                within("page.lognormal.log10_sd", l.log10_sd, 0.0, 5.0)?;
             }
         }
-        if self.spread() > self.think {
-            let message = format!("{} is not valid; expected at most think, {}", self.spread(), self.think);
-            return Err(Problem::new("think_spread", message));
-        }
-        Ok(())
+        let message = format!("{} is not valid; expected at most think, {}", self.spread(), self.think);
+        require(self.spread() <= self.think, "think_spread", message)
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
@@ -110,7 +81,7 @@ impl Params for WebParams {
             },
             next: vec![0; self.servers as usize],
             done: vec![0; self.servers as usize],
-            detached: BTreeMap::new(),
+            detached: Conns::default(),
             slots: vec![Slot::default(); slots],
             conns: Conns::default(),
             phase: Phase::Think,

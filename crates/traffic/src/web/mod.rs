@@ -34,7 +34,6 @@ pub(crate) use params::{Draw, MeasureFrom, OpenOrder, Page, Quota, WebParams};
 
 use crate::conns::Conns;
 use crate::{Application, ConnId, Host, OnFailure, RETRY_AFTER, Role};
-use std::collections::BTreeMap;
 use units::{Duration, Time};
 
 /// Phase of the current page.
@@ -78,10 +77,10 @@ pub struct Web {
     /// Number of completed objects of each server.
     done: Vec<usize>,
     /// Connections that outlast their page.
-    detached: BTreeMap<ConnId, Slot>,
+    detached: Conns<Slot>,
     /// The slots; slot c of server s is number s * connections_per_server + c.
     slots: Vec<Slot>,
-    conns: Conns,
+    conns: Conns<usize>,
     phase: Phase,
     started: Time,
     /// Number of busy slots.
@@ -193,7 +192,7 @@ impl Web {
     /// Serves a detached connection, which closes when its object is complete.
     fn detached_received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         let request = self.params.request.0;
-        let Some(slot) = self.detached.get_mut(&conn) else { return };
+        let Some(slot) = self.detached.get_mut(conn) else { return };
         match role {
             Role::Server => {
                 let before = slot.request_received < request;
@@ -207,7 +206,7 @@ impl Web {
             Role::Client => {
                 slot.received += bytes;
                 if slot.received >= slot.size {
-                    self.detached.remove(&conn);
+                    self.detached.remove(conn);
                     host.close(conn, Role::Client);
                     if self.params.persistent {
                         host.close(conn, Role::Server);
@@ -333,7 +332,7 @@ impl Application for Web {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-        self.detached.remove(&conn);
+        self.detached.remove(conn);
         // a connection with a completed object has already been removed
         let Some(slot) = self.conns.remove(conn) else { return };
         let s = &mut self.slots[slot];

@@ -3,7 +3,7 @@
 use super::params::{LISTED, LISTED_HTML, Lognormal, Uniform};
 use super::*;
 use crate::Params;
-use crate::fake::Fake;
+use crate::tests::fake::Fake;
 use units::{Bytes, Duration, math};
 
 const MS: u64 = 1_000_000;

@@ -1,5 +1,6 @@
 //! Parts shared by the synthetic links: random draws, whole opportunities, and checks of ranges.
 
+use units::check::{require, within};
 use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
 
@@ -9,7 +10,7 @@ pub(super) const OPPORTUNITY: u64 = 1504;
 pub(super) const MS: u64 = 1_000_000;
 
 /// Lowest and highest mean rate of a link.   Unit: bit/s.
-const RATES: (u64, u64) = (100_000, 10_000_000_000);
+const RATES: (BitRate, BitRate) = (BitRate(100_000), BitRate(10_000_000_000));
 
 /// Draws rates with a uniform logarithm: their mean is `mean`, and the highest is `swing` times the lowest.
 ///
@@ -45,15 +46,8 @@ impl Rates {
 
     /// Errors: a rate or a swing out of range.
     pub(crate) fn validate(mean: BitRate, swing: f64) -> Result<(), Problem> {
-        let (least, most) = RATES;
-        if !(least..=most).contains(&mean.0) {
-            let message = format!("{mean} is not valid; expected {} to {}", BitRate(least), BitRate(most));
-            return Err(Problem::new("rate", message));
-        }
-        if !(1.0..=100.0).contains(&swing) {
-            return Err(Problem::new("swing", format!("{swing} is not valid; expected 1 (a constant rate) to 100")));
-        }
-        Ok(())
+        within("rate", mean, RATES.0, RATES.1)?;
+        within("swing", swing, 1.0, 100.0)
     }
 }
 
@@ -67,9 +61,9 @@ pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitR
 
 /// Collects bytes until they fill whole opportunities.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Whole(f64);
+pub(super) struct Accumulator(f64);
 
-impl Whole {
+impl Accumulator {
     /// Adds `bytes`; returns and removes the bytes that fill whole opportunities.
     pub(crate) fn take(&mut self, bytes: f64) -> u64 {
         self.0 += bytes;
@@ -87,16 +81,11 @@ pub(super) fn between(rng: &mut Rng, least: Duration, most: Duration) -> u64 {
 
 /// Errors: a time out of range, or not a whole number of ms.
 pub(super) fn whole_ms(name: &str, time: Duration, least: Duration, most: Duration) -> Result<(), Problem> {
-    if (least..=most).contains(&time) && time.0.is_multiple_of(MS) {
-        return Ok(());
-    }
-    Err(Problem::new(name, format!("{time} is not valid; expected {least} to {most}, in whole ms")))
+    let valid = (least..=most).contains(&time) && time.0.is_multiple_of(MS);
+    require(valid, name, format!("{time} is not valid; expected {least} to {most}, in whole ms"))
 }
 
 /// Errors: a least time above the greatest.
 pub(super) fn rising(least: (&str, Duration), most: (&str, Duration)) -> Result<(), Problem> {
-    if least.1 <= most.1 {
-        return Ok(());
-    }
-    Err(Problem::new(least.0, format!("{} is not valid; expected at most {}, {}", least.1, most.0, most.1)))
+    require(least.1 <= most.1, least.0, format!("{} is not valid; expected at most {}, {}", least.1, most.0, most.1))
 }

@@ -164,10 +164,6 @@ impl Fake {
     }
 }
 
-fn index(role: Role) -> usize {
-    usize::from(role == Role::Server)
-}
-
 impl Host for Fake {
     fn now(&self) -> Time {
         self.now
@@ -202,16 +198,16 @@ impl Host for Fake {
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64) {
         self.writes.push(Write { role, bytes });
         let slot = self.slots[conn.0 as usize];
-        assert!(!slot.closed[index(role)], "written after close");
+        assert!(!slot.closed[role as usize], "written after close");
         let at = Time(self.now.max(slot.ready).0 + self.rtt[slot.peer] / 2);
         if bytes == u64::MAX && self.streaming && !slot.fails {
-            self.slots[conn.0 as usize].streams[index(role)] = Some(self.now.max(slot.ready));
+            self.slots[conn.0 as usize].streams[role as usize] = Some(self.now.max(slot.ready));
             self.push(at, Event::Stream(conn, role.other()));
         }
         if slot.fails || bytes == u64::MAX {
             return;
         }
-        self.slots[conn.0 as usize].wrote[index(role)] += bytes;
+        self.slots[conn.0 as usize].wrote[role as usize] += bytes;
         let (mut left, mut at) = (bytes, at);
         while left > 0 {
             let n = left.min(self.piece);
@@ -223,13 +219,13 @@ impl Host for Fake {
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64 {
         let slot = self.slots[conn.0 as usize];
         // one piece leaves at once, the others every `gap`
-        let pieces = slot.streams[index(role)].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
-        slot.wrote[index(role)] + pieces * self.piece + notsent_lowat
+        let pieces = slot.streams[role as usize].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
+        slot.wrote[role as usize] + pieces * self.piece + notsent_lowat
     }
     fn close(&mut self, conn: ConnId, role: Role) {
         let slot = &mut self.slots[conn.0 as usize];
-        assert!(!slot.closed[index(role)], "closed twice");
-        slot.closed[index(role)] = true;
+        assert!(!slot.closed[role as usize], "closed twice");
+        slot.closed[role as usize] = true;
         if slot.closed == [true; 2] && !slot.fails {
             self.opened[slot.ordinal].closed = Some(self.now);
             let at = Time(self.now.0 + self.rtt[slot.peer]);

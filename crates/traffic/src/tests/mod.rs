@@ -1,0 +1,3 @@
+//! Support for the tests of the applications.
+
+pub(crate) mod fake;

@@ -1,0 +1,42 @@
+//! Checks of parameters whose messages say which value was read and which are valid.
+
+use crate::Problem;
+use std::fmt::Display;
+
+/// Refuses the field with `message` unless `valid`.
+pub fn require(valid: bool, field: &str, message: impl Into<String>) -> Result<(), Problem> {
+    if valid { Ok(()) } else { Err(Problem::new(field, message)) }
+}
+
+/// Refuses a value outside `least..=most`, and NaN.
+pub fn within<T: PartialOrd + Display>(field: &str, value: T, least: T, most: T) -> Result<(), Problem> {
+    require(least <= value && value <= most, field, format!("{value} is not valid; expected {least} to {most}"))
+}
+
+/// Refuses zero.
+pub fn positive<T: PartialOrd + Default + Display>(field: &str, value: T) -> Result<(), Problem> {
+    let zero = T::default();
+    require(value > zero, field, format!("{value} is not valid; expected more than {zero}"))
+}
+
+/// Refuses zero for a field that may be omitted.
+pub fn positive_or_none<T: PartialOrd + Default + Display>(field: &str, value: Option<T>) -> Result<(), Problem> {
+    let zero = T::default();
+    require(value.is_none_or(|v| v > zero), field, format!("{zero} is not valid; expected more, or no {field}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bytes;
+
+    #[test]
+    fn messages_name_the_value_and_the_range() {
+        let message = |check: Result<(), Problem>| check.unwrap_err().to_string();
+        assert_eq!(message(within("n", 7, 1, 5)), "n: 7 is not valid; expected 1 to 5");
+        assert_eq!(message(within("x", f64::NAN, 0.5, 1.0)), "x: NaN is not valid; expected 0.5 to 1");
+        assert_eq!(message(positive("size", Bytes(0))), "size: 0B is not valid; expected more than 0B");
+        assert_eq!(message(positive_or_none("count", Some(0))), "count: 0 is not valid; expected more, or no count");
+        assert!(within("n", 5, 1, 5).is_ok() && positive("n", 1).is_ok() && positive_or_none::<u64>("n", None).is_ok());
+    }
+}
