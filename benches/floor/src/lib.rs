@@ -221,7 +221,7 @@ impl Flow {
 /// flight (at least 2, because the sink acknowledges every second packet).
 pub fn dumbbell(rate_bps: u64, access_bps: u64, flows: u32, window: u32, seconds: f64) -> FloorResult {
     assert!(rate_bps > 0 && access_bps > 0, "a link needs a rate");
-    assert!(window >= 2, "every second packet is acknowledged: a window of {window} stands still");
+    assert!(window >= 2, "every second packet is acknowledged: a window of {window} stalls");
     let began = cpu_ns();
     let (access, bottleneck) = (|| Link::new(access_bps, 1), || Link::new(rate_bps, 23));
     let mut links = [access(), bottleneck(), access(), access(), bottleneck(), access()];

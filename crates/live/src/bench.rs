@@ -16,6 +16,7 @@ use crate::plan::{Plan, Side};
 use crate::store::Store;
 use crate::tun::MTU;
 use measure::LinkMeter;
+use packet::header::Header;
 use packet::{DropReason, FateSink, Flags, MarkReason, NodeId, PacketMeta, Point, header};
 use port::{Env, Link, Port};
 use record::{Mask, Record, Sink};
@@ -177,20 +178,10 @@ impl<S: Sink> Bench<S> {
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
         // work due before now comes first; work due at now comes after, in the port's own order
         self.work(now, false, out);
-        let Some(h) = header::parse(bytes).filter(|_| bytes.len() <= MTU) else {
+        let Some((h, link, to)) = self.route(side, bytes) else {
             self.foreign += 1;
             return Arrival::Foreign;
         };
-        let (from, to) = (self.host(h.src, side), self.host(h.dst, side.other()));
-        let (Some(from), Some(to)) = (from, to) else {
-            self.foreign += 1;
-            return Arrival::Foreign;
-        };
-        let link = self.routes.next(from, to);
-        if link == NO_LINK {
-            self.foreign += 1;
-            return Arrival::Foreign;
-        }
         let (flow, back, new) = self.flows.find(&h);
         let pure = h.flags.has(Flags::PURE_ACK);
         let seq = self.flows.unwrap(flow, back, pure, &h);
@@ -212,6 +203,14 @@ impl<S: Sink> Bench<S> {
         };
         self.offer(now, link, packet);
         Arrival::Taken { flow: flow.slot(), new, syn: !back && h.flags.has(Flags::SYN) }
+    }
+
+    /// Returns the header of a packet from `side`, its first link and its destination, if it is addressed to a host.
+    fn route(&self, side: Side, bytes: &[u8]) -> Option<(Header, u16, NodeId)> {
+        let h = header::parse(bytes).filter(|_| bytes.len() <= MTU)?;
+        let (from, to) = (self.host(h.src, side)?, self.host(h.dst, side.other())?);
+        let link = self.routes.next(from, to);
+        (link != NO_LINK).then_some((h, link, to))
     }
 
     /// Does all work due by `now`, in time order, and passes on the packets that leave.

@@ -71,36 +71,33 @@ pub struct Lateness {
 }
 
 impl Lateness {
+    /// The points of the distribution: field name, share and delay.
+    fn points(&self) -> [(&'static str, f64, Duration); 6] {
+        [
+            ("min", 0.0, self.min),
+            ("p50", 0.5, self.p50),
+            ("p90", 0.9, self.p90),
+            ("p95", 0.95, self.p95),
+            ("p99", 0.99, self.p99),
+            ("p99_9", 0.999, self.p99_9),
+        ]
+    }
+
     /// Errors: percentiles that fall, by field name.
     fn validate(&self) -> Result<(), Problem> {
-        let steps = [
-            ("p50", self.min, self.p50),
-            ("p90", self.p50, self.p90),
-            ("p95", self.p90, self.p95),
-            ("p99", self.p95, self.p99),
-            ("p99_9", self.p99, self.p99_9),
-        ];
-        match steps.into_iter().find(|(_, below, this)| this < below) {
-            None => Ok(()),
-            Some((path, below, this)) => Err(Problem::new(
-                path,
-                format!("{this} is not valid; expected at least {below}, the percentile below it"),
-            )),
+        for pair in self.points().windows(2) {
+            let (below, (path, _, this)) = (pair[0].2, pair[1]);
+            let message = format!("{this} is not valid; expected at least {below}, the percentile below it");
+            require(below <= this, path, message)?;
         }
+        Ok(())
     }
 
     /// The quantile of `share`, from 0 to 1.
     pub(crate) fn at(&self, share: f64) -> Duration {
-        let steps = [
-            (0.0, self.min, 0.5, self.p50),
-            (0.5, self.p50, 0.9, self.p90),
-            (0.9, self.p90, 0.95, self.p95),
-            (0.95, self.p95, 0.99, self.p99),
-            (0.99, self.p99, 0.999, self.p99_9),
-        ];
-        let Some((from, low, to, high)) = steps.into_iter().find(|(_, _, to, _)| share <= *to) else {
-            return self.p99_9;
-        };
+        let points = self.points();
+        let Some(pair) = points.windows(2).find(|pair| share <= pair[1].1) else { return self.p99_9 };
+        let ((_, from, low), (_, to, high)) = (pair[0], pair[1]);
         let more = high.saturating_sub(low).0 as f64 * (share - from) / (to - from);
         low + Duration(more as u64)
     }

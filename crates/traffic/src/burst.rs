@@ -245,7 +245,7 @@ impl Application for Burst {
 packet::measures! {
     /// Measures of any transport.
     const BEGUN = fn begun(b: &Burst) -> f64 {
-        "bursts": Kind::ONE, "bursts", "Bursts begun; `files` holds those that arrived whole." => b.next as f64;
+        "bursts": Kind::ONE, "bursts", "Bursts started; `files` holds the complete ones." => b.next as f64;
     }
     /// Measures over TCP.
     const OVER_TCP = fn over_tcp(b: &Burst) -> f64 {
@@ -266,7 +266,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn datagrams_leave_in_one_moment_and_the_last_is_what_is_left() {
+    fn datagrams_leave_at_once_and_the_last_has_the_remaining_bytes() {
         // 10 000 B in packets of 1500 B: six full ones and one of 1000 B
         let params =
             BurstParams { bytes: Bytes(10_000), transport: Transport::Udp, count: Some(1), ..Default::default() };

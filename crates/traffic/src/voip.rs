@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_frame_is_what_its_headers_add_up_to() {
+    fn the_frame_is_the_sum_of_its_parts() {
         let p = VoipParams::default();
         assert_eq!(p.size.0, 160 + 12 + 8 + 20 + 18);
         assert_eq!(p.size.0 * 8 * 50, 87_200);

@@ -43,7 +43,7 @@ fn count(size: usize) {
     let live = LIVE.fetch_add(size, Relaxed) + size;
     PEAK.fetch_max(live, Relaxed);
     if live > MOST_BYTES && !OVER.swap(true, Relaxed) {
-        crate::engine::give_up(&format!("an input asks for more than {MOST_BYTES} bytes"));
+        crate::engine::give_up(&format!("an input allocates more than {MOST_BYTES} bytes"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs a target on the corpus, mutations of it and fresh inputs, all from one seed; reduces and saves failing inputs.
 
-#![allow(clippy::disallowed_methods, reason = "a campaign lasts so long, and a watch looks at the clock")]
+#![allow(clippy::disallowed_methods, reason = "campaigns have a duration, and a watchdog reads the clock")]
 
 use crate::coverage::{self, Reached};
 use crate::targets::{Target, Verdict};
@@ -66,7 +66,7 @@ fn now() -> MutexGuard<'static, (String, Vec<u8>, PathBuf)> {
 pub fn give_up(why: &str) -> ! {
     let (target, input, folder) = NOW.try_lock().map(|n| n.clone()).unwrap_or_default();
     let saved = save(&folder, &input).map(|p| p.display().to_string()).unwrap_or_else(|e| e.to_string());
-    #[allow(clippy::print_stderr, reason = "nobody is left to report to")]
+    #[allow(clippy::print_stderr, reason = "the process ends, so an error cannot be reported")]
     {
         eprintln!("{target}: {why}\n  input saved: {saved}");
     }

@@ -1,7 +1,7 @@
 //! `fuzz TARGET|all [--time SECONDS | --count N | --rounds N] [--seed N] [--corpus DIR] [--grown DIR] [--jobs N]`: runs
 //! one target or all.
 //! `fuzz list`; `fuzz show TARGET FILE`: lists the targets; shows the meaning of an input.
-#![allow(clippy::disallowed_methods, reason = "a program says how long it took")]
+#![allow(clippy::disallowed_methods, reason = "the program prints its run time")]
 
 use fuzz::engine::{self, Campaign, Until};
 use fuzz::{TARGETS, Target, bounds};
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 /// The options of the command line.
-struct Asked {
+struct Options {
     words: Vec<String>,
     until: Until,
     seed: u64,
@@ -33,62 +33,67 @@ struct Asked {
 }
 
 fn start(args: Vec<String>) -> Result<ExitCode, String> {
-    let asked = read(args)?;
-    let words: Vec<&str> = asked.words.iter().map(String::as_str).collect();
+    let options = read(args)?;
+    let words: Vec<&str> = options.words.iter().map(String::as_str).collect();
     match words[..] {
         ["list"] => {
             TARGETS.iter().for_each(|t| println!("{:<12} {}", t.name, t.about));
             Ok(ExitCode::SUCCESS)
         }
         ["show", name, file] => show(target(name)?, file),
-        ["all"] => all(asked.jobs),
-        [name] => campaign(target(name)?, &asked),
+        ["all"] => all(options.jobs),
+        [name] => campaign(target(name)?, &options),
         _ => Err("expected a target, `all`, `list`, or `show TARGET FILE`".into()),
     }
 }
 
 fn target(name: &str) -> Result<&'static Target, String> {
     let names = || TARGETS.iter().map(|t| t.name).collect::<Vec<_>>().join(", ");
-    Target::named(name).ok_or_else(|| format!("\"{name}\" is no target (known: {})", names()))
+    Target::named(name).ok_or_else(|| format!("\"{name}\" is not a target (known: {})", names()))
 }
 
-fn read(args: Vec<String>) -> Result<Asked, String> {
+fn read(args: Vec<String>) -> Result<Options, String> {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let until = Until::Time(Duration::from_secs(60));
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut asked = Asked { words: Vec::new(), until, seed: 1, corpus: here, grown: None, jobs };
+    let mut options = Options { words: Vec::new(), until, seed: 1, corpus: here, grown: None, jobs };
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         if !arg.starts_with("--") {
-            asked.words.push(arg);
+            options.words.push(arg);
             continue;
         }
         let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
         let number = || value.parse::<u64>().map_err(|_| format!("{arg} {value}: expected a whole number"));
         match arg.as_str() {
-            "--time" => asked.until = Until::Time(Duration::from_secs(number()?)),
-            "--count" => asked.until = Until::Count(number()?),
-            "--rounds" => asked.until = Until::Rounds(number()?),
-            "--seed" => asked.seed = number()?,
-            "--corpus" => asked.corpus = value.into(),
-            "--grown" => asked.grown = Some(value.into()),
-            "--jobs" => asked.jobs = number()?.max(1) as usize,
+            "--time" => options.until = Until::Time(Duration::from_secs(number()?)),
+            "--count" => options.until = Until::Count(number()?),
+            "--rounds" => options.until = Until::Rounds(number()?),
+            "--seed" => options.seed = number()?,
+            "--corpus" => options.corpus = value.into(),
+            "--grown" => options.grown = Some(value.into()),
+            "--jobs" => options.jobs = number()?.max(1) as usize,
             _ => return Err(format!("{arg}: expected --time, --count, --rounds, --seed, --corpus, --grown or --jobs")),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
-fn campaign(target: &Target, asked: &Asked) -> Result<ExitCode, String> {
+fn campaign(target: &Target, options: &Options) -> Result<ExitCode, String> {
     engine::quiet_panics();
     engine::watch_the_clock();
     let start = Instant::now();
-    let campaign =
-        Campaign { target, seed: asked.seed, until: asked.until, corpus: &asked.corpus, grown: asked.grown.as_deref() };
+    let campaign = Campaign {
+        target,
+        seed: options.seed,
+        until: options.until,
+        corpus: &options.corpus,
+        grown: options.grown.as_deref(),
+    };
     let report = campaign
-        .run(|report| eprintln!("{}", engine::line(target, asked.seed, report, start.elapsed())))
+        .run(|report| eprintln!("{}", engine::line(target, options.seed, report, start.elapsed())))
         .map_err(|e| e.to_string())?;
-    println!("{}", engine::line(target, asked.seed, &report, start.elapsed()));
+    println!("{}", engine::line(target, options.seed, &report, start.elapsed()));
     Ok(if report.finding.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

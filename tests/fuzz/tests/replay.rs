@@ -21,7 +21,7 @@ fn every_kept_input_holds() {
 fn every_folder_of_the_corpus_is_that_of_a_target() {
     for entry in std::fs::read_dir(corpus()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(Target::named(&name).is_some(), "{name} is no target");
+        assert!(Target::named(&name).is_some(), "{name} is not a target");
     }
 }
 

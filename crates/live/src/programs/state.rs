@@ -118,12 +118,18 @@ impl HostState {
     }
 
     pub(super) fn listen(&mut self, node: u16, at: SocketAddrV4, app: &AppPlan) -> io::Result<OwnedFd> {
+        let fd = self.bound_socket(node, at, &app.congestion[1], app.placed.declared.dscp)?;
+        net::listen(&fd, BACKLOG)?;
+        Ok(fd)
+    }
+
+    /// Creates a TCP socket at a node, with its congestion control and DSCP.
+    fn bound_socket(&mut self, node: u16, at: SocketAddrV4, cc: &str, dscp: u8) -> io::Result<OwnedFd> {
         self.enter_node(node)?;
         let fd = tcp_socket()?;
-        congestion(&fd, &app.congestion[1])?;
-        net::sockopt::set_ip_tos(&fd, app.placed.declared.dscp << 2)?;
+        congestion(&fd, cc)?;
+        net::sockopt::set_ip_tos(&fd, dscp << 2)?;
         net::bind(&fd, &at)?;
-        net::listen(&fd, BACKLOG)?;
         Ok(fd)
     }
 
@@ -169,11 +175,7 @@ impl HostState {
         let state = &self.apps[conn.app];
         let (node, dscp, cc) =
             (state.plan.placed.from, state.plan.placed.declared.dscp, state.plan.congestion[0].clone());
-        self.enter_node(node)?;
-        let fd = tcp_socket()?;
-        congestion(&fd, &cc)?;
-        net::sockopt::set_ip_tos(&fd, dscp << 2)?;
-        net::bind(&fd, &SocketAddrV4::new(v4(node + 1), 0))?;
+        let fd = self.bound_socket(node, SocketAddrV4::new(v4(node + 1), 0), &cc, dscp)?;
         let local = SocketAddrV4::try_from(net::getsockname(&fd)?)?;
         conn.port = local.port();
         let at = self.services[conn.service].at;

@@ -59,7 +59,7 @@ impl Lines {
     /// Reads a file with a number in every line.   Errors: the first line that is not a number or is below the one
     /// before; a file without lines.
     pub fn read(text: &str) -> Result<Self, BadLine> {
-        let mut lines = Self::builder();
+        let mut lines = Builder::default();
         for (i, line) in text.lines().enumerate() {
             let word = line.trim_end();
             let bad = |message: String| BadLine { line: i + 1, message };
@@ -76,7 +76,7 @@ impl Lines {
 
     /// Reads the compact form.   Errors: the first invalid word; an empty text.
     pub fn read_compact(text: &str) -> Result<Self, BadLine> {
-        let (mut lines, mut now, mut words) = (Self::builder(), 0u64, 0);
+        let (mut lines, mut now, mut words) = (Builder::default(), 0u64, 0);
         for (i, word) in text.split_whitespace().enumerate() {
             let bad = |message: String| BadLine { line: i + 1, message };
             let parts = word.strip_prefix('+').map(|rest| rest.split_once('x').unwrap_or((rest, "1")));
@@ -91,10 +91,6 @@ impl Lines {
             words = i + 1;
         }
         lines.done(words)
-    }
-
-    fn builder() -> Builder {
-        Builder { moments: Vec::new(), lines: 0 }
     }
 
     pub(super) fn moments(&self) -> &[Moment] {
@@ -161,6 +157,7 @@ impl Lines {
 }
 
 /// Collects the lines of a trace one by one.
+#[derive(Default)]
 struct Builder {
     moments: Vec<Moment>,
     lines: u64,

@@ -35,7 +35,7 @@ fn a_stopped_link_holds_its_queue_and_goes_again() {
 }
 
 #[test]
-fn a_shorter_delay_overtakes_nobody() {
+fn a_shorter_delay_does_not_reorder_packets() {
     let mut b = Bench::new("rate = '5mbit'\ndelay = '20ms'\nqueue = { droptail = {} }");
     b.burst(ms(0.0), 2, 1500);
     b.run(ms(2.4));
@@ -104,7 +104,7 @@ fn the_link_loses_its_share_and_lost_packets_take_their_time() {
 }
 
 #[test]
-fn the_discipline_sees_tokens_and_what_waits_behind() {
+fn the_discipline_sees_tokens_and_the_delay_behind_it() {
     let mut b = Bench::new(&format!(
         "rate = '100mbit'\nqueue = {{ droptail = {{}} }}\nservice = {{ docsis = {{ flow = {FLOW} }} }}"
     ));

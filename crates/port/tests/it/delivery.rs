@@ -168,7 +168,7 @@ fn a_drop_that_waited_through_two_gaps_counts_once() {
 }
 
 #[test]
-fn what_cannot_be_built_is_refused() {
+fn invalid_deliveries_are_refused() {
     let problem = |text: &str| {
         let spec: PortSpec = toml::from_str(&format!("queue = {{ droptail = {{}} }}\n{text}")).unwrap();
         let p = Port::build(&spec, LinkId(0), 1, "x").unwrap_err();

@@ -54,7 +54,7 @@ fn the_closed_form_holds_for_any_sizes() {
 }
 
 #[test]
-fn what_waits_is_in_the_queue_and_a_debt_outlives_an_idle_time() {
+fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
     let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
     b.burst(START, 2, 1000);
     b.poll(START);
@@ -128,7 +128,7 @@ fn a_debt_is_paid_at_the_new_rate() {
 }
 
 #[test]
-fn words_tables_and_what_is_wrong() {
+fn words_tables_and_errors() {
     let read = |text: &str| toml::from_str::<PortSpec>(&format!("queue = {{ droptail = {{}} }}\n{text}"));
     let word = read("rate = '5mbit'\nservice = { shaper = 'htb' }").unwrap();
     assert_eq!(word, read("rate = '5mbit'\nservice = { shaper = { htb = {} } }").unwrap());

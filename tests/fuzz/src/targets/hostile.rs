@@ -16,7 +16,7 @@ use sim::{WORK_PER_SLICE, World};
 pub(crate) const RATELESS: Target = Target {
     name: "rateless",
     minute: 3_000,
-    about: "scenarios whose links have mostly no rate: refused, or a run that can be stopped after a bounded number of packets",
+    about: "scenarios with links that mostly have no rate: refused, or runs that stop after a bounded number of packets",
     longest: 1024,
     text: false,
     run: rateless,
@@ -27,7 +27,7 @@ pub(crate) const RATELESS: Target = Target {
 pub(crate) const NAMES: Target = Target {
     name: "names",
     minute: 100_000,
-    about: "hostile names of links, nodes, applications, stacks: refused in clear lines, or short and printable",
+    about: "hostile names of links, nodes, applications, stacks: refused with clear messages, or short and printable",
     longest: 512,
     text: false,
     run: names,
@@ -38,7 +38,7 @@ pub(crate) const NAMES: Target = Target {
 pub(crate) const TRACE: Target = Target {
     name: "trace",
     minute: 500_000,
-    about: "any text as a link's trace: refused without showing the file's words, or its compact form a fixed point",
+    about: "any text as a link's trace: refused without quoting the file, or its compact form is a fixed point",
     longest: 4096,
     text: true,
     run: trace,

@@ -19,7 +19,7 @@ use units::{BitRate, Duration, Rng, Time};
 pub(crate) const LAW: Target = Target {
     name: "law",
     minute: 250_000,
-    about: "any control law, any calls: marks only what can be marked, timers move on, a copy decides alike",
+    about: "any control law, any calls: marks only ECN-capable packets, timers advance, a copy decides alike",
     longest: 2048,
     text: false,
     run: law,

@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub(crate) const PACKET: Target = Target {
     name: "packet",
     minute: 500_000,
-    about: "any bytes as an IP packet: what is read fits in it, a CE mark changes the ECN field and the checksum only",
+    about: "any bytes as an IP packet: parsed values lie within it, a CE mark changes the ECN field and the checksum only",
     longest: 512,
     text: false,
     run: packet,

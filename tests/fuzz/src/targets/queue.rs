@@ -20,7 +20,7 @@ use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
 pub(crate) const QUEUE: Target = Target {
     name: "queue",
     minute: 150_000,
-    about: "any discipline, any calls: one fate for each packet, balanced books, limits that hold, timers that move on",
+    about: "any discipline, any calls: one fate for each packet, balanced books, limits respected, timers that advance",
     longest: 2048,
     text: false,
     run: queue,

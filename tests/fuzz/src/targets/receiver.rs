@@ -118,7 +118,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
         acks(&p, &model, &out, fits.then_some((start, stop)), above);
         reported += out.bytes;
         assert_eq!(reported, model.next() - 1, "bytes reported");
-        assert_eq!(out.finished, 0, "a FIN that nobody sent");
+        assert_eq!(out.finished, 0, "a FIN that was never sent");
         assert!(
             end.deadline() == Time::NEVER || end.deadline() <= now + p.receiver.delayed_ack,
             "an ACK waits too long"
@@ -163,6 +163,6 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
         // with more runs than that it keeps the latest four, and reports none once these are filled
         let above = model.most_runs <= 3 && model.here.iter().skip(next as usize).any(|here| *here);
         let sack = p.detection.recovery == tcp::Recovery::Sack;
-        assert!(!(above && sack && duplicates.is_empty() && blocks.is_empty()), "data above a hole is not told of");
+        assert!(!(above && sack && duplicates.is_empty() && blocks.is_empty()), "data above a hole are not reported");
     }
 }

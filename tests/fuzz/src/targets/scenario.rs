@@ -17,7 +17,7 @@ use sim::{Column, Outcome, World};
 pub(crate) const VALID: Target = Target {
     name: "scenario",
     minute: 10_000,
-    about: "valid scenarios: canonical text a fixed point, built in bounded memory, a short run with balanced books",
+    about: "valid scenarios: canonical text is a fixed point, bounded memory to build, a short run with balanced books",
     longest: 1024,
     text: false,
     run: |bytes| short_run(bytes, Range::Usual, 30_000),
@@ -28,7 +28,7 @@ pub(crate) const VALID: Target = Target {
 pub(crate) const WILD: Target = Target {
     name: "wild",
     minute: 15_000,
-    about: "scenarios of the right form with any values: refused in clear lines, or as above",
+    about: "scenarios of the right form with any values: refused with clear messages, or as above",
     longest: 1024,
     text: false,
     run: |bytes| short_run(bytes, Range::Wild, 10_000),
@@ -39,7 +39,7 @@ pub(crate) const WILD: Target = Target {
 pub(crate) const BUILD: Target = Target {
     name: "build",
     minute: 40_000,
-    about: "valid scenarios through resolve and build",
+    about: "valid scenarios: resolved and built",
     longest: 1024,
     text: false,
     run: |bytes| short_run(bytes, Range::Usual, 0),
@@ -105,7 +105,7 @@ fn run(world: &mut World, events: u64) -> bool {
             return true;
         }
         at_once = if world.now() > now { 0 } else { at_once + 1 };
-        assert!(at_once < MOST_AT_ONCE, "time stands still at {now}");
+        assert!(at_once < MOST_AT_ONCE, "time does not advance beyond {now}");
         now = world.now();
         // one event may deliver thousands of packets to their host
         let packets = if k % AUDIT == 0 { balance(world) } else { 0 };

@@ -22,7 +22,7 @@ use units::{Duration, Time};
 pub(crate) const SENDER: Target = Target {
     name: "sender",
     minute: 10_000,
-    about: "any script of ACKs to a TCP sender: windows and sequence numbers hold, and nothing makes it stall for good",
+    about: "any script of ACKs to a TCP sender: windows and sequence numbers are respected, and no connection stalls for good",
     longest: 1024,
     text: false,
     run: sender,

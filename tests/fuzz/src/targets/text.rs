@@ -12,7 +12,7 @@ use units::Problem;
 pub(crate) const TOML: Target = Target {
     name: "toml",
     minute: 300_000,
-    about: "any text as TOML: refused in clear lines, or canonical text a fixed point",
+    about: "any text as TOML: refused with clear messages, or its canonical text is a fixed point",
     longest: 4096,
     text: true,
     run: |bytes| text(bytes, Format::Toml),
@@ -23,7 +23,7 @@ pub(crate) const TOML: Target = Target {
 pub(crate) const JSON: Target = Target {
     name: "json",
     minute: 400_000,
-    about: "any text as JSON: refused in clear lines, or canonical text a fixed point",
+    about: "any text as JSON: refused with clear messages, or its canonical text is a fixed point",
     longest: 8192,
     text: true,
     run: |bytes| text(bytes, Format::Json),
@@ -37,7 +37,7 @@ pub(crate) const JSON: Target = Target {
 pub(crate) const SET: Target = Target {
     name: "set",
     minute: 200_000,
-    about: "any --set path=value over a good scenario",
+    about: "any --set path=value applied to a valid scenario",
     longest: 512,
     text: true,
     run: set,
