@@ -11,7 +11,7 @@ use units::{BitRate, Bytes, Duration, Prob, Problem};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
-    /// A link that serializes at its rate.
+    /// A link that serialises at its rate.
     #[default]
     Plain,
     /// A shaper in front of the link: the token buckets of a DOCSIS downstream, or HTB.
@@ -107,7 +107,7 @@ impl Lateness {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortSpec {
-    /// Rate at which the link serializes; null: infinite.
+    /// Rate at which the link serialises; null: infinite.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// Propagation delay. When it changes, packets keep their order unless `reorder` is set.

@@ -8,7 +8,7 @@
 //!
 //! Each time is computed from k, not from the time before, so the rate does not drift. Datagrams always leave in the
 //! order of k. With Poisson arrivals, gaps are exponential with mean 8 * size / rate, beginning with the first after
-//! the start. In a random walk the first datagram leaves at the start, and each gap is (1 + randomize * v_k) times the
+//! the start. In a random walk the first datagram leaves at the start, and each gap is (1 + `randomize` * v_k) times the
 //! mean, v_k uniform in [-1, 1): the noise accumulates, as with ns-2's `random_`, so that no phase relation to another
 //! clock lasts.
 

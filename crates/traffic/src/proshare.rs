@@ -10,7 +10,7 @@
 //! no whole frame arrives for more than max(3 T, T + 150 ms), T = `frame_interval`: the rule of W3C webrtc-stats,
 //! freezeCount, with the sender's interval instead of a running mean.
 //!
-//! Audio and video start at random times of their first interval, so that sessions are not synchronized.
+//! Audio and video start at random times of their first interval, so that sessions are not synchronised.
 //!
 //! Source: MMCN 1999 (six sessions of 210 kbit/s each). The packet sizes are ours: vary `packet`, or compare with a
 //! smooth `cbr` of the same rate.

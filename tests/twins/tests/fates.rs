@@ -6,7 +6,7 @@ use scenario::read::{Format, scenario};
 use twins::{TimedRecord, replayed, simulated, tuple};
 use units::Time;
 
-/// Three unresponsive flows with nearly three times the link's rate in total, randomized so that no two packets arrive
+/// Three unresponsive flows with nearly three times the link's rate in total, randomised so that no two packets arrive
 /// at the same time.
 fn overload(link: &str) -> Scenario {
     let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
