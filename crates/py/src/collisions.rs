@@ -1,6 +1,6 @@
 //! Hash collisions in a discipline's classifier.
 
-use crate::refuse;
+use crate::error::refuse;
 use pyo3::prelude::*;
 use units::Problem;
 

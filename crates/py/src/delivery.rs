@@ -25,9 +25,9 @@ pub(crate) fn delivery_trace<'py>(py: Python<'py>, text: &str) -> PyResult<Bound
 /// mahimahi file.
 #[pyfunction]
 pub(crate) fn delivery_file(resolved: &str, link: &str) -> PyResult<String> {
-    let scenario = crate::scenario_of(resolved)?;
+    let scenario = crate::error::scenario_of(resolved)?;
     let links = scenario.directed_links();
-    let problem = |message: String| crate::refuse("", &[Problem::new("", message)]);
+    let problem = |message: String| crate::error::refuse("", &[Problem::new("", message)]);
     let Some((_, found)) = links.iter().find(|(name, _)| name == link) else {
         let known: Vec<&str> = links.iter().map(|(name, _)| name.as_str()).collect();
         return Err(problem(format!("unknown link \"{}\" (known: {})", shown(link), known.join(", "))));
@@ -36,5 +36,5 @@ pub(crate) fn delivery_file(resolved: &str, link: &str) -> PyResult<String> {
         return Err(problem(format!("link \"{}\" has a rate; expected one with `delivery`", shown(link))));
     };
     let file = delivery.file(scenario.seed, link, scenario.duration);
-    file.map_err(|p| crate::refuse("", &[p.under("delivery").under(link).under("link")]))
+    file.map_err(|p| crate::error::refuse("", &[p.under("delivery").under(link).under("link")]))
 }

@@ -1,6 +1,7 @@
-//! Exceptions, and the first of them in a run.
+//! Exceptions, the scenarios that raise them, and the first exception in a run.
 
 use pyo3::prelude::*;
+use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::Problem;
@@ -24,6 +25,11 @@ pub(crate) fn refuse(source: &str, problems: &[Problem]) -> PyErr {
     let lines: Vec<String> =
         problems.iter().map(|p| if source.is_empty() { p.to_string() } else { format!("{source}: {p}") }).collect();
     ScenarioError::new_err((lines,))
+}
+
+/// Reads a scenario from canonical JSON.
+pub(crate) fn scenario_of(resolved: &str) -> PyResult<Scenario> {
+    face::scenario(resolved).map_err(|p| refuse("", &p))
 }
 
 /// Locks plain data, which is valid even if a holder panicked.

@@ -16,7 +16,7 @@ mod parts;
 mod quantity;
 mod run;
 
-use error::{LiveError, ScenarioError, refuse};
+use error::{LiveError, ScenarioError, refuse, scenario_of};
 use pyo3::prelude::*;
 use scenario::Scenario;
 
@@ -26,11 +26,6 @@ use scenario::Scenario;
 fn resolve(text: &str, format: &str, source: &str, sets: Vec<(String, String)>) -> PyResult<String> {
     let format = face::format(format).map_err(|p| refuse(source, &[p]))?;
     face::resolve(text, format, &sets).map_err(|p| refuse(source, &p))
-}
-
-/// Reads a scenario from canonical JSON.
-fn scenario_of(resolved: &str) -> PyResult<Scenario> {
-    face::scenario(resolved).map_err(|p| refuse("", &p))
 }
 
 /// Writes a scenario (canonical JSON, see `resolve`) as TOML that omits defaults and is read back as the same scenario.

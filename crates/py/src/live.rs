@@ -1,6 +1,6 @@
 //! Running the live bench from Python.
 
-use crate::{LiveError, refuse, scenario_of};
+use crate::error::{LiveError, refuse, scenario_of};
 use ::live::{CommandLine, Failure, Options, Plan, Side, View};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! Replaces the live bench in a build without it: on a system other than Linux, or without the feature `live`.
 
-use crate::LiveError;
+use crate::error::LiveError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,8 +1,7 @@
 //! Running a world from Python.
 
-use crate::error::{FirstError, refuse};
+use crate::error::{FirstError, refuse, scenario_of};
 use crate::law::Laws;
-use crate::scenario_of;
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! One queue discipline, driven by the caller.
 
-use crate::refuse;
+use crate::error::refuse;
 use packet::{
     DropReason, FateSink, FlowId, FlowTable, FlowTuple, Item, LinkView, MarkReason, PacketMeta, Point, Reading, Value,
 };

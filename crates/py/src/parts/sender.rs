@@ -1,6 +1,6 @@
 //! One TCP sender, driven by the caller.
 
-use crate::refuse;
+use crate::error::refuse;
 use packet::Flags;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
