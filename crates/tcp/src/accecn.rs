@@ -4,7 +4,7 @@
 //! handshake   SYN 111.  The SYN-ACK, and the first packet after it, report the ECN field of the SYN or SYN-ACK received:
 //!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   Of a server 001: RFC 3168's ECN;  000, 111: none
 //! receiver    r.cep: packets with CE, of any kind.  r.e0b, r.ceb, r.e1b: bytes of payload by ECN field.  ACE = r.cep mod 8
-//!             An ACK at once: for the first CE after data without;  for the n-th CE since the last ACK, n = 2, or 3 if no data waits
+//!             An ACK at once: for the first CE after data without;  for the n-th CE since the last ACK, n = 2 (3 if no data waits)
 //!             With congestion_control = "dctcp" also for the first data without CE after data with CE; and data that waits
 //!             before either is acknowledged separately (Linux)
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8

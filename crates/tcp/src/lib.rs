@@ -22,7 +22,7 @@
 //! # What is not modelled
 //!
 //! Checksums, urgent data, PAWS, persist and keep-alive timers (applications read at once, so a window never closes), TIME-WAIT
-//! (a closed endpoint still acknowledges a retransmitted FIN), simultaneous open, path MTU discovery. SACK is not negotiated: either
+//! (a closed endpoint still acknowledges a repeated FIN), simultaneous open, path MTU discovery. SACK is not negotiated: either
 //! both ends of a connection use it or neither does.
 
 mod accecn;

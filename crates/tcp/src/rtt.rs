@@ -85,7 +85,9 @@ impl Rtt {
         self.backoff = (self.backoff + 1).min(p.rto.backoff_doublings);
     }
 
-    /// Ends the SYN's backoff. If the handshake gave no sample, a lost SYN raises the RTO to at least 3 s.   Source: RFC 6298 §5.7.
+    /// Ends the SYN's backoff. If the handshake gave no sample, a lost SYN raises the RTO to at least 3 s.
+    ///
+    /// Source: RFC 6298 §5.7.
     pub(crate) fn after_syn(&mut self, lost: bool) {
         if self.srtt.is_zero() && lost {
             self.base = self.base.max(Duration::from_secs(3));

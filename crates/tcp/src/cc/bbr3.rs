@@ -16,8 +16,8 @@
 //! ProbeRTT         1     0.5    inflight <= bdp / 2, for 200 ms and a round; every 5 s without a lower round trip
 //! ```
 //!
-//! [`model`] is the estimate of the path, [`bounds`] the limits set by losses, [`states`] the machine, [`responses`] the output to
-//! the sender. Functions are named after those of the draft.
+//! [`model`] is the estimate of the path, [`bounds`] the limits set by losses, [`states`] the machine, [`responses`] the output
+//! to the sender. Functions are named after those of the draft.
 //!
 //! Source: draft-ietf-ccwg-bbr-04; with `bbr3_form = "linux"` google/bbr, branch v3, where it differs: Drain at 0.347, DOWN at
 //! 0.91, `extra_acked` over two halves of five rounds, bursts of one segment below 1.2 Mbit/s, and a response to ECN

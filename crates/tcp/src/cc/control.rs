@@ -1,7 +1,7 @@
 //! The interface between a sender and its congestion controller.
 //!
 //! ```text
-//! handshake, ACK, congestion, timeout, silence  -->  controller  -->  Drive { cwnd, ssthresh, pacing_rate, quantum, max_payload }
+//! handshake, ACK, congestion, timeout, silence --> controller --> Drive { cwnd, ssthresh, pacing_rate, quantum, max_payload }
 //! ```
 //!
 //! The sender finds losses, reduces the window to ssthresh during a recovery, and paces; a controller decides the size of the

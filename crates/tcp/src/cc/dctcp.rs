@@ -4,7 +4,7 @@
 //! a window ends:  alpha <- (1 - g) alpha + g M,   M = share of what it acknowledged that was marked,  g = 1/16, alpha 1 at first
 //! marks in it:    cwnd <- cwnd (1 - alpha / 2)                                  growth and the response to a loss are Reno's
 //!
-//! rfc8257:  a window ends when SND.UNA exceeds the value of SND.NXT at its start; M in bytes; the cut follows, with the new alpha
+//! rfc8257:  a window ends when SND.UNA exceeds SND.NXT at its start; M in bytes; the cut follows, with the new alpha
 //! linux:  a window ends with the last byte sent before it began;  the cut begins at the first mark, with the old alpha;
 //!         alpha in 1/1024, M of segments:  alpha <- alpha - alpha >> 4 (all of it below 16) + (64 marked) / segments
 //!         ssthresh = cwnd - (cwnd alpha) >> 11, whole segments: no cut below alpha = 2/cwnd;  the sender's `reduction` takes
@@ -200,7 +200,7 @@ mod tests {
             c.alpha = 0.0;
             (0..10).for_each(|_| round(&mut c, 10, 10));
             assert!((c.alpha - 0.4755).abs() < if form == DctcpForm::Linux { 0.005 } else { 1e-4 }, "{}", c.alpha);
-            // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, truncated to 6; alpha stays where alpha >> 4 is 6: 96 to
+            // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, truncated to 6; alpha stays where alpha >> 4 is 6, 96 to
             // 111
             (0..200).for_each(|_| round(&mut c, 40, 4));
             match form {

@@ -213,8 +213,8 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
     assert_eq!(n.ends[0].stats().ce_reported, 20);
 }
 
-/// Sends 400 segments, marks a `share` of them, and loses ACKs, but not so many in a row that one covers more than seven segments
-/// (nine with the option). Returns the segments received, those marked and those reported to the sender; and the number of
+/// Sends 400 segments, marks a `share` of them, and loses ACKs; an ACK that arrives covers at most seven segments (nine with the
+/// option). Returns the segments received, those marked and those reported to the sender; and the number of
 /// retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
     // BBR's window does not respond to marks, so a lost ACK never stalls it until its timer

@@ -1,4 +1,5 @@
-//! A single sender that receives scripted ACKs. Segments are full and numbered from 0; no timestamps, so RTT samples come from send times.
+//! A single sender that receives scripted ACKs. Segments are full and numbered from 0. Without timestamps, RTT
+//! samples come from send times.
 
 use super::names::*;
 use packet::Flags;

@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn two_intervals_at_one_rate_are_a_policer_for_48_rounds() {
         let mut l = LongTerm::default();
-        // two of ten are lost (51/256): the first loss begins an interval, and a loss four rounds later ends it and begins the second
+        // two of ten are lost (51/256): the first loss begins an interval, one four rounds later ends it and begins the second
         for k in 1..=8 {
             round(&mut l, k, 2);
             assert_eq!(l.rate(), None, "round {k}");

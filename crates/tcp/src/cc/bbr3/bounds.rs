@@ -1,7 +1,7 @@
 //! The bounds set by losses: long term on the data in flight, short term on the data in flight and on the rate.
 //!
 //! ```text
-//! probing:      a sample lost > 2 % of the flight:  inflight_longterm = max(inflight where losses passed 2 %, 0.7 min(bdp, cwnd))
+//! probing:      a sample lost > 2 % of the flight:  inflight_longterm = max(inflight at 2 % lost, 0.7 min(bdp, cwnd))
 //! UP, at the bound:  + 1 segment per max(cwnd / 2^n, 1 segment) acknowledged, n = 0, 1, 2, ... by round
 //! not probing:  a round with a loss:  bw_shortterm = max(bw_latest, 0.7 bw_shortterm), inflight_shortterm likewise
 //! caps:         inflight_longterm; 15 % less in CRUISE and ProbeRTT;  inflight_shortterm in all;  4 segments at least
