@@ -1,4 +1,4 @@
-"""What tests read of a recommendation."""
+"""The parts of a recommendation that tests read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster of real processes: the table of one machine, whoever dies; another build is refused."""
+"""Sweeps on a Dask cluster of real processes: the table of one machine, whichever worker dies; another build is refused."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def table(grid: Path, out: Path, *more: str) -> bytes:
 
 @contextlib.contextmanager
 def client_of(machines: Cluster, workers: int = 1) -> Generator[Any]:
-    """A client, when so many workers are there."""
+    """A client, once this number of workers is there."""
     with distributed.Client(machines.address) as client:
         client.wait_for_workers(workers, timeout=60)
         yield client

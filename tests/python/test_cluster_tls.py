@@ -41,7 +41,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Tls:
-    """The scheduler's address, and what a command must know to be let in."""
+    """The scheduler's address, and the certificates that a command needs."""
 
     address: str
     environment: dict[str, str]

@@ -84,7 +84,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
     # HTB counts 1514 bytes where IP has 1500
     assert data["link"]["bottleneck"]["rate"] == "49538kbit"
     assert "htb" in data["link"]["bottleneck"]["shaper"]
-    # both ask for AccECN, and Prague is version 0.5
+    # both request AccECN, and Prague is version 0.5
     prague, cubic = data["tcp"]["prague"], data["tcp"]["cubic"]
     assert (prague["prague_rtt"], prague["prague_cut"]) == ("own", "marks")
     assert (cubic["ecn"], cubic["ecn_feedback"]) == (True, "accecn")

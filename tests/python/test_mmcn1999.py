@@ -39,7 +39,7 @@ def case(key: str) -> Case:
 
 @pytest.mark.parametrize("key", [LAW, "red"])
 def test_tcp_has_what_equal_loss_leaves(key: str):
-    """What is left beside a blast: C - U (1 - p), where the queue drops all alike; 11.26 Mbit/s on 10."""
+    """The rate left beside a blast: C - U (1 - p), where the queue drops all flows alike; 11.26 Mbit/s on 10."""
     ours = measured(case(key))
     p = ours["udp_drop_percent"] / 100.0
     assert ours["tcp_kbs"] == pytest.approx(LINK_KBS - OFFERED_KBS * (1.0 - p), rel=0.05)
@@ -107,7 +107,7 @@ def test_only_the_chart_s_orders_are_the_papers_and_the_rescued_one_is_not_judge
     rescued = [c for c in card.cells if c.verdict is Verdict.CALIBRATION]
     assert [c.case for c in rescued] == ["cbt over red"]
     assert "limited transmit" in rescued[0].reason
-    # and the reading that failed stands beside it
+    # and the reading that failed is in the table, too
     assert any(c.case == "cbt, limited transmit over red, limited transmit" for c in card.cells)
     assert card.shares[0].cells == 4
 

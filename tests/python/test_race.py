@@ -49,7 +49,7 @@ def test_the_sequence_holds_the_mean_at_every_look(name: str):
 
 
 def test_a_fixed_interval_would_not_hold():
-    """What the sequences are for: Student's interval, looked at each time, misses far more often than it says."""
+    """The reason for the sequences: Student's interval, looked at each time, misses far more often than its level."""
     rng, missed = np.random.default_rng(22), 0
     for _ in range(200):
         values = rng.normal(0.0, SCATTER, 30).tolist()
@@ -77,7 +77,7 @@ def test_nothing_to_bound_is_refused(values: list[float], error: float, scatter:
 
 
 class Course:
-    """Options with known means: points are the mean, what a seed does to all, and what it does to this option."""
+    """Options with known means: points are the mean, the seed's effect on all options, and its effect on this one."""
 
     def __init__(self, means: Sequence[float], scatter: float, seed: int = 1, device: str = "docsis3.0") -> None:
         self.question = asked(up="10mbit", rtt="20ms..200ms", device=device)

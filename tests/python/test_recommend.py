@@ -1,4 +1,4 @@
-"""`bloatlab recommend`: what a device can be set to, judged; the papers' own cases come out as in the papers."""
+"""`bloatlab recommend` judges the settings of a device; the papers' own cases come out as in the papers."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_the_front_is_what_nothing_beats():
         made("1p", [1.0, 2.0], call=4.4, upload=80.0),
         made("2p", [1.0, 2.0], call=3.0, upload=100.0),
         made("3p", [1.0, 2.0], call=3.0, upload=80.0),
-        made("4p", [1.0, 2.0], call=4.35, upload=80.5),  # nobody would notice the difference from the first
+        made("4p", [1.0, 2.0], call=4.35, upload=80.5),  # too close to the first to notice
         made("5p", [1.0, 2.0], call=None, upload=100.0),
     )
     assert front([good, fast, both, hardly, dead], wanted) == [good, fast, hardly]
@@ -184,7 +184,7 @@ def test_the_front_is_what_nothing_beats():
 
 
 def decoded(text: str) -> dict[int, Any]:
-    """TLVs read back by their own rule: a type, a length, so many octets; 35 and 40 hold TLVs themselves."""
+    """TLVs read back by their own rule: a type, a length, that number of octets; 35 and 40 hold TLVs themselves."""
     octets, found = bytes.fromhex(text), dict[int, Any]()
     while octets:
         kind, length, octets = octets[0], octets[1], octets[2:]

@@ -1,4 +1,4 @@
-"""What `bloatlab sweep` prints and writes over seeds: intervals, differences, what matters, how long it will take."""
+"""Output of `bloatlab sweep` over seeds: intervals, differences, effects, the time that it will take."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
             assert ("downstream" in link["docsis31"]) == (way == DOWN)
             assert list(link["queue"]) == [discipline]
             assert discipline == "docsis_pie" or link["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
-    # the game says that it builds no queue, the call that it is to be forwarded soon
+    # the game's code point is that of non-queue-building traffic, the call's that of expedited forwarding
     assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
 
 
@@ -100,7 +100,7 @@ def test_considerations_are_what_they_say():
     assert low[Line.CAKE]["wan"]["queue"]["cake"]["bandwidth"] == "950kbit"
     assert low[Line.FQ_CODEL]["wan"]["shaper"]["htb"]["rate"] == "950kbit"
     assert low[Line.LLD][UP]["docsis31"]["low_latency"]["guaranteed_grant_interval"] == "8100us"
-    # the rate falls at 10 s, and the router does not know
+    # the rate falls at 10 s, without a change of the router
     changing = data(Line.CAKE, Consideration.RATE)["link"]
     assert [(c["at"], c["max_sustained_rate"]) for c in changing[UP]["changes"]] == [
         ("10s", "1250kbit"), ("20s", "5mbit"), ("30s", "1250kbit"), ("40s", "5mbit"), ("50s", "1250kbit")

@@ -1,4 +1,4 @@
-"""`until`: more seeds until an interval is narrow enough, exactly so many, and never more than the cap."""
+"""`until`: more seeds until an interval is narrow enough, no more than needed, and never more than the cap."""
 
 from __future__ import annotations
 

@@ -462,7 +462,7 @@ def test_packets_of_several_segments():
     assert data["tcp"]["kernel0"]["tso"] is True
     split = build(entry(name, qdisc="ROOT cake bandwidth 10mbit besteffort split-gso"), 1).data
     assert split["link"]["up"]["queue"]["cake"]["split_gso"] is True
-    # single segments are no packets of several; and what is neither is told
+    # single segments are no packets of several; any other value is refused
     assert build(entry(name, gso_max_segs=1), 1).data["tcp"]["kernel0"]["tso"] is False
     with pytest.raises(NotSupportedError, match="tso 2"):
         build(entry(name, tso=2), 1)
