@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster of real processes: the table of one machine, whichever worker dies; another build is refused."""
+"""Sweeps on a Dask cluster of real processes: the table of one machine, if workers die; another build is refused."""
 
 from __future__ import annotations
 
