@@ -19,8 +19,7 @@ from bloatlab.studies.scorecard import Verdict
 from bloatlab.studies.scte2013 import curves, rules
 from bloatlab.studies.scte2013.build import DISCIPLINES, OURS, UNKNOWNS, Case, buffer_bytes, build, describe
 from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.considerations import ASKED
-from bloatlab.studies.scte2013.experiments import BUFFERS_MS, CDF, SERIES, TEXT, key
+from bloatlab.studies.scte2013.experiments import ASKED, BUFFERS_MS, CDF, SERIES, TEXT, key
 from bloatlab.studies.scte2013.measure import measure, variation
 from bloatlab.studies.scte2013.readings import knee_ms, line, place, typical_ratio, worst_ratio
 from bloatlab.studies.scte2013.rules import EXPLANATIONS, Result, Theory, explain, published_number, rule_of

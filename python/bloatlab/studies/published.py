@@ -2,7 +2,7 @@
 
 `published.csv` in a study's folder holds every quantitative statement of its paper, and nothing that we measured. A note
 begins with the kind of the row: parameter, theory (computable), result, claim in prose, or observation. `parameters.toml`
-holds the things that the paper leaves open.
+holds the things that the paper leaves open, `readback.csv` the places of its parameters in our scenarios.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import resources
 from typing import Any
 
@@ -38,6 +39,33 @@ def rows(study: str) -> Sequence[Row]:
     """The rows of a study's `published.csv`, in order."""
     found = csv.DictReader(_text(study, "published.csv").splitlines())
     return tuple(Row(**{k: v for k, v in row.items() if k != "study"}) for row in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of `readback.csv`: a parameter of the paper, and its place in a resolved scenario.
+
+    `share` is the share of the paper's value that it holds: 1/2 for one of two directions, 1460/1500 for payload.
+    """
+
+    case: str
+    metric: str
+    scenario: str
+    path: str
+    unit: str
+    share: float
+
+    def read(self, data: Any) -> float:
+        """The value of the paper's parameter in a resolved scenario."""
+        return quantity(at_path(data, self.path), self.unit) / self.share
+
+
+def places(study: str) -> Sequence[Place]:
+    """The lines of a study's `readback.csv`."""
+    found = csv.DictReader(_text(study, "readback.csv").splitlines())
+    return tuple(
+        Place(r["case"], r["metric"], r["scenario"], r["path"], r["unit"], float(Fraction(r["share"]))) for r in found
+    )
 
 
 def _text(study: str, name: str) -> str:

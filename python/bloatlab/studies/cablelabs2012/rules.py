@@ -34,10 +34,10 @@ from bloatlab.studies.cablelabs2012.published import (
     rows,
 )
 from bloatlab.studies.claims import NOT_EXPLAINED, Runs, over_seeds
-from bloatlab.studies.published import at_path, quantity, toml
+from bloatlab.studies.published import places, toml
 from bloatlab.studies.scorecard import Band, Cell, Finding, Goal, Tolerance, Verdict, judge
 from bloatlab.tables import Spread, TextCell, TextTable, row
-from bloatlab.workloads.cable_loads import Case, Queue
+from bloatlab.workloads.cable_loads import Case, Queue, grid
 
 #: kB that the shaper lets through in 600 s: 10 MB burst + 5 Mbit/s.
 CEILING_KB = 385_000.0
@@ -264,41 +264,8 @@ def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- read back
 
-_UP = "link.up.docsis"
-_CODEL, _SHORT = Case(3, Queue.CODEL), Case(2, Queue.CODEL)
-_LARGE, _SMALL = Case(6, Queue.DROPTAIL_417), Case(6, Queue.DROPTAIL_21)
-_BURSTY, _CONGESTED = Case(8, Queue.CODEL), Case(12, Queue.CODEL)
-
-#: Numbers of the paper by case and metric of `published.csv`, and their place in a resolved scenario: the case, the path, the unit,
-#: and the share of the paper's value that it holds (one of two directions of a link; payload).
-PARAMETERS: tuple[tuple[str, str, Case, str, str, float], ...] = (
-    ("CoDel", "target", _CODEL, "link.up.queue.codel.target", "ms", 1),
-    ("CoDel", "interval", _CODEL, "link.up.queue.codel.interval", "ms", 1),
-    ("model", "MAP interval", _CODEL, f"{_UP}.map_interval", "ms", 1),
-    ("model", "DOCSIS fixed latency each way", _CODEL, "link.up.delay", "ms", 1),
-    ("model", "server links", _CODEL, "link.web1.rate", "gbit", 1),
-    ("model FTP short", "n3-n4 RTT", _SHORT, "link.ftp.delay", "ms", 1 / 2),
-    ("model FTP long", "n3-n4 RTT", _CODEL, "link.ftp.delay", "ms", 1 / 2),
-    ("DS", "Max Sustained Rate", _CODEL, "link.down.shaper.max_sustained_rate", "mbit", 1),
-    ("DS", "Traffic Burst", _CODEL, "link.down.shaper.max_traffic_burst", "MB", 1),
-    ("DS", "Peak Traffic Rate", _CODEL, "link.down.shaper.peak_traffic_rate", "mbit", 1),
-    ("US", "Max Sustained Rate", _CODEL, f"{_UP}.flow.max_sustained_rate", "mbit", 1),
-    ("US", "Traffic Burst", _CODEL, f"{_UP}.flow.max_traffic_burst", "MB", 1),
-    ("US", "Peak Traffic Rate", _CODEL, f"{_UP}.flow.peak_traffic_rate", "mbit", 1),
-    ("US/DS", "Peak Burst", _CODEL, f"{_UP}.flow.peak_burst", "B", 1),
-    ("DropTail no BC", "buffer", _LARGE, "link.up.queue.droptail.limit", "p", 1),
-    ("DropTail BC", "buffer", _SMALL, "link.up.queue.droptail.limit", "p", 1),
-    ("RF borderline", "mean max grant", _CONGESTED, f"{_UP}.max_grant", "B", 1),
-    ("RF borderline", "grant variance", _CONGESTED, f"{_UP}.grant_variation", "%", 1),
-    ("scenario 3", "simultaneous FTPs", _LARGE, "app.ftp.traffic.ftp.flows", "", 1),
-    ("scenario 4", "UDP rate", _LARGE, "app.cbr.traffic.cbr.rate", "mbit", 1),
-    ("scenario 5 bursty", "file size", _BURSTY, "app.ftp.traffic.messages.message", "MB", 1460 / 1500),
-    ("web", "object size", _CODEL, "app.web.traffic.web.page.uniform.size", "KB", 1),
-    ("web", "HTML size", _CODEL, "app.web.traffic.web.page.uniform.html", "KB", 1),
-    ("web", "objects per server", _CODEL, "app.web.traffic.web.page.uniform.per_server", "", 1),
-    ("web", "wait between pages", _CODEL, "app.web.traffic.web.think", "s", 1),
-    ("all", "simulation duration", _CODEL, "duration", "s", 1),
-)
+#: The paper's parameters that our scenarios have.
+PARAMETERS = places("cablelabs2012")
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +282,13 @@ class ReadBack:
 def read_back() -> Sequence[ReadBack]:
     """Every parameter of `PARAMETERS`, out of the scenarios that the study runs."""
     printed = {(r.case, r.metric): r for r in rows()}
-    resolved = {which: build(which, 1).data for which in {of for _, _, of, *_ in PARAMETERS}}
+    cases = {case.key: case for congested in (False, True) for case in grid(congested=congested)}
+    resolved = {key: build(cases[key], 1).data for key in {place.scenario for place in PARAMETERS}}
     found: list[ReadBack] = []
-    for case, metric, of, path, unit, share in PARAMETERS:
-        its = printed[case, metric]
-        ours = quantity(at_path(resolved[of], path), unit) / share
+    for place in PARAMETERS:
+        its, ours = printed[place.case, place.metric], place.read(resolved[place.scenario])
         agrees = abs(ours - float(its.value)) <= 1e-9 * max(1.0, abs(ours))
-        found.append(ReadBack(f"{case}: {metric}", its.unit, its.value, ours, agrees))
+        found.append(ReadBack(f"{place.case}: {place.metric}", its.unit, its.value, ours, agrees))
     return found
 
 

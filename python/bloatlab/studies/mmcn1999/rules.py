@@ -26,7 +26,7 @@ import numpy as np
 from bloatlab.studies.claims import NOT_EXPLAINED, Claim, Measures, Runs, each, median_of, over_seeds, words
 from bloatlab.studies.mmcn1999.build import LAW, PROPAGATION_MS, SCHEMES, Case, build, limited_transmit
 from bloatlab.studies.mmcn1999.small import TWO_FTP_LIMITS, TWO_FTP_MIN_TH
-from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, quantity, row_cell, rows
+from bloatlab.studies.published import NOTHING, Place, Row, at_path, parameter_cell, places, quantity, row_cell, rows
 from bloatlab.studies.scorecard import Band, Cell, Goal, Origin, Tolerance, Verdict
 from bloatlab.tables import spread
 
@@ -183,8 +183,8 @@ def _resolved(key: str) -> Mapping[str, Any]:
     return build(Case(key, queue), 1).data
 
 
-def _read(key: str, path: str, unit: str = "") -> Callable[[], float]:
-    return lambda: quantity(at_path(_resolved(key), path), unit)
+def _read(place: Place) -> float:
+    return place.read(_resolved(place.scenario))
 
 
 def _session_kbps() -> float:
@@ -194,24 +194,11 @@ def _session_kbps() -> float:
     return sum(quantity(traffic[size], "B") * 8e-3 / quantity(traffic[every], "s") for size, every in streams)
 
 
-_RED = "link.bottleneck.queue.red"
-_CLASSES_OF_CBT = "link.bottleneck.queue.cbt.classes"
-
 PARAMETERS: Mapping[tuple[str, str], Callable[[], float]] = {
+    **{(p.case, p.metric): functools.partial(_read, p) for p in places("mmcn1999")},
     ("setup", "ProShare flows"): lambda: float(sum(name.startswith("mm_blast_") for name in _resolved("red")["app"])),
     ("setup", "ProShare rate"): _session_kbps,
-    ("setup", "FTP-TCP flows"): _read("red", "app.ftp0.traffic.ftp.flows"),
-    ("setup", "UDP blast rate"): _read("red", "app.blast0.traffic.cbr.rate", "mbit"),
-    ("setup", "UDP blast packet"): _read("red", "app.blast0.traffic.cbr.size", "KB"),
-    ("RED settings", "qsize"): _read("red", f"{_RED}.limit", "p"),
-    ("RED settings", "max-th"): _read("red", f"{_RED}.max", "p"),
-    ("RED settings", "min-th"): _read("red", f"{_RED}.min", "p"),
-    ("RED settings", "qweight"): _read("red", f"{_RED}.weight"),
-    ("RED settings", "max-pro"): _read("red", f"{_RED}.probability"),
-    ("CBT settings", "mm-th"): _read("cbt", f"{_CLASSES_OF_CBT}.1.test.threshold", "p"),
-    ("CBT settings", "udp-th"): _read("cbt", f"{_CLASSES_OF_CBT}.2.test.threshold", "p"),
-    ("RED 10 Mbps link", "UDP blast link rate"): _read("red", "link.bottleneck.rate", "mbit"),
-    ("CBT", "traffic classes"): lambda: float(len(at_path(_resolved("cbt"), _CLASSES_OF_CBT))),
+    ("CBT", "traffic classes"): lambda: float(len(at_path(_resolved("cbt"), "link.bottleneck.queue.cbt.classes"))),
 }
 
 UNTESTED: Mapping[tuple[str, str], str] = {

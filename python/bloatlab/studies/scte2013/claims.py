@@ -69,7 +69,7 @@ Setting = tuple[float, float, str]
 def _cheap_settings(runs: Runs) -> list[Setting] | None:
     """The settings of LRED at 1 Mbit/s that lose less than 5 %, the one with the least latency first."""
     found: list[Setting] = []
-    for min_th, p_max, p_min in itertools.product(e.LOW_MIN_TH_MS, e.LOW_P_MAX, e.LOW_P_MIN):
+    for min_th, p_max, p_min in itertools.product(*e.ASKED["lred_low"].axes.values()):
         run = f"lred_low {min_th} {p_max} {p_min}"
         latency, loss = median_of(runs, run, GAMER), median_of(runs, run, "drop_percent")
         if latency is None or loss is None:
@@ -121,10 +121,10 @@ def _differ(rate: Spread, loss: Spread) -> str:
     return f"rates differ by up to {rates} %, loss by {number(loss.median, telling(loss.median, ONE_PERCENT, 2))} % of Tmax"
 
 
-_RTT = {rtt: f"rtt droptail 50 {rtt}" for rtt in e.RTTS_MS}
+_RTT = {rtt: f"rtt droptail 50 {rtt}" for rtt in e.ASKED["rtt"].axes["rtt_ms"]}
 
 # of the text
-_TABLE_1 = list(itertools.product(e.TABLE_1_KB, e.TABLE_1_RTT_MS))
+_TABLE_1 = list(itertools.product(*(e.ASKED["table1"].axes[axis] for axis in ("buffer_kb", "rtt_ms"))))
 
 
 def _off(rates: Sequence[float]) -> float:
@@ -147,8 +147,7 @@ CLAIMS: Sequence[Claim] = (
              ("5 Mbit/s", slope("fig2", FTP)), ("1 Mbit/s", slope("fig3", FTP)), origin=Origin.OURS),
     in_range("constant", "Figure 2b L200", "the total rate is nearly constant (within 3 %) beyond the BDP", "nearly constant",
              ("", Reading(read(flatness, ("fig2", "rate_mbit")), Band(0.97, 1.0), digits=3))),
-    in_range("knee", "Figure 2b L206", "the knee of the throughput (98 % reached) is at the BDP, give or take half", "50 ms",
-             ("", knee("fig2"))),
+    in_range("knee", "Figure 2b L206", "the knee of the throughput (98 % reached) is at the BDP, give or take half", "50 ms", ("", knee("fig2"))),
     Claim("same-knee", "Figure 2b L206", "and at the same size for 1, 5, 10 and 50 sessions (within a factor of 2)", "same",
           [k.value for k in _KNEES], _alike,
           lambda *knees: "; ".join(f"{n}: {words(k, 'ms', 0)}" for n, k in zip(e.SESSIONS, knees, strict=True))),
@@ -200,8 +199,7 @@ CLAIMS: Sequence[Claim] = (
           [_cheap_settings], lambda settings: not settings or settings[0][0] >= 80.0, _cheapest),
     in_range("both-700", "Figure 14a L434", "SFQ + LRED 700: FTP mean 450 to 600 ms at 960 ms", "marginally over 500 ms",
              ("", point("fig14", 960, FTP, FTP_700))),
-    in_range("both-200", "Figure 16 L440", "SFQ + LRED 200: FTP mean 150 to 260 ms at 960 ms", "200",
-             ("", point("fig16", 960, FTP, FTP_200))),
+    in_range("both-200", "Figure 16 L440", "SFQ + LRED 200: FTP mean 150 to 260 ms at 960 ms", "200", ("", point("fig16", 960, FTP, FTP_200))),
     Claim("both-gamer", "Figures 14, 16", "SFQ + LRED: gamer as under SFQ (10 %) at every size", "50..100 ms",
           [ratio((series, GAMER), ("fig5", GAMER), TENTH, 0, worst=True).value for series in ("fig14", "fig16")],
           lambda *ratios: all(TENTH.holds(r.median) for r in ratios),
@@ -263,6 +261,5 @@ CLAIMS: Sequence[Claim] = (
     Claim("wred-priority", "LRED L360", "lower priority means more drops (gamer first: at most half)", "WRED",
           each(_PROFILES, "gamer_drops"), lambda alike, first: first < 0.5 * alike,
           "{1:.0f} packets of the gamer dropped, {0:.0f} without priority"),
-    in_range("wred-latency", "Conclusions L484", "for all of the sessions: 190 to 230 ms", "limited",
-             ("", point("fig11", 960, FTP, PLATEAU))),
+    in_range("wred-latency", "Conclusions L484", "for all of the sessions: 190 to 230 ms", "limited", ("", point("fig11", 960, FTP, PLATEAU))),
 )  # fmt: skip

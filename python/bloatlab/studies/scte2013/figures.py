@@ -20,8 +20,7 @@ from bloatlab.studies.claims import Runs, median_of
 from bloatlab.studies.drawing import of_cases, points
 from bloatlab.studies.published import Row, rows
 from bloatlab.studies.scte2013 import curves
-from bloatlab.studies.scte2013 import experiments as e
-from bloatlab.studies.scte2013.experiments import BDP_MS, BUFFERS_MS, CDF_BUFFER_MS, SERIES
+from bloatlab.studies.scte2013.experiments import ASKED, BDP_MS, BUFFERS_MS, CDF, FALLS_MBIT, SERIES, SESSIONS
 from bloatlab.studies.scte2013.measure import merged
 from bloatlab.studies.scte2013.readings import place
 from bloatlab.tables import counted, cumulative_share
@@ -115,7 +114,7 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
         drawn.append(replace(line, dashed=True))
     for p_max in OTHER_P_MAXES if series == "fig13" else ():
         value = _medians(runs, [f"p_max {p_max}"], measure)
-        drawn.append(Series(f"Pmax {100.0 * p_max:.0f} %", [e.P_MAX_BUFFER_MS], value, "points", colour))
+        drawn.append(Series(f"Pmax {100.0 * p_max:.0f} %", [960], value, "points", colour))
     for of, label, case, metric, said_of, buffer_ms, its_colour in SAID:
         if (of, said_of) == (series, measure):
             (value,) = [_numbers(row.value.split("..")[0])[0] for row in _rows(case) if row.metric == metric]
@@ -151,7 +150,7 @@ def _distribution(number: str, series: str, words: str, baseline: bool, frames: 
         *_cumulative(frames.get(series, ()), "ftp", "FTP", FTP),
         *_cumulative(frames.get("fig2", ()) if baseline else (), "ftp", "tail-dropping (Figure 2)", GREY),
     ]
-    title = f"{NAMES[series]}: all packets, buffer of {CDF_BUFFER_MS} ms"
+    title = f"{NAMES[series]}: all packets, buffer of {CDF.axes['buffer_ms'][0]} ms"
     longest = 2500.0 if number == "6" else 1100.0
     panel = Panel(title, "latency, one way (ms)", "packets at or below (%)", lines, (0.0, longest), (0.0, 101.0))
     return Drawn(number, f"fig{number}_cdf_{series}", f"Latency CDF. {words}.", [panel], 1)
@@ -169,7 +168,7 @@ def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: st
 
 def _sessions(runs: Runs) -> Drawn:
     def lines(measure: str) -> list[Series]:
-        return [curve(runs, of, measure, counted(n, "session")) for n, of in e.SESSIONS.items()]
+        return [curve(runs, of, measure, counted(n, "session")) for n, of in SESSIONS.items()]
 
     panels = [
         Panel("Tail drop: the knee", BUFFER_MS, "rate (Mbit/s)", lines("rate_mbit"), KNEE_AXIS, (3.5, 5.1), BDP),
@@ -181,9 +180,10 @@ def _sessions(runs: Runs) -> Drawn:
 
 def _falling_tmax(runs: Runs) -> Drawn:
     """Two sentences of the text in one figure: the ideal buffer of two round trips, and the curves when Tmax falls."""
-    shared = [f"two_rtts droptail {b}" for b in e.TWO_RTTS_BUFFERS_MS]
+    buffers = ASKED["two_rtts"].axes["buffer_ms"]
+    shared = [f"two_rtts droptail {b}" for b in buffers]
     goodputs = [
-        Series(label, e.TWO_RTTS_BUFFERS_MS, _medians(runs, shared, measure), colour=colour)
+        Series(label, buffers, _medians(runs, shared, measure), colour=colour)
         for label, measure, colour in (
             ("round trip 10 ms", "goodput_mbit_ftp10", GAMER),
             ("round trip 100 ms", "goodput_mbit_ftp100", FTP),
@@ -192,7 +192,7 @@ def _falling_tmax(runs: Runs) -> Drawn:
     latencies = [
         Series(
             f"{words}, {where}",
-            e.FALLS_MBIT,
+            FALLS_MBIT,
             [_medians(runs, [f"effective_tmax {curve} {queue}"], m)[0] for m in ("ftp_before_ms", "ftp_after_ms")],
             colour=colour,
             dashed=queue == "sfq",
@@ -212,7 +212,7 @@ def _falling_tmax(runs: Runs) -> Drawn:
 
 def _frontier(runs: Runs) -> Drawn:
     """The price of latency at 1 Mbit/s with ten sessions, for every law."""
-    settings = [f"lred_low {m} {p} {low}" for m in e.LOW_MIN_TH_MS for p in e.LOW_P_MAX for low in e.LOW_P_MIN]
+    settings = [key for _, key in ASKED["lred_low"].places()]
     lines = [_points(runs, settings, "LRED, 48 settings", FTP)]
     for law, colour in (("codel", LOSS), ("pie", TOTAL), ("lred_integral", GAMER)):
         keys = [f"low_delay {law} {target} 1.0 10" for target in (20, 50, 100)]
@@ -233,16 +233,17 @@ def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
 
 def _sweet_spot(runs: Runs) -> list[Drawn]:
     """LRED's latency against its target, for each rate and number of sessions; nothing if it was not run."""
-    if f"sweetspot {e.TARGETS_MS[0]} {e.RATES_MBIT[0]} {e.MAP_SESSIONS[0]} {e.MAP_RTTS_MS[0]}" not in runs:
+    targets, rates, sessions, rtts = ASKED["sweetspot"].axes.values()
+    if f"sweetspot {targets[0]} {rates[0]} {sessions[0]} {rtts[0]}" not in runs:
         return []
 
     def lines(rate: float, measure: str) -> list[Series]:
-        keys = {n: [f"sweetspot {t} {rate} {n} 50" for t in e.TARGETS_MS] for n in e.MAP_SESSIONS}
-        return [Series(counted(n, "session"), e.TARGETS_MS, _medians(runs, of, measure)) for n, of in keys.items()]
+        keys = {n: [f"sweetspot {t} {rate} {n} 50" for t in targets] for n in sessions}
+        return [Series(counted(n, "session"), targets, _medians(runs, of, measure)) for n, of in keys.items()]
 
     target = Series("target", (0.0, 400.0), (0.0, 400.0), colour=GREY)
     panels: list[Panel] = []
-    for rate in e.RATES_MBIT:
+    for rate in rates:
         waits, drops = [*lines(rate, "sojourn_mean_ms"), target], lines(rate, "drop_percent")
         title, axis = f"{rate:g} Mbit/s", (0.0, 400.0)
         panels.append(Panel(title, "MINth (ms)", "mean time in the queue (ms)", waits, axis, (0.0, 800.0)))

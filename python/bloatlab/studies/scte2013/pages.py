@@ -8,6 +8,7 @@ from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies.claims import Runs, median_of
 from bloatlab.studies.drawing import answered
+from bloatlab.studies.published import toml
 from bloatlab.studies.scte2013.build import UNKNOWNS
 from bloatlab.studies.scte2013.experiments import BDP_MS, SERIES, Experiment
 from bloatlab.studies.scte2013.figures import curve
@@ -16,21 +17,7 @@ from bloatlab.studies.tables import medians_table
 from bloatlab.tables import TextTable, counted, number, row
 
 #: Heads of columns, and digits.
-HEADS: Mapping[str, tuple[str, int]] = {
-    "gamer_mean_ms": ("gamer ms", 1), "gamer_p50_ms": ("gamer p50", 1), "gamer_p99_ms": ("gamer p99", 1), "ftp_mean_ms": ("FTP ms", 1),
-    "ftp_p1_ms": ("FTP p1", 1), "ftp_p99_ms": ("FTP p99", 1), "rate_mbit": ("Mbit/s", 3), "rate_share": ("of Tmax", 3),
-    "goodput_mbit": ("goodput", 3), "loss_percent": ("loss %", 2), "drop_percent": ("dropped %", 2), "drops_per_s": ("drops/s", 2),
-    "timeouts": ("timeouts", 0), "cov_total": ("CoV all", 2), "cov_session": ("CoV session", 2), "fairness": ("fairness", 2),
-    "sojourn_mean_ms": ("queue ms", 1), "sojourn_p99_ms": ("queue p99", 1), "background_share": ("LEDBAT's share", 2),
-    "burst_p50_s": ("burst p50 s", 2), "burst_p99_s": ("burst p99 s", 2), "burst_done": ("whole", 0), "short_p50_s": ("transfer p50 s", 3),
-    "short_p99_s": ("transfer p99 s", 2), "recover_s": ("recovers in s", 1), "worst_ms": ("worst ms", 0), "rate_up_share": ("of 20 Mbit/s", 2),
-    "video_mbit": ("video Mbit/s", 2), "video_switches": ("switches", 0), "video_stalls": ("stalls", 0), "video_stalled_s": ("stalled s", 1),
-    "swarm_mbit": ("swarm Mbit/s", 2), "call_p50_ms": ("call p50", 1), "call_p99_ms": ("call p99", 1), "call_lost_percent": ("call lost %", 2),
-    "call_mos": ("call MOS", 2), "download_mbit": ("download", 2), "upload_mbit": ("upload", 2), "gamer_drops_late": ("gamer drops", 0),
-    "gamer_drops": ("gamer drops", 0), "gamer_message_ms": ("message ms", 0), "goodput_mbit_ftp10": ("RTT 10", 2),
-    "goodput_mbit_ftp100": ("RTT 100", 2), "ftp_before_ms": ("before ms", 0), "ftp_after_ms": ("after ms", 0), "fall_ratio": ("ratio", 2),
-    "ftp_share_half_to_one_s": ("0.5 to 1 s", 2),
-}  # fmt: skip
+HEADS: Mapping[str, tuple[str, int]] = toml("scte2013", "experiments.toml")["heads"]
 
 
 def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:

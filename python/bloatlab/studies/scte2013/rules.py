@@ -24,7 +24,7 @@ import numpy as np
 
 from bloatlab.collisions import collision
 from bloatlab.studies.claims import NOT_EXPLAINED, Runs, Value, each, judged, median_of
-from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, quantity, row_cell, rows
+from bloatlab.studies.published import NOTHING, Place, Row, at_path, parameter_cell, places, quantity, row_cell, rows
 from bloatlab.studies.scorecard import Band, Cell, Goal, Verdict, symmetric
 from bloatlab.studies.scte2013 import theory
 from bloatlab.studies.scte2013.build import buffer_bytes, build
@@ -41,16 +41,7 @@ from bloatlab.studies.scte2013.claims import (
     TENTH,
     drops_ratio,
 )
-from bloatlab.studies.scte2013.experiments import (
-    BDP_MS,
-    FIGURES,
-    KNEE_MS,
-    KNEE_SESSIONS,
-    P_MAXES,
-    RTTS_MS,
-    SERIES,
-    SHARPNESS,
-)
+from bloatlab.studies.scte2013.experiments import ASKED, BDP_MS, SERIES
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, extreme, knee, place, point, r_squared, ratio
 from bloatlab.tables import Spread
 
@@ -154,6 +145,10 @@ def _resolved(series: str) -> Mapping[str, Any]:
     return build(replace(SERIES[series], buffer_ms=960), 1).data
 
 
+def _place(place: Place) -> float:
+    return place.read(_resolved(place.scenario))
+
+
 def read_back(series: str, path: str, unit: str = "") -> float:
     """The value at `path` ("app.ftp.traffic.ftp.size") of a series' resolved scenario, in `unit`."""
     return quantity(at_path(_resolved(series), path), unit)
@@ -186,7 +181,7 @@ def _loss_ratio(runs: Runs) -> Spread | None:
 
 def _recommended(runs: Runs) -> Spread | None:
     """Least share of Tmax over all round trips with a buffer of 1.25 x the longest one's BDP, 250 ms."""
-    points = [runs.get(f"rtt droptail 250 {rtt}", ()) for rtt in RTTS_MS]
+    points = [runs.get(f"rtt droptail 250 {rtt}", ()) for rtt in ASKED["rtt"].axes["rtt_ms"]]
     worst = [min(run["rate_share"] for run in seed) for seed in zip(*points, strict=False)]
     return Spread(float(np.median(worst)), min(worst), max(worst)) if worst else None
 
@@ -194,28 +189,6 @@ def _recommended(runs: Runs) -> Spread | None:
 def _buffer_kb(ms: float, mbit: float) -> float:
     return buffer_bytes(ms, mbit) / 1000
 
-
-#: Inputs of a scenario: case and metric, the series, the path in its scenario, the unit.
-READ_BACK: Sequence[tuple[str, str, str, str, str]] = (
-    ("baseline", "FTP object size", "fig2", "app.ftp.traffic.ftp.size", "MB"),
-    ("baseline", "spacing between FTP objects", "fig2", "app.ftp.traffic.ftp.pause", "s"),
-    ("baseline", "gamer message size", "fig2", "app.gamer.traffic.messages.message", "KB"),
-    ("baseline", "gamer message interval", "fig2", "app.gamer.traffic.messages.interval", "s"),
-    ("Fig2 DropTail", "number of FTP sessions", "fig2", "app.ftp.traffic.ftp.flows", ""),
-    ("Fig2 DropTail", "Tmax", "fig2", "link.up.rate", "mbit"),
-    ("Fig3 DropTail", "Tmax", "fig3", "link.up.rate", "mbit"),
-    ("set-assoc 64x4", "groups", "fig14", f"{_SEARCH}.groups", ""),
-    ("set-assoc 64x4", "queues per group", "fig14", f"{_SEARCH}.ways", ""),
-    ("Fig11 LRED", "MINth", "fig11", "link.up.queue.lred.min_th", "ms"),
-    ("Fig11 LRED", "MAXth", "fig11", "link.up.queue.lred.max_th", "ms"),
-    ("Fig11 LRED", "Pmin", "fig11", "link.up.queue.lred.p_min", "%"),
-    ("Fig11 LRED", "Pmax", "fig11", "link.up.queue.lred.p_max", "%"),
-    ("Fig13 LRED 1 Mbps", "latency goal (MINth)", "fig13", "link.up.queue.lred.min_th", "ms"),
-    ("Fig14 SFQ+LRED700", "MINth", "fig14", f"{_SEARCH}.law.lred.min_th", "ms"),
-    ("Fig14 SFQ+LRED700", "MAXth", "fig14", f"{_SEARCH}.law.lred.max_th", "ms"),
-    ("Fig14 SFQ+LRED700", "Pmin", "fig14", f"{_SEARCH}.law.lred.p_min", "%"),
-    ("Fig14 SFQ+LRED700", "Pmax", "fig14", f"{_SEARCH}.law.lred.p_max", "%"),
-)
 
 #: Hash collisions: case and metric, the tables (groups, queues in each), the sessions, slack, reason.
 COLLISIONS: Sequence[tuple[str, str, tuple[int, int], int, float, str]] = (
@@ -239,12 +212,9 @@ _GUIDANCE = "guidance on what round trips there are, not a result"
 _OBSERVED = "an observation of the field, not a result"
 
 RULES: Mapping[tuple[str, str], Rule] = {
-    **{
-        (case, metric): Parameter(functools.partial(read_back, series, path, unit))
-        for case, metric, series, path, unit in READ_BACK
-    },
+    **{(p.case, p.metric): Parameter(functools.partial(_place, p)) for p in places("scte2013")},
     ("baseline", "points (buffer sizes) per series"): Parameter(
-        lambda: float(sum(at["series"] == "fig2" for at in FIGURES.grid((1,)).places()))),
+        lambda: float(sum(at["series"] == "fig2" for at in ASKED["figures"].grid((1,)).places()))),
     # two wires of half the round trip
     ("Fig2 DropTail", "uncongested RTT"): Parameter(lambda: 2.0 * read_back("fig2", "link.net50.delay", "ms")),
     # ------------------------------------------------------------------------------------------------------- computed
@@ -257,30 +227,26 @@ RULES: Mapping[tuple[str, str], Rule] = {
         lambda: theory.queue_wait(120, 1.0), "an analogy: the wait behind 120 in a FIFO that serves one a minute"),
     ("two sessions RTT 100 vs 10 ms", "ratio of ideal buffers"): Theory(
         lambda: theory.peak_rate_mbit(1, 10) / theory.peak_rate_mbit(1, 100), "BDP is proportional to RTT"),
-    ("Fig2 vs Fig3", "buffer bytes ratio at equal ms"): Theory(
-        lambda: _buffer_kb(200, 5.0) / _buffer_kb(200, 1.0), "bytes = ms x Tmax / 8"),
+    ("Fig2 vs Fig3", "buffer bytes ratio at equal ms"): Theory(lambda: _buffer_kb(200, 5.0) / _buffer_kb(200, 1.0), "bytes = ms x Tmax / 8"),
     ("Fig6 SFQ 960 ms buffer", "physical buffer"): Theory(lambda: _buffer_kb(960, 5.0), "0.96 s x 5 Mbit/s / 8"),
     ("set-assoc 64x4", "sessions in one group before collision"): Theory(
         _before_collision, "one more than a group has queues in the scenario of Figure 14"),
     # ------------------------------------------------------------------------------------------------------------ run
     ("Fig2a DropTail", "gamer latency / FTP latency"): Result(ratio(("fig2", GAMER), ("fig2", FTP), TENTH, 0, worst=True)),
     ("Fig2a DropTail", "latency vs buffer"): Result(r_squared("fig2", FTP), "linear"),
-    ("Fig2b DropTail", "total upstream rate vs buffer"): Result(
-        point("fig2", BDP_MS, "rate_share", Band(0.97, 1.0), ""), "constant"),
+    ("Fig2b DropTail", "total upstream rate vs buffer"): Result(point("fig2", BDP_MS, "rate_share", Band(0.97, 1.0), ""), "constant"),
     ("Fig2b DropTail", "knee of throughput curve"): Result(knee("fig2"), "same-knee"),
     ("Fig3b DropTail 1 Mbps,200 ms buffer", "data loss rate"): Result(point("fig3", 200, "loss_percent", Band(4.0, 14.0), "%")),
     ("Fig5 SFQ", "gamer latency"): Result(point("fig5", 960, GAMER, Band(40.0, 70.0)), "sfq-gamer"),
     ("Fig5b SFQ", "throughput and loss vs Fig 2b"): Result(
         ratio(("fig5", "rate_mbit"), ("fig2", "rate_mbit"), Band(0.97, 1.03), BDP_MS, worst=True), "sfq-rate"),
-    ("recommendation", "buffer when SFQ is used"): Result(
-        point("fig5", 200, "rate_share", Band(0.97, 1.0), "of Tmax"), "sfq-gamer"),
+    ("recommendation", "buffer when SFQ is used"): Result(point("fig5", 200, "rate_share", Band(0.97, 1.0), "of Tmax"), "sfq-gamer"),
     ("Fig6 SFQ 960 ms buffer", "gamer latency range"): Result(point("fig5", 960, "gamer_p99_ms", GAMER_P99), "sfq-gamer"),
     ("Fig6 SFQ 960 ms buffer", "FTP latency range (most packets)"): Result(
         point("fig5", 960, "ftp_share_half_to_one_s", Band(0.5, 1.0), "of the packets between 0.5 and 1.0 s"), "sfq-ftp"),
     ("Fig7 SFQ forced collision gamer+1 FTP", "gamer latency vs baseline"): Result(
         ratio(("fig7", GAMER), ("fig2", GAMER), TENTH, BDP_MS, worst=False), "collision"),
-    ("Fig7 SFQ forced collision", "drain rate of shared sub-queue"): Result(
-        point("fig7", 960, "collided_share", Band(0.09, 0.11), "x Tmax")),
+    ("Fig7 SFQ forced collision", "drain rate of shared sub-queue"): Result(point("fig7", 960, "collided_share", Band(0.09, 0.11), "x Tmax")),
     ("Fig11 LRED", "latency plateau FTP and gamer"): Result(extreme("fig11", FTP, PLATEAU, least_ms=ABOVE_200_MS), "lred-plateau"),
     ("Fig12 LRED 960 ms buffer", "latency range (all packets)"): Result(point("fig11", 960, "ftp_p99_ms", Band(100.0, 210.0))),
     ("Fig12 LRED 960 ms buffer", "average latency"): Result(point("fig11", 960, FTP, Band(200.0, 230.0))),
@@ -292,8 +258,7 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("Fig14 SFQ+LRED700", "gamer latency"): Result(point("fig14", 960, GAMER, Band(40.0, 70.0)), "both-gamer"),
     ("Fig15/16 SFQ+LRED 700 and 200", "gamer latency range"): Result(point("fig14", 960, "gamer_p99_ms", GAMER_P99), "both-only-ftp"),
     ("session bloat", "drops needed for 50 sessions vs 1"): Result(Reading(_times, FIFTY, "times")),
-    ("low bandwidth SF", "Tmax regarded as low"): Result(
-        Reading(_loss_ratio, Band(1.0, NEVER_MORE), "times the loss at 5 Mbit/s")),
+    ("low bandwidth SF", "Tmax regarded as low"): Result(Reading(_loss_ratio, Band(1.0, NEVER_MORE), "times the loss at 5 Mbit/s")),
     ("conclusion", "recommended drop-tail buffer"): Result(
         Reading(_recommended, Band(0.97, 1.0), "of Tmax, least of all round trips with 1.25 x the longest")),
     # ----------------------------------------------------------------------------------------------------- not tested
@@ -341,6 +306,10 @@ def explain(case: str, metric: str, runs: Runs) -> str:
         if fnmatchcase(case, entry.case) and fnmatchcase(metric, entry.metric):
             return entry.words(runs)
     return NOT_EXPLAINED
+
+
+KNEE_SESSIONS, KNEE_MS = ASKED["knee"].axes.values()
+(P_MAXES,), (SHARPNESS,) = (ASKED[name].axes.values() for name in ("p_max", "sharpness"))
 
 
 def _knees(runs: Runs) -> list[float] | None:

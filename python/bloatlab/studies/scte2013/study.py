@@ -11,8 +11,7 @@ from bloatlab.studies import page
 from bloatlab.studies.scte2013 import figures
 from bloatlab.studies.scte2013.build import SECONDS
 from bloatlab.studies.scte2013.claims import CLAIMS
-from bloatlab.studies.scte2013.considerations import ASKED
-from bloatlab.studies.scte2013.experiments import ALWAYS, CDF, TEXT, Experiment, key
+from bloatlab.studies.scte2013.experiments import ALWAYS, ASKED, CDF, TEXT, Experiment, key
 from bloatlab.studies.scte2013.measure import cdf, measure
 from bloatlab.studies.scte2013.pages import answer, experiment_table, unknowns_table
 from bloatlab.studies.scte2013.rules import GOALS, cells
