@@ -9,7 +9,7 @@
 #   make fuzz-million  a million generated scenarios through resolve and build, a hundred thousand through a short run
 #   make least-rust  compile everything with the oldest Rust that Cargo.toml names        (needs that toolchain)
 #   make miri     run the tests of crates with `unsafe` in Miri                          (needs a nightly with miri)
-#   make prose    list sentences that should be written more plainly
+#   make prose    list sentences to write more plainly, citations without a source, lines that are too wide
 #   make dependencies  licences, advisories and origins of all crates                     (needs cargo-deny)
 #   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
