@@ -190,7 +190,7 @@ def test_schema_and_lists_are_json(say):
     # an absent value is not none if the variant or the law has a default
     rows = [line.split(maxsplit=1) for line in say("list", "codel")[1].splitlines()]
     codel = dict(row for row in rows if len(row) == 2)
-    assert codel["reentry"].startswith("as the variant")
+    assert codel["reentry"].startswith("see meaning")
     assert codel["ce_threshold"].startswith("off")
     assert codel["limit"].startswith("1000p")
 
@@ -202,7 +202,8 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert "100ms" not in out
     codel = say("list", "codel")[1]
     assert [line.split()[:2] for line in codel.splitlines() if line.startswith("target")][-1] == ["target", "5ms"]
-    assert "When count grows; null: as the variant. Values: with_drop, if_still_above." in " ".join(codel.split())
+    words = "When count grows; null: with_drop, if_still_above (draft01, kmn). Values: with_drop, if_still_above."
+    assert words in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
     # a modem's parameters by their paths in a scenario, with the words that they take

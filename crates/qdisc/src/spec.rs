@@ -92,7 +92,7 @@ laws! {
         "fair" Fair(fair::FairParams), A, "RFC 7806: queueing and dropping are separable",
             "Any classifier x scheduler x law x overflow";
         "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",
-            "The queue of home routers: shaper, tins, fair hosts and flows, COBALT";
+            "Home routers' queue: shaper, tins, fair hosts and flows, COBALT";
         "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",
             "Flow random early drop: one FIFO, an account per active flow, drops for those above their share of it";
         "cbt" Cbt(class::CbtParams), B, "Parris, Jeffay & Smith, MMCN 1999",
