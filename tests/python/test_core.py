@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 import subprocess
@@ -58,6 +59,58 @@ def test_sets_lie_over_the_scenario(dumbbell: bloatlab.Scenario):
 def test_resolved_scenarios_obey_the_schema(dumbbell: bloatlab.Scenario):
     jsonschema.Draft202012Validator.check_schema(bloatlab.schema())
     jsonschema.validate(dumbbell.data, bloatlab.schema())
+
+
+_FLOW = {"max_sustained_rate": "5mbit"}
+#: A value of every key that gives a link its rate or its service.
+_SERVICES = {
+    "rate": "5mbit",
+    "shaper": _FLOW,
+    "docsis": {"flow": _FLOW},
+    "docsis31": {"flow": _FLOW},
+    "delivery": "lte",
+}
+#: Pairs of keys of which a link's queue and an application's traffic have one.
+_CHOICES = [
+    ("link", "queue", {"codel": {}}),
+    ("link", "queue", {"codel": {}, "pie": {}}),
+    ("app", "traffic", {"voip": {}}),
+    ("app", "traffic", {"voip": {}, "ftp": {}}),
+]
+
+
+def _link(**keys: object) -> dict[str, object]:
+    return {"from": "a", "to": "b", "both_ways": True, **keys}
+
+
+def _app(**keys: object) -> dict[str, object]:
+    return {"from": "a", "to": ["b"], "traffic": "voip", **keys}
+
+
+@pytest.mark.parametrize("keys", [set(c) for n in range(3) for c in itertools.combinations(_SERVICES, n)], ids=sorted)
+def test_schema_and_resolve_refuse_the_same_services_of_a_link(keys: set[str]):
+    link = _link(**{key: _SERVICES[key] for key in keys})
+    exclusive = {"shaper", "docsis", "docsis31", "delivery"}
+    own_rate = {"docsis31", "delivery"}
+    valid = len(keys & exclusive) <= 1 and not ("rate" in keys and keys & own_rate)
+    _agree({"duration": "1s", "link": {"up": link}}, valid)
+
+
+@pytest.mark.parametrize(("table", "key", "value"), _CHOICES, ids=lambda c: "+".join(c) if isinstance(c, dict) else c)
+def test_schema_and_resolve_refuse_two_choices_at_once(table: str, key: str, value: dict[str, object]):
+    link, app = _link(rate="5mbit"), _app()
+    {"link": link, "app": app}[table][key] = value
+    _agree({"duration": "1s", "link": {"up": link}, "app": {"call": app}}, len(value) == 1)
+
+
+def _agree(data: dict[str, object], valid: bool) -> None:
+    validator = jsonschema.Draft202012Validator(bloatlab.schema())
+    assert validator.is_valid(data) == valid
+    if valid:
+        bloatlab.from_dict(data)  # type: ignore[arg-type]
+    else:
+        with pytest.raises(bloatlab.ScenarioError):
+            bloatlab.from_dict(data)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -63,13 +63,14 @@ export class Schema {
     const types = Array.isArray(meant["type"]) ? meant["type"] : [meant["type"] ?? ""];
     if (types.includes("boolean")) return { ...common, is: "flag" };
     if (types.includes("integer") || types.includes("number")) return { ...common, ...numeric(meant, types) };
-    const variants = this.variants(meant);
-    if (variants.length > 0) return { ...common, is: "choice", variants };
+    // a table's "oneOf" says which of its keys exclude each other
     if (isTable(meant["properties"])) {
       const required = Array.isArray(meant["required"]) ? meant["required"].map(String) : [];
       const fields = Object.entries(meant["properties"]).filter((f): f is [string, Tree] => isTable(f[1]));
       return { ...common, is: "table", fields, required };
     }
+    const variants = this.variants(meant);
+    if (variants.length > 0) return { ...common, is: "choice", variants };
     return types.includes("string") ? { ...common, is: "text" } : { ...common, is: "other" };
   }
 

@@ -13,7 +13,7 @@
 //! ```
 
 use packet::{Ecn, FlowId, FlowTable, FlowTuple, LinkView, PacketMeta};
-use qdisc::{Cx, QDISCS, Queue, Spec};
+use qdisc::{Context, QDISCS, Queue, Spec};
 use units::{BitRate, Duration, Limit, Rng, Time};
 
 /// Number of arrivals in a round.
@@ -46,9 +46,9 @@ impl Loop {
         Self { queue, rng, link, flows, now: Time::ZERO, count: 0, of, ecn }
     }
 
-    fn call<T>(&mut self, f: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
+    fn call<T>(&mut self, f: impl FnOnce(&mut Queue, &mut Context<'_>) -> T) -> T {
         let Self { queue, rng, link, flows, now, .. } = self;
-        f(queue, &mut Cx { now: *now, rng, link, flows, fate: &mut () })
+        f(queue, &mut Context { now: *now, rng, link, flows, fate: &mut () })
     }
 
     fn arrive(&mut self) {

@@ -5,17 +5,17 @@
 //! peak   <- min(peak_burst, peak + dt x peak_rate / 8)
 //! txtime  = (s - tokens) x 8 / rate        if tokens < s
 //!           (s - peak) x 8 / peak_rate     else if peak < s
-//! then both buckets -= s (they may go negative), and the next packet may be asked for after txtime
+//! then both buckets -= s (they may go negative), and the next packet is accepted after txtime
 //! ```
 //!
 //! Source: ns-2 DelayLinkTb; CableLabs 2012 §2.2.1.
-//! Departs: ns-2 keeps reals; here a token is 1e-9 bit, so that rate x time is an exact integer and nothing is lost however
-//! long a run is. txtime is rounded up to a nanosecond; what was gained by waiting longer stays in the bucket.
+//! Departs: ns-2 keeps reals; here a token is 1e-9 bit, so that rate x time is an exact integer and no rounding accumulates in long
+//! runs. txtime is rounded up to a nanosecond; the tokens gained by that stay in the bucket.
 
 use crate::ShaperParams;
 use units::{BitRate, Bytes, Duration, Time};
 
-/// Tokens per byte: a token is 1e-9 bit, what 1 bit/s carries in 1 ns.
+/// Tokens per byte: a token is 1e-9 bit, the amount that 1 bit/s carries in 1 ns.
 const PER_BYTE: i64 = 8_000_000_000;
 
 /// One bucket of tokens, which may be in debt.
@@ -27,12 +27,13 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Full. The rate is positive, the depth at most 1 GB.
+    /// A full bucket. The rate is positive, the depth at most 1 GB.
     pub fn full(rate: BitRate, depth: Bytes) -> Self {
         let depth = depth.0 as i64 * PER_BYTE;
         Self { rate: rate.0, depth, tokens: depth }
     }
 
+    /// Tokens after `dt`, up to the depth.
     #[inline]
     fn after(&self, dt: Duration) -> i64 {
         let room = (self.depth - self.tokens) as u64;
@@ -40,122 +41,160 @@ impl Bucket {
         if gain >= u128::from(room) { self.depth } else { self.tokens + gain as i64 }
     }
 
-    /// What `dt` brings, up to the depth.
+    /// Adds the tokens of `dt`, up to the depth.
     #[inline]
     pub fn fill(&mut self, dt: Duration) {
         self.tokens = self.after(dt);
     }
 
-    /// Takes out `bytes`, whatever is there.
+    /// Removes the tokens of `bytes`; the bucket may go into debt.
     #[inline]
     pub fn charge(&mut self, bytes: u64) {
         self.tokens -= bytes as i64 * PER_BYTE;
     }
 
-    /// Another rate (positive) and depth from now on; the bucket keeps what it holds, up to that.
+    /// Sets rate (positive) and depth; the bucket keeps its tokens, up to the depth.
     pub(crate) fn reshape(&mut self, rate: BitRate, depth: Bytes) {
         let other = Self::full(rate, depth);
         *self = Self { tokens: self.tokens.min(other.tokens), ..other };
     }
 
-    /// Puts `bytes` back, up to the depth.
+    /// Returns the tokens of `bytes` to the bucket, up to the depth.
     pub(crate) fn refund(&mut self, bytes: u64) {
         let back = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(PER_BYTE);
         self.tokens = self.tokens.saturating_add(back).min(self.depth);
     }
 
-    /// How long until the bucket holds `bytes`; `None` if it does.
+    /// Time until the bucket holds `bytes`; `None` if it does now.
     #[inline]
     pub fn wait(&self, bytes: u64) -> Option<Duration> {
         let need = bytes as i64 * PER_BYTE;
         (self.tokens < need).then(|| Duration(((need - self.tokens) as u64).div_ceil(self.rate)))
     }
 
-    /// Whole bytes in it `dt` from its last filling; none while in debt.
+    /// Whole bytes in the bucket `dt` after its last filling; 0 while in debt.
     #[inline]
     pub fn bytes_after(&self, dt: Duration) -> Bytes {
         Bytes((self.after(dt).max(0) / PER_BYTE) as u64)
     }
 
-    /// How fast it fills.
+    /// Token rate.
     pub fn rate(&self) -> BitRate {
         BitRate(self.rate)
     }
 
-    /// Another rate, positive, from now on; the bucket keeps what it holds.
+    /// Sets the rate, which is positive; the bucket keeps its tokens.
     pub fn set_rate(&mut self, rate: BitRate) {
         debug_assert!(rate.0 > 0, "a shaper's rates are positive");
         self.rate = rate.0;
     }
 }
 
-/// The rate shaper of a service flow.
-///
-/// Contract: [`TokenBucket::take`] is called for one packet at a time, not before the wait it returned last has passed.
+/// The buckets of one service flow, with the time of their last filling.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenBucket {
-    sustained: Bucket,
-    /// `None` when the peak rate is not limited.
-    peak: Option<Bucket>,
+pub(crate) struct Buckets {
+    pub sustained: Bucket,
+    /// `None` if the peak rate is not limited.
+    pub peak: Option<Bucket>,
     at: Time,
 }
 
-impl TokenBucket {
-    /// Both buckets full at time 0. The parameters are valid.
-    pub fn new(params: &ShaperParams) -> Self {
-        Self {
-            sustained: Bucket::full(params.max_sustained_rate, params.max_traffic_burst),
-            peak: params.peak_traffic_rate.map(|rate| Bucket::full(rate, params.peak_burst)),
-            at: Time::ZERO,
-        }
+impl Buckets {
+    /// Both buckets full at time 0.
+    pub(crate) fn full(sustained: Bucket, peak: Option<Bucket>) -> Self {
+        Self { sustained, peak, at: Time::ZERO }
     }
 
+    /// Both buckets full at time 0, with the rates and depths of a service flow.
+    pub(crate) fn of(p: &ShaperParams) -> Self {
+        let peak = p.peak_traffic_rate.map(|rate| Bucket::full(rate, p.peak_burst));
+        Self::full(Bucket::full(p.max_sustained_rate, p.max_traffic_burst), peak)
+    }
+
+    /// Both buckets, if there are two.
     #[inline]
-    fn refill(&mut self, now: Time) {
+    fn each(&mut self) -> impl Iterator<Item = &mut Bucket> {
+        std::iter::once(&mut self.sustained).chain(&mut self.peak)
+    }
+
+    /// Fills the buckets up to `now`.
+    #[inline]
+    pub(crate) fn fill(&mut self, now: Time) {
         let dt = now.since(self.at);
-        self.sustained.fill(dt);
-        if let Some(peak) = &mut self.peak {
-            peak.fill(dt);
-        }
+        self.each().for_each(|bucket| bucket.fill(dt));
         self.at = now;
     }
 
-    /// Charges a packet of `bytes` and returns how long it takes to pass: zero while both buckets hold enough.
+    /// Removes the tokens of `bytes`.
+    #[inline]
+    pub(crate) fn charge(&mut self, bytes: u64) {
+        self.each().for_each(|bucket| bucket.charge(bytes));
+    }
+
+    /// Returns the tokens of `bytes`.
+    pub(crate) fn refund(&mut self, bytes: u64) {
+        self.each().for_each(|bucket| bucket.refund(bytes));
+    }
+
+    /// Time until both buckets hold `bytes`, or are full if `bytes` is more than their depth. They must be filled up to now.
+    pub(crate) fn wait(&mut self, bytes: u64) -> Duration {
+        let wait = |bucket: &mut Bucket| bucket.wait(bytes.min((bucket.depth / PER_BYTE) as u64));
+        self.each().filter_map(wait).max().unwrap_or(Duration::ZERO)
+    }
+
+    /// Whole bytes in the sustained bucket at `now`.
+    #[inline]
+    pub(crate) fn tokens(&self, now: Time) -> Bytes {
+        self.sustained.bytes_after(now.since(self.at))
+    }
+}
+
+/// The rate shaper of a service flow.
+///
+/// Contract: [`TokenBucket::take`] is called for one packet at a time, not before the wait that it last returned has passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenBucket(Buckets);
+
+impl TokenBucket {
+    /// Both buckets full at time 0. The parameters are valid.
+    pub fn new(p: &ShaperParams) -> Self {
+        Self(Buckets::of(p))
+    }
+
+    /// Charges a packet of `bytes` and returns the time until it has passed: zero while both buckets hold enough.
     #[inline]
     pub fn take(&mut self, now: Time, bytes: u64) -> Duration {
-        self.refill(now);
-        let wait = self.sustained.wait(bytes).or_else(|| self.peak.as_ref().and_then(|p| p.wait(bytes)));
-        self.sustained.charge(bytes);
-        if let Some(peak) = &mut self.peak {
-            peak.charge(bytes);
-        }
+        self.0.fill(now);
+        let Buckets { sustained, peak, .. } = &self.0;
+        let wait = sustained.wait(bytes).or_else(|| peak.as_ref().and_then(|p| p.wait(bytes)));
+        self.0.charge(bytes);
         wait.unwrap_or(Duration::ZERO)
     }
 
     /// Whole bytes that may leave at the peak rate.
     #[inline]
     pub fn tokens(&self, now: Time) -> Bytes {
-        self.sustained.bytes_after(now.since(self.at))
+        self.0.tokens(now)
     }
 
     /// Maximum Sustained Traffic Rate.
     pub fn rate(&self) -> BitRate {
-        self.sustained.rate()
+        self.0.sustained.rate()
     }
 
     /// Peak Traffic Rate, if limited.
     pub fn peak_rate(&self) -> Option<BitRate> {
-        self.peak.as_ref().map(Bucket::rate)
+        self.0.peak.as_ref().map(Bucket::rate)
     }
 
-    /// From `now` on, other rates (positive); `None` keeps one. The buckets keep what they hold. A peak rate that was not
+    /// Changes the rates (positive) from `now` on; `None` keeps a rate. The buckets keep their tokens. A peak rate that was not
     /// limited stays so.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) {
-        self.refill(now);
+        self.0.fill(now);
         if let Some(rate) = rate {
-            self.sustained.set_rate(rate);
+            self.0.sustained.set_rate(rate);
         }
-        if let (Some(peak), Some(rate)) = (&mut self.peak, peak_rate) {
+        if let (Some(peak), Some(rate)) = (&mut self.0.peak, peak_rate) {
             peak.set_rate(rate);
         }
     }
@@ -175,7 +214,7 @@ mod tests {
         })
     }
 
-    /// Sends packets of `size` back to back from `now` until one would pass after `end`; (bytes, moment of the last).
+    /// Sends packets of `size` back to back from `now` until one would pass after `end`; returns bytes and time of the last.
     fn saturate(b: &mut TokenBucket, mut now: Time, end: Time, size: u64) -> (u64, Time) {
         let mut bytes = 0;
         loop {
@@ -233,7 +272,7 @@ mod tests {
         let (_, last) = saturate(&mut b, Time::ZERO, Time(30_000_000_000), 1500);
         let left = b.tokens(last).0;
         assert!(left < 1500);
-        // the packet that `saturate` charged but did not send counts, too: 1500 B of debt at most
+        // the packet that `saturate` charged but did not send also counts: at most 1500 B of debt
         let after = |s: u64| b.tokens(last + Duration::from_secs(s)).0;
         assert!((5_000_000 - 3000..=5_000_000).contains(&after(8)), "{}", after(8));
         assert_eq!(after(17), 10_000_000);

@@ -1,42 +1,43 @@
-//! The CMTS's upstream scheduler for one modem: who gets how many minislots of a MAP, and where.
+//! The CMTS's upstream scheduler for one modem: the minislots of a MAP for each service flow, and their places.
 //!
 //! ```text
-//! proactive   every GGI in L's service flow, whatever is asked for
-//! tokens      min(AMSR's, peak's), filled at each MAP, each bucket's depth its burst and what its rate brings in a MAP;  charged
-//!             for grants that were asked for (given back for what is not used), for proactive ones as they are used;  the same
-//!             for a service flow with rates of its own, which wants no more than its tokens
-//! allocation  all = min(tokens, free minislots, wanted) and the proactive ones;  L = its weight of all, or less, if it wants
-//!             less, and what C leaves;  C the rest, if it wants that
-//! place       L's in excess of the proactive ones from the first of these on, or anywhere;  C's anywhere: uniform
+//! proactive   every GGI in L's service flow, without requests
+//! tokens      min(AMSR's, peak's), filled at each MAP; a bucket is as deep as its burst and the tokens of a MAP interval;
+//!             requested grants are charged when granted (unused bytes are refunded), proactive ones when used;
+//!             a service flow with rates of its own has buckets of its own, which limit its requests
+//! allocation  all = min(tokens, free minislots, requested) + proactive;  L = its weight of all, less if it requested less, more
+//!             if C leaves some;  C = the rest, up to its requests
+//! place       L's minislots beyond the proactive ones: from the first proactive one on, or anywhere;  C's: anywhere (uniform)
 //! ```
 //!
-//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts): its scheduler is one of many that the specification leaves room for.
+//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts): its scheduler is one of many that the specification allows.
 
+use crate::bucket::Buckets;
 use crate::map::MaxGrant;
 use crate::{Bucket, Docsis31Params, MAX_BURST, ShaperParams};
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
-/// L and C, as indices.
+/// Index of the Low Latency service flow.
 pub(crate) const L: usize = 0;
-/// See [`L`].
+/// Index of the Classic service flow.
 pub(crate) const C: usize = 1;
 
-/// What one frame of a MAP carries, in minislots.
+/// The grants in one frame of a MAP, in minislots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FrameGrant {
-    /// For L and for C.
+    /// Of L and of C.
     pub slots: [u64; 2],
-    /// Of L's, those that nobody asked for.
+    /// The proactive ones of L's.
     pub proactive: u64,
 }
 
-/// The proactive grants.
+/// The schedule of proactive grants.
 #[derive(Clone, Debug, PartialEq)]
 struct Proactive {
-    /// Frames from one to the next.
+    /// Frames from one grant to the next.
     every: u64,
     slots: u64,
-    /// The frame of the next one, counted from the first MAP's start.
+    /// The frame of the next grant, counted from the start of the first MAP.
     next: u64,
 }
 
@@ -47,91 +48,45 @@ pub(crate) struct Cmts {
     slots_per_frame: u64,
     frames_per_map: u64,
     weight: u64,
-    aggregate: Tokens,
-    /// Of L and of C themselves, where they have rates of their own.
-    flows: [Option<Tokens>; 2],
-    at: Time,
-    /// Bytes that others leave in a MAP.
+    aggregate: Buckets,
+    /// Bursts of the aggregate's buckets, sustained and peak.
+    bursts: [Bytes; 2],
+    map: Duration,
+    /// Buckets of L and of C, where these have rates of their own.
+    flows: [Option<Buckets>; 2],
+    /// Bytes of a MAP that other modems leave free.
     free: MaxGrant,
     proactive: Option<Proactive>,
     /// Bytes requested and not yet granted.
     requests: [u64; 2],
-    /// The MAP under way, frame by frame.
+    /// The current MAP, frame by frame.
     frames: Vec<FrameGrant>,
     free_slots: Vec<u64>,
 }
 
-/// Depth of a bucket that is looked at once a MAP: what passes in that time is at most its burst and what its rate brings.
+/// Depth of a bucket that is read once per MAP: at most its burst and the tokens of a MAP interval pass in that time.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
 
-/// The token buckets of one shaping, looked at once a MAP.
-#[derive(Clone, Debug, PartialEq)]
-struct Tokens {
-    /// MSR's, and the peak's, if that is limited.
-    sustained: Bucket,
-    peak: Option<Bucket>,
-    bursts: [Bytes; 2],
-    map: Duration,
+/// The token buckets of one service flow or aggregate, read once per MAP.
+fn buckets(flow: &ShaperParams, p: &Docsis31Params) -> Buckets {
+    let bucket = |rate: BitRate, burst: Bytes| {
+        let rate = p.inflated(rate);
+        Bucket::full(rate, depth(rate, burst, p.map()))
+    };
+    let peak = flow.peak_traffic_rate.map(|peak| bucket(peak, flow.peak_burst));
+    Buckets::full(bucket(flow.max_sustained_rate, flow.max_traffic_burst), peak)
 }
 
-impl Tokens {
-    fn new(flow: &ShaperParams, p: &Docsis31Params) -> Self {
-        let map = p.map();
-        let bucket = |rate: BitRate, burst: Bytes| {
-            let rate = p.inflated(rate);
-            Bucket::full(rate, depth(rate, burst, map))
-        };
-        Self {
-            sustained: bucket(flow.max_sustained_rate, flow.max_traffic_burst),
-            peak: flow.peak_traffic_rate.map(|peak| bucket(peak, flow.peak_burst)),
-            bursts: [flow.max_traffic_burst, flow.peak_burst],
-            map,
-        }
-    }
-
-    fn fill(&mut self, dt: Duration) {
-        self.sustained.fill(dt);
-        if let Some(peak) = &mut self.peak {
-            peak.fill(dt);
-        }
-    }
-
-    fn charge(&mut self, bytes: u64) {
-        self.sustained.charge(bytes);
-        if let Some(peak) = &mut self.peak {
-            peak.charge(bytes);
-        }
-    }
-
-    fn refund(&mut self, bytes: u64) {
-        self.sustained.refund(bytes);
-        if let Some(peak) = &mut self.peak {
-            peak.refund(bytes);
-        }
-    }
-
-    /// Whole bytes that may be granted, as of the last filling.
-    fn bytes(&self) -> u64 {
-        let tokens = self.sustained.bytes_after(Duration::ZERO).0;
-        self.peak.as_ref().map_or(tokens, |p| tokens.min(p.bytes_after(Duration::ZERO).0))
-    }
-
-    /// Other rates, already inflated; `None` keeps one. The buckets keep what they hold.
-    fn set_rates(&mut self, rate: Option<BitRate>, peak: Option<BitRate>) {
-        let ([burst, peak_burst], map) = (self.bursts, self.map);
-        if let Some(rate) = rate {
-            self.sustained.reshape(rate, depth(rate, burst, map));
-        }
-        if let (Some(old), Some(rate)) = (&mut self.peak, peak) {
-            old.reshape(rate, depth(rate, peak_burst, map));
-        }
-    }
+/// Whole bytes that may be granted, as of the last filling.
+fn available(buckets: &Buckets) -> u64 {
+    let tokens = buckets.sustained.bytes_after(Duration::ZERO).0;
+    buckets.peak.as_ref().map_or(tokens, |p| tokens.min(p.bytes_after(Duration::ZERO).0))
 }
 
 impl Cmts {
-    /// Full buckets, nothing requested. The parameters are valid.
+    /// A scheduler with full buckets and no requests. The parameters are valid.
     pub(crate) fn new(p: &Docsis31Params) -> Self {
         let map = p.map();
         let own = p.low_latency.as_ref().map_or([None; 2], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
@@ -141,9 +96,10 @@ impl Cmts {
             slots_per_frame: p.minislots.into(),
             frames_per_map: p.frames_per_map(),
             weight: p.low_latency.as_ref().map_or(0, |l| l.scheduling_weight.into()),
-            aggregate: Tokens::new(&p.flow, p),
-            flows: own.map(|flow| flow.map(|flow| Tokens::new(flow, p))),
-            at: Time::ZERO,
+            aggregate: buckets(&p.flow, p),
+            bursts: [p.flow.max_traffic_burst, p.flow.peak_burst],
+            map,
+            flows: own.map(|flow| flow.map(|flow| buckets(flow, p))),
             free: MaxGrant::new(free, p.free_capacity_variation, 0),
             proactive: p.proactive().map(|(every, slots)| Proactive { every, slots, next: 0 }),
             requests: [0; 2],
@@ -152,7 +108,7 @@ impl Cmts {
         }
     }
 
-    /// Whether it grants unasked.
+    /// Returns true if it grants proactively.
     pub(crate) fn is_proactive(&self) -> bool {
         self.proactive.is_some()
     }
@@ -162,60 +118,61 @@ impl Cmts {
         self.requests
     }
 
-    /// A request arrives.
+    /// Records a request.
     pub(crate) fn request(&mut self, flow: usize, bytes: u64) {
         self.requests[flow] += bytes;
     }
 
-    /// A grant of a service flow is over, in which so many bytes were proactive, and so many were not used: the proactive ones
-    /// first.
-    pub(crate) fn settle(&mut self, flow: usize, proactive: u64, unused: u64) {
-        for tokens in [Some(&mut self.aggregate), self.flows[flow].as_mut()].into_iter().flatten() {
-            tokens.charge(proactive.saturating_sub(unused));
-            tokens.refund(unused.saturating_sub(proactive));
+    /// Charges `flow` for a grant that has ended. Unused bytes count as proactive ones first.
+    pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
+        for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
+            buckets.charge(proactive.saturating_sub(unused));
+            buckets.refund(unused.saturating_sub(proactive));
         }
     }
 
     fn charge(&mut self, flow: usize, bytes: u64) {
         self.aggregate.charge(bytes);
-        if let Some(own) = &mut self.flows[flow] {
-            own.charge(bytes);
-        }
+        self.flows[flow].iter_mut().for_each(|own| own.charge(bytes));
     }
 
     fn fill(&mut self, now: Time) {
-        let dt = now.since(self.at);
-        self.aggregate.fill(dt);
-        self.flows.iter_mut().flatten().for_each(|own| own.fill(dt));
-        self.at = now;
+        self.aggregate.fill(now);
+        self.flows.iter_mut().flatten().for_each(|own| own.fill(now));
     }
 
     /// Whole bytes that may be granted now.
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
-        self.aggregate.sustained.bytes_after(now.since(self.at))
+        self.aggregate.tokens(now)
     }
 
-    /// Other rates of the aggregate from now on, already inflated; `None` keeps one. The buckets keep what they hold.
+    /// Changes the aggregate's rates from `now` on, with MAC headers included; `None` keeps a rate. The buckets keep their tokens.
     pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.fill(now);
-        self.aggregate.set_rates(rate, peak);
+        let [burst, peak_burst] = self.bursts;
+        if let Some(rate) = rate {
+            self.aggregate.sustained.reshape(rate, depth(rate, burst, self.map));
+        }
+        if let (Some(bucket), Some(rate)) = (&mut self.aggregate.peak, peak) {
+            bucket.reshape(rate, depth(rate, peak_burst, self.map));
+        }
     }
 
-    /// Minislots for L and C of a MAP with `free` of them, of which `proactive` are L's already.
+    /// Allocates a MAP with `free` minislots, of which `proactive` are L's already; returns the minislots of L and C.
     ///
     /// Source: docsis-ns3's rule, as a formula.
     fn allocate(&self, free: u64, proactive: u64) -> [u64; 2] {
         let slots = |bytes: u64| bytes.div_ceil(self.slot_bytes);
-        let own = |flow: usize| self.flows[flow].as_ref().map_or(u64::MAX, |own| slots(own.bytes()));
+        let own = |flow: usize| self.flows[flow].as_ref().map_or(u64::MAX, |own| slots(available(own)));
         let want_c = slots(self.requests[C]).min(own(C));
         let more_l = slots(self.requests[L]).saturating_sub(proactive).min(own(L));
-        let all = slots(self.aggregate.bytes()).min(free.saturating_sub(proactive)).min(want_c + more_l);
+        let all = slots(available(&self.aggregate)).min(free.saturating_sub(proactive)).min(want_c + more_l);
         let share = ((all + proactive) * self.weight / 256).saturating_sub(proactive);
         let more_l = more_l.min(share.max(all.saturating_sub(want_c)));
         [proactive + more_l, want_c.min(all - more_l)]
     }
 
-    /// Puts `slots` of `flow` behind the first `skip` free minislots.
+    /// Places `slots` of `flow` behind the first `skip` free minislots.
     fn place(&mut self, flow: usize, mut slots: u64, mut skip: u64) {
         for (frame, free) in self.frames.iter_mut().zip(&mut self.free_slots) {
             let skipped = skip.min(*free);
@@ -227,7 +184,7 @@ impl Cmts {
         }
     }
 
-    /// Decides at `now` about the MAP that begins with this frame, counted from the first MAP's start. Returns it frame by frame.
+    /// Schedules at `now` the MAP that begins with frame `first`, counted from the start of the first MAP; returns its frames.
     pub(crate) fn map(&mut self, now: Time, first: u64, rng: &mut Rng) -> &[FrameGrant] {
         self.fill(now);
         let frames = self.frames_per_map as usize;
@@ -260,11 +217,11 @@ impl Cmts {
         &self.frames
     }
 
-    /// The proactive grants of the MAP; how many minislots they are, and the frame of the first.
+    /// Places the proactive grants of the MAP; returns their minislots and the frame of the first.
     fn place_proactive(&mut self, first: u64) -> (u64, Option<usize>) {
         let Some(mut p) = self.proactive.take() else { return (0, None) };
         if p.next < first {
-            // MAPs that nobody asked for
+            // MAPs that were not scheduled
             p.next += (first - p.next).div_ceil(p.every) * p.every;
         }
         let (end, mut earliest) = (first + self.frames_per_map, None);
@@ -316,21 +273,21 @@ mod tests {
     #[test]
     fn shares_of_a_map_by_hand() {
         let mut m = cmts(50, Some(LowLatencyParams::default()));
-        let mut ask = |l: u64, c: u64, proactive: u64| {
+        let mut allocate = |l: u64, c: u64, proactive: u64| {
             m.requests = [l * 48, c * 48];
             m.allocate(276, proactive)
         };
-        // tokens: 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, 341 minislots: all 276 free ones can be had
-        // both want more than all: 276 x 230/256 = 247.97
-        assert_eq!(ask(1000, 1000, 0), [247, 29]);
-        // L wants less than its share: C has the rest; C wants little: L has the rest
-        assert_eq!(ask(100, 1000, 0), [100, 176]);
-        assert_eq!(ask(1000, 10, 0), [266, 10]);
-        assert_eq!(ask(100, 100, 0), [100, 100]);
-        // proactive ones are L's, asked for or not
-        assert_eq!(ask(0, 1000, 28), [28, 248]);
-        assert_eq!(ask(30, 1000, 28), [30, 246]);
-        assert_eq!(ask(0, 0, 28), [28, 0]);
+        // tokens: 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, 341 minislots: enough for all 276 free ones
+        // both request more than all: 276 x 230/256 = 247.97
+        assert_eq!(allocate(1000, 1000, 0), [247, 29]);
+        // L requests less than its share: C gets the rest; C requests little: L gets the rest
+        assert_eq!(allocate(100, 1000, 0), [100, 176]);
+        assert_eq!(allocate(1000, 10, 0), [266, 10]);
+        assert_eq!(allocate(100, 100, 0), [100, 100]);
+        // proactive ones are L's, even without a request
+        assert_eq!(allocate(0, 1000, 28), [28, 248]);
+        assert_eq!(allocate(30, 1000, 28), [30, 246]);
+        assert_eq!(allocate(0, 0, 28), [28, 0]);
         // one service flow
         let mut m = cmts(50, None);
         m.requests = [0, 1000 * 48];
@@ -350,22 +307,22 @@ mod tests {
         // 5.25 Mbit/s x 945 us / 8 = 620.2 B: 13 minislots
         let frames: Vec<_> = [0, 7, 14, 6, 13, 5, 12, 4, 11].iter().map(|i| (*i, 13)).collect();
         assert_eq!(at, frames);
-        // after a pause the grid is the same: 105 = 15 x 7
+        // a pause leaves the grid unchanged: 105 = 15 x 7
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
     }
 
     #[test]
-    fn everything_that_is_asked_for_comes_at_the_aggregates_rate() {
-        // C wants without end, L has 5 Mbit/s proactive that it never uses and gives back: C gets 52.5 Mbit/s, but for the grants
-        // under way
+    fn requests_are_granted_at_the_aggregates_rate() {
+        // C always has requests, L has 5 Mbit/s of proactive grants that it never uses and that are refunded: C gets 52.5 Mbit/s,
+        // except for outstanding grants
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");
         let (mut c, maps) = (0, 1000);
         for map in 0..maps {
             m.request(C, 20_000);
             let ([_, slots], proactive) = sum(m.map(Time(map * 2_025_000), map * 15, &mut rng));
-            m.settle(L, proactive * 48, proactive * 48);
+            m.grant_ended(L, proactive * 48, proactive * 48);
             c += slots * 48;
         }
         let rate = c as f64 * 8.0 / (maps as f64 * 2.025e-3);
@@ -373,8 +330,8 @@ mod tests {
     }
 
     #[test]
-    fn a_service_flow_keeps_to_its_own_rate_and_leaves_the_rest() {
-        // both want without end; 50 Mbit/s in all, 52.5 with headers
+    fn a_service_flow_is_limited_to_its_own_rate() {
+        // both always have requests; 50 Mbit/s in all, 52.5 with headers
         let grants = |own: [Option<u64>; 2], wants: [u64; 2], ggr: Option<u64>| {
             let flow = |mbit: u64| ShaperParams {
                 max_sustained_rate: BitRate(mbit * 1_000_000),
@@ -391,8 +348,8 @@ mod tests {
             for map in 0..maps {
                 wants.iter().enumerate().for_each(|(flow, bytes)| m.request(flow, *bytes));
                 let (slots, proactive) = sum(m.map(Time(map * 2_025_000), map * 15, &mut rng));
-                // what is granted is used
-                m.settle(L, proactive * 48, 0);
+                // every grant is used
+                m.grant_ended(L, proactive * 48, 0);
                 (0..2).for_each(|flow| sent[flow] += slots[flow] * 48);
             }
             sent.map(|bytes| bytes as f64 * 8.0 / (maps as f64 * 2.025e-3) / 1.05e6)
@@ -406,12 +363,12 @@ mod tests {
         assert!(close(grants([None, Some(2)], much, None), [48.0, 2.0]));
         // one alone
         assert!(close(grants([Some(10), Some(20)], [20_000, 0], None), [10.0, 0.0]));
-        // what is granted unasked counts as L's own rate, too
+        // proactive grants also count towards L's own rate
         assert!(close(grants([Some(10), None], much, Some(5)), [10.0, 40.0]));
     }
 
     #[test]
-    fn a_place_skips_what_is_taken() {
+    fn a_place_skips_taken_minislots() {
         let mut m = cmts(50, None);
         m.frames = vec![FrameGrant::default(); 3];
         m.free_slots = vec![10, 0, 10];

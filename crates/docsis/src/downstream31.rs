@@ -1,21 +1,21 @@
 //! The CMTS's downstream to a modem of DOCSIS 3.1: a shaper, deficit round robin between two service flows, and OFDM symbols.
 //!
 //! ```text
-//! who       a service flow with something to send and, where it has rates of its own, tokens for its next packet;  of two, the
-//!           one whose deficit is above 0:  a round adds 16 B x weight to L's and 16 B x (256 - weight) to C's, and what is sent
-//!           is taken off.  One that is alone has no deficit
-//! when      the aggregate's buckets hold enough for it (until then it is kept), and the channel has sent what came before
-//! how       the first symbol that begins then, and those after it, carry it at the channel's rate;  it has arrived three symbols
-//!           (encoder, channel, decoder) and the interleaver after the last of them began
+//! flow      a service flow may send if it has a packet and, with rates of its own, the tokens for it;  of two that may, the one with
+//!           a deficit above 0 sends: a round adds 16 B x weight to L's deficit and 16 B x (256 - weight) to C's, and a packet's
+//!           bytes are subtracted.  A flow alone has no deficit
+//! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
+//! symbols   it occupies the channel from the next symbol on, at the channel's rate, and arrives three symbols (encoder, channel,
+//!           decoder) and the interleaver's delay after its last symbol began
 //! ```
 //!
-//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, but for its quanta: there 230 of 256 are L's share of C's,
-//! not of both).
+//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except its quanta: there 230 of 256 is L's share of C's, not of
+//! both).
 //! Units: rates and weights count Ethernet frames without the MAC header, the channel's rate with it.
-//! Departs: a packet is not sent in pieces, codewords and their filling are not there, and what the CMTS sends to other modems is not
-//! either.
+//! Departs: packets are not fragmented; codewords, their padding and the CMTS's traffic to other modems are not modelled.
 
-use crate::{Ask, Bucket, C, Docsis31Params, L, ShaperParams, TokenBucket};
+use crate::bucket::Buckets;
+use crate::{Action, C, Docsis31Params, L, ShaperParams, TokenBucket};
 use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
 use units::{BitRate, Bytes, Duration, Time};
 
@@ -36,12 +36,12 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// Whose turn it is, of two of which at least one may send.
+    /// The flow that sends next. At least one of the two may send.
     ///
     /// Bound: a turn adds at least 16 bytes to a deficit of at most one frame.
     fn pick(&mut self, may: [bool; 2]) -> usize {
         if may != [true; 2] {
-            // whoever was away: L's turn comes first
+            // after a pause of either, L's turn comes first
             (self.deficit, self.turn) = ([0; 2], C);
             return if may[L] { L } else { C };
         }
@@ -59,130 +59,95 @@ impl Rounds {
     }
 }
 
-/// The buckets of a service flow with rates of its own, each with its depth. It is asked for a packet that they hold enough for, or,
-/// if that is larger than a bucket, when that is full.
-#[derive(Clone, Debug, PartialEq)]
-struct Own {
-    sustained: (Bucket, u64),
-    peak: Option<(Bucket, u64)>,
-    at: Time,
-}
-
-impl Own {
-    fn new(p: &ShaperParams) -> Self {
-        let bucket = |rate: BitRate, depth: Bytes| (Bucket::full(rate, depth), depth.0);
-        Self {
-            sustained: bucket(p.max_sustained_rate, p.max_traffic_burst),
-            peak: p.peak_traffic_rate.map(|rate| bucket(rate, p.peak_burst)),
-            at: Time::ZERO,
-        }
-    }
-
-    /// How long until `bytes` may leave.
-    fn wait(&mut self, now: Time, bytes: u64) -> Duration {
-        let dt = now.since(self.at);
-        self.at = now;
-        let mut wait = Duration::ZERO;
-        for (bucket, depth) in [Some(&mut self.sustained), self.peak.as_mut()].into_iter().flatten() {
-            bucket.fill(dt);
-            wait = wait.max(bucket.wait(bytes.min(*depth)).unwrap_or(Duration::ZERO));
-        }
-        wait
-    }
-
-    fn charge(&mut self, bytes: u64) {
-        self.sustained.0.charge(bytes);
-        if let Some((peak, _)) = &mut self.peak {
-            peak.charge(bytes);
-        }
-    }
-}
-
-/// The downstream at work.
+/// The downstream's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Downstream31 {
     shaper: TokenBucket,
     flow: ShaperParams,
-    own: [Option<Own>; 2],
+    /// Buckets of L and of C, where these have rates of their own.
+    own: [Option<Buckets>; 2],
     rounds: Rounds,
     low_latency: bool,
     channel: BitRate,
     symbol: Duration,
-    /// From the beginning of a packet's last symbol to its arrival.
+    /// Time from the start of a packet's last symbol to its arrival.
     pipeline: Duration,
-    /// When it asks for a packet; `NEVER` while nothing waits.
-    ask_at: Time,
-    /// When the next packet may be asked for.
+    /// Time of the next dequeue; `NEVER` while nothing waits.
+    dequeue_at: Time,
+    /// Earliest time of the next dequeue.
     free_at: Time,
-    /// Up to here the channel's symbols are full.
-    sent_until: Time,
-    /// Whom it asked, and who may have sent.
-    asked: Option<(usize, [bool; 2])>,
+    /// Time up to which the channel is occupied.
+    busy_until: Time,
+    /// The flow that it dequeues from, and the flows that may send.
+    chosen: Option<(usize, [bool; 2])>,
 }
 
 impl Downstream31 {
-    /// At rest. The parameters are valid, and a downstream's.
+    /// An idle downstream. The parameters are valid and those of a downstream.
     pub fn new(p: &Docsis31Params) -> Self {
         let own = p.low_latency.as_ref().map_or([None, None], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
         let of = p.downstream.clone().unwrap_or_default();
         Self {
             shaper: TokenBucket::new(&p.flow),
             flow: p.flow.clone(),
-            own: own.map(|flow| flow.map(Own::new)),
+            own: own.map(|flow| flow.map(Buckets::of)),
             rounds: Rounds::new(p.low_latency.as_ref().map_or(1, |l| l.scheduling_weight)),
             low_latency: p.low_latency.is_some(),
             channel: of.channel,
             symbol: of.symbol,
             pipeline: p.downstream_pipeline.max(of.symbol) + p.downstream_interleaver,
-            ask_at: Time::NEVER,
+            dequeue_at: Time::NEVER,
             free_at: Time::ZERO,
-            sent_until: Time::ZERO,
-            asked: None,
+            busy_until: Time::ZERO,
+            chosen: None,
         }
     }
 
-    /// Packets wait in the queue.
+    /// Reports that packets wait in the queue.
     #[inline]
     pub fn notify(&mut self, now: Time) {
-        if self.ask_at == Time::NEVER {
-            self.ask_at = now.max(self.free_at);
+        if self.dequeue_at == Time::NEVER {
+            self.dequeue_at = now.max(self.free_at);
         }
     }
 
-    /// When [`Downstream31::advance`] has something to do; `NEVER` while idle.
+    /// When to call [`Downstream31::advance`]; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.ask_at
+        self.dequeue_at
     }
 
-    /// Says at `now` = [`Downstream31::deadline`] which packet it wants. `heads` are the IP packets that come next of L and of C, in
-    /// bytes, 0 for none; of a discipline without service flows, whether something waits, as C's.
-    pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Ask {
-        debug_assert!(now == self.ask_at);
+    /// Chooses at `now` = [`Downstream31::deadline`] the flow to dequeue from. `heads`: sizes of the next IP packets of L and C in
+    /// bytes, 0 for none; without service flows, any positive size in C's place if a packet waits.
+    pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
+        debug_assert!(now == self.dequeue_at);
         let mut may = [false; 2];
         let mut wait = Duration(u64::MAX);
         for flow in [L, C] {
             if heads[flow] == 0 {
                 continue;
             }
-            let own = self.own[flow].as_mut().map_or(Duration::ZERO, |own| own.wait(now, ethernet_frame(heads[flow])));
+            let own = self.own[flow].as_mut().map_or(Duration::ZERO, |own| {
+                own.fill(now);
+                own.wait(ethernet_frame(heads[flow]))
+            });
             may[flow] = own.is_zero();
             wait = wait.min(own);
         }
         if may == [false; 2] {
-            self.ask_at = if heads == [0; 2] { Time::NEVER } else { now + wait };
-            return Ask::Nothing;
+            self.dequeue_at = if heads == [0; 2] { Time::NEVER } else { now + wait };
+            return Action::Wait;
         }
         let flow = self.rounds.pick(may);
-        self.asked = Some((flow, may));
-        Ask::Packet(if flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
+        self.chosen = Some((flow, may));
+        Action::Dequeue(if flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Answers [`Ask::Packet`]; the packet, and when it has arrived.
-    pub fn given(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
-        let asked = self.asked.take();
-        let (Some((flow, may)), Some(packet)) = (asked, packet) else {
-            self.ask_at = Time::NEVER;
+    /// Sends the packet of [`Action::Dequeue`], if there was one; returns it and its time of arrival.
+    pub fn dequeued(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+        let chosen = self.chosen.take();
+        let (Some((flow, may)), Some(packet)) = (chosen, packet) else {
+            self.dequeue_at = Time::NEVER;
             return None;
         };
         let bytes = ethernet_frame(packet.bytes());
@@ -191,12 +156,12 @@ impl Downstream31 {
             own.charge(bytes);
         }
         let allowed = now + self.shaper.take(now, bytes);
-        let begin = self.next_symbol(allowed).max(self.sent_until);
-        self.sent_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
-        // the symbol of its last byte, which may be the end of one
-        let last = Time(self.sent_until.0.saturating_sub(1) / self.symbol.0 * self.symbol.0);
-        self.free_at = allowed.max(Time(self.sent_until.0.saturating_sub(self.symbol.0)));
-        self.ask_at = self.free_at;
+        let begin = self.next_symbol(allowed).max(self.busy_until);
+        self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
+        // the symbol of its last byte, which may end with it
+        let last = Time(self.busy_until.0.saturating_sub(1) / self.symbol.0 * self.symbol.0);
+        self.free_at = allowed.max(Time(self.busy_until.0.saturating_sub(self.symbol.0)));
+        self.dequeue_at = self.free_at;
         Some((packet, last + self.pipeline))
     }
 
@@ -205,12 +170,12 @@ impl Downstream31 {
         Time(t.0.div_ceil(self.symbol.0) * self.symbol.0)
     }
 
-    /// The shaping, as it is now.
+    /// The current rate shaping.
     pub fn flow(&self) -> &ShaperParams {
         &self.flow
     }
 
-    /// Whether there is a Low Latency service flow.
+    /// Returns true if there is a Low Latency service flow.
     pub fn has_low_latency(&self) -> bool {
         self.low_latency
     }
@@ -220,7 +185,7 @@ impl Downstream31 {
         self.shaper.tokens(now)
     }
 
-    /// From `now` on, other rates of the aggregate (positive); `None` keeps one. A peak rate that was not limited stays so.
+    /// Changes the aggregate's rates (positive) from `now` on; `None` keeps a rate. A peak rate that was not limited stays so.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.shaper.set_rates(now, rate, peak);
         self.flow.max_sustained_rate = self.shaper.rate();
@@ -251,7 +216,7 @@ mod tests {
         p
     }
 
-    /// Who of two that always have packets of these sizes is asked, `n` times.
+    /// The order of `n` turns of two flows that always have packets of these sizes.
     fn order(weight: u8, l: u64, c: u64, n: usize) -> String {
         let mut rounds = Rounds::new(weight);
         let one = |_| {
@@ -283,16 +248,16 @@ mod tests {
         }
     }
 
-    /// Packets of 1500 bytes wait for ever in these queues; (moment, service flow) of those sent before `end`.
+    /// Arrival time and flow of the packets sent before `end`, with 1500-byte packets always waiting in these queues.
     fn saturate(p: &Docsis31Params, wants: [bool; 2], end: Time) -> Vec<(Time, usize)> {
         let mut down = Downstream31::new(p);
         let mut out = Vec::new();
         down.notify(Time::ZERO);
         while down.deadline() < end {
             let now = down.deadline();
-            if let Ask::Packet(of) = down.advance(now, wants.map(|w| if w { 1500 } else { 0 })) {
+            if let Action::Dequeue(of) = down.advance(now, wants.map(|w| if w { 1500 } else { 0 })) {
                 let flow = if of == ServiceFlow::LowLatency { L } else { C };
-                let (_, at) = down.given(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap();
+                let (_, at) = down.dequeued(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap();
                 assert!(out.last().is_none_or(|(before, _)| *before <= at), "in order");
                 out.push((at, flow));
             }
@@ -305,10 +270,10 @@ mod tests {
     }
 
     #[test]
-    fn both_share_the_aggregates_rate_by_weight_and_one_alone_has_it_all() {
+    fn two_flows_share_the_aggregates_rate_by_weight_and_one_alone_gets_it_all() {
         let p = params(100, Some(LowLatencyParams::default()));
         let s = Time(10_000_000_000);
-        // 100 Mbit/s x 10 s / 12 144 bit = 82 345 frames, and the burst
+        // 100 Mbit/s x 10 s / 12 144 bit = 82 345 frames, plus the burst
         let both = saturate(&p, [true, true], s);
         let (l, c) = (count(&both, L), count(&both, C));
         assert!((l + c - 82_347.0).abs() < 3.0, "{l} {c}");
@@ -321,13 +286,13 @@ mod tests {
     }
 
     #[test]
-    fn a_service_flow_keeps_to_its_own_rate_and_leaves_the_rest() {
+    fn a_service_flow_is_limited_to_its_own_rate() {
         let s = Time(10_000_000_000);
         // L 20, of 100: 20 Mbit/s x 10 s / 12 144 bit = 16 469 and its burst of two frames; C the rest
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);
         assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
-        // alone it leaves the channel idle. Never more than burst and rate allow, whenever one looks
+        // alone, it leaves the channel idle, and it never sends more than burst and rate allow
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, false], s);
         assert!((out.len() as f64 - 16_471.0).abs() < 3.0, "{}", out.len());
@@ -351,14 +316,14 @@ mod tests {
             let mut down = Downstream31::new(&p);
             let now = Time(1_000_012_500 + offset);
             down.notify(now);
-            assert_eq!((down.deadline(), down.advance(now, [0, 1])), (now, Ask::Packet(ServiceFlow::Classic)));
-            let (_, at) = down.given(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap();
+            assert_eq!((down.deadline(), down.advance(now, [0, 1])), (now, Action::Dequeue(ServiceFlow::Classic)));
+            let (_, at) = down.dequeued(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap();
             let symbol = now.0.div_ceil(22_500) * 22_500;
             assert_eq!(at, Time(symbol + 105_000));
             assert!(at.since(now) < Duration(127_500));
-            // nothing more is there
+            // the queue is empty
             let now = down.deadline();
-            assert_eq!((down.advance(now, [0, 0]), down.deadline()), (Ask::Nothing, Time::NEVER));
+            assert_eq!((down.advance(now, [0, 0]), down.deadline()), (Action::Wait, Time::NEVER));
         }
     }
 
@@ -372,15 +337,15 @@ mod tests {
         let mut at = Vec::new();
         for _ in 0..8 {
             let now = down.deadline();
-            assert_eq!(down.advance(now, [0, 1]), Ask::Packet(ServiceFlow::Classic));
-            at.push(down.given(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap().1.0);
+            assert_eq!(down.advance(now, [0, 1]), Action::Dequeue(ServiceFlow::Classic));
+            at.push(down.dequeued(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap().1.0);
         }
         let symbols: Vec<u64> = at.iter().map(|t| (t - 105_000) / 22_500).collect();
         assert_eq!(symbols, [0, 0, 0, 1, 1, 1, 2, 2]);
     }
 
     #[test]
-    fn what_is_of_the_upstream_is_refused_by_name() {
+    fn upstream_parameters_are_refused_by_name() {
         let problem = |p: Docsis31Params| p.validate().unwrap_err().to_string();
         let low = |ggr: u64| {
             Some(LowLatencyParams { guaranteed_grant_rate: Some(BitRate(ggr)), ..LowLatencyParams::default() })
@@ -409,12 +374,12 @@ mod tests {
     }
 
     #[test]
-    fn queues_are_not_needed_to_be_there() {
-        // told of packets that are gone
+    fn an_empty_queue_stops_the_downstream() {
+        // the packets that it was notified of are gone
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));
-        assert_eq!(down.advance(Time(5), [0, 1]), Ask::Packet(ServiceFlow::Classic));
-        assert_eq!((down.given(Time(5), queue.front().copied()), down.deadline()), (None, Time::NEVER));
+        assert_eq!(down.advance(Time(5), [0, 1]), Action::Dequeue(ServiceFlow::Classic));
+        assert_eq!((down.dequeued(Time(5), queue.front().copied()), down.deadline()), (None, Time::NEVER));
     }
 }

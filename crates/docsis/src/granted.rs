@@ -1,4 +1,4 @@
-//! The upstream without a transmit queue: grants drain the managed queue itself (CableLabs' DocsisLink, 2013).
+//! An upstream without a transmit queue: grants drain the managed queue itself (CableLabs' DocsisLink, 2013).
 //!
 //! ```text
 //! at each MAP:  grant  = min(REQ(0), max_grant)            max_grant = mean + U{-w .. w-1}
@@ -6,55 +6,55 @@
 //!               no tokens: a contention request at once; tokens: the grant begins at MAP + U(0, interval - its length)
 //! request:      queued + rest of a fragment - REQ(0) - tokens, at most min(MSR tokens, peak tokens)  -> REQ(1)
 //!               MSR tokens are charged for what was requested; peak tokens = time since the last request x peak rate / 8
-//! in a grant:   a packet is taken from the queue when the channel is free; one that does not fit is sent in pieces
+//! in a grant:   a packet is dequeued when the channel is free; one that does not fit is fragmented
 //! ```
 //!
-//! Tokens that find the queue empty are thrown away. Byte counts are integers.
+//! Tokens that are left when the queue is empty are discarded. Byte counts are integers.
 //!
 //! Source: ns-2 link/docsislink.cc, facts only.
-//! Readings: a contention request always succeeds; the last request is the last occasion for one, even if it asked for
-//! nothing, so an idle modem (which has an occasion in every MAP) has one interval's worth of peak tokens; a packet that finds
-//! the modem idle is requested at the next MAP boundary.
+//! Readings: a contention request always succeeds; the time of the last request is that of the last opportunity for one, even if it
+//! was empty, so an idle modem (which has an opportunity in every MAP) has peak tokens of one interval; a packet that finds the modem
+//! idle is requested at the next MAP boundary.
 
 use crate::map::{Boundaries, MaxGrant};
 use crate::{DocsisParams, TokenBucket};
 use packet::PacketMeta;
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
-/// What [`GrantedLink::advance`] wants or has done.
+/// The host's next step after [`GrantedLink::advance`] or [`GrantedLink::send`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// Nothing to do before [`GrantedLink::deadline`].
+    /// Nothing before [`GrantedLink::deadline`].
     Wait,
-    /// Dequeue a packet and give it to [`GrantedLink::send`]; if there is none, say so there.
+    /// Dequeue a packet and pass it, or `None`, to [`GrantedLink::send`].
     Dequeue,
-    /// This packet's last bit is sent at this moment.
+    /// This packet's last bit is sent at this time.
     Depart(PacketMeta, Time),
 }
 
-/// The modem of the 2013 model.
+/// A modem of the 2013 model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GrantedLink {
     clock: Boundaries,
     max_grant: MaxGrant,
-    /// MSR tokens; its peak bucket is not used.
+    /// Tokens of the Maximum Sustained Rate, without a peak bucket.
     msr: TokenBucket,
     peak_rate: BitRate,
-    /// The last occasion for a request.
+    /// Time of the last opportunity for a request.
     last_request: Time,
     rate: Option<BitRate>,
     req: [u64; 2],
     /// Granted bytes not yet used.
     tokens: u64,
-    /// The packet in pieces, and its bytes not yet sent.
+    /// The fragmented packet, and its bytes not yet sent.
     fragment: Option<(PacketMeta, u64)>,
     /// The next MAP that matters; `NEVER` while idle.
     next_map: Time,
-    /// When the current grant begins, and its piggy-backed request is made; `NEVER` once that is done.
+    /// When the current grant begins, with its piggybacked request; `NEVER` after that.
     grant_at: Time,
-    /// When the channel takes the next packet of the grant; `NEVER` outside a grant.
+    /// When the next packet of the grant is sent; `NEVER` outside a grant.
     send_at: Time,
-    /// The channel is ours until then.
+    /// End of this modem's transmission on the channel.
     busy_until: Time,
 }
 
@@ -81,22 +81,22 @@ impl GrantedLink {
         }
     }
 
-    /// A packet waits in the queue: an idle modem will look at it at the next MAP.
+    /// Reports that a packet waits in the queue; an idle modem requests a grant at the next MAP.
     pub fn notify(&mut self, now: Time) {
         if self.next_map == Time::NEVER {
             self.next_map = self.clock.boundary(now);
-            // the occasion at the boundary before, which needed no event
+            // the opportunity at the previous boundary had no event
             self.last_request = self.last_request.max(self.next_map - self.clock.interval);
         }
     }
 
-    /// When [`GrantedLink::advance`] has something to do; `NEVER` while idle.
+    /// When to call [`GrantedLink::advance`]; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.next_map.min(self.grant_at).min(self.send_at)
     }
 
-    /// Does what is due first, at `now` = [`GrantedLink::deadline`]; `queued` is what waits in the queue, in bytes.
+    /// Runs the first event that is due at `now` = [`GrantedLink::deadline`]. `queued`: bytes in the queue.
     pub fn advance(&mut self, now: Time, queued: u64, rng: &mut Rng) -> Next {
         debug_assert!(now == self.deadline());
         if self.send_at <= now {
@@ -126,7 +126,7 @@ impl GrantedLink {
             let slack = self.clock.interval.saturating_sub(length);
             self.grant_at = now + Duration(rng.below(slack.0 + 1));
         } else {
-            // the grant before lasts into this MAP: this one follows it without a gap, its request is made now
+            // the previous grant extends into this MAP: this grant follows without a gap, and its request is sent now
             self.request(now, queued);
         }
         let left = queued + self.fragment.map_or(0, |f| f.1);
@@ -146,7 +146,7 @@ impl GrantedLink {
         }
     }
 
-    /// Answers [`Next::Dequeue`] with the packet, or `None` if the queue had none: then the rest of the grant is lost.
+    /// Sends the packet of [`Next::Dequeue`]; after `None`, the rest of the grant is lost.
     pub fn send(&mut self, now: Time, packet: Option<PacketMeta>) -> Next {
         match packet {
             Some(packet) => self.send_part(now, packet, packet.bytes()),
@@ -171,7 +171,7 @@ impl GrantedLink {
         Next::Depart(packet, end)
     }
 
-    /// The packet in pieces, if any.
+    /// The fragmented packet, if any.
     pub fn fragment(&self) -> Option<&PacketMeta> {
         self.fragment.as_ref().map(|f| &f.0)
     }
@@ -191,18 +191,18 @@ impl GrantedLink {
         self.peak_rate
     }
 
-    /// From `now` on, other rates (positive); `None` keeps one.
+    /// Changes the rates (positive) from `now` on; `None` keeps a rate.
     pub fn set_rates(&mut self, now: Time, sustained: Option<BitRate>, peak: Option<BitRate>) {
         self.msr.set_rates(now, sustained, None);
         self.peak_rate = peak.unwrap_or(self.peak_rate);
     }
 
-    /// From now on, another rate of the channel.
+    /// Changes the rate of the channel.
     pub fn set_rate(&mut self, rate: BitRate) {
         self.rate = Some(rate);
     }
 
-    /// From now on, another mean of the largest grant.
+    /// Changes the mean of the largest grant.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
     }
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// A queue of `n` packets of 1500 B from `start` on; the departures until `end`.
+    /// Departures until `end` from a queue of `n` packets of 1500 B, which arrive at `start`.
     fn drain(p: &DocsisParams, n: usize, start: Time, end: Time) -> Vec<Time> {
         let mut link = GrantedLink::new(p, Some(BitRate(100_000_000)));
         let mut queue: VecDeque<PacketMeta> = (0..n).map(|_| PacketMeta { size: 1500, ..Default::default() }).collect();
@@ -250,14 +250,14 @@ mod tests {
 
     #[test]
     fn one_packet_takes_two_intervals_and_a_place_in_the_grant() {
-        // waiting at 4.5 ms, requested by contention at 6 ms, granted at 10 ms: (REQ(1) at 6, REQ(0) at 8, grant at 10),
-        // somewhere in [10 ms, 12 ms - 120 us], then 120 us on the channel
+        // arrives at 4.5 ms, is requested by contention at 6 ms and granted at 10 ms (REQ(1) at 6, REQ(0) at 8, grant at 10), in
+        // [10 ms, 12 ms - 120 us], then takes 120 us on the channel
         let flow = ShaperParams { peak_traffic_rate: Some(BitRate(20_000_000)), ..params().flow };
         let wide = DocsisParams { flow, ..params() };
         let out = drain(&wide, 1, Time(4_500_000), Time(1 << 40));
         assert_eq!(out.len(), 1);
         assert!((Time(10_120_000)..=Time(12_000_000)).contains(&out[0]), "{}", out[0]);
-        // without a limit a grant is 5e6 x 2 ms / 8 = 1250 B: the last 250 B (20 us) ride in the next one
+        // without a limit a grant is 5e6 x 2 ms / 8 = 1250 B: the last 250 B (20 us) are in the next one
         let out = drain(&params(), 1, Time(4_500_000), Time(1 << 40));
         assert!((Time(12_020_000)..=Time(14_000_000)).contains(&out[0]), "{}", out[0]);
     }

@@ -1,14 +1,13 @@
 //! The service flows of cable modems as pure machines: DOCSIS 3.0, and 3.1 with Low Latency DOCSIS.
 //!
-//! [`TokenBucket`] shapes (upstream and downstream); [`Mac`] is the transmit queue with its request/grant loop as document
-//! 001 describes it (2012); [`GrantedLink`] is the model without a transmit queue that CableLabs published in 2013.
-//! [`Modem31`] is a modem of DOCSIS 3.1, with one service flow or an aggregate of two, [`cmts::Cmts`] what grants to it, and
-//! [`Downstream31`] what sends to it.
-//! Parameters carry the names of DOCSIS MULPI and the paragraph that specifies them.
+//! [`TokenBucket`] shapes rates (upstream and downstream); [`Mac`] is the transmit queue with the request/grant loop of CableLabs
+//! 2012; [`GrantedLink`] is the model without a transmit queue that CableLabs published in 2013. [`Modem31`] is a modem of DOCSIS
+//! 3.1, with a single service flow or an aggregate of two, [`cmts::Cmts`] the scheduler of its grants, and [`Downstream31`] the
+//! CMTS's downstream to it. Parameters have the names of DOCSIS MULPI and cite the paragraph that specifies them.
 //!
-//! Not modelled of 3.0: contention collisions and back-off, MAC headers and the FEC overhead, more than one service flow per
-//! direction, MAP processing times (the loop is a whole number of MAP intervals), and the CMTS scheduler beyond a limit on
-//! the grant of each MAP.
+//! Not modelled in 3.0: contention collisions and back-off, MAC headers and FEC overhead, more than one service flow per direction,
+//! MAP processing times (the loop is a whole number of MAP intervals), and the CMTS scheduler except for a limit on the grant of each
+//! MAP.
 
 mod bucket;
 mod cmts;
@@ -26,7 +25,7 @@ pub(crate) use cmts::{C, L};
 pub use downstream31::Downstream31;
 pub use granted::{GrantedLink, Next};
 pub use mac::Mac;
-pub use modem31::{Ask, Modem31};
+pub use modem31::{Action, Modem31};
 pub(crate) use ofdm::DownstreamParams;
 pub use params::{DocsisParams, MAX_BURST, Model, ShaperParams, TransmitOverflow};
 pub(crate) use params::{MapClock, RequestVector};

@@ -8,19 +8,19 @@
 //! ```
 //!
 //! A packet that arrives between two MAPs enters REQ(1) at the next one, REQ(0) at the second, and is granted at the third:
-//! 2 intervals after the next boundary, 4 to 6 ms for 2 ms MAPs. This is the document's delay of the first packet into an
-//! empty queue; the packets behind it follow by piggybacking, one vector step per MAP, and keep the channel full.
+//! 2 intervals after the next boundary, 4 to 6 ms for 2 ms MAPs. This is the document's delay of the first packet in an empty queue;
+//! the packets behind it are requested by piggybacking, one vector step per MAP, and keep the channel full.
 //!
-//! The document leaves two things open, so they are parameters. [`MapClock`]: MAPs of a free-running clock, or from the
-//! first packet on ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) as recorded at the
-//! MAP before, or live ("REQ(1) tracks the occupancy of the queue"), which takes one interval off every wait.
+//! The document leaves two details open, so they are parameters. [`MapClock`]: MAPs of a free-running clock, or from the first packet
+//! on ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) as recorded at the previous MAP, or live
+//! ("REQ(1) tracks the occupancy of the queue"), which shortens every wait by one interval.
 //!
-//! A packet that does not fit into what is left of a grant is sent in pieces (continuous concatenation and fragmentation):
-//! it leaves the queue when its first byte is sent and arrives when its last one has been, in a later grant.
+//! A packet that does not fit into the rest of a grant is fragmented (continuous concatenation and fragmentation): it leaves the
+//! queue when its first byte is sent and arrives when its last byte has been sent, in a later grant.
 //!
 //! Source: CableLabs 2012 §2.2.2.
-//! Readings: a packet that arrives at the moment of a MAP belongs to that MAP; the queue's limit counts packets (or bytes)
-//! whose transmission has not begun; grants that exceed what the channel carries in an interval queue up on the channel.
+//! Readings: a packet that arrives at the time of a MAP belongs to that MAP; the queue's limit counts packets (or bytes) whose
+//! transmission has not begun; grants beyond the channel's capacity in an interval queue up on the channel.
 
 use crate::map::{Boundaries, MaxGrant};
 use crate::{DocsisParams, MapClock, RequestVector, TransmitOverflow};
@@ -45,15 +45,15 @@ pub struct Mac {
     sent_of_first: u64,
     /// REQ(0), REQ(1).
     req: [u64; 2],
-    /// Bytes that arrived since the last MAP.
+    /// Bytes that have arrived since the last MAP.
     unrequested: u64,
-    /// The next MAP that matters; `NEVER` while nothing is queued.
+    /// Time of the next MAP; `NEVER` while nothing is queued.
     next_map: Time,
-    /// The channel is ours until then.
+    /// End of this modem's transmission on the channel.
     busy_until: Time,
-    /// Granted packets whose transmission may lie in the future: its beginning, and the size.
+    /// Start of transmission and size of granted packets, until the start has passed.
     starts: VecDeque<(Time, u16)>,
-    /// Packets whose transmission has not begun, up to date with `starts`.
+    /// Packets whose transmission has not begun, as of the last update of `starts`.
     waiting: Backlog,
 }
 
@@ -79,9 +79,9 @@ impl Mac {
         }
     }
 
-    /// Forgets the packets that have begun by `now`.
+    /// Removes the packets whose transmission has begun by `now`.
     #[inline]
-    fn settle(&mut self, now: Time) {
+    fn update_waiting(&mut self, now: Time) {
         while let Some(&(start, size)) = self.starts.front() {
             if start > now {
                 break;
@@ -100,10 +100,10 @@ impl Mac {
         }
     }
 
-    /// Takes `packet`, or gives it back because the queue is full. Under back-pressure it always takes: the host asks
-    /// [`Mac::holds_back`] before it lets a packet go.
+    /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet: the host checks
+    /// [`Mac::holds_back`] before it dequeues one.
     pub fn push(&mut self, now: Time, packet: PacketMeta) -> Result<(), PacketMeta> {
-        self.settle(now);
+        self.update_waiting(now);
         if self.overflow == TransmitOverflow::Drop && self.full(packet.bytes()) {
             return Err(packet);
         }
@@ -117,34 +117,34 @@ impl Mac {
         Ok(())
     }
 
-    /// The first MAP for a packet that arrives at `now` into an empty queue.
+    /// The first MAP for a packet that arrives at `now` at an empty queue.
     fn first_map(&self, now: Time) -> Time {
         match (self.starts_clock, self.requests) {
             (MapClock::FreeRunning, _) => self.clock.boundary(now),
-            // either way the first packet is granted two intervals after its arrival
+            // in both cases the first packet is granted two intervals after its arrival
             (MapClock::FromFirstPacket, RequestVector::Recorded) => now,
             (MapClock::FromFirstPacket, RequestVector::Live) => now + self.clock.interval,
         }
     }
 
-    /// True when the queue in front must keep its packets. A limit in bytes is overshot by less than one packet.
+    /// Returns true if the managed queue must keep its packets. A limit in bytes is exceeded by less than one packet.
     pub fn holds_back(&mut self, now: Time) -> bool {
-        self.settle(now);
+        self.update_waiting(now);
         self.overflow == TransmitOverflow::BackPressure && self.full(1)
     }
 
-    /// When a full queue next gets room, or is worth asking again.
+    /// Earliest time at which a full queue may have room.
     pub fn room_at(&self) -> Time {
         self.starts.front().map_or(self.next_map, |s| s.0)
     }
 
-    /// The next MAP that needs [`Mac::map`]; `NEVER` while nothing is queued.
+    /// When to call [`Mac::map`]; `NEVER` while nothing is queued.
     #[inline]
     pub fn next_map(&self) -> Time {
         self.next_map
     }
 
-    /// A MAP begins: requests move, and the granted packets leave through `depart` with the moment of their last bit.
+    /// Begins a MAP: advances the requests and passes the granted packets to `depart` with the time of their last bit.
     pub fn map(&mut self, now: Time, rng: &mut Rng, mut depart: impl FnMut(PacketMeta, Time)) {
         if self.requests == RequestVector::Live {
             self.req[1] += std::mem::take(&mut self.unrequested);
@@ -165,13 +165,13 @@ impl Mac {
     /// Sends `grant` bytes of the queue from `now` on.
     fn transmit(&mut self, now: Time, grant: u64, depart: &mut impl FnMut(PacketMeta, Time)) {
         let begin = now.max(self.busy_until);
-        let moment = |bytes: u64| begin + self.rate.map_or(Duration::ZERO, |r| r.time_for(bytes));
+        let time_of = |bytes: u64| begin + self.rate.map_or(Duration::ZERO, |r| r.time_for(bytes));
         let mut used = 0;
-        // bound: each turn takes a packet out, or uses up the grant
+        // bound: each turn removes a packet or uses up the grant
         while used < grant {
             let first = self.queue.front().expect("a grant never exceeds what was requested");
             if self.sent_of_first == 0 {
-                self.starts.push_back((moment(used), first.size));
+                self.starts.push_back((time_of(used), first.size));
             }
             let left = first.bytes() - self.sent_of_first;
             if left > grant - used {
@@ -180,11 +180,11 @@ impl Mac {
             } else {
                 used += left;
                 self.sent_of_first = 0;
-                depart(*first, moment(used));
+                depart(*first, time_of(used));
                 self.queue.pop_front();
             }
         }
-        self.busy_until = moment(used);
+        self.busy_until = time_of(used);
     }
 
     /// Packets whose transmission has not begun by `now`.
@@ -193,32 +193,32 @@ impl Mac {
         begun.fold(self.waiting, |b, s| Backlog { packets: b.packets - 1, bytes: b.bytes - u64::from(s.1) })
     }
 
-    /// Packets not yet handed to `depart`, the one in pieces included.
+    /// Packets not yet passed to `depart`, including a fragmented one.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// How long a packet that enters now waits for its grant, if grants have their mean size: to the next boundary, two
-    /// intervals, and as many more as the bytes need that are then still queued before it.
+    /// Expected time from now until the grant of a packet that enters now, with grants of mean size: the time to the next boundary, two
+    /// intervals, and the intervals that the bytes still queued before it need.
     ///
     /// Source: CableLabs 2012 §2.2.3 a (sojourn time across both queues); the estimate is ours.
     pub fn expected_wait(&self, now: Time) -> Duration {
         let boundary = if self.next_map == Time::NEVER { self.first_map(now) } else { self.next_map };
         let steps = if self.requests == RequestVector::Live { 1 } else { 2 };
         let more = self.max_grant.mean().map_or(0, |mean| {
-            // the next two MAPs grant from REQ(0) and REQ(1) only; see the module's formulas
+            // the next two MAPs grant only from REQ(0) and REQ(1); see the module's formulas
             let after_first = self.req[0].saturating_sub(mean) + self.req[1];
             (after_first.saturating_sub(mean) + self.unrequested) / mean
         });
         boundary.since(now) + self.clock.interval * (steps + more)
     }
 
-    /// From now on, another rate of the channel.
+    /// Changes the rate of the channel.
     pub fn set_rate(&mut self, rate: BitRate) {
         self.rate = Some(rate);
     }
 
-    /// From now on, another mean of the largest grant.
+    /// Changes the mean of the largest grant.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
     }
@@ -244,7 +244,7 @@ mod tests {
         PacketMeta { seq, size, ..Default::default() }
     }
 
-    /// Runs every MAP up to `end`; (sequence number, moment) of the departures.
+    /// Runs every MAP up to `end`; returns sequence number and time of the departures.
     fn run(mac: &mut Mac, rng: &mut Rng, end: Time) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         while mac.next_map() <= end {
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn first_packet_waits_two_maps_after_the_next_boundary() {
-        // MAPs at 0, 2, 4 ... ms; times in us; a channel without serialization
+        // MAPs at 0, 2, 4 ... ms; times in us; a channel without serialisation
         let mut rng = Rng::named(1, "mac");
         for (arrival, leaves) in [(1, 6000), (1999, 6000), (2000, 6000), (2001, 8000), (10_500, 16_000)] {
             let mut mac = Mac::new(&params(), None);
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_four_readings_of_the_loop() {
-        // A at 1.0 ms into an empty queue, B at 3.5 ms behind it, C at 20.5 ms into an empty one; times in us
+        // A arrives at 1.0 ms at an empty queue, B at 3.5 ms behind it, C at 20.5 ms at an empty queue; times in us
         //   free-running, recorded: next MAP + 4 ms: 2 -> 6, 4 -> 8, 22 -> 26
         //   free-running, live: next MAP + 2 ms: 4, 6, 24
         //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A requested at 1, granted at 5; B at 5, granted at 9
@@ -353,7 +353,7 @@ mod tests {
         let mut rng = Rng::named(1, "mac");
         let grants: Vec<u64> = (0..20_000).map(|_| draw.draw(&mut rng)).collect();
         assert_eq!((*grants.iter().min().unwrap(), *grants.iter().max().unwrap()), (1000, 1500));
-        // standard error: 500/sqrt(12)/sqrt(20000) = 1.02; five of them
+        // standard error: 500/sqrt(12)/sqrt(20000) = 1.02; the bound is five of them
         assert!((grants.iter().sum::<u64>() as f64 / 20_000.0 - 1250.0).abs() < 5.1);
     }
 
@@ -383,7 +383,7 @@ mod tests {
         mac.push(Time(100_000), packet(20, 50)).unwrap();
         let mut rng = Rng::named(1, "mac");
         let mut out = run(&mut mac, &mut rng, Time(20_000_000));
-        // and once more with requests under way at 20.1 ms
+        // again with outstanding requests, at 20.1 ms
         let later = mac.expected_wait(Time(20_100_000));
         mac.push(Time(20_100_000), packet(21, 50)).unwrap();
         out.extend(run(&mut mac, &mut rng, Time(1 << 40)));

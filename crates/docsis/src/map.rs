@@ -1,8 +1,8 @@
-//! The clock of MAPs and the draw of the largest grant, shared by both models.
+//! The clock of MAPs and the largest grant of a MAP, shared by both models of DOCSIS 3.0.
 
 use units::{Bytes, Duration, Prob, Rng, Time};
 
-/// MAPs at `offset + k x interval`. The clock has no events of its own: an idle machine asks for the next boundary.
+/// MAPs at `offset + k x interval`. The clock has no events of its own: an idle machine computes the next boundary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boundaries {
     pub(crate) interval: Duration,
@@ -43,7 +43,7 @@ impl MaxGrant {
         self.mean = Some(mean.0);
     }
 
-    /// One draw; none is made without variation.
+    /// Draws the largest grant of one MAP. Without variation, nothing is drawn.
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         let Some(mean) = self.mean else { return u64::MAX };
         let width = (u128::from(mean) * u128::from(self.variation_ppb) / 1_000_000_000) as u64;

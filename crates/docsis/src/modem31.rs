@@ -1,19 +1,19 @@
-//! A DOCSIS 3.1 modem: requests, and bursts in the frames that were granted.
+//! A DOCSIS 3.1 modem: requests, and bursts in the granted frames.
 //!
 //! ```text
-//! MAP j          begins at map_offset + j MAP;  decided MinReqGntDelay before: what was requested until then is granted in it
-//! request        frames that wait - requested - granted:  with the preparation of each burst;  of a service flow that has none in
-//!                a MAP, once in a frame of it, drawn uniformly
-//! burst          one frame of one service flow: prepared `burst_preparation` before the frame, from what waits then;  packets
-//!                that end in it have left when the frame ends;  one that does not fit is sent in pieces
+//! MAP j          begins at map_offset + j MAP; is scheduled MinReqGntDelay earlier, from the requests received by then
+//! request        bytes waiting - requested - granted: at the preparation of each burst; for a service flow without a burst in a
+//!                MAP, once in a frame of that MAP, drawn uniformly
+//! burst          one frame of one service flow: filled `burst_preparation` before the frame with the packets that wait then;
+//!                packets that end in it leave when the frame ends; one that does not fit is fragmented
 //! ```
 //!
-//! So a packet waits for a request's moment, MinReqGntDelay, the MAP's beginning, its place in the MAP, and a frame. With proactive
-//! grants it waits for the next of these, and nothing else.
+//! So a packet waits for the time of a request, MinReqGntDelay, the start of the MAP, its place in the MAP, and a frame. With
+//! proactive grants it only waits for the next of these.
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts).   Units: bytes of frames with the MAC header.
-//! Departs: a request in contention always succeeds; segment headers are not there; the modem knows of a grant when it is decided.
-//! A modem with nothing to do and no proactive grants has no events; its requests' moments are drawn when something comes.
+//! Departs: contention requests always succeed; there are no segment headers; the modem learns of a grant when it is scheduled. An
+//! idle modem without proactive grants schedules no events; its request times are drawn when a packet arrives.
 
 use crate::cmts::{C, Cmts, L};
 use crate::{Docsis31Params, ShaperParams};
@@ -21,16 +21,16 @@ use packet::{GrantCounts, PacketMeta, ServiceFlow, docsis_frame};
 use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
-/// What [`Modem31::advance`] wants.
+/// The host's next step after [`Modem31::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum Action {
     /// Nothing before [`Modem31::deadline`].
-    Nothing,
-    /// A packet of this service flow, or the answer that there is none, to [`Modem31::given`].
-    Packet(ServiceFlow),
+    Wait,
+    /// Dequeue a packet of this service flow and pass it, or `None`, to [`Modem31::dequeued`].
+    Dequeue(ServiceFlow),
 }
 
-/// A frame of a service flow.
+/// A granted frame of a service flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Burst {
     prepare_at: Time,
@@ -40,7 +40,7 @@ struct Burst {
     proactive: u64,
 }
 
-/// The modem, and the CMTS as far as it concerns it.
+/// The modem and its scheduler in the CMTS.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Modem31 {
     cmts: Cmts,
@@ -48,31 +48,31 @@ pub struct Modem31 {
     map: Duration,
     min_req_gnt: Duration,
     slot_bytes: u64,
-    /// Whether MAPs matter.
+    /// MAPs are processed; false while idle.
     running: bool,
-    /// Number of the next MAP to be decided about.
-    decide: u64,
+    /// Number of the next MAP to schedule.
+    next_map: u64,
     /// Number of the next MAP to begin.
     begin: u64,
-    /// Moments of requests without a burst, of L and C.
+    /// Times of requests without a burst, of L and C.
     request_at: [Time; 2],
-    /// Number of the MAP that they are in, plus one.
+    /// Number of the MAP for which they were drawn, plus one.
     drawn: u64,
-    /// Granted, not yet prepared, the first first.
+    /// Granted bursts that are not yet prepared, in order of time.
     bursts: VecDeque<Burst>,
     /// Bytes in them.
     granted: [u64; 2],
-    /// Being prepared, and what it still can take.
+    /// The burst in preparation, and its free bytes.
     burst: Option<(Burst, u64)>,
-    /// Packets in pieces, and their bytes not yet sent.
+    /// Fragmented packets, and their bytes not yet sent.
     fragments: [Option<(PacketMeta, u64)>; 2],
-    /// Sent, with the end of their frame.
+    /// Packets in a burst, with the end of its frame.
     sent: VecDeque<(Time, PacketMeta)>,
     counts: [GrantCounts; 2],
 }
 
 impl Modem31 {
-    /// At rest. The parameters are valid.
+    /// An idle modem. The parameters are valid.
     pub fn new(params: &Docsis31Params) -> Self {
         let mut modem = Self {
             cmts: Cmts::new(params),
@@ -81,7 +81,7 @@ impl Modem31 {
             min_req_gnt: params.min_req_gnt(),
             slot_bytes: params.minislot_bytes.0,
             running: false,
-            decide: 0,
+            next_map: 0,
             begin: 0,
             request_at: [Time::NEVER; 2],
             drawn: 0,
@@ -94,13 +94,13 @@ impl Modem31 {
         };
         if modem.cmts.is_proactive() {
             modem.start(Time::ZERO);
-            // grants without requests have no beginning: those of the first MAP come, too
-            modem.decide = 0;
+            // proactive grants need no request, so the first MAP has them too
+            modem.next_map = 0;
         }
         modem
     }
 
-    /// The beginning of a MAP.
+    /// Start of a MAP.
     fn map_at(&self, number: u64) -> Time {
         Time(self.params.map_offset.0 + number * self.map.0)
     }
@@ -110,24 +110,24 @@ impl Modem31 {
         t.0.saturating_sub(self.params.map_offset.0).div_ceil(self.map.0)
     }
 
-    /// When the next MAP is decided about.
-    fn decide_at(&self) -> Time {
-        Time(self.map_at(self.decide).0.saturating_sub(self.min_req_gnt.0))
+    /// When the next MAP is scheduled.
+    fn schedule_at(&self) -> Time {
+        Time(self.map_at(self.next_map).0.saturating_sub(self.min_req_gnt.0))
     }
 
     fn start(&mut self, now: Time) {
         self.running = true;
-        self.decide = self.map_from(now + self.min_req_gnt).max(self.decide);
+        self.next_map = self.map_from(now + self.min_req_gnt).max(self.next_map);
         self.begin = self.map_from(now);
     }
 
-    /// Packets wait in the queue: an idle modem will look at them at the next moment for a request.
+    /// Reports that packets wait in the queue; an idle modem requests a grant at its next request time.
     pub fn notify(&mut self, now: Time, rng: &mut Rng) {
         if self.running {
             return;
         }
         self.start(now);
-        // the MAP under way, whose beginning nobody looked at
+        // request times in the current MAP, which began while the modem was idle
         if self.begin > 0 && self.map_at(self.begin) > now && self.drawn < self.begin {
             self.draw(self.begin - 1, rng);
             for at in &mut self.request_at {
@@ -138,12 +138,12 @@ impl Modem31 {
         }
     }
 
-    /// Moments for requests of the service flows that have no burst in this MAP.
+    /// Draws request times for the service flows that have no burst in this MAP.
     fn draw(&mut self, map: u64, rng: &mut Rng) {
         let (begin, end) = (self.map_at(map), self.map_at(map + 1));
         self.drawn = map + 1;
         for flow in [L, C] {
-            // bursts are in the order of time
+            // bursts are in order of time
             let mut here = self.bursts.iter().take_while(|b| b.prepare_at + self.params.burst_preparation < end);
             let alone = flow == C || self.params.low_latency.is_some();
             self.request_at[flow] = if !alone || here.any(|b| b.flow == flow) {
@@ -154,7 +154,7 @@ impl Modem31 {
         }
     }
 
-    /// When [`Modem31::advance`] has something to do; `NEVER` while idle.
+    /// When to call [`Modem31::advance`]; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         let sent = self.sent.front().map_or(Time::NEVER, |s| s.0);
@@ -165,20 +165,20 @@ impl Modem31 {
             return burst.prepare_at;
         }
         let burst = self.bursts.front().map_or(Time::NEVER, |b| b.prepare_at);
-        let decide = self.decide_at();
+        let schedule = self.schedule_at();
         let requests = self.request_at[L].min(self.request_at[C]);
-        sent.min(burst).min(requests).min(decide).min(self.map_at(self.begin))
+        sent.min(burst).min(requests).min(schedule).min(self.map_at(self.begin))
     }
 
-    /// Does what is due first, at `now` = [`Modem31::deadline`]. `waiting` are the frames in the queue, of L and of C; packets that
-    /// have left go to `depart`.
+    /// Runs the first event that is due at `now` = [`Modem31::deadline`]. `waiting`: bytes of frames in the queues of L and C.
+    /// Packets that have left are passed to `depart`.
     pub fn advance(
         &mut self,
         now: Time,
         waiting: [u64; 2],
         rng: &mut Rng,
         depart: &mut dyn FnMut(PacketMeta, Time),
-    ) -> Ask {
+    ) -> Action {
         debug_assert!(now == self.deadline());
         if let Some((burst, left)) = self.burst.take() {
             return self.fill(burst, left);
@@ -187,7 +187,7 @@ impl Modem31 {
             while let Some((end, packet)) = self.sent.pop_front_if(|s| s.0 <= now) {
                 depart(packet, end);
             }
-            return Ask::Nothing;
+            return Action::Wait;
         }
         if let Some(burst) = self.bursts.pop_front_if(|b| b.prepare_at <= now) {
             self.request(burst.flow, waiting);
@@ -197,18 +197,18 @@ impl Modem31 {
             if self.request_at[flow] <= now {
                 self.request_at[flow] = Time::NEVER;
                 self.request(flow, waiting);
-                return Ask::Nothing;
+                return Action::Wait;
             }
         }
-        if self.decide_at() <= now {
-            self.decide(now, rng);
-            return Ask::Nothing;
+        if self.schedule_at() <= now {
+            self.schedule(now, rng);
+            return Action::Wait;
         }
         self.begin(waiting, rng);
-        Ask::Nothing
+        Action::Wait
     }
 
-    /// A MAP begins.
+    /// Begins a MAP; an idle modem stops.
     fn begin(&mut self, waiting: [u64; 2], rng: &mut Rng) {
         let nothing = waiting == [0; 2]
             && self.cmts.requests() == [0; 2]
@@ -224,12 +224,12 @@ impl Modem31 {
         self.begin += 1;
     }
 
-    /// A MAP is decided about.
-    fn decide(&mut self, now: Time, rng: &mut Rng) {
+    /// Schedules a MAP and queues its bursts.
+    fn schedule(&mut self, now: Time, rng: &mut Rng) {
         let (frame, prepare) = (self.params.frame, self.params.burst_preparation);
-        let begin = self.map_at(self.decide);
-        let first = self.decide * self.params.frames_per_map();
-        self.decide += 1;
+        let begin = self.map_at(self.next_map);
+        let first = self.next_map * self.params.frames_per_map();
+        self.next_map += 1;
         for (i, granted) in self.cmts.map(now, first, rng).iter().enumerate() {
             let start = begin + frame * i as u64;
             for flow in [L, C] {
@@ -244,7 +244,7 @@ impl Modem31 {
         }
     }
 
-    /// Asks for what waits and has neither been asked for nor granted.
+    /// Requests the waiting bytes that are neither requested nor granted.
     fn request(&mut self, flow: usize, waiting: [u64; 2]) {
         let unsent = waiting[flow] + self.fragments[flow].map_or(0, |f| f.1);
         let more = unsent.saturating_sub(self.cmts.requests()[flow] + self.granted[flow]);
@@ -252,8 +252,8 @@ impl Modem31 {
         self.cmts.request(flow, more);
     }
 
-    /// A burst begins: the rest of a packet in pieces goes first.
-    fn prepare(&mut self, burst: Burst) -> Ask {
+    /// Begins a burst, with the rest of a fragmented packet first.
+    fn prepare(&mut self, burst: Burst) -> Action {
         let flow = burst.flow;
         self.granted[flow] -= burst.bytes;
         self.counts[flow].granted += burst.bytes;
@@ -267,18 +267,18 @@ impl Modem31 {
         }
     }
 
-    /// Asks for a packet while there is room in the burst.
-    fn fill(&mut self, burst: Burst, left: u64) -> Ask {
+    /// Dequeues packets while the burst has room.
+    fn fill(&mut self, burst: Burst, left: u64) -> Action {
         if left == 0 {
             self.end(&burst, 0);
-            return Ask::Nothing;
+            return Action::Wait;
         }
         self.burst = Some((burst, left));
-        Ask::Packet(if burst.flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
+        Action::Dequeue(if burst.flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Answers [`Ask::Packet`]; `None` if the queue had none: then the rest of the burst is lost.
-    pub fn given(&mut self, packet: Option<PacketMeta>) {
+    /// Adds the packet of [`Action::Dequeue`] to the burst; after `None`, the rest of the burst stays unused.
+    pub fn dequeued(&mut self, packet: Option<PacketMeta>) {
         let Some((burst, left)) = self.burst.take() else { return };
         let Some(packet) = packet else {
             return self.end(&burst, left);
@@ -291,13 +291,13 @@ impl Modem31 {
         }
     }
 
-    /// Nothing more goes into a burst, which had room for so many bytes more.
+    /// Ends a burst with `unused` bytes left.
     fn end(&mut self, burst: &Burst, unused: u64) {
         self.counts[burst.flow].used += burst.bytes - unused;
-        self.cmts.settle(burst.flow, burst.proactive, unused);
+        self.cmts.grant_ended(burst.flow, burst.proactive, unused);
     }
 
-    /// Sends as much of a packet as fits; what is left of the room.
+    /// Sends as much of a packet as fits into `room`; returns the rest of the room.
     fn send(&mut self, burst: &Burst, packet: PacketMeta, bytes: u64, room: u64) -> u64 {
         if bytes > room {
             self.fragments[burst.flow] = Some((packet, bytes - room));
@@ -307,22 +307,22 @@ impl Modem31 {
         room - bytes
     }
 
-    /// Packets that have left the queue and are not yet sent.
+    /// Number of packets that have left the queue and are not yet sent.
     pub fn inside(&self) -> usize {
         self.sent.len() + self.fragments.iter().flatten().count()
     }
 
-    /// What became of the grants of L and C so far.
+    /// Counts of requested, granted and used bytes of L and C.
     pub fn counts(&self) -> [GrantCounts; 2] {
         self.counts
     }
 
-    /// The shaping.
+    /// The current rate shaping.
     pub fn flow(&self) -> &ShaperParams {
         &self.params.flow
     }
 
-    /// Whether there is a Low Latency service flow.
+    /// Returns true if there is a Low Latency service flow.
     pub fn has_low_latency(&self) -> bool {
         self.params.low_latency.is_some()
     }
@@ -332,7 +332,7 @@ impl Modem31 {
         self.cmts.tokens(now)
     }
 
-    /// From `now` on, other rates (positive); `None` keeps one. A peak rate that was not limited stays so.
+    /// Changes the rates (positive) from `now` on; `None` keeps a rate. A peak rate that was not limited stays so.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         let flow = &mut self.params.flow;
         flow.max_sustained_rate = rate.unwrap_or(flow.max_sustained_rate);

@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{BitRate, Duration, Problem};
+use units::{BitRate, Duration, Problem, positive, within};
 
 /// The OFDM channel of a downstream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DownstreamParams {
-    /// What the channel carries, MAC headers included. Default 1700mbit, about what 192 MHz with 4096-QAM leave behind their error
+    /// Rate of the channel, MAC headers included. Default 1700mbit: about the net rate of 192 MHz with 4096-QAM after error
     /// correction.
     pub channel: BitRate,
     /// Length of a symbol. Default 22.5us: 20us and a cyclic prefix of 2.5us.
@@ -22,15 +22,9 @@ impl Default for DownstreamParams {
 }
 
 impl DownstreamParams {
-    /// The first thing that is wrong, by field name.
+    /// Reports the first invalid parameter, by field name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
-        if self.channel.0 == 0 {
-            return Err(Problem::new("channel", "0bit is not valid; expected a positive rate"));
-        }
-        let (least, most) = (Duration::from_micros(1), Duration::from_millis(1));
-        if !(least..=most).contains(&self.symbol) {
-            return Err(Problem::new("symbol", format!("{} is not valid; expected {least} to {most}", self.symbol)));
-        }
-        Ok(())
+        positive("channel", self.channel)?;
+        within("symbol", self.symbol, Duration::from_micros(1), Duration::from_millis(1))
     }
 }

@@ -1,5 +1,5 @@
-//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel, and what the request/grant loop takes; or of
-//! the CMTS's downstream to it.
+//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel and the delays of the request/grant loop; or
+//! of the CMTS's downstream to it.
 //!
 //! ```text
 //! channel           minislots x minislot_bytes per frame
@@ -12,6 +12,7 @@
 
 mod check;
 
+use crate::params::defaults;
 use crate::{DownstreamParams, ShaperParams};
 use packet::{Aggregate, MAC_HEADER, RequestLoop};
 use schemars::JsonSchema;
@@ -22,18 +23,18 @@ use units::{BitRate, Bytes, Duration, Prob};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LowLatencyParams {
-    /// Guaranteed Grant Rate: this much is granted without requests, used or not (proactive grant service, PGS); null: PGS is off,
-    /// and the flow requests like the Classic one. Unit: bit/s.
+    /// Guaranteed Grant Rate: granted without requests, whether used or not (proactive grant service, PGS); null: no PGS, the flow
+    /// sends requests like the Classic one. Unit: bit/s.
     pub guaranteed_grant_rate: Option<BitRate>,
-    /// Guaranteed Grant Interval: the longest time between two such grants, rounded down to whole frames; null: the MAP interval.
+    /// Guaranteed Grant Interval: longest time between two such grants, rounded down to whole frames; null: the MAP interval.
     pub guaranteed_grant_interval: Option<Duration>,
-    /// Share of the Low Latency service flow while both have something to send, in 256ths: of the grants of a MAP that cannot give
-    /// both all they ask for; downstream, of the bytes.
+    /// Share of the Low Latency service flow while both flows have packets, in 256ths: upstream of the grants of a MAP that is too
+    /// small for all requests, downstream of the bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow itself; null: only the aggregate's. The lower of its Maximum Sustained Rate and
+    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's. The lower of its Maximum Sustained Rate and
     /// the aggregate's is the ramp's MAX_RATE.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow itself; null: only the aggregate's. Its buffer is 100ms at the greater of its two
+    /// Rate shaping of the Classic service flow alone; null: only the aggregate's. Its buffer is 100ms at the greater of its two
     /// rates.
     pub classic_flow: Option<ShaperParams>,
 }
@@ -50,19 +51,19 @@ impl Default for LowLatencyParams {
     }
 }
 
-/// An upstream (or, with `downstream`, a downstream) of DOCSIS 3.1: one service flow, or an aggregate of a Classic and a Low Latency
-/// one.
+/// An upstream (or, with `downstream`, a downstream) of DOCSIS 3.1: a single service flow, or an aggregate of a Classic and a Low
+/// Latency one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Docsis31Params {
-    /// Rate shaping of the aggregate: its Maximum Sustained Rate (AMSR), for Ethernet frames. The CMTS counts tokens once a MAP,
-    /// so each bucket holds at least what its rate brings in a MAP interval.
+    /// Rate shaping of the aggregate: its Maximum Sustained Rate (AMSR), for Ethernet frames. The CMTS counts tokens once per MAP, so
+    /// each bucket holds at least the tokens of a MAP interval.
     pub flow: ShaperParams,
-    /// The Low Latency service flow; null: there is one service flow, with any discipline.
+    /// The Low Latency service flow; null: a single service flow, with any discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
-    /// The link is a CMTS's downstream: no requests, no grants, and of the parameters below only `downstream_interleaver` and
-    /// `downstream_pipeline`. Null: an upstream.
+    /// Makes the link a CMTS's downstream, without requests and grants: only `downstream_interleaver` and `downstream_pipeline` of
+    /// the parameters below apply. Null: an upstream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
     /// Time between MAPs, rounded to whole frames: 2ms are 15 frames of 135us, 1ms are 7.
@@ -80,25 +81,25 @@ pub struct Docsis31Params {
     /// Minislots in a frame. With those of 48 bytes, 235 are a channel of 668 Mbit/s.
     #[serde(default = "minislots")]
     pub minislots: u32,
-    /// What a minislot carries.
+    /// Bytes in a minislot.
     #[serde(default = "minislot_bytes")]
     pub minislot_bytes: Bytes,
-    /// Mean of what other modems leave of the channel; null: all of it. Unit: bit/s.
+    /// Mean capacity that other modems leave free; null: the whole channel. Unit: bit/s.
     #[serde(default)]
     pub free_capacity: Option<BitRate>,
-    /// What they leave is drawn anew for each MAP, uniformly within this share of its mean.
+    /// Variation of the free capacity: drawn for each MAP, uniform within this share of its mean.
     #[serde(default)]
     pub free_capacity_variation: Prob,
-    /// How long before a frame the modem prepares what it sends in it: later packets miss it.
+    /// Time before a frame at which the modem prepares its burst; later packets miss the frame.
     #[serde(default = "frame")]
     pub burst_preparation: Duration,
-    /// Time that the modem takes to read a MAP.
+    /// Time that the modem takes to process a MAP.
     #[serde(default = "cm_map_processing")]
     pub cm_map_processing: Duration,
-    /// Time that the CMTS takes to make one.
+    /// Time that the CMTS takes to generate a MAP.
     #[serde(default = "cmts_map_processing")]
     pub cmts_map_processing: Duration,
-    /// Round trip of the plant, 1us per 100m of it, as the CMTS allows for it. The link's `delay` is apart.
+    /// Round trip of the plant that the CMTS allows for, 1us per 100m. The link's `delay` is separate.
     #[serde(default = "plant_rtt")]
     pub plant_rtt: Duration,
     /// Delay of the downstream interleaver.
@@ -110,50 +111,28 @@ pub struct Docsis31Params {
     /// Delay of the upstream receiver, in frames.
     #[serde(default = "upstream_pipeline")]
     pub upstream_pipeline: u32,
-    /// The size of packets for which the CMTS adds their MAC headers (10 bytes each) to the rates.
+    /// Packet size by which the CMTS converts rates of Ethernet frames into rates with MAC headers (10 bytes per packet).
     #[serde(default = "mean_packet")]
     pub mean_packet: Bytes,
 }
 
-fn map_interval() -> Duration {
-    Duration::from_millis(2)
-}
-fn frame() -> Duration {
-    Duration::from_micros(135)
-}
-fn symbols() -> u32 {
-    6
-}
-fn minislots() -> u32 {
-    235
-}
-fn minislot_bytes() -> Bytes {
-    Bytes(48)
-}
-fn cm_map_processing() -> Duration {
-    Duration::from_micros(600)
-}
-fn cmts_map_processing() -> Duration {
-    Duration::from_micros(200)
-}
-fn plant_rtt() -> Duration {
-    Duration::from_micros(80)
-}
-fn downstream_interleaver() -> Duration {
-    Duration::from_micros(45)
-}
-fn downstream_pipeline() -> Duration {
-    Duration::from_micros(60)
-}
-fn upstream_pipeline() -> u32 {
-    3
-}
-fn mean_packet() -> Bytes {
-    Bytes(200)
+defaults! {
+    map_interval: Duration = Duration::from_millis(2);
+    frame: Duration = Duration::from_micros(135);
+    symbols: u32 = 6;
+    minislots: u32 = 235;
+    minislot_bytes: Bytes = Bytes(48);
+    cm_map_processing: Duration = Duration::from_micros(600);
+    cmts_map_processing: Duration = Duration::from_micros(200);
+    plant_rtt: Duration = Duration::from_micros(80);
+    downstream_interleaver: Duration = Duration::from_micros(45);
+    downstream_pipeline: Duration = Duration::from_micros(60);
+    upstream_pipeline: u32 = 3;
+    mean_packet: Bytes = Bytes(200);
 }
 
 impl Docsis31Params {
-    /// One service flow with this shaping, on the default channel.
+    /// A single service flow with this shaping, on the default channel.
     pub(crate) fn new(flow: ShaperParams) -> Self {
         Self {
             flow,
@@ -183,7 +162,7 @@ impl Docsis31Params {
         ((self.map_interval.0 + self.frame.0 / 2) / self.frame.0).max(1)
     }
 
-    /// The MAP interval as it is in effect.
+    /// The effective MAP interval: a whole number of frames.
     pub fn map(&self) -> Duration {
         Duration(self.frames_per_map() * self.frame.0)
     }
@@ -203,7 +182,7 @@ impl Docsis31Params {
         all.div_ceil(self.frame.0) + u64::from(self.upstream_pipeline)
     }
 
-    /// The same as a time.
+    /// MinReqGntDelay as a time.
     pub(crate) fn min_req_gnt(&self) -> Duration {
         Duration(self.min_req_gnt_frames() * self.frame.0)
     }
@@ -218,7 +197,7 @@ impl Docsis31Params {
         Some((frames, bytes.div_ceil(self.minislot_bytes.0)))
     }
 
-    /// What the channel carries.
+    /// Rate of the channel.
     pub fn channel(&self) -> BitRate {
         if let Some(downstream) = &self.downstream {
             return downstream.channel;
@@ -227,13 +206,13 @@ impl Docsis31Params {
         BitRate((bits * 1_000_000_000 / u128::from(self.frame.0)) as u64)
     }
 
-    /// A rate of Ethernet frames as one of frames with MAC headers.
+    /// Converts a rate of Ethernet frames to one of frames with MAC headers.
     pub(crate) fn inflated(&self, rate: BitRate) -> BitRate {
         let mean = u128::from(self.mean_packet.0);
         BitRate(u64::try_from(u128::from(rate.0) * (mean + u128::from(MAC_HEADER)) / mean).unwrap_or(u64::MAX))
     }
 
-    /// What the discipline of an aggregate must know.
+    /// Parameters that the discipline of an aggregate needs; `None` for a single service flow.
     pub fn aggregate(&self) -> Option<Aggregate> {
         let low_latency = self.low_latency.as_ref()?;
         let (l, c) = (&low_latency.flow, &low_latency.classic_flow);
@@ -287,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_name() {
+    fn impossible_values_are_refused_by_name() {
         let problem = |p: Docsis31Params| p.validate().unwrap_err().to_string();
         let with = |low_latency| Docsis31Params { low_latency: Some(low_latency), ..params(50) };
         let ggr = |mbit: u64| LowLatencyParams {

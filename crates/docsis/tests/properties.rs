@@ -1,4 +1,4 @@
-//! The machines against other ways to compute the same thing.
+//! Properties of the machines, computed by other methods.
 
 use docsis::{DocsisParams, Mac, ShaperParams, TokenBucket, TransmitOverflow};
 use packet::PacketMeta;
@@ -25,12 +25,12 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u16)>> {
     prop::collection::vec((prop_oneof![Just(0), 1u64..3_000_000, 1u64..30_000_000], 40u16..=1514), 1..200)
 }
 
-/// Pushes every arrival, with MAPs in between; departures, and the refused.
+/// Pushes every arrival and runs the MAPs in between; returns departures and refused packets.
 fn run(mac: &mut Mac, rng: &mut Rng, arrivals: &[(u64, u16)]) -> (Vec<(u64, Time)>, Vec<u64>) {
     let (mut out, mut refused, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
     for (seq, (gap, size)) in arrivals.iter().enumerate() {
         now += Duration(*gap);
-        // an arrival at the moment of a MAP belongs to it
+        // an arrival at the time of a MAP belongs to it
         while mac.next_map() < now {
             mac.map(mac.next_map(), rng, |p, t| out.push((p.seq, t)));
         }
@@ -66,8 +66,8 @@ proptest! {
     fn with_a_limit_grants_follow_the_cumulative_curves(arrivals in arrivals(), limit in 100u64..4000) {
         let params = DocsisParams { max_grant: Some(Bytes(limit)), ..roomy() };
         let (out, _) = run(&mut Mac::new(&params, None), &mut Rng::named(1, "mac"), &arrivals);
-        // A(k): bytes that have arrived by MAP k. Served through MAP k: S(k) = min(S(k-1) + limit, A(k-2)). A packet leaves at the
-        // first k at which S(k) covers it.
+        // A(k): bytes that have arrived by MAP k. Bytes served up to MAP k: S(k) = min(S(k-1) + limit, A(k-2)). A packet leaves at
+        // the first k for which S(k) covers it.
         let (mut t, mut sum) = (0, 0u64);
         let ends: Vec<(u64, u64)> = arrivals.iter().map(|(gap, size)| {
             t += gap;
@@ -142,8 +142,8 @@ proptest! {
             free = start + bucket.take(start, u64::from(*size));
             sent.push((free, u64::from(*size)));
         }
-        // within any span from s to t: at most burst + rate (t - s); at the peak one packet more, because the wait for tokens
-        // replaces the wait for the peak bucket ("else if"); times are rounded up by less than a byte
+        // from s to t at most burst + rate (t - s) bytes leave; at the peak rate one packet more, because the wait for tokens replaces
+        // the wait for the peak bucket ("else if"); times are rounded up by less than a byte
         for i in 0..sent.len() {
             let mut bytes = 0;
             for (t, size) in &sent[i..] {
@@ -153,7 +153,7 @@ proptest! {
                 prop_assert!(bytes <= 1522 + 1514 + BitRate(20_000_000).bytes_in(span) + 1);
             }
         }
-        // and no packet waits for more than it needs: a saturated shaper sends at its sustained rate
+        // no packet waits longer than necessary: a saturated shaper sends at its sustained rate
         let total: u64 = sent.iter().map(|s| s.1).sum();
         let latest = now.secs() + total as f64 * 8.0 / 5e6;
         prop_assert!(free.secs() <= latest + 1e-6);

@@ -18,6 +18,12 @@ impl Backlog {
         self.packets += 1;
         self.bytes += bytes;
     }
+    /// The sum of two backlogs.
+    #[inline]
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
     /// Removes one packet of `bytes` bytes.
     #[inline]
     pub fn remove(&mut self, bytes: u64) {

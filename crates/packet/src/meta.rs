@@ -1,6 +1,6 @@
 //! One packet as queues see it.
 
-use crate::{FlowId, FlowTable};
+use crate::{FlowId, FlowTable, FlowTuple};
 use units::Time;
 
 /// A host or router of the network.
@@ -187,6 +187,19 @@ impl PacketMeta {
     #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.size)
+    }
+
+    /// The 5-tuple of its flow, in the packet's own direction.
+    #[inline]
+    pub fn tuple(&self, flows: &FlowTable) -> FlowTuple {
+        let forward = flows.get(self.flow);
+        if self.flags.has(Flags::REVERSE) { forward.reversed() } else { forward }
+    }
+
+    /// Its flow and direction as one number.
+    #[inline]
+    pub fn directed_flow(&self) -> u64 {
+        u64::from(self.flow.0) << 1 | u64::from(self.flags.has(Flags::REVERSE))
     }
 
     /// Bytes on the wire of a full segment, if the packet holds several ([`Flags::GSO`]); otherwise the packet's size.

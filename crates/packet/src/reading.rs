@@ -9,6 +9,7 @@
 //!
 //! State that a table or plot shows over time is also reported as a [`Sample`], in one form for all algorithms that have it.
 
+use crate::Backlog;
 use units::{BitRate, Duration, Time};
 
 /// The unit of a value.
@@ -178,6 +179,13 @@ impl<'a> Reading<'a> {
     /// Begins the section of this queue or class.
     pub fn queue(&mut self, name: &str) {
         self.put(Item::Queue(name));
+    }
+
+    /// Begins the section of this queue or class with its backlog.
+    pub fn queue_of(&mut self, name: &str, backlog: Backlog) {
+        self.queue(name);
+        self.packets("backlog", backlog.packets.into());
+        self.bytes("backlog", backlog.bytes);
     }
 
     /// A number in any unit; `None` if it has no value now.

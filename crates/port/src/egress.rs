@@ -6,7 +6,7 @@ use crate::env::{Env, Recorder};
 use crate::propagation::Propagation;
 use crate::server::{Reported, Request, Serializer, Server, Taken};
 use packet::{Count, DropReason, FateSink, PacketMeta, Point, ServiceFlow};
-use qdisc::{Cx, Queue};
+use qdisc::{Context, Queue};
 use record::{LinkId, Mask, Record, Sink};
 use units::{BitRate, Rng, Time};
 
@@ -51,7 +51,7 @@ impl Egress {
         env: &mut Env<'_, S>,
     ) {
         self.run(server, now, server.departs_first(), env);
-        let kept = self.with_queue(server, now, env, |queue, cx| queue.enqueue(packet, cx));
+        let kept = self.with_queue(server, now, env, |queue, context| queue.enqueue(packet, context));
         if kept {
             let (link, backlog) = (self.link, self.queue.backlog());
             env.put(now, Mask::ENQUEUED, || Record::Enqueued {
@@ -73,11 +73,11 @@ impl Egress {
         server: &mut impl Serializer,
         now: Time,
         env: &mut Env<'_, S>,
-        act: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T,
+        act: impl FnOnce(&mut Queue, &mut Context<'_>) -> T,
     ) -> T {
         let (view, flows) = (server.view(now, self.rate), env.flows);
         let mut fates = Reported { server: server.as_server_mut(), now, fates: Recorder { now, link: self.link, env } };
-        act(&mut self.queue, &mut Cx { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates })
+        act(&mut self.queue, &mut Context { now, rng: &mut self.queue_rng, link: &view, flows, fate: &mut fates })
     }
 
     /// Returns the next step and its time. At equal times the earlier variant of [`Step`] comes first.
@@ -170,9 +170,9 @@ impl Egress {
         of: Option<ServiceFlow>,
         env: &mut Env<'_, S>,
     ) -> Option<PacketMeta> {
-        let packet = self.with_queue(server, now, env, |queue, cx| match of {
-            None => queue.dequeue(cx),
-            Some(flow) => queue.dequeue_of(flow, cx),
+        let packet = self.with_queue(server, now, env, |queue, context| match of {
+            None => queue.dequeue(context),
+            Some(flow) => queue.dequeue_of(flow, context),
         })?;
         let (link, backlog) = (self.link, self.queue.backlog());
         env.put(now, Mask::DEQUEUED, || Record::Dequeued {

@@ -20,8 +20,8 @@
 use docsis::{Bucket, MAX_BURST};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{require, within};
 use units::{BitRate, Bytes, Duration, Problem, Time};
+use units::{require, within};
 
 /// The only class of a link shaped by HTB, with tc's names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,8 +4,8 @@ use crate::{Delivery, Shaper};
 use docsis::{Docsis31Params, DocsisParams, ShaperParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{positive, require};
 use units::{BitRate, Bytes, Duration, Prob, Problem};
+use units::{positive, require};
 
 /// The server that takes packets from the queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use packet::{Aggregate, Backlog, FateSink, FlowTable, LinkView, PacketMeta, Read
 use units::{Rng, Time};
 
 /// The inputs of every call to a discipline.
-pub struct Cx<'a> {
+pub struct Context<'a> {
     /// Time of the call; never decreases.
     pub now: Time,
     /// The queue's own random stream.
@@ -27,15 +27,15 @@ pub struct Cx<'a> {
 /// other drop, is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`.
 pub trait QueueDiscipline: Send {
     /// Accepts `packet` or drops it; may drop others to make room.
-    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>);
+    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>);
     /// Returns the next packet to send; may drop several heads first.
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta>;
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta>;
     /// When to call `wake` next (a timer of the law); `None` for never.
     fn next_wake(&self) -> Option<Time> {
         None
     }
     /// Called when the timer expires.
-    fn wake(&mut self, _cx: &mut Cx<'_>) {}
+    fn wake(&mut self, _cx: &mut Context<'_>) {}
     /// Packets and bytes queued.
     fn backlog(&self) -> Backlog;
     /// Reports its state under the names of its source: always the same names, in the same order. If [`Reading::queues`] is set,

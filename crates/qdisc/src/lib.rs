@@ -13,6 +13,7 @@
 mod cake;
 pub mod class;
 mod counts;
+mod declared;
 mod discipline;
 pub mod dual;
 pub mod fair;
@@ -27,7 +28,7 @@ mod spec;
 pub mod tc;
 
 pub use counts::ClassProbe;
-pub use discipline::{Cx, QueueDiscipline, ServiceFlows};
+pub use discipline::{Context, QueueDiscipline, ServiceFlows};
 pub(crate) use fifo::Fifo;
 pub use law::list::{AnyLaw, LawSpec};
 pub(crate) use limit::Room;

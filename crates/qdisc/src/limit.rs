@@ -1,7 +1,7 @@
 //! How much a queue may hold.
 
 use packet::{Backlog, LEAST_BYTES, LinkView, PacketMeta};
-use units::{BitRate, Bytes, Limit, Problem};
+use units::{BitRate, Bytes, Limit, Problem, ensure};
 
 /// A [`Limit`] applied to arrivals: packets, bytes, or time at the link's sustained rate.
 ///
@@ -55,6 +55,11 @@ impl Room {
         Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
     }
 
+    /// As [`Room::validate`], for the limit at `path`, which may be left out.
+    pub(crate) fn holds(path: &str, limit: Option<Limit>) -> Result<(), Problem> {
+        limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
+    }
+
     /// Refuses a limit in time that is shorter than the smallest packet at this sustained rate.
     pub(crate) fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
         let Limit::Time(span) = limit else { return Ok(()) };
@@ -69,12 +74,9 @@ impl Room {
     }
 
     fn refuse(holds: bool, limit: Limit, there: String, least: &str, ns2_off_by_one: bool) -> Result<(), Problem> {
-        if holds {
-            return Ok(());
-        }
         let why = if ns2_off_by_one { " (ns-2 stores one less than the limit)" } else { "" };
-        let message = format!("{limit}{there} is not valid: nothing could wait; expected at least {least}{why}");
-        Err(Problem::new("limit", message))
+        ensure!(holds, "limit", "{limit}{there} is not valid: nothing could wait; expected at least {least}{why}");
+        Ok(())
     }
 }
 

@@ -9,11 +9,15 @@ use units::{BitRate, Limit, Problem};
 /// The parameters of one discipline. Those of a law implement [`LawParams`](crate::law::LawParams).
 pub trait Params {
     /// The discipline that they build.
-    type Discipline: QueueDiscipline;
+    type Discipline: QueueDiscipline
+    where
+        Self: Sized;
     /// Reports the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem>;
     /// Builds the discipline, empty. The parameters must be valid.
-    fn build(&self) -> Self::Discipline;
+    fn build(&self) -> Self::Discipline
+    where
+        Self: Sized;
     /// Limit on the total backlog; `None` if nothing bounds it.
     fn limit(&self) -> Option<Limit>;
     /// Reports the first parameter that is invalid on a link of this sustained rate; [`Self::validate`] has passed.

@@ -1,6 +1,6 @@
 //! The wrapper that accounts for the decisions of a discipline.
 
-use crate::{Cx, Discipline, QueueDiscipline, ServiceFlows};
+use crate::{Context, Discipline, QueueDiscipline, ServiceFlows};
 use packet::{Backlog, Count, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
 use units::Time;
 
@@ -77,7 +77,7 @@ impl<D: QueueDiscipline> Queue<D> {
 
     /// Offers `packet`; returns false if it was refused. Other packets may have been dropped to make room for it.
     #[inline]
-    pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) -> bool {
+    pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) -> bool {
         packet.stamp = cx.now;
         self.counters.offered.add(&packet);
         self.backlog.add(packet.bytes());
@@ -89,8 +89,14 @@ impl<D: QueueDiscipline> Queue<D> {
 
     /// Returns the next packet to send. Its `stamp` is still its time of arrival.
     #[inline]
-    pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let packet = self.call(cx, |d, cx| d.dequeue(cx));
+        self.delivered(packet)
+    }
+
+    /// Counts a packet that leaves.
+    #[inline]
+    fn delivered(&mut self, packet: Option<PacketMeta>) -> Option<PacketMeta> {
         if let Some(packet) = &packet {
             self.counters.delivered.add(packet);
             self.backlog.remove(packet.bytes());
@@ -100,17 +106,12 @@ impl<D: QueueDiscipline> Queue<D> {
     }
 
     /// Returns the next packet of one service flow; without service flows, that of the whole queue.
-    pub fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    pub fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let packet = self.call(cx, |d, cx| match d.service_flows_mut() {
             Some(flows) => flows.dequeue_of(flow),
             None => d.dequeue(cx),
         });
-        if let Some(packet) = &packet {
-            self.counters.delivered.add(packet);
-            self.backlog.remove(packet.bytes());
-        }
-        self.check();
-        packet
+        self.delivered(packet)
     }
 
     /// Backlog of each service flow of a modem, L and C, in bytes as it sends them; all in C without service flows.
@@ -131,7 +132,7 @@ impl<D: QueueDiscipline> Queue<D> {
     }
 
     /// Called when the discipline's timer expires.
-    pub fn wake(&mut self, cx: &mut Cx<'_>) {
+    pub fn wake(&mut self, cx: &mut Context<'_>) {
         self.call(cx, |d, cx| d.wake(cx));
         self.check();
     }
@@ -153,10 +154,10 @@ impl<D: QueueDiscipline> Queue<D> {
     }
 
     #[inline]
-    fn call<T>(&mut self, cx: &mut Cx<'_>, f: impl FnOnce(&mut D, &mut Cx<'_>) -> T) -> T {
+    fn call<T>(&mut self, cx: &mut Context<'_>, f: impl FnOnce(&mut D, &mut Context<'_>) -> T) -> T {
         let Self { discipline, counters, backlog, wake } = self;
         let mut tally = Tally { counters, backlog, host: &mut *cx.fate };
-        let mut cx = Cx { now: cx.now, rng: &mut *cx.rng, link: cx.link, flows: cx.flows, fate: &mut tally };
+        let mut cx = Context { now: cx.now, rng: &mut *cx.rng, link: cx.link, flows: cx.flows, fate: &mut tally };
         let result = f(discipline, &mut cx);
         *wake = discipline.next_wake().unwrap_or(Time::NEVER);
         result

@@ -9,7 +9,7 @@ pub(crate) mod word_error;
 mod words;
 
 use crate::counts::ClassProbe;
-use crate::discipline::{Cx, QueueDiscipline, ServiceFlows};
+use crate::discipline::{Context, QueueDiscipline, ServiceFlows};
 use crate::law::list::{LawSpec, laws};
 use crate::params::Params;
 use crate::{cake, class, dual, fair, law, single};
@@ -46,24 +46,16 @@ pub struct Info {
     pub params: fn() -> schemars::Schema,
 }
 
-/// Returns true if a law has this name; evaluated at compile time for the list.
-const fn is_law(name: &str) -> bool {
-    let mut i = 1; // 0 is "none"
-    while i < LawSpec::NAMES.len() {
-        if equal(LawSpec::NAMES[i].as_bytes(), name.as_bytes()) {
-            return true;
-        }
-        i += 1;
+impl Info {
+    const fn of<P: JsonSchema>(
+        law: bool,
+        name: &'static str,
+        kind: Kind,
+        summary: &'static str,
+        source: &'static str,
+    ) -> Self {
+        Self { name, kind, law, summary, source, params: || schemars::schema_for!(P) }
     }
-    false
-}
-
-const fn equal(a: &[u8], b: &[u8]) -> bool {
-    let mut i = 0;
-    while i < a.len() && i < b.len() && a[i] == b[i] {
-        i += 1;
-    }
-    i == a.len() && i == b.len()
 }
 
 // One line adds a discipline. `single`: one queue, no early drop. `others`: everything else that implements `Params` (fair,
@@ -109,6 +101,42 @@ laws! {
 }
 
 impl Spec {
+    /// Checks the parameters.   Errors: the first invalid one, with its path (`codel.target`).
+    pub fn validate(&self) -> Result<(), Problem> {
+        self.params().validate().map_err(|p| p.under(self.name()))
+    }
+
+    /// Refuses parameters that do not fit this sustained rate: a limit in time under which nothing could wait, or a faster shaper.
+    /// [`Spec::validate`] checks the rest.
+    pub fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
+        self.params().validate_at(rate).map_err(|p| p.under(self.name()))
+    }
+
+    /// The rate of the discipline's own shaper; `None` without one.
+    pub fn shapes(&self) -> Option<BitRate> {
+        self.params().shapes()
+    }
+
+    /// Returns true if it has a queue for each of the two service flows of a Low Latency modem.
+    pub fn service_flows(&self) -> bool {
+        self.params().service_flows()
+    }
+
+    /// Returns true if packets of several segments are split on arrival. Its host does that, as it has their contents.
+    pub fn split_gso(&self) -> bool {
+        self.params().split_gso()
+    }
+
+    /// The four parts of a fair discipline; `None` for any other.
+    pub fn fair(&self) -> Option<fair::FairParams> {
+        self.params().fair()
+    }
+
+    /// Limit on the total backlog; `None` for no limit.
+    pub fn limit(&self) -> Option<Limit> {
+        self.params().limit()
+    }
+
     /// The external law in it, if there is one, and its path.
     pub fn outside(&self) -> Option<(String, law::foreign::ForeignParams)> {
         match self {

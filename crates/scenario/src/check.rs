@@ -1,10 +1,12 @@
-//! Validation of a scenario before anything is built from it.
+//! Validation of a scenario before anything is built from it: each part by its own rules, and here the rules that span parts.
 
-use crate::declare::{App, Link, Scenario};
+use crate::app::App;
+use crate::declare::Scenario;
 use crate::delivery_check::check_sizes;
 use crate::nearest::unknown;
 use crate::network::{Network, nodes, number};
-use units::{BitRate, Duration, Problem, shown};
+use crate::trace::{Interval, MOST_MOMENTS};
+use units::{Duration, Problem, shown};
 
 /// Most nodes, links and applications that a world can number.
 const MAX_NODES: usize = 4096;
@@ -45,7 +47,12 @@ impl Scenario {
             }
         }
         for (name, link) in &self.link {
-            problems.extend(check_link(link, self.duration).into_iter().map(|p| p.under(name).under("link")));
+            let late =
+                link.changes.iter().enumerate().filter(|(_, change)| change.at > self.duration).map(|(i, change)| {
+                    let message = format!("{} is later than the end of the run, {}", change.at, self.duration);
+                    Problem::new(format!("changes.{i}.at"), message)
+                });
+            problems.extend(link.validate().into_iter().chain(late).map(|p| p.under(name).under("link")));
         }
         for (name, stack) in &self.tcp {
             if let Err(p) = stack.resolve().and_then(|s| s.validate()) {
@@ -104,19 +111,10 @@ impl Scenario {
             let message = format!("{warm_up} is not valid; expected less than the duration, {}", self.duration);
             problems.push(Problem::new("record.warm_up", message));
         }
-        let links: Vec<String> = self.directed_links().into_iter().map(|(n, _)| n).collect();
-        let links: Vec<&str> = links.iter().map(String::as_str).collect();
-        let apps: Vec<&str> = self.app.keys().map(String::as_str).collect();
-        for (path, what, given, known) in [
-            ("record.links", "link", &self.record.links, &links),
-            ("record.apps", "application", &self.record.apps, &apps),
-        ] {
-            for name in given.iter().flatten() {
-                if !known.contains(&name.as_str()) {
-                    problems.push(Problem::new(path, unknown(what, name, known)));
-                }
-            }
-        }
+        let (links, apps) = self.names();
+        let listed = |names: &'_ Option<Vec<String>>| names.clone().unwrap_or_default();
+        check_listed("record.links", "link", &listed(&self.record.links), &links, problems);
+        check_listed("record.apps", "application", &listed(&self.record.apps), &apps, problems);
     }
 
     fn check_network(&self, problems: &mut Vec<Problem>) {
@@ -169,47 +167,15 @@ impl Scenario {
         }
     }
 
+    /// Checks an application against the nodes and the stacks.
     fn check_app(&self, app: &App, nodes: &[String]) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let named = std::iter::once(("from".to_owned(), &app.from))
-            .chain(app.to.iter().enumerate().map(|(i, n)| (format!("to.{i}"), n)));
-        for (key, name) in named {
-            if let Err(p) = number(nodes, name) {
-                problems.push(p.under(&key));
-            } else if key != "from" && *name == app.from {
-                problems.push(Problem::new(
-                    key,
-                    format!("\"{}\" is the application's own node; expected another one", shown(name)),
-                ));
-            }
-        }
-        if app.dscp > 63 {
-            problems.push(Problem::new("dscp", format!("{} is not valid; expected 0 to 63", app.dscp)));
-        }
-        use traffic::Traffic;
-        let datagrams = matches!(
-            app.traffic,
-            Traffic::Voip(_) | Traffic::Ping(_) | Traffic::Game(_) | Traffic::Cbr(_) | Traffic::Proshare(_)
-        );
-        if app.datagram_ecn.is_some() && !datagrams {
-            let message = "its traffic is TCP's, whose ECN is set by `ecn` of the stack; expected voip, ping, game, cbr or proshare";
-            problems.push(Problem::new("datagram_ecn", message));
-        }
-        if app.stop.is_some_and(|s| s <= app.start) {
-            problems.push(Problem::new("stop", format!("expected a time after the start at {}", app.start)));
-        }
-        if app.stop.is_some() && matches!(&app.traffic, traffic::Traffic::Ftp(p) if p.size.is_none()) {
-            let message = "a transfer without a size does not stop; give it a size, or a length";
-            problems.push(Problem::new("stop", message));
-        }
-        if app.stop.is_some() && matches!(&app.traffic, Traffic::Rpm(_)) {
-            let message = "its load never ends, so it cannot stop; let it be the end of the run";
-            problems.push(Problem::new("stop", message));
-        }
+        let ends = std::iter::once(("from".to_owned(), &app.from))
+            .chain(app.to.iter().enumerate().map(|(i, server)| (format!("to.{i}"), server)));
+        let mut problems: Vec<Problem> =
+            ends.filter_map(|(key, node)| number(nodes, node).err().map(|p| p.under(&key))).collect();
+        problems.extend(app.validate());
         for (key, stack) in [("tcp", Some(&app.tcp)), ("tcp_server", app.tcp_server.as_ref())] {
-            if let Some(Err(p)) = stack.map(|s| self.stack(s)) {
-                problems.push(p.under(key));
-            }
+            problems.extend(stack.and_then(|stack| self.stack(stack).err()).map(|p| p.under(key)));
         }
         if let (Ok(client), Ok(server)) =
             (self.stack(&app.tcp), self.stack(app.tcp_server.as_ref().unwrap_or(&app.tcp)))
@@ -219,16 +185,43 @@ impl Scenario {
             let message = "one end runs ledbat, which needs `timestamps` at both: the other's clock is in its ACKs";
             problems.push(Problem::new("tcp_server", message));
         }
-        if let Err(p) = app.traffic.validate() {
-            problems.push(p.under("traffic"));
-        }
-        let needs = app.traffic.servers();
-        if app.to.len() < needs {
-            let message = format!("{} given; this traffic needs at least {needs}", app.to.len());
-            problems.push(Problem::new("to", message));
-        }
         problems
     }
+
+    /// Checks the number of readings and the names in `trace`.
+    fn check_trace(&self, problems: &mut Vec<Problem>) {
+        let Some(trace) = &self.trace else { return };
+        if let Interval::Every(every) = trace.interval {
+            let moments = self.duration.0.checked_div(every.0).unwrap_or(u64::MAX);
+            if moments > MOST_MOMENTS {
+                let least = Duration(self.duration.0 / MOST_MOMENTS + 1);
+                let message = format!("{every} gives more than {MOST_MOMENTS} readings; expected at least {least}");
+                problems.push(Problem::new("trace.interval", message));
+            }
+        }
+        let (links, apps) = self.names();
+        for (key, what, chosen, known) in [
+            ("links", "link", &trace.links, &links),
+            ("queues", "link", &trace.queues, &links),
+            ("flows", "application", &trace.flows, &apps),
+            ("packets", "link", &trace.packets, &links),
+        ] {
+            check_listed(&format!("trace.{key}"), what, chosen.names(), known, problems);
+        }
+    }
+
+    /// Names of the links in each direction, and of the applications.
+    fn names(&self) -> (Vec<String>, Vec<String>) {
+        let links = self.directed_links().into_iter().map(|(name, _)| name).collect();
+        (links, self.app.keys().cloned().collect())
+    }
+}
+
+/// Reports the names at `path` that are not `known`.
+fn check_listed(path: &str, what: &str, names: &[String], known: &[String], problems: &mut Vec<Problem>) {
+    let all: Vec<&str> = known.iter().map(String::as_str).collect();
+    let strangers = names.iter().filter(|name| !known.contains(name));
+    problems.extend(strangers.map(|name| Problem::new(path, unknown(what, name, &all))));
 }
 
 /// Follows the routes of every application there and back, as packets will.
@@ -254,51 +247,4 @@ fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
             }
         }
     }
-}
-
-fn check_link(link: &Link, duration: Duration) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    if link.from == link.to {
-        problems.push(Problem::new("to", format!("a link from \"{}\" to itself leads nowhere", shown(&link.from))));
-    }
-    if link.rate == Some(BitRate(0)) {
-        problems.push(Problem::new(
-            "rate",
-            "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one",
-        ));
-    }
-    // a discipline that shapes is compared with the busiest moment of a link with opportunities, a limit in time with its mean
-    let peak = link.service.delivery().filter(|_| link.queue.shapes().is_some()).map(port::Delivery::peak_rate);
-    let rate = peak.or(link.served_rate()).filter(|r| r.0 > 0);
-    let at_rate = |()| rate.map_or(Ok(()), |rate| link.queue.validate_at(rate));
-    if let Err(p) = link.queue.validate().and_then(at_rate) {
-        problems.push(p.under("queue"));
-    }
-    let spec = link.for_port();
-    problems.extend(spec.validate_service().err());
-    problems.extend(spec.validate_wire().err());
-    let mut last = Duration::ZERO;
-    for (i, change) in link.changes.iter().enumerate() {
-        let at = format!("changes.{i}");
-        if change.at < last {
-            problems.push(Problem::new(
-                format!("{at}.at"),
-                format!("{} lies in the past of the change before it ({last})", change.at),
-            ));
-        }
-        last = last.max(change.at);
-        if change.at > duration {
-            problems.push(Problem::new(
-                format!("{at}.at"),
-                format!("{} lies after the end of the run ({duration})", change.at),
-            ));
-        }
-        if change.rate.is_some() && link.rate.is_none() {
-            problems.push(Problem::new(format!("{at}.rate"), "this link has no rate that could change; give it one"));
-        }
-        if let Err(p) = change.for_port().validate(&spec) {
-            problems.push(p.under(&at));
-        }
-    }
-    problems
 }

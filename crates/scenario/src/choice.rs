@@ -18,20 +18,20 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     let Some(place) = tree.get_mut(root).and_then(|t| t.get_mut(name)).and_then(|t| t.get_mut(key)) else {
         return Ok(());
     };
-    let meant = place.as_str().and_then(|text| meaning(key, text));
-    if let Some(table) = meant.as_ref().filter(|table| table.get(chosen).is_some()) {
+    let parsed = place.as_str().and_then(|text| meaning(key, text));
+    if let Some(table) = parsed.as_ref().filter(|table| table.get(chosen).is_some()) {
         *place = table.clone();
         return Ok(());
     }
-    let there = match meant.as_ref().unwrap_or(place) {
+    let present = match parsed.as_ref().unwrap_or(place) {
         Value::String(word) => word.clone(),
         Value::Object(one) if one.len() == 1 && !one.contains_key(chosen) => {
             one.keys().next().cloned().unwrap_or_default()
         }
         _ => return Ok(()),
     };
-    if !known.contains(&there.as_str()) {
-        return Ok(()); // not what the file should have: its own line says so
+    if !known.contains(&present.as_str()) {
+        return Ok(()); // an invalid choice, which the reader reports
     }
     let at = format!("{root}.{name}.{key}");
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
@@ -42,9 +42,9 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
         format!("--set '{at}={}'", shown(&nested(chosen, rest, value)))
     } else {
         let parameter: Vec<&str> = path[3..].iter().map(String::as_str).collect();
-        format!("--set {at}.{there}.{}={}", shown(&parameter.join(".")), shown(value))
+        format!("--set {at}.{present}.{}={}", shown(&parameter.join(".")), shown(value))
     };
-    Err(Problem::new(&at, format!("is \"{there}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
+    Err(Problem::new(&at, format!("is \"{present}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }
 
 /// The table for a text: the name of a choice, or a discipline in tc's syntax.

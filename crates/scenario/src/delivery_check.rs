@@ -37,11 +37,10 @@ fn largest(app: &NetworkApp, network: &Network) -> Bytes {
     let given = |key: &str| tree[traffic.name()][key].as_str().and_then(|text| text.parse::<Bytes>().ok());
     let datagram = ["size", "audio_size", "packet"].into_iter().filter_map(given).max();
     let datagrams = match traffic {
-        Traffic::Voip(_) | Traffic::Ping(_) | Traffic::Cbr(_) | Traffic::Proshare(_) => true,
         // the largest payload of a snapshot, and its headers
         Traffic::Game(_) => return Bytes(1518),
         Traffic::Burst(_) => tree[traffic.name()]["transport"] == "udp",
-        _ => false,
+        _ => traffic.is_datagrams(),
     };
     if let Some(size) = datagram.filter(|_| datagrams) {
         return size;

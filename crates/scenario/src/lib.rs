@@ -8,12 +8,14 @@
 //! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]) -> [`Scenario::network`]. Every step returns
 //! [`units::Problem`]s that name the path, the value, the valid values and the nearest known name.
 
+mod app;
 mod check;
 mod choice;
 mod declare;
 mod delivery_check;
 mod expect;
 mod grading;
+mod link;
 mod load;
 mod nearest;
 mod network;
@@ -24,13 +26,12 @@ mod stack;
 mod start;
 mod tc;
 mod trace;
-mod trace_check;
 mod typed;
 mod work;
 
-pub use declare::{Change, Link, Scenario};
+pub use declare::Scenario;
+pub use link::{Change, Link, can_queue};
 pub use nearest::nearest;
 pub use network::{NO_LINK, Network, NetworkApp, NetworkLink, Routes, Task};
 pub use stack::Stack;
 pub use trace::Interval;
-pub use trace_check::can_queue;

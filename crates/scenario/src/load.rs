@@ -1,6 +1,7 @@
 //! Start and end of a scenario's load, the period that is graded.
 
-use crate::declare::{App, Scenario};
+use crate::app::App;
+use crate::declare::Scenario;
 use crate::grading::Grade;
 use measure::Grading;
 use traffic::Traffic;

@@ -4,9 +4,10 @@
 //! A node's number is its index among the sorted names, a link's that in [`Scenario::directed_links`], an application's that
 //! in [`Scenario::app`].
 
-use crate::declare::{App, Link, Scenario};
+use crate::app::App;
+use crate::declare::Scenario;
+use crate::link::{Link, can_queue};
 use crate::nearest::unknown;
-use crate::trace_check::can_queue;
 use measure::{LinkMeter, LinkMeterParams};
 use packet::NodeId;
 use port::{Port, PortSpec};

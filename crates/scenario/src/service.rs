@@ -1,11 +1,33 @@
-//! The service of a link: in a file the keys `shaper`, `docsis`, `docsis31` and `delivery`, of which a link has at most one; in the
-//! typed scenario one [`Service`].
+//! The service of a link: in a file one of the keys `shaper`, `docsis`, `docsis31` and `delivery`, or none; in the typed scenario a
+//! [`Service`].
 
 use docsis::{Docsis31Params, DocsisParams};
 use port::{Delivery, Service, Shaper};
 use schemars::JsonSchema;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+/// The keys of a service.
+const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
+
+/// The services that have a rate of their own, so that their link has none.
+const RATED: [&str; 2] = ["docsis31", "delivery"];
+
+/// Adds to the schema of a link which of its keys exclude each other: a link has one service, or only its rate.
+pub(crate) fn one_service(schema: &mut schemars::Schema) {
+    let null = |key: &str| (key.to_owned(), json!({ "type": "null" }));
+    let without = || json!({ "properties": Map::from_iter(SERVICES.map(null)) });
+    let with = |chosen: &'static str| {
+        let rate = RATED.contains(&chosen).then_some("rate");
+        let others = SERVICES.into_iter().filter(|key| *key != chosen).chain(rate);
+        let mut properties: Map<String, Value> = others.map(null).collect();
+        properties.insert(chosen.to_owned(), json!({ "not": { "type": "null" } }));
+        json!({ "required": [chosen], "properties": properties })
+    };
+    let choices = std::iter::once(without()).chain(SERVICES.map(with));
+    schema.insert("oneOf".to_owned(), choices.collect());
+}
 
 /// The keys, as written in a file.
 #[derive(Default, Serialize, JsonSchema)]
@@ -25,7 +47,7 @@ pub(crate) struct Keys<'a> {
     delivery: Option<&'a Delivery>,
 }
 
-/// Writes the key of a service.
+/// Writes a service as its key.
 pub(crate) fn serialize<S: Serializer>(service: &Service, s: S) -> Result<S::Ok, S::Error> {
     let none = Keys::default();
     let keys = match service {
@@ -38,17 +60,17 @@ pub(crate) fn serialize<S: Serializer>(service: &Service, s: S) -> Result<S::Ok,
     keys.serialize(s)
 }
 
-/// The service is read with the keys ([`LinkKeys`]).
+/// A placeholder: [`LinkKeys`] reads the service.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(_: D) -> Result<Service, D::Error> {
     Ok(Service::Plain)
 }
 
-/// The keys of a link but those of its service, which are taken out.
+/// The keys of a link without those of its service, which it reads itself.
 pub(crate) struct LinkKeys<'a, A> {
     pub map: A,
     /// All keys of a link.
     pub known: &'static [&'static str],
-    /// The service, and its key.
+    /// The service that was read, and its key.
     pub found: &'a mut Option<(String, Service)>,
 }
 
@@ -59,7 +81,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for LinkKeys<'_, A> {
             if !self.known.contains(&key.as_str()) {
                 return Err(de::Error::unknown_field(&key, self.known));
             }
-            if !["shaper", "docsis", "docsis31", "delivery"].contains(&key.as_str()) {
+            if !SERVICES.contains(&key.as_str()) {
                 return seed.deserialize(key.into_deserializer()).map(Some);
             }
             let first = self.found.as_ref().map(|(first, _)| first.as_str());
@@ -74,10 +96,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for LinkKeys<'_, A> {
     }
 }
 
-/// The value of a service's key; null is no service.
+/// Reads the value of a service's key; null means no service.
 struct OneService<'a> {
     key: &'a str,
-    /// The key of another service of this link.
+    /// The key of a service that this link already has.
     first: Option<&'a str>,
 }
 
@@ -92,7 +114,7 @@ impl<'de> DeserializeSeed<'de> for OneService<'_> {
         };
         match (self.first, service) {
             (Some(first), Some(_)) => Err(de::Error::custom(format!(
-                "a link has one of shaper, docsis, docsis31 and delivery; this one has {first}, too"
+                "a link has one of shaper, docsis, docsis31 and delivery; this one already has {first}"
             ))),
             (_, service) => Ok(service),
         }

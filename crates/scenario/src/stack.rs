@@ -12,7 +12,7 @@ use units::Problem;
 pub struct Stack {
     /// The preset to start from.
     pub preset: String,
-    /// Parameters that differ.
+    /// Parameters that differ from the preset.
     #[serde(flatten)]
     #[schemars(with = "tcp::TcpParams")]
     pub differs: BTreeMap<String, Value>,

@@ -5,9 +5,10 @@
 //!   spread = the application's start_spread, or the scenario's, or that of its traffic
 //! ```
 //!
-//! A spread never reaches the application's `stop`. Seeds without it would repeat one run, wherever nothing else is random.
+//! A spread never reaches the application's `stop`. Without it, every seed would give the same run wherever nothing else is random.
 
-use crate::declare::{App, Scenario};
+use crate::app::App;
+use crate::declare::Scenario;
 use units::{Duration, Rng, Time};
 
 impl Scenario {

@@ -5,12 +5,13 @@
 //! Linux      qdisc  in  htb or tbf, where packets leave;  netem where they arrive, behind an ifb
 //! ```
 //!
-//! netem is at the far end: a delay in front of the queue, or around it, would be part of the sojourn that the discipline
-//! measures. Features that Linux lacks become comments. User text appears in comments only.
+//! netem is at the far end: a delay in front of the queue, or around it, would be part of the sojourn time that the discipline
+//! measures. Features that Linux lacks become comments. Text of the user appears only in comments.
 //!
 //! Source: tc(8), tc-htb(8), tc-tbf(8), tc-netem(8), and `qdisc::tc` for the disciplines.
 
-use crate::declare::{Change, Link, Scenario};
+use crate::declare::Scenario;
+use crate::link::{Change, Link};
 use crate::nearest::unknown;
 use port::{Service, Shaper};
 use std::fmt::Write;
@@ -24,8 +25,8 @@ const LEAST_HELD: u64 = 1000;
 const HELD: u64 = 100_000;
 
 const HEAD: &str = "\
-# Run each part as root on the box that it names, and give its interface first.
-# Rates and sizes are those of IP packets; Linux counts 14 bytes more for each, the Ethernet header.
+# Run each part as root on the machine that it names, after setting its interface (DEV, IN).
+# Rates and sizes count IP packets; Linux adds 14 bytes to each packet, the Ethernet header.
 ";
 
 impl Scenario {
@@ -39,7 +40,7 @@ impl Scenario {
             return Err(Problem::new("", unknown("link", name, &known)));
         }
         let mut text = HEAD.to_owned();
-        // each link has an ifb of its own: two of them may arrive at one box
+        // each link has an ifb of its own: two links may end at one machine
         for (i, (name, link)) in links.iter().enumerate().filter(|(_, (name, _))| only.is_none_or(|o| o == name)) {
             text.push_str(&commands(name, link, &format!("ifb{i}")));
         }
@@ -50,8 +51,8 @@ impl Scenario {
 fn commands(name: &str, link: &Link, ifb: &str) -> String {
     let (from, to) = (shown(&link.from), shown(&link.to));
     let mut out = format!("\n# link {}: on {from}, the interface towards {to}\nDEV=eth0\n", shown(name));
-    let said = link.queue.in_tc(link.sustained_rate());
-    // segments joined by an offload are one packet to a queue
+    let discipline = link.queue.in_tc(link.sustained_rate());
+    // a queue counts segments that an offload has joined as one packet
     out.push_str("ethtool -K \"$DEV\" tso off gso off gro off\n");
     for line in server_notes(link) {
         let _ = writeln!(out, "# {line}");
@@ -63,10 +64,10 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
         }
         None => "root",
     };
-    for line in &said.unsaid {
+    for line in &discipline.differences {
         let _ = writeln!(out, "# {}", shown(line));
     }
-    let _ = writeln!(out, "tc qdisc replace dev \"$DEV\" {parent} handle 10: {}", said.words);
+    let _ = writeln!(out, "tc qdisc replace dev \"$DEV\" {parent} handle 10: {}", discipline.words);
     out.push_str(&wire(link, &from, &to, ifb));
     out.push_str(&changes(link, ifb));
     out
@@ -86,7 +87,7 @@ fn server(link: &Link, verb: &str) -> Option<String> {
     };
     let tbf = |p: &docsis::ShaperParams| {
         let peak = p.peak_traffic_rate.map(|rate| format!(" peakrate {rate} mtu {}", p.peak_burst.0));
-        // the limit is that of the queue that the discipline replaces
+        // the limit applies to the queue that the discipline replaces
         format!(
             "tc qdisc {verb} dev \"$DEV\" root handle 1: tbf rate {} burst {}{} limit 1514000\n",
             p.max_sustained_rate,
@@ -114,19 +115,20 @@ fn server_notes(link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(delivery) = link.service.delivery() {
         notes.push(format!(
-            "Linux has no link of recorded opportunities: nothing stands here for this one ({} in the mean); mahimahi's mm-link has",
+            "Linux has no link of recorded opportunities, so no command emulates this one ({} on average); mahimahi's mm-link does",
             delivery.mean_rate()
         ));
     }
     if link.service.flow().is_some() {
         notes.push(
-            "Linux has no cable modem: the token bucket of its service flow stands here, without request and grant"
+            "Linux has no cable modem: this is the token bucket of its service flow, without requests and grants"
                 .into(),
         );
     }
     if let (Some(rate), Some(_)) = (link.rate, link.service.own_rate()) {
-        notes
-            .push(format!("the interface behind it sends at {rate} in the scenario: set the wire to it, if it can be"));
+        notes.push(format!(
+            "the interface behind it sends at {rate} in the scenario: set the interface to that rate if possible"
+        ));
     }
     notes
 }
@@ -149,13 +151,13 @@ fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
         let _ = writeln!(out, "# {line}");
     };
     if !link.jitter.is_zero() && !link.reorder {
-        note("netem's jitter lets packets overtake each other; the scenario's keeps their order".into());
+        note("netem's jitter reorders packets; the scenario's keeps their order".into());
     }
     if link.lateness.is_some() {
-        note("lateness: Linux has no word for delays drawn from percentiles".into());
+        note("lateness: netem cannot draw delays from percentiles".into());
     }
     if !link.lose.is_empty() {
-        note(format!("lose: Linux has no word for losing chosen packets ({} here)", link.lose.len()));
+        note(format!("lose: netem cannot lose chosen packets ({} here)", link.lose.len()));
     }
     out
 }

@@ -1,50 +1,49 @@
 //! Traces of a run's internal state over time. No result depends on them.
 
-use crate::nearest::unknown;
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
-use units::{Duration, Problem};
+use units::Duration;
 
-/// Most moments of a trace: at 20 columns of a link some 160 MB.
+/// Most readings of a trace: some 160 MB for the 20 columns of a link.
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
-/// What of a run's inside is kept, moment by moment: the state of laws and senders, the fate of packets. No other result depends on
-/// it, nor does the scenario's hash.
+/// Records internal state over time: the state of laws and senders, the fate of packets. Neither the other results nor the
+/// scenario's hash depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trace {
-    /// Links whose queue and law are read, into the table `trace_links`: their names, or true for every link that can hold a queue.
+    /// Links whose queue and law are recorded, in the table `trace_links`: names, or true for every link that can hold a queue.
     pub links: Which,
-    /// Links of which every queue in service (or class) is read, too, into `trace_queues`.
+    /// Links whose single queues (or classes) in service are recorded, in the table `trace_queues`: names, or true.
     pub queues: Which,
-    /// Applications whose TCP senders are read, into `trace_flows`: their names, or true for all.
+    /// Applications whose TCP senders are recorded, in the table `trace_flows`: names, or true for all.
     pub flows: Which,
-    /// Links whose every packet is kept, as it is enqueued, dequeued, dropped or marked, and when it reaches its host, in Parquet files
-    /// in the result's folder.
+    /// Links whose packets are recorded one by one (enqueued, dequeued, dropped, marked, delivered to the host), in Parquet files in
+    /// the result's folder: names, or true.
     pub packets: Which,
-    /// Time between two readings; or "change": after each event that changed a law or a sender.
+    /// Time between readings; or "change": a reading after each event that changed a law or a sender.
     pub interval: Interval,
 }
 
-/// Names, or all, or none.
+/// A selection by name, or all, or none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Which {
     /// None.
     #[default]
     None,
-    /// All that there are.
+    /// All.
     All,
-    /// These.
+    /// The listed ones.
     Named(Vec<String>),
 }
 
 const WHICH: &str = "true, false or a list of names";
 
 impl Which {
-    /// Returns true if `name` is included; `all`: it belongs to [`Which::All`].
+    /// Returns true if `name` is selected; `all`: [`Which::All`] includes it.
     pub fn has(&self, name: &str, all: bool) -> bool {
         match self {
             Self::None => false,
@@ -53,11 +52,9 @@ impl Which {
         }
     }
 
-    pub(crate) fn check(&self, path: &str, what: &str, known: &[&str], problems: &mut Vec<Problem>) {
-        let Self::Named(names) = self else { return };
-        for name in names.iter().filter(|n| !known.contains(&n.as_str())) {
-            problems.push(Problem::new(path, unknown(what, name, known)));
-        }
+    /// The names in a list; none for all or none.
+    pub(crate) fn names(&self) -> &[String] {
+        if let Self::Named(names) = self { names } else { &[] }
     }
 }
 
@@ -114,7 +111,7 @@ impl JsonSchema for Which {
 pub enum Interval {
     /// At this interval, from the start of the run.
     Every(Duration),
-    /// After each event that changed what is read.
+    /// After each event that changed the recorded state.
     Change,
 }
 

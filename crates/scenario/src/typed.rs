@@ -25,7 +25,7 @@ pub fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
 fn explain(path: &str, message: &str) -> Problem {
     for (start, what) in [("unknown field `", "key"), ("unknown variant `", "word")] {
         let Some(rest) = message.strip_prefix(start) else { continue };
-        // the name may hold anything; what follows it is ours
+        // the name is the user's and may contain anything; the text after it is serde's
         let ends = ["`, expected ", "`, there are no "].iter().filter_map(|end| rest.rfind(end)).max();
         let Some((given, rest)) = ends.map(|at| rest.split_at(at)) else { continue };
         let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
@@ -53,8 +53,8 @@ fn explain(path: &str, message: &str) -> Problem {
     Problem::new(path, one_line(message))
 }
 
-/// Where a name belongs that is none of those `known` at `path`, nor like one: a key of a modem's service flow, a discipline
-/// that only tc's words name.
+/// The place of a name that is not valid at `path` and unlike any valid one: a key of a modem's service flow, or a discipline that
+/// only tc names.
 fn elsewhere(path: &str, given: &str, known: &[&str]) -> Option<String> {
     if !hint(given, known).is_empty() {
         return None;
@@ -70,7 +70,7 @@ fn elsewhere(path: &str, given: &str, known: &[&str]) -> Option<String> {
         .then(|| near.iter().map(|name| format!("queue = \"{name}\"")).collect::<Vec<_>>().join(" or "))
 }
 
-/// What was read, as serde names it, in the user's words.
+/// Rewords serde's description of the value that was read.
 fn as_given(given: &str) -> String {
     match given {
         "map" => "a table".to_owned(),
@@ -85,7 +85,7 @@ fn as_given(given: &str) -> String {
     }
 }
 
-/// What was expected, as serde names it, in the user's words.
+/// Rewords serde's description of the expected value.
 fn as_valid(valid: &str) -> String {
     let most = |bits: u32| format!("a whole number from 0 to {}", (1u64 << bits) - 1);
     match valid {

@@ -1,18 +1,20 @@
-//! Upper bounds on the work of a scenario before it runs: packets to send, memory to build.
+//! Upper bounds on the work of a scenario before it runs: packets and memory.
 //!
 //! ```text
 //!   round      = least time there and back: propagation, and 40 bytes on each wire
 //!   by window  = connections * receive window / MSS * (duration / round + 1)
 //!   by rate    = rate of the slowest link of the path * duration, in segments
-//!   packets    = 2 * (least of both and of what the application asks) + 8 for each transfer, and as many ACKs
-//!   together   = connections * receive window / MSS, where no link of the path spreads packets in time
+//!   packets    = 2 * (least of both and of the application's demand) + 8 for each transfer, and as many ACKs
+//!   together   = connections * receive window / MSS, if no link of the path spaces packets in time
 //! ```
 //!
-//! The factor of two is for what is lost and sent again. Transfers that share a slowest link share its rate. What no window, no
-//! rate and no pause limits would go on for ever at one moment: such a scenario is refused, as is one with more packets than
-//! [`Scenario::max_packets`], more packets in one moment than [`MOST_TOGETHER`], or more memory than [`MOST_BYTES`].
+//! The factor of two allows for losses and their retransmissions. Transfers that share a slowest link share its rate. Traffic that
+//! neither a window nor a rate nor a pause limits would continue forever at one moment: such a scenario is refused, as is one with
+//! more packets than [`Scenario::max_packets`], more packets at one moment than [`MOST_TOGETHER`], or more memory than
+//! [`MOST_BYTES`].
 
-use crate::declare::{Link, Scenario};
+use crate::declare::Scenario;
+use crate::link::Link;
 use crate::network::{Network, NetworkApp, NetworkLink};
 use port::Service;
 use std::collections::BTreeMap;
@@ -20,16 +22,16 @@ use tcp::TcpParams;
 use traffic::Direction;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// Packets of the longest run, unless the scenario says otherwise: some hours.
+/// Default of [`Scenario::max_packets`]: some hours of computing.
 const MOST_PACKETS: u64 = 100_000_000_000;
-/// Most packets that may arrive at one moment: they are one step of the simulator, which nothing can cancel.
+/// Most packets that may arrive at one moment: the simulator processes them in one step, which cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;
 /// Most memory that a scenario may take before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
 
-/// Packets of a transfer besides its data: handshake, request, end.
+/// Packets of a transfer besides its data: handshake, request, close.
 const PER_PIECE: f64 = 8.0;
-/// Bytes of an ACK on the wire; no packet of TCP is smaller.
+/// Bytes of an ACK on the wire, the smallest packet of TCP.
 const ACK: u64 = 40;
 /// Bytes of a full packet on the wire.
 const FULL: u64 = 1500;
@@ -38,27 +40,27 @@ const FULL: u64 = 1500;
 struct Path {
     /// Least round-trip time.
     round: Duration,
-    /// The slowest link there and back, by its place in the list, and its rate; none without rates.
+    /// Index and rate of the slowest link in each direction; `None` without rates.
     slowest: [Option<(usize, BitRate)>; 2],
-    /// No link there or back takes time for a packet, so a whole window arrives at one moment.
+    /// No link in either direction takes time for a packet, so a whole window arrives at one moment.
     at_once: bool,
 }
 
 /// Packets that an application may send.
 struct Packets {
-    /// In the run, with their answers.
+    /// In the whole run, replies included.
     all: f64,
     /// That may arrive at one moment.
     together: f64,
-    /// The slowest link of its fastest path.
+    /// Index of the slowest link on its fastest path.
     slowest: Option<usize>,
 }
 
 impl Scenario {
-    /// Refuses what never ends, and what takes more packets than it may. Names and routes are known to be good.
+    /// Refuses a scenario that never ends or takes too many packets. Names and routes are valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // packets of all applications that share a slowest link, and the application that has most of them
+        // packets of all applications that share a slowest link, and the application with most of them
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {
@@ -80,7 +82,7 @@ impl Scenario {
         let mut sum = 0.0;
         for (slowest, (packets, largest, name)) in shared {
             let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&network.links[i].declared));
-            // datagrams are offered whether they are carried or not
+            // datagrams are sent even if the link cannot carry them
             sum += packets.min(carried.max(largest));
             if sum > most {
                 let message = format!(
@@ -105,7 +107,7 @@ impl Scenario {
         self.check_maps(network, most, problems);
     }
 
-    /// Refuses a modem with more MAPs in the run than it may take packets.
+    /// Refuses a modem with more MAPs in the run than the most packets.
     fn check_maps(&self, network: &Network, most: f64, problems: &mut Vec<Problem>) {
         let modem = |link: &NetworkLink| match &link.port.service {
             Service::Docsis(modem) => Some(("docsis.map_interval", modem.map_interval)),
@@ -153,7 +155,7 @@ impl Scenario {
             return Packets { all: demand.pieces, together: 0.0, slowest };
         }
         let window = window(client).max(window(server)) as f64 / segment as f64;
-        // what is under way finishes, so transfers go on after the application's stop
+        // transfers in progress finish after the application's stop
         let left = self.duration.0.saturating_sub(start) as f64;
         let rounds = if round.is_zero() { f64::INFINITY } else { left / round.0 as f64 + 1.0 };
         let by_window = demand.connections * window * rounds;
@@ -171,7 +173,7 @@ fn window(stack: &TcpParams) -> u64 {
     stack.receiver.most_window().min(clamp).max(u64::from(stack.wire.mss))
 }
 
-/// The highest rate that a link ever has; none if serialisation takes no time.
+/// The highest rate of a link during the run; `None` if serialisation takes no time.
 fn top_rate(link: &Link, span: Duration) -> Option<BitRate> {
     match &link.service {
         Service::Delivery(delivery) => return Some(delivery.max_rate_over(span)),
@@ -214,15 +216,15 @@ fn about(n: f64) -> String {
 
 /// Bytes of a histogram with a value in every bin.
 const HISTOGRAM: u64 = 275_000;
-/// Bytes that a recorded link takes for each bin, and besides: five series, a histogram, the distribution of its length.
+/// Bytes of a recorded link, per bin and in all: five series, a histogram, the distribution of its length.
 const LINK: [u64; 2] = [60, HISTOGRAM + 80_000];
-/// Bytes for each direction of a flow with series, for each bin and besides.
+/// Bytes of each direction of a flow with series, per bin and in all.
 const ROW: [u64; 2] = [100, 1_500];
-/// Bytes of a flow without series: its counters and its connection.
+/// Bytes of a flow without series: counters and connection.
 const FLOW: u64 = 2_000;
-/// Bytes of an application besides: delays both ways and times of its files or probes.
+/// Bytes of an application without its flows: delays in both directions and times of its files or probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
-/// Flows above which an application has no series.
+/// Most flows of an application with series.
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {

@@ -69,6 +69,10 @@ macro_rules! applications {
             pub fn greedy(&self) -> bool {
                 matches!(self, Self::Ftp(p) if p.greedy())
             }
+            /// Returns true if it sends datagrams only, whose ECN field a scenario sets.
+            pub fn is_datagrams(&self) -> bool {
+                matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_))
+            }
             /// Number of rows of counters for its flows.
             pub fn rows(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.rows(),)+ }

@@ -28,8 +28,8 @@ use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::check::{positive, within};
 use units::{Bytes, Duration, Problem, Time};
+use units::{positive, within};
 
 /// Upper bound on the number of peers.
 const MAX_PEERS: u32 = 1000;

@@ -19,8 +19,8 @@ use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::check::{positive, positive_or_none, require, within};
 use units::{Bytes, Duration, Problem, Time};
+use units::{positive, positive_or_none, require, within};
 
 /// Most datagrams in one burst: 98 MB of full packets.
 const MAX_DATAGRAMS: u64 = 1 << 16;

@@ -16,8 +16,8 @@ use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{positive, positive_or_none, require, within};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Time, math};
+use units::{positive, positive_or_none, require, within};
 
 /// Largest datagram: the limit of an IP packet's 16-bit length.
 pub(crate) const MAX_SIZE: Bytes = Bytes(65_535);

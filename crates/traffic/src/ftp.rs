@@ -23,8 +23,8 @@ use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{positive_or_none, require, within};
 use units::{Bytes, Duration, Problem, Time};
+use units::{positive_or_none, require, within};
 
 /// Upper bound on the flows of one application: the number of flow slots in a world.
 const MAX_FLOWS: u32 = 1 << 20;

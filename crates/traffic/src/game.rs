@@ -23,7 +23,7 @@ use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::within;
+use units::within;
 use units::{Duration, Problem, Time, math};
 
 /// Length of a packet's headers on the wire.

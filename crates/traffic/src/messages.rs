@@ -11,8 +11,8 @@ use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RET
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::check::{positive, positive_or_none};
 use units::{Bytes, Duration, Problem, Time};
+use units::{positive, positive_or_none};
 
 /// Most unfinished messages; beyond it, messages are skipped, so that memory is bounded.
 const MAX_UNFINISHED: usize = 4096;

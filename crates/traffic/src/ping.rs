@@ -26,8 +26,8 @@ use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{positive, positive_or_none, within};
 use units::{Bytes, Duration, Problem, Time};
+use units::{positive, positive_or_none, within};
 
 /// Echo requests at a fixed interval, answered by the first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

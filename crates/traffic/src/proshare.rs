@@ -21,8 +21,8 @@ use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::check::{positive, within};
 use units::{Bytes, Duration, Problem, Time};
+use units::{positive, within};
 
 /// Most datagrams of a frame, which bounds the number sent at one time.
 const MAX_PACKETS: u64 = 1000;

@@ -22,8 +22,8 @@ use crate::{Application, ConnId, Demand, Direction, Host, Params, Role};
 use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{positive, positive_or_none, require, within};
 use units::{Bytes, Duration, Problem, Rng, Time, math};
+use units::{positive, positive_or_none, require, within};
 
 /// Upper bound on `max_open`.
 const MAX_OPEN: u32 = 65_536;

@@ -21,8 +21,8 @@ use packet::{Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::check::{positive, positive_or_none, require, within};
 use units::{BitRate, Bytes, Duration, Problem, Time};
+use units::{positive, positive_or_none, require, within};
 
 /// Number of throughputs in the harmonic mean that predicts the next.
 const SAMPLES: usize = 5;

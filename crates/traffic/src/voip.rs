@@ -12,8 +12,8 @@ use crate::demand::times;
 use crate::{Cbr, Demand, Params, Role, cbr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{positive, positive_or_none, within};
 use units::{Bytes, Duration, Problem};
+use units::{positive, positive_or_none, within};
 
 /// Direction of the speech, seen from the application's `from`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,6 +3,18 @@
 use crate::Problem;
 use std::fmt::Display;
 
+/// Returns a [`Problem`] from the calling function unless a condition holds.
+///
+/// `ensure!(n > 0, "flows", "{n} is not valid; expected at least 1")`: condition, path, and the message as for [`format!`].
+#[macro_export]
+macro_rules! ensure {
+    ($holds:expr, $path:expr, $($message:tt)+) => {
+        if !$holds {
+            return Err($crate::Problem::new($path, format!($($message)+)));
+        }
+    };
+}
+
 /// Refuses the field with `message` unless `valid`.
 pub fn require(valid: bool, field: &str, message: impl Into<String>) -> Result<(), Problem> {
     if valid { Ok(()) } else { Err(Problem::new(field, message)) }

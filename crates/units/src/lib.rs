@@ -8,7 +8,7 @@
 //! `mbps` are refused, because `tc` reads them as bytes per second and other programs as bits.
 
 mod amount;
-pub mod check;
+mod check;
 mod decimal;
 pub mod math;
 mod prefetch;
@@ -20,6 +20,7 @@ mod time;
 pub mod words;
 
 pub use amount::Amount;
+pub use check::{positive, positive_or_none, require, within};
 pub use prefetch::{LINE, prefetch};
 pub use problem::{Problem, is_unprintable, shown};
 pub use quantity::{BitRate, Bytes, Limit, Prob};

@@ -33,6 +33,18 @@ pub enum Limit {
     Time(Duration),
 }
 
+impl Limit {
+    /// Applies `f` to the number of packets, bytes or nanoseconds.
+    #[must_use]
+    pub fn map(self, f: impl Fn(u64) -> u64) -> Self {
+        match self {
+            Self::Packets(n) => Self::Packets(u32::try_from(f(n.into())).unwrap_or(u32::MAX)),
+            Self::Bytes(b) => Self::Bytes(Bytes(f(b.0))),
+            Self::Time(d) => Self::Time(Duration(f(d.0))),
+        }
+    }
+}
+
 impl Bytes {
     /// Reads a bare number.   Errors: a size above 9 PB.
     pub fn from_integer(v: u64) -> Result<Self, ParseError> {
@@ -65,6 +77,11 @@ impl BitRate {
 }
 
 impl Prob {
+    /// A probability written in the source.
+    pub const fn constant(p: f64) -> Self {
+        assert!(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1");
+        Self(p)
+    }
     /// Creates a probability.   Errors: a number outside [0, 1].
     pub fn new(p: f64) -> Result<Self, ParseError> {
         if (0.0..=1.0).contains(&p) {

@@ -74,10 +74,12 @@ impl Schema {
         if let Some(only) = schema.get("const") {
             return only.clone();
         }
-        for key in ["enum", "oneOf", "anyOf"] {
+        // the "oneOf" of a table says which of its keys exclude each other
+        let choices = if schema["properties"].is_object() { &[][..] } else { &["enum", "oneOf", "anyOf"] };
+        for key in choices {
             let Some(choices) = schema[key].as_array() else { continue };
             let choice = &choices[s.index(choices.len())];
-            return if key == "enum" { choice.clone() } else { self.at(choice, s, range, depth + 1) };
+            return if *key == "enum" { choice.clone() } else { self.at(choice, s, range, depth + 1) };
         }
         let kind = match &schema["type"] {
             Value::Array(kinds) => kinds[s.index(kinds.len())].as_str(),

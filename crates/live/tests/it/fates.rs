@@ -4,7 +4,7 @@ use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
 use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use proptest::prelude::*;
-use qdisc::{Cx, Queue};
+use qdisc::{Context, Queue};
 use record::{Record, Tape};
 use scenario::Scenario;
 use scenario::read::{Format, scenario};
@@ -123,10 +123,10 @@ struct Bare {
 }
 
 impl Bare {
-    fn call<T>(&mut self, now: Time, act: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
+    fn call<T>(&mut self, now: Time, act: impl FnOnce(&mut Queue, &mut Context<'_>) -> T) -> T {
         self.decisions.now = now;
         let link = LinkView::plain(RATE);
-        let mut cx = Cx { now, rng: &mut self.rng, link: &link, flows: &self.flows, fate: &mut self.decisions };
+        let mut cx = Context { now, rng: &mut self.rng, link: &link, flows: &self.flows, fate: &mut self.decisions };
         act(&mut self.queue, &mut cx)
     }
 

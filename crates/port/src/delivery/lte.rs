@@ -20,7 +20,7 @@ use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_b
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::check::within;
+use units::within;
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
 
 /// Most retransmissions of a block; after that it counts as delivered.

@@ -5,8 +5,8 @@ use super::opportunity::Opportunity;
 use packet::LEAST_BYTES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{require, within};
 use units::{BitRate, Bytes, Duration, Problem, Rng, Time, shown};
+use units::{require, within};
 
 /// A millisecond.   Unit: ns.
 const MS: u64 = 1_000_000;

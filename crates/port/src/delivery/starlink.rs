@@ -20,8 +20,8 @@ use super::opportunity::Opportunity;
 use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_burst};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{require, within};
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
+use units::{require, within};
 
 /// Frames per second.
 const FRAMES: u64 = 750;

@@ -1,8 +1,8 @@
 //! Parts shared by the synthetic links: random draws, whole opportunities, and checks of ranges.
 
-use units::check::{require, within};
 use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
+use units::{require, within};
 
 /// Bytes of one opportunity of a synthetic link: mahimahi's, so that every link can be written in its format.
 pub(super) const OPPORTUNITY: u64 = 1504;

@@ -19,9 +19,9 @@ use super::opportunity::Opportunity;
 use super::synthetic::{MS, OPPORTUNITY, with_burst};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::check::{require, within};
 use units::math::pow;
 use units::{BitRate, Duration, Problem, Rng, Time};
+use units::{require, within};
 
 /// Slot and SIFS of OFDM at 5 GHz, and AIFS of best effort: SIFS + 3 slots.   Unit: ns.
 const SLOT: u64 = 9_000;

@@ -3,7 +3,7 @@
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;
-use docsis::{Ask, Docsis31Params, Modem31};
+use docsis::{Action, Docsis31Params, Modem31};
 use packet::{GrantCounts, LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
@@ -51,13 +51,13 @@ impl Granted for Docsis31 {
 
     fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
         match self.modem.advance(now, queue.frames(), &mut self.rng, depart) {
-            Ask::Nothing => Request::Nothing,
-            Ask::Packet(flow) => Request::Of(flow),
+            Action::Wait => Request::Nothing,
+            Action::Dequeue(flow) => Request::Of(flow),
         }
     }
 
     fn answer(&mut self, _now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
-        self.modem.given(packet);
+        self.modem.dequeued(packet);
         None
     }
 

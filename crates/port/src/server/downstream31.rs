@@ -2,7 +2,7 @@
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;
-use docsis::{Ask, Docsis31Params, Downstream31};
+use docsis::{Action, Docsis31Params, Downstream31};
 use packet::{LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
@@ -40,12 +40,12 @@ impl Granted for Downstream {
     fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, _depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
         let heads = if self.0.has_low_latency() { queue.head_bytes() } else { [0, queue.backlog().packets.into()] };
         match self.0.advance(now, heads) {
-            Ask::Nothing => Request::Nothing,
-            Ask::Packet(flow) => Request::Of(flow),
+            Action::Wait => Request::Nothing,
+            Action::Dequeue(flow) => Request::Of(flow),
         }
     }
 
     fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
-        self.0.given(now, packet)
+        self.0.dequeued(now, packet)
     }
 }

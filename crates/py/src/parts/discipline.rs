@@ -7,7 +7,7 @@ use packet::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use qdisc::{Cx, Queue, QueueDiscipline};
+use qdisc::{Context, Queue, QueueDiscipline};
 use units::{BitRate, Problem, Rng, Time, shown};
 
 /// Names of the ECN field's codes, by code.   Source: RFC 3168 §5.
@@ -145,10 +145,15 @@ impl Discipline {
         Ok(())
     }
 
-    fn call<T>(&mut self, act: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> (T, Vec<Fate>) {
+    fn call<T>(&mut self, act: impl FnOnce(&mut Queue, &mut Context<'_>) -> T) -> (T, Vec<Fate>) {
         let mut collected = Collected::default();
-        let cx =
-            &mut Cx { now: self.now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate: &mut collected };
+        let cx = &mut Context {
+            now: self.now,
+            rng: &mut self.rng,
+            link: &self.link,
+            flows: &self.flows,
+            fate: &mut collected,
+        };
         let answer = act(&mut self.queue, cx);
         (answer, collected.0)
     }

@@ -22,11 +22,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Modes of the ACK filter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AckFilter {
     /// No filter.
-    #[default]
     Off,
     /// Keeps two ACKs of each flow, for senders that count duplicates.
     Normal,

@@ -261,12 +261,12 @@ impl Flows {
         &mut self.all[usize::from(i)].law
     }
 
-    /// The queue whose turn it is, which may be empty; `None` if none is in line. `look`: a decaying queue comes first.
+    /// The queue whose turn it is, which may be empty; `None` if none is in line. `decaying_first`: a decaying queue comes first.
     ///
     /// Bound: visits each new queue once, and each of the others twice.
     #[inline]
-    pub(crate) fn next(&mut self, look: bool) -> Option<u16> {
-        if look && self.decaying.head != NONE {
+    pub(crate) fn next(&mut self, decaying_first: bool) -> Option<u16> {
+        if decaying_first && self.decaying.head != NONE {
             return Some(self.decaying.head);
         }
         while self.new.head != NONE {

@@ -37,18 +37,28 @@ pub(crate) use params::CakeParams;
 
 use crate::law::Verdict;
 use crate::law::cobalt::Head;
-use crate::{ClassProbe, Cx, Params, QueueDiscipline, Room};
+use crate::{ClassProbe, Context, Params, QueueDiscipline, Room};
 use flows::Flows;
 use overhead::Overhead;
-use packet::{Backlog, ClassCount, DropReason, Ecn, Flags, LinkView, PacketMeta, Point, Reading};
+use packet::{Backlog, ClassCount, DropReason, Flags, LinkView, PacketMeta, Point, Reading};
 use shaper::Shaper;
 use tins::Plan;
-use units::{BitRate, Limit, Problem, Time};
+use units::{BitRate, Limit, Problem, Time, ensure, positive, positive_or_none};
 
 impl Params for CakeParams {
     type Discipline = Cake;
     fn validate(&self) -> Result<(), Problem> {
-        self.check()
+        let stopped = self.bandwidth == Some(BitRate(0));
+        ensure!(!stopped, "bandwidth", "0bit is not valid; expected a positive rate, or null for unlimited");
+        positive("rtt", self.rtt)?;
+        positive_or_none("target", self.target)?;
+        let o = self.overhead.unwrap_or(0);
+        ensure!((-64..=256).contains(&o), "overhead", "{o} is not valid; expected -64 to 256 bytes, or null");
+        for (path, n) in [("mpu", self.mpu), ("header", self.header)] {
+            ensure!(n <= 256, path, "{n} is not valid; expected at most 256 bytes");
+        }
+        Room::holds("memory_limit", self.memory_limit.map(Limit::Bytes))?;
+        Room::validate(self.limit, false)
     }
     fn build(&self) -> Cake {
         Cake::new(self)
@@ -57,7 +67,15 @@ impl Params for CakeParams {
         Some(self.limit)
     }
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
-        self.check_at(rate)
+        // a shaper faster than its link would not shape: the link would be the bottleneck
+        if let Some(b) = self.bandwidth {
+            ensure!(
+                b <= rate,
+                "bandwidth",
+                "{b} is not valid on a link of {rate}; expected at most the link's rate, or null"
+            );
+        }
+        Room::validate_at(self.limit, false, rate)
     }
     fn shapes(&self) -> Option<BitRate> {
         self.bandwidth
@@ -134,12 +152,12 @@ impl Cake {
 
     /// Bytes that `packet` costs on the line, with the overhead of each of its segments.
     #[inline]
-    fn cost(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u64 {
+    fn cost(&self, packet: &PacketMeta, cx: &Context<'_>) -> u64 {
         if packet.flags.has(Flags::GSO) { self.cost_of_several(packet, cx) } else { self.overhead.of(packet.bytes()) }
     }
 
     #[cold]
-    fn cost_of_several(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u64 {
+    fn cost_of_several(&self, packet: &PacketMeta, cx: &Context<'_>) -> u64 {
         let (full, frame) = (u64::from(packet.segments(cx.flows)) - 1, u64::from(packet.frame(cx.flows)));
         full * self.overhead.of(frame) + self.overhead.of(packet.bytes() - full * frame)
     }
@@ -148,8 +166,7 @@ impl Cake {
     #[inline]
     fn leaves(&mut self, t: usize, packet: &PacketMeta) {
         for backlog in [&mut self.total, &mut self.tins[t].backlog] {
-            backlog.packets -= 1;
-            backlog.bytes -= packet.bytes();
+            backlog.remove(packet.bytes());
         }
     }
 
@@ -169,7 +186,7 @@ impl Cake {
     }
 
     /// Reports the drop of `packet`, which has left the queues of tin `t`; in ingress mode, charges it.
-    fn gone(&mut self, t: usize, packet: &PacketMeta, reason: DropReason, point: Point, cx: &mut Cx<'_>) {
+    fn gone(&mut self, t: usize, packet: &PacketMeta, reason: DropReason, point: Point, cx: &mut Context<'_>) {
         self.tins[t].counts.dropped.add(packet);
         if self.ingress {
             let cost = self.cost(packet, cx);
@@ -182,7 +199,7 @@ impl Cake {
     ///
     /// Bound: every iteration drops a packet.
     #[cold]
-    fn shrink(&mut self, arrival: &PacketMeta, home: (usize, u16), cx: &mut Cx<'_>) {
+    fn shrink(&mut self, arrival: &PacketMeta, home: (usize, u16), cx: &mut Context<'_>) {
         while !self.fits(arrival, cx) {
             let tins = self.tins.iter_mut().enumerate().filter(|(_, tin)| tin.backlog.packets > 0);
             let longest = tins
@@ -204,7 +221,7 @@ impl Cake {
 
     /// Returns true if the backlog, including `arrival`, is within the limits.
     #[inline]
-    fn fits(&mut self, arrival: &PacketMeta, cx: &Cx<'_>) -> bool {
+    fn fits(&mut self, arrival: &PacketMeta, cx: &Context<'_>) -> bool {
         let others = Backlog { packets: self.total.packets - 1, bytes: self.total.bytes - arrival.bytes() };
         self.total.bytes <= self.memory && self.room.fits(others, arrival, self.shaped.as_ref().unwrap_or(cx.link))
     }
@@ -249,14 +266,14 @@ impl Cake {
         }
     }
 
-    /// Takes a packet from tin `t`; `None`: it had nothing to send, choose again. `look`: a decaying queue comes first.
+    /// Takes a packet from tin `t`; `None`: it had nothing to send, choose again. `decaying_first`: a decaying queue comes first.
     ///
     /// Bound: every iteration drops a packet.
     #[inline]
-    fn serve(&mut self, t: usize, look: &mut bool, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn serve(&mut self, t: usize, decaying_first: &mut bool, cx: &mut Context<'_>) -> Option<PacketMeta> {
         loop {
             let tin = &mut self.tins[t];
-            let i = tin.flows.next(std::mem::take(look))?;
+            let i = tin.flows.next(std::mem::take(decaying_first))?;
             let busy = u64::from(self.ingress) * u64::from(tin.flows.bulk());
             let Some(mut packet) = tin.flows.pop(i) else {
                 let law = tin.flows.law(i);
@@ -271,10 +288,9 @@ impl Cake {
                 now: cx.now,
                 over_target: sojourn > law.target && sojourn.0 > mtu_time.0 * (2 * busy).max(4),
                 too_late: false,
-                capable: packet.ecn() != Ecn::NotEct,
                 last: tin.flows.fifo(i).is_empty(),
             };
-            let verdict = tin.flows.law(i).head(law, head, cx.rng);
+            let verdict = tin.flows.law(i).head(law, &packet, head, cx.rng);
             let cost = self.cost(&packet, cx);
             self.leaves(t, &packet);
             if verdict == Verdict::Drop {
@@ -301,14 +317,13 @@ impl Cake {
 
 impl QueueDiscipline for Cake {
     #[inline]
-    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) {
         let t = usize::from(self.map[usize::from(packet.tos >> 2)]);
         if self.wash {
             packet.tos &= 3;
         }
         let salt = *self.salt.get_or_insert_with(|| cx.rng.bits() as u32);
-        let forward = cx.flows.get(packet.flow);
-        let tuple = if packet.flags.has(Flags::REVERSE) { forward.reversed() } else { forward };
+        let tuple = packet.tuple(cx.flows);
         let tin = &mut self.tins[t];
         if tin.backlog.packets == 0 {
             tin.next = tin.next.max(cx.now);
@@ -320,8 +335,7 @@ impl QueueDiscipline for Cake {
         tin.counts.offered.add(&packet);
         tin.flows.push(i, packet);
         for backlog in [&mut self.total, &mut tin.backlog] {
-            backlog.packets += 1;
-            backlog.bytes += packet.bytes();
+            backlog.add(packet.bytes());
         }
         if self.ack_filter != AckFilter::Off
             && let Some(old) = ack_filter::superfluous(tin.flows.fifo(i), self.ack_filter)
@@ -336,8 +350,8 @@ impl QueueDiscipline for Cake {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
-        let mut look = true;
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
+        let mut decaying_first = true;
         // bound: every iteration sends a packet, drops one, or takes a queue out of a line
         loop {
             self.wake_at = None;
@@ -349,7 +363,7 @@ impl QueueDiscipline for Cake {
                 return None;
             }
             let t = self.choose(cx.now)?;
-            if let Some(packet) = self.serve(t, &mut look, cx) {
+            if let Some(packet) = self.serve(t, &mut decaying_first, cx) {
                 return Some(packet);
             }
         }
@@ -361,7 +375,7 @@ impl QueueDiscipline for Cake {
     }
 
     /// The shaper's clock is due; the caller calls `dequeue` next.
-    fn wake(&mut self, _cx: &mut Cx<'_>) {
+    fn wake(&mut self, _cx: &mut Context<'_>) {
         self.wake_at = None;
     }
 
@@ -378,11 +392,9 @@ impl QueueDiscipline for Cake {
         out.number("unresponsive_flows", flows(Flows::unresponsive));
         out.bytes("memory_used", self.total.bytes);
         out.moment("time_next_packet", self.shaper.as_ref().map(Shaper::due));
-        let told = if out.queues() { &self.tins[..] } else { &[] };
-        for tin in told {
-            out.queue(tin.plan.name);
-            out.packets("backlog", tin.backlog.packets.into());
-            out.bytes("backlog", tin.backlog.bytes);
+        let each = out.queues();
+        for tin in self.tins.iter().filter(|_| each) {
+            out.queue_of(tin.plan.name, tin.backlog);
             out.number("sparse_flows", tin.flows.sparse());
             out.number("bulk_flows", tin.flows.bulk());
             out.number("unresponsive_flows", tin.flows.unresponsive());

@@ -12,11 +12,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The framing of the line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
     /// No cells, no extra bytes.
-    #[default]
     None,
     /// Cells of 53 bytes that carry 48 each (ADSL).
     Atm,

@@ -80,43 +80,43 @@ pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     shares(p.diffserv).into_iter().map(tin).collect()
 }
 
+/// The code points of each tin that has some of its own; the first number is the tin of all others.
+///
+/// Source: RFC 4594's classes; LE (1) and CS1 (8) are bulk.
+type Points = (u8, &'static [(u8, &'static [usize])]);
+const BULK: &[usize] = &[1, 8];
+const DIFFSERV3: Points = (0, &[(1, BULK), (2, &[4, 44, 46, 48, 56])]);
+const DIFFSERV4: Points =
+    (0, &[(1, BULK), (2, &[4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]), (3, &[32, 40, 44, 46, 48, 56])]);
+const DIFFSERV8: Points = (
+    2,
+    &[
+        (0, &[1]),
+        // high throughput: TOS2, CS1, AF1x
+        (1, &[2, 8, 10, 12, 14]),
+        // multimedia: CS3, AF3x, AF4x
+        (3, &[24, 26, 28, 30, 34, 36, 38]),
+        // low latency data: TOS4, AF2x
+        (4, &[4, 18, 20, 22]),
+        // administration: CS2
+        (5, &[16]),
+        // least latency: CS4, CS5, VA, EF
+        (6, &[32, 40, 44, 46]),
+        // network control: CS6, CS7
+        (7, &[48, 56]),
+    ],
+);
+
 /// The tin of each code point.
 pub(crate) fn map(diffserv: Diffserv) -> [u8; 64] {
-    let mut tins = [0; 64];
-    let mut put = |tin: u8, points: &[usize]| points.iter().for_each(|p| tins[*p] = tin);
-    // LE and CS1
-    const BULK: [usize; 2] = [1, 8];
-    match diffserv {
-        Diffserv::Besteffort => {}
-        Diffserv::Diffserv3 => {
-            put(1, &BULK);
-            put(2, &[4, 44, 46, 48, 56]);
-        }
-        Diffserv::Diffserv4 => {
-            put(1, &BULK);
-            put(2, &[4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]);
-            put(3, &[32, 40, 44, 46, 48, 56]);
-        }
-        Diffserv::Diffserv8 => {
-            tins = [2; 64];
-            let mut put = |tin: u8, points: &[usize]| points.iter().for_each(|p| tins[*p] = tin);
-            put(0, &[1]);
-            // high throughput: TOS2, CS1, AF1x
-            put(1, &[2, 8, 10, 12, 14]);
-            // multimedia: CS3, AF3x, AF4x
-            put(3, &[24, 26, 28, 30, 34, 36, 38]);
-            // low latency data: TOS4, AF2x
-            put(4, &[4, 18, 20, 22]);
-            // administration: CS2
-            put(5, &[16]);
-            // least latency: CS4, CS5, VA, EF
-            put(6, &[32, 40, 44, 46]);
-            // network control: CS6, CS7
-            put(7, &[48, 56]);
-        }
-        Diffserv::Precedence => tins = std::array::from_fn(|p| (p >> 3) as u8),
-    }
-    tins
+    let (rest, points) = match diffserv {
+        Diffserv::Besteffort => (0, &[][..]),
+        Diffserv::Diffserv3 => DIFFSERV3,
+        Diffserv::Diffserv4 => DIFFSERV4,
+        Diffserv::Diffserv8 => DIFFSERV8,
+        Diffserv::Precedence => return std::array::from_fn(|p| (p >> 3) as u8),
+    };
+    std::array::from_fn(|p| points.iter().find(|(_, own)| own.contains(&p)).map_or(rest, |(tin, _)| *tin))
 }
 
 #[cfg(test)]

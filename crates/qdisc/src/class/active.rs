@@ -2,7 +2,7 @@
 
 use super::average::{Average, Sampling};
 use super::occupancy::Unit;
-use packet::{Backlog, Flags, LinkView, PacketMeta, Reading};
+use packet::{Backlog, LinkView, PacketMeta, Reading};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
@@ -52,8 +52,7 @@ impl Active {
         if now >= self.next_sweep {
             self.sweep(now);
         }
-        let key = u64::from(p.flow.0) << 1 | u64::from(p.flags.has(Flags::REVERSE));
-        match self.flows.insert(key, (p.class, now)) {
+        match self.flows.insert(p.directed_flow(), (p.class, now)) {
             Some((class, _)) if class == p.class => {}
             Some((class, _)) => {
                 self.per_class[usize::from(class)] -= 1;
@@ -87,7 +86,7 @@ impl Active {
 
     /// Reports the average that flows share, and their number.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
-        out.value("avg", self.unit.told(), Some(self.total.get()));
+        out.value("avg", self.unit.of_probe(), Some(self.total.get()));
         out.number("active_flows", self.flows.len() as u32);
     }
 

@@ -16,14 +16,15 @@
 //! ours needs no estimator: deficit round robin gives the shares exactly, and a class that may not borrow is shaped.
 
 use super::average::Sampling;
-use super::classify::{Classifier, Match, Transport};
+use super::classify::{Classifier, Match, mmcn1999};
 use super::occupancy::{Occupancy, Red, RedTest, Unit, WEIGHT, check_packet, check_weight};
-use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
+use crate::declared::params;
+use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, LinkView, PacketMeta, Point, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Bytes, Duration, Limit, Prob, Problem, Time};
+use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
 /// Quantum of the class with the least share: an Ethernet packet, so that every turn sends one.
 const QUANTUM: f64 = 1500.0;
@@ -42,17 +43,17 @@ pub struct Class {
     pub matches: Match,
     /// Guaranteed share of the link; the shares of all classes add up to 1.
     pub share: Prob,
-    /// Lets the class also use what the others leave. Default true.
+    /// Lets the class also use capacity that the others leave. Default true.
     #[serde(default = "yes")]
     pub borrow: bool,
-    /// How much may wait in its queue. Default 60p.
+    /// Limit of its queue. Default 60p.
     #[serde(default = "limit")]
     pub limit: Limit,
     /// RED on the class's own occupancy; by default, drops at the tail only.
     #[serde(default)]
     pub red: Option<RedTest>,
     /// Weight of a sample in RED's average. Default 0.002.
-    #[serde(default = "weight")]
+    #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
 }
 
@@ -62,40 +63,31 @@ fn yes() -> bool {
 fn limit() -> Limit {
     Limit::Packets(60)
 }
-fn weight() -> f64 {
-    WEIGHT
+
+params! {
+    /// Parameters of CBQ. The defaults suit MMCN 1999's workload: three classes of 60 packets, TCP 80 % under RED, marked datagrams
+    /// 15 % (six sessions of 210 kbit/s on 10 Mbit/s are 12.6 %), all others 5 %.
+    pub struct CbqParams {
+        /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
+        packet: Bytes = Bytes(1000),
+        /// The classes; every packet must belong to exactly one, the most specific.
+        classes: Vec<Class> = Class::of_mmcn1999(),
+    }
 }
 
-/// Parameters of CBQ. The defaults suit MMCN 1999's workload.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CbqParams {
-    /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
-    pub packet: Bytes,
-    /// The classes; every packet must belong to exactly one, the most specific.
-    pub classes: Vec<Class>,
-}
-
-impl Default for CbqParams {
-    /// Three classes of 60 packets: TCP 80 % under RED, marked datagrams 15 % (six sessions of 210 kbit/s on 10 Mbit/s are
-    /// 12.6 %), all others 5 %.
-    fn default() -> Self {
-        let class = |name: &str, matches, share| Class {
-            name: name.to_owned(),
+impl Class {
+    fn of_mmcn1999() -> Vec<Self> {
+        let class = |(name, matches), share, red| Self {
+            name,
             matches,
-            share: Prob::new(share).unwrap_or_default(),
+            share: Prob::constant(share),
             borrow: true,
             limit: limit(),
-            red: None,
+            red,
             weight: WEIGHT,
         };
-        let marked = Match { dscp: vec![34, 46], ..Match::protocol(&[Transport::Udp, Transport::Icmp]) };
-        let mut tcp = class("tcp", Match::protocol(&[Transport::Tcp]), 0.8);
-        tcp.red = Some(RedTest::default());
-        Self {
-            packet: Bytes(1000),
-            classes: vec![tcp, class("tagged", marked, 0.15), class("other", Match::default(), 0.05)],
-        }
+        let [tcp, tagged, other] = mmcn1999();
+        vec![class(tcp, 0.8, Some(RedTest::default())), class(tagged, 0.15, None), class(other, 0.05, None)]
     }
 }
 
@@ -114,20 +106,14 @@ impl Params for CbqParams {
                 Room::validate(class.limit, false)?;
                 check_weight("weight", class.weight)?;
                 // a turn of the largest class stays below 1.5 MB
-                if class.share.get() < 0.001 {
-                    return Err(Problem::new(
-                        "share",
-                        format!("{} is not valid; expected at least 0.001", class.share),
-                    ));
-                }
+                let share = class.share;
+                ensure!(share.get() >= 0.001, "share", "{share} is not valid; expected at least 0.001");
                 class.red.as_ref().map_or(Ok(()), |red| red.validate(class.limit).map_err(|p| p.under("red")))
             };
             check().map_err(|p: Problem| p.under(&format!("classes.{i}")))?;
         }
         let sum: f64 = self.classes.iter().map(|c| c.share.get()).sum();
-        if (sum - 1.0).abs() > 1e-9 {
-            return Err(Problem::new("classes", format!("the shares add up to {sum:.6}; expected 1")));
-        }
+        ensure!((sum - 1.0).abs() <= 1e-9, "classes", "the shares add up to {sum:.6}; expected 1");
         Ok(())
     }
     fn build(&self) -> Cbq {
@@ -210,14 +196,13 @@ impl Cbq {
     }
 
     /// Removes the head of the front class.
-    fn send(&mut self, cx: &Cx<'_>) -> Option<PacketMeta> {
+    fn send(&mut self, cx: &Context<'_>) -> Option<PacketMeta> {
         let leaf = &mut self.leaves[usize::from(*self.turns.front()?)];
         let packet = leaf.fifo.pop()?;
         leaf.deficit -= packet.bytes();
         leaf.charge(packet.bytes(), cx.now, cx.link);
         leaf.occupancy.left(&packet, cx.now, cx.link);
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= packet.bytes();
+        self.backlog.remove(packet.bytes());
         if leaf.fifo.backlog().packets == 0 {
             leaf.deficit = 0;
             self.turns.pop_front();
@@ -228,7 +213,7 @@ impl Cbq {
 }
 
 impl QueueDiscipline for Cbq {
-    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) {
         let class = self.classifier.classify(&packet, cx);
         packet.class = class;
         let leaf = &mut self.leaves[usize::from(class)];
@@ -243,15 +228,14 @@ impl QueueDiscipline for Cbq {
             }
             leaf.occupancy.joined(&packet, cx.now, cx.link);
             leaf.fifo.push(packet);
-            self.backlog.packets += 1;
-            self.backlog.bytes += packet.bytes();
+            self.backlog.add(packet.bytes());
             return;
         };
         leaf.occupancy.dropped(&packet);
         cx.fate.dropped(&packet, fate, Point::Enqueue);
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         self.wake = None;
         // bound: a class that may send has credit for its head after 65 535 / 1500 turns; after a round in which none may
         // send, the loop ends
@@ -283,7 +267,7 @@ impl QueueDiscipline for Cbq {
         self.wake
     }
 
-    fn wake(&mut self, _cx: &mut Cx<'_>) {
+    fn wake(&mut self, _cx: &mut Context<'_>) {
         // the link calls dequeue next
         self.wake = None;
     }
@@ -294,13 +278,10 @@ impl QueueDiscipline for Cbq {
 
     fn probe(&self, out: &mut Reading<'_>) {
         out.number("active_classes", self.turns.len() as u32);
-        let told = if out.queues() { &self.leaves[..] } else { &[] };
-        for leaf in told {
-            let (unit, queued) = (leaf.occupancy.unit().told(), leaf.fifo.backlog());
-            out.queue(&leaf.name);
-            out.packets("backlog", queued.packets.into());
-            out.bytes("backlog", queued.bytes);
-            out.value("avg", unit, Some(leaf.occupancy.average()));
+        let each = out.queues();
+        for leaf in self.leaves.iter().filter(|_| each) {
+            out.queue_of(&leaf.name, leaf.fifo.backlog());
+            out.value("avg", leaf.occupancy.unit().of_probe(), Some(leaf.occupancy.average()));
             out.bytes("deficit", leaf.deficit);
             out.moment("clear", Some(leaf.clear).filter(|_| !leaf.borrow));
         }

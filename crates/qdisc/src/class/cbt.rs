@@ -17,13 +17,14 @@
 
 use super::active::Active;
 use super::average::Sampling;
-use super::classify::{Classifier, Match, Transport};
+use super::classify::{Classifier, Match, mmcn1999};
 use super::occupancy::{Occupancy, Red, RedTest, Unit, WEIGHT, check_packet, check_weight, threshold};
-use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
+use crate::declared::params;
+use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, PacketMeta, Point, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Limit, Problem};
+use units::{Bytes, Limit, Problem, ensure};
 
 /// The test for arrivals of a class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,32 +55,19 @@ pub struct Class {
     /// The test for its arrivals.
     pub test: Test,
     /// Weight of a sample in the class's average. Default 0.002.
-    #[serde(default = "default_weight")]
+    #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
-    /// When the class's average takes its samples. Default arrivals.
+    /// Sampling of the class's average. Default arrivals.
     #[serde(default)]
     pub sampling: Sampling,
 }
 
-fn default_weight() -> f64 {
-    WEIGHT
-}
-
 impl Class {
-    /// A class of MMCN 1999, with its weight.
-    fn new(name: &str, matches: Match, test: Test) -> Self {
-        Self { name: name.to_owned(), matches, test, weight: WEIGHT, sampling: Sampling::default() }
-    }
-
-    /// The three classes of MMCN 1999 with these tests: TCP, marked datagrams (video AF41, voice EF), all others.
-    pub(crate) fn of_document_003(tests: [Test; 3]) -> Vec<Self> {
-        let marked = Match { dscp: vec![34, 46], ..Match::protocol(&[Transport::Udp, Transport::Icmp]) };
-        let [tcp, tagged, other] = tests;
-        vec![
-            Self::new("tcp", Match::protocol(&[Transport::Tcp]), tcp),
-            Self::new("tagged", marked, tagged),
-            Self::new("other", Match::default(), other),
-        ]
+    /// The three classes of MMCN 1999 with these tests.
+    pub(crate) fn of_mmcn1999(tests: [Test; 3]) -> Vec<Self> {
+        let class =
+            |((name, matches), test)| Self { name, matches, test, weight: WEIGHT, sampling: Sampling::Arrivals };
+        mmcn1999().into_iter().zip(tests).map(class).collect()
     }
 
     fn validate(&self, limit: Limit, dynamic: bool) -> Result<(), Problem> {
@@ -87,38 +75,31 @@ impl Class {
         match &self.test {
             Test::Red(red) => red.validate(limit).map_err(|p| p.under("test.red")),
             Test::Threshold(th) => threshold("test.threshold", *th, limit).map(|_| ()),
-            Test::Share { .. } if !dynamic => {
-                Err(Problem::new("test.share", "cbt does not count flows; expected red or threshold, or dcbt instead"))
-            }
-            Test::Share { slack } if slack.is_finite() && *slack > 0.0 => Ok(()),
             Test::Share { slack } => {
-                Err(Problem::new("test.share.slack", format!("{slack} is not valid; expected above 0")))
+                let none = "cbt does not count flows; expected red or threshold, or dcbt instead";
+                ensure!(dynamic, "test.share", "{none}");
+                let above = slack.is_finite() && *slack > 0.0;
+                ensure!(above, "test.share.slack", "{slack} is not valid; expected above 0");
+                Ok(())
             }
         }
     }
 }
 
-/// Parameters of CBT. The defaults are MMCN 1999's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CbtParams {
-    /// Total that may wait: packets ("60p"), bytes ("60KB") or time at the link's rate.
-    pub limit: Limit,
-    /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
-    pub packet: Bytes,
-    /// The classes; every packet must belong to exactly one, the most specific.
-    pub classes: Vec<Class>,
+fn packets(most: u32) -> Test {
+    Test::Threshold(Limit::Packets(most))
 }
 
-impl Default for CbtParams {
-    /// MMCN 1999: 60 packets; TCP under RED 15/30/0.1; marked datagrams up to 10 packets, all others up to 2.
-    fn default() -> Self {
-        let th = |n| Test::Threshold(Limit::Packets(n));
-        Self {
-            limit: Limit::Packets(60),
-            packet: Bytes(1000),
-            classes: Class::of_document_003([Test::Red(RedTest::default()), th(10), th(2)]),
-        }
+params! {
+    /// Parameters of CBT. The defaults are MMCN 1999's: TCP under RED 15/30/0.1, marked datagrams up to 10 packets, all others up
+    /// to 2.
+    pub struct CbtParams {
+        /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
+        limit: Limit = Limit::Packets(60),
+        /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
+        packet: Bytes = Bytes(1000),
+        /// The classes; every packet must belong to exactly one, the most specific.
+        classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }
 
@@ -195,7 +176,7 @@ impl Cbt {
     }
 
     /// Updates the average of the whole queue after a change.
-    fn changed(&mut self, cx: &Cx<'_>) {
+    fn changed(&mut self, cx: &Context<'_>) {
         if let Some(active) = &mut self.active {
             active.now_queued(self.fifo.backlog(), cx.now, cx.link);
         }
@@ -212,7 +193,7 @@ impl Cbt {
 }
 
 impl QueueDiscipline for Cbt {
-    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) {
         let backlog = self.fifo.backlog();
         let class = self.classifier.classify(&packet, cx);
         packet.class = class;
@@ -239,7 +220,7 @@ impl QueueDiscipline for Cbt {
         cx.fate.dropped(&packet, fate, Point::Enqueue);
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let packet = self.fifo.pop()?;
         self.accounts[usize::from(packet.class)].occupancy.left(&packet, cx.now, cx.link);
         self.changed(cx);
@@ -254,12 +235,10 @@ impl QueueDiscipline for Cbt {
         if let Some(active) = &self.active {
             active.probe(out);
         }
-        let told = if out.queues() { &self.accounts[..] } else { &[] };
-        for (i, account) in told.iter().enumerate() {
-            let (unit, queued) = (account.occupancy.unit().told(), account.occupancy.queued());
-            out.queue(&account.name);
-            out.packets("backlog", queued.packets.into());
-            out.bytes("backlog", queued.bytes);
+        let each = out.queues();
+        for (i, account) in self.accounts.iter().enumerate().filter(|_| each) {
+            let unit = account.occupancy.unit().of_probe();
+            out.queue_of(&account.name, account.occupancy.queued());
             out.value("avg", unit, Some(account.occupancy.average()));
             out.value("threshold", unit, self.threshold(i));
         }

@@ -10,11 +10,11 @@
 //!
 //! Source: MMCN 1999 (TCP, marked UDP, all others).   Departs: it does not specify how classes are configured.
 
-use crate::Cx;
-use packet::{Flags, FlowTuple, PacketMeta, Protocol};
+use crate::Context;
+use packet::{FlowTuple, PacketMeta, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Problem;
+use units::{Problem, ensure};
 
 /// Most classes of one queue.
 const MAX_CLASSES: usize = 64;
@@ -96,6 +96,14 @@ pub struct Match {
     pub flow: Vec<u32>,
 }
 
+/// Names and matches of MMCN 1999's classes: TCP, marked datagrams (video AF41, voice EF), all others.
+pub(super) fn mmcn1999() -> [(String, Match); 3] {
+    let tcp = Match { protocol: vec![Transport::Tcp], ..Match::default() };
+    let datagrams = vec![Transport::Udp, Transport::Icmp];
+    let tagged = Match { protocol: datagrams, dscp: vec![34, 46], ..Match::default() };
+    [("tcp".into(), tcp), ("tagged".into(), tagged), ("other".into(), Match::default())]
+}
+
 /// Returns true if the list is empty or contains the value.
 fn has<T: PartialEq>(list: &[T], value: T) -> bool {
     list.is_empty() || list.contains(&value)
@@ -126,11 +134,6 @@ fn relate<T: PartialEq>(a: &[T], b: &[T]) -> Relation {
 }
 
 impl Match {
-    /// A match on the protocol alone.
-    pub(crate) fn protocol(list: &[Transport]) -> Self {
-        Self { protocol: list.to_vec(), ..Self::default() }
-    }
-
     /// Returns true if a packet with this tuple (in its own direction), byte of DSCP and ECN, and flow slot matches.
     pub(crate) fn holds(&self, tuple: &FlowTuple, tos: u8, slot: usize) -> bool {
         has(&self.protocol, Transport::of(tuple.protocol))
@@ -184,10 +187,8 @@ impl Classifier {
 
     /// The class of `packet`. Validated matches give every packet one; otherwise it would be the last.
     #[inline]
-    pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Cx<'_>) -> u8 {
-        let forward = cx.flows.get(packet.flow);
-        let tuple = if packet.flags.has(Flags::REVERSE) { forward.reversed() } else { forward };
-        let slot = packet.flow.slot();
+    pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Context<'_>) -> u8 {
+        let (tuple, slot) = (packet.tuple(cx.flows), packet.flow.slot());
         let found = self.order.iter().find(|(_, m)| m.holds(&tuple, packet.tos, slot)).or(self.order.last());
         found.map_or(0, |(class, _)| *class)
     }
@@ -195,17 +196,14 @@ impl Classifier {
     /// Reports the first problem of named matches: a duplicate name, a code point above 63, ambiguity, a gap.
     pub(crate) fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
         let classes: Vec<(&str, &Match)> = classes.collect();
-        if classes.is_empty() || classes.len() > MAX_CLASSES {
-            let message = format!("{} classes are not valid; expected 1 to {MAX_CLASSES}", classes.len());
-            return Err(Problem::new("classes", message));
-        }
+        let n = classes.len();
+        ensure!((1..=MAX_CLASSES).contains(&n), "classes", "{n} classes are not valid; expected 1 to {MAX_CLASSES}");
         for (i, (name, m)) in classes.iter().enumerate() {
             let at = |field: &str| format!("classes.{i}.{field}");
-            if name.is_empty() || classes[..i].iter().any(|(other, _)| other == name) {
-                return Err(Problem::new(at("name"), format!("\"{name}\" is not valid; expected a name of its own")));
-            }
-            if let Some(dscp) = m.dscp.iter().find(|&&d| d > 63) {
-                return Err(Problem::new(at("match.dscp"), format!("{dscp} is not valid; expected 0 to 63")));
+            let own = !name.is_empty() && classes[..i].iter().all(|(other, _)| other != name);
+            ensure!(own, at("name"), "\"{name}\" is not valid; expected a name of its own");
+            for dscp in &m.dscp {
+                ensure!(*dscp <= 63, at("match.dscp"), "{dscp} is not valid; expected 0 to 63");
             }
             for (other, o) in &classes[..i] {
                 if let Some(why) = ambiguous(&m.relations(o)) {
@@ -234,13 +232,13 @@ fn ambiguous(relations: &[Relation]) -> Option<&'static str> {
 fn covered(classes: &[(&str, &Match)]) -> Result<(), Problem> {
     for protocol in Transport::ALL {
         for (dscp, ecn) in (0..64).flat_map(|dscp| EcnField::ALL.map(|ecn| (dscp, ecn))) {
-            if !classes.iter().any(|(_, m)| m.holds_all_of(protocol, dscp, ecn)) {
-                let name = format!("{protocol:?}").to_lowercase();
-                let message = format!(
-                    "a {name} packet with code point {dscp} may have no class; add a class with match = {{}} for all others"
-                );
-                return Err(Problem::new("classes", message));
-            }
+            let found = classes.iter().any(|(_, m)| m.holds_all_of(protocol, dscp, ecn));
+            ensure!(
+                found,
+                "classes",
+                "a {} packet with code point {dscp} may have no class; add a class with match = {{}} for all others",
+                format!("{protocol:?}").to_lowercase()
+            );
         }
     }
     Ok(())
@@ -264,18 +262,18 @@ mod tests {
         c.order.iter().find(|(_, m)| m.holds(&tuple, dscp << 2, slot)).unwrap().0
     }
 
-    const DOC_003: [&str; 3] = [r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"],"dscp":[34,46]}"#, "{}"];
+    const MMCN_1999: [&str; 3] = [r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"],"dscp":[34,46]}"#, "{}"];
 
     #[test]
-    fn the_three_classes_of_document_003() {
-        check(&DOC_003).unwrap();
+    fn the_three_classes_of_mmcn_1999() {
+        check(&MMCN_1999).unwrap();
         let tcp = FlowTuple::default();
         let udp = FlowTuple { protocol: Protocol::Udp, ..tcp };
-        assert_eq!(class_of(&DOC_003, tcp, 0, 0), 0);
+        assert_eq!(class_of(&MMCN_1999, tcp, 0, 0), 0);
         // a mark does not make a TCP packet a tagged datagram
-        assert_eq!(class_of(&DOC_003, tcp, 46, 0), 0);
-        assert_eq!(class_of(&DOC_003, udp, 34, 0), 1);
-        assert_eq!(class_of(&DOC_003, udp, 0, 0), 2);
+        assert_eq!(class_of(&MMCN_1999, tcp, 46, 0), 0);
+        assert_eq!(class_of(&MMCN_1999, udp, 34, 0), 1);
+        assert_eq!(class_of(&MMCN_1999, udp, 0, 0), 2);
     }
 
     #[test]

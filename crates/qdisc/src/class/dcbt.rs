@@ -19,40 +19,29 @@ use super::active::Active;
 use super::cbt::{self, Cbt, Class, Test};
 use super::occupancy::{RedTest, Unit, WEIGHT, check_weight, threshold};
 use crate::Params;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use units::{Bytes, Duration, Limit, Problem};
+use crate::declared::params;
+use units::{Bytes, Duration, Limit, Problem, positive};
 
-/// Parameters of D-CBT.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DcbtParams {
-    /// Total that may wait: packets ("60p"), bytes ("60KB") or time at the link's rate.
-    pub limit: Limit,
-    /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
-    pub packet: Bytes,
-    /// Shares apply while the average of the whole queue is at or above this; they have its unit (packets or bytes).
-    pub min_th: Limit,
-    /// Weight of a sample in the average of the whole queue.
-    pub weight: f64,
-    /// Time for which a flow counts as active after its last packet.
-    pub active_for: Duration,
-    /// The classes; every packet must belong to exactly one, the most specific.
-    pub classes: Vec<Class>,
+fn share(slack: f64) -> Test {
+    Test::Share { slack }
 }
 
-impl Default for DcbtParams {
-    /// MMCN 1999's classes: TCP under RED 15/30/0.1, marked datagrams with two shares, all others with one.
-    fn default() -> Self {
-        let share = |slack| Test::Share { slack };
-        Self {
-            limit: Limit::Packets(60),
-            packet: Bytes(1000),
-            min_th: Limit::Bytes(Bytes(15_000)),
-            weight: WEIGHT,
-            active_for: Duration::from_secs(1),
-            classes: Class::of_document_003([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
-        }
+params! {
+    /// Parameters of D-CBT. The defaults are MMCN 1999's classes: TCP under RED 15/30/0.1, marked datagrams with two shares, all
+    /// others with one.
+    pub struct DcbtParams {
+        /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
+        limit: Limit = Limit::Packets(60),
+        /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
+        packet: Bytes = Bytes(1000),
+        /// Shares apply while the average of the whole queue is at or above this; they have its unit (packets or bytes).
+        min_th: Limit = Limit::Bytes(Bytes(15_000)),
+        /// Weight of a sample in the average of the whole queue.
+        weight: f64 = WEIGHT,
+        /// Time for which a flow counts as active after its last packet.
+        active_for: Duration = Duration::from_secs(1),
+        /// The classes; every packet must belong to exactly one, the most specific.
+        classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }
 
@@ -73,10 +62,7 @@ impl Params for DcbtParams {
         cbt::validate(self.limit, self.packet, &self.classes, true)?;
         check_weight("weight", self.weight)?;
         threshold("min_th", self.min_th, self.limit)?;
-        if self.active_for.is_zero() {
-            return Err(Problem::new("active_for", "0s is not valid; expected a positive duration"));
-        }
-        Ok(())
+        positive("active_for", self.active_for)
     }
     fn build(&self) -> Cbt {
         Cbt::new(self.limit, self.packet, &self.classes, Some(self.active()))

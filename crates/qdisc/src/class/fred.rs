@@ -16,61 +16,43 @@
 
 use super::average::{Average, Sampling};
 use super::occupancy::{Red, RedTest, Unit, WEIGHT, check_packet, check_weight};
-use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, Flags, PacketMeta, Point, Reading};
+use crate::declared::params;
+use crate::{Context, Fifo, Params, QueueDiscipline, Room};
+use packet::{Backlog, DropReason, PacketMeta, Point, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use units::{Bytes, Limit, Prob, Problem};
+use units::{Bytes, Limit, Prob, Problem, ensure};
 
 /// Treatment of a flow within its share while the average is at or above `max_th`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
     /// It may have up to two packets queued (the paper's extension for many flows).
-    #[default]
     TwoPackets,
     /// Every arrival is dropped, as under RED (the paper's first form; J-Sim).
     DropAll,
 }
 
-/// Parameters of FRED. Limit and thresholds are MMCN 1999's, the rest the paper's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FredParams {
-    /// Total that may wait: packets ("60p"), bytes ("60KB") or time at the link's rate.
-    pub limit: Limit,
-    /// No random drop while the average is below this; also the most that one flow may have queued. Packets.
-    pub min_th: Limit,
-    /// From this average on, each flow may have at most two packets queued, or none (`many_flows`). Packets.
-    pub max_th: Limit,
-    /// Drop probability just below `max_th`.
-    pub max_p: Prob,
-    /// Weight of a sample in the average.
-    pub weight: f64,
-    /// Packets that every flow may have queued without random drops: 2 for small buffers, 4 for large ones.
-    pub minq: u32,
-    /// Treatment of flows within their share at and above `max_th`.
-    pub many_flows: ManyFlows,
-    /// Size of a typical packet: sets how fast the average of an idle queue decays.
-    pub packet: Bytes,
-}
-
-impl Default for FredParams {
-    /// MMCN 1999's 60/15/30, 0.002 and 0.1 (assumed for FRED as well).
-    fn default() -> Self {
-        let RedTest { min_th, max_th, max_p } = RedTest::default();
-        let limit = Limit::Packets(60);
-        Self {
-            limit,
-            min_th,
-            max_th,
-            max_p,
-            weight: WEIGHT,
-            minq: 2,
-            many_flows: ManyFlows::default(),
-            packet: Bytes(1000),
-        }
+params! {
+    /// Parameters of FRED. Limit and thresholds are MMCN 1999's, the rest the paper's.
+    pub struct FredParams {
+        /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
+        limit: Limit = Limit::Packets(60),
+        /// Average below which there are no random drops; also the most packets that one flow may have queued. Packets.
+        min_th: Limit = Limit::Packets(15),
+        /// Average from which on each flow may have at most two packets queued, or none (`many_flows`). Packets.
+        max_th: Limit = Limit::Packets(30),
+        /// Drop probability just below `max_th`.
+        max_p: Prob = Prob::constant(0.1),
+        /// Weight of a sample in the average.
+        weight: f64 = WEIGHT,
+        /// Packets that every flow may have queued without random drops: 2 for small buffers, 4 for large ones.
+        minq: u32 = 2,
+        /// Treatment of flows within their share at and above `max_th`.
+        many_flows: ManyFlows = ManyFlows::TwoPackets,
+        /// Size of a typical packet: sets how fast the average of an idle queue decays.
+        packet: Bytes = Bytes(1000),
     }
 }
 
@@ -88,15 +70,11 @@ impl Params for FredParams {
     fn validate(&self) -> Result<(), Problem> {
         Room::validate(self.limit, false)?;
         for (path, th) in [("min_th", self.min_th), ("max_th", self.max_th)] {
-            if !matches!(th, Limit::Packets(_)) {
-                return Err(Problem::new(path, format!("{th} is not valid; expected packets (\"15p\")")));
-            }
+            ensure!(matches!(th, Limit::Packets(_)), path, "{th} is not valid; expected packets (\"15p\")");
         }
         self.red().validate(self.limit)?;
         check_weight("weight", self.weight)?;
-        if self.minq == 0 {
-            return Err(Problem::new("minq", "0 is not valid; expected at least 1 packet (2 or 4)"));
-        }
+        ensure!(self.minq > 0, "minq", "0 is not valid; expected at least 1 packet (2 or 4)");
         check_packet(self.packet)
     }
     fn build(&self) -> Fred {
@@ -142,10 +120,6 @@ pub struct Fred {
     flows: BTreeMap<u64, Account>,
 }
 
-fn key(packet: &PacketMeta) -> u64 {
-    u64::from(packet.flow.0) << 1 | u64::from(packet.flags.has(Flags::REVERSE))
-}
-
 impl Fred {
     /// The average queue of an active flow, packets.
     fn avgcq(&self) -> f64 {
@@ -160,7 +134,7 @@ impl Fred {
     }
 
     /// Returns true if RED, or an average at or above `max_th`, drops an arrival of a flow within its share.
-    fn early(&mut self, flow: Account, cx: &mut Cx<'_>) -> bool {
+    fn early(&mut self, flow: Account, cx: &mut Context<'_>) -> bool {
         let avg = self.average.get();
         if !self.red.congested(avg) {
             self.red.calm();
@@ -174,12 +148,12 @@ impl Fred {
 }
 
 impl QueueDiscipline for Fred {
-    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>) {
         let backlog = self.fifo.backlog();
         if backlog.packets == 0 {
             self.average.arrival(cx.now, cx.link, self.packet);
         }
-        let id = key(&packet);
+        let id = packet.directed_flow();
         let flow = self.flows.get(&id).copied().unwrap_or_default();
         if self.too_much(flow) {
             if let Some(flow) = self.flows.get_mut(&id) {
@@ -201,9 +175,9 @@ impl QueueDiscipline for Fred {
         self.average.now_queued(Unit::Packets.of(self.fifo.backlog()), cx.now, cx.link, self.packet);
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let packet = self.fifo.pop()?;
-        let id = key(&packet);
+        let id = packet.directed_flow();
         if let Some(flow) = self.flows.get_mut(&id) {
             flow.qlen -= 1;
             if flow.qlen == 0 {

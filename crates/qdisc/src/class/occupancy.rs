@@ -7,30 +7,28 @@
 //! Source: Floyd & Jacobson 1993 §4 (1998's RED: not gentle, no wait).
 
 use super::average::{Average, Sampling};
+use crate::declared::params;
 use packet::{Backlog, ClassCount, LinkView, PacketMeta};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
+use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure};
 
 /// MMCN 1999's weight of the average.
 pub(crate) const WEIGHT: f64 = 0.002;
 
-/// RED over one class's own occupancy. Thresholds are packets ("15p") or bytes ("15KB"), both in the same unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RedTest {
-    /// No early drop while the average is below this.
-    pub min_th: Limit,
-    /// Every arrival is dropped while the average is at or above this.
-    pub max_th: Limit,
-    /// Drop probability just below `max_th`.
-    pub max_p: Prob,
+/// [`WEIGHT`], for serde.
+pub(crate) fn weight() -> f64 {
+    WEIGHT
 }
 
-impl Default for RedTest {
-    /// MMCN 1999.
-    fn default() -> Self {
-        Self { min_th: Limit::Packets(15), max_th: Limit::Packets(30), max_p: Prob::new(0.1).unwrap_or_default() }
+params! {
+    /// RED over one class's own occupancy. Thresholds are packets ("15p") or bytes ("15KB"), both in the same unit. The defaults are
+    /// MMCN 1999's.
+    pub struct RedTest {
+        /// Average below which there is no early drop.
+        min_th: Limit = Limit::Packets(15),
+        /// Average from which on every arrival is dropped.
+        max_th: Limit = Limit::Packets(30),
+        /// Drop probability just below `max_th`.
+        max_p: Prob = Prob::constant(0.1),
     }
 }
 
@@ -54,7 +52,7 @@ impl Unit {
     }
 
     /// The unit of a probe's value.
-    pub(crate) fn told(self) -> packet::Unit {
+    pub(crate) fn of_probe(self) -> packet::Unit {
         match self {
             Self::Packets => packet::Unit::Packets,
             Self::Bytes => packet::Unit::Bytes,
@@ -67,58 +65,42 @@ pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Un
     let (value, unit) = match th {
         Limit::Packets(n) => (f64::from(n), Unit::Packets),
         Limit::Bytes(b) => (b.0 as f64, Unit::Bytes),
-        Limit::Time(_) => {
-            let message = format!("{th} is not valid; expected packets (\"10p\") or bytes (\"10KB\")");
-            return Err(Problem::new(path, message));
-        }
+        Limit::Time(_) => (f64::NAN, Unit::Packets),
     };
-    if value == 0.0 {
-        return Err(Problem::new(path, format!("{th} is not valid; expected more than nothing")));
-    }
+    ensure!(!value.is_nan(), path, "{th} is not valid; expected packets (\"10p\") or bytes (\"10KB\")");
+    ensure!(value > 0.0, path, "{th} is not valid; expected more than nothing");
     let room = match (buffer, unit) {
-        (Limit::Packets(n), Unit::Packets) => f64::from(n),
-        (Limit::Bytes(b), Unit::Bytes) => b.0 as f64,
         // a packet has at most 65 535 bytes and at least one
         (Limit::Packets(n), Unit::Bytes) => f64::from(n) * 65_535.0,
-        (Limit::Bytes(b), Unit::Packets) => b.0 as f64,
+        (Limit::Packets(n), Unit::Packets) => f64::from(n),
+        (Limit::Bytes(b), _) => b.0 as f64,
         (Limit::Time(_), _) => f64::INFINITY,
     };
-    if value > room {
-        let message = format!("{th} is more than the buffer of {buffer} holds; expected at most {buffer}");
-        return Err(Problem::new(path, message));
-    }
+    let fits = value <= room;
+    ensure!(fits, path, "{th} is more than the buffer of {buffer} holds; expected at most {buffer}");
     Ok((value, unit))
 }
 
 /// Refuses a weight outside (0, 1].
 pub(crate) fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
-    if w > 0.0 && w <= 1.0 {
-        return Ok(());
-    }
-    Err(Problem::new(path, format!("{w} is not valid; expected above 0 and at most 1")))
+    ensure!(w > 0.0 && w <= 1.0, path, "{w} is not valid; expected above 0 and at most 1");
+    Ok(())
 }
 
 /// Refuses a typical packet outside 1 to 65 535 bytes.
 pub(crate) fn check_packet(packet: Bytes) -> Result<(), Problem> {
-    if (1..=65_535).contains(&packet.0) {
-        return Ok(());
-    }
-    Err(Problem::new("packet", format!("{packet} is not valid; expected 1B to 65535B")))
+    ensure!((1..=65_535).contains(&packet.0), "packet", "{packet} is not valid; expected 1B to 65535B");
+    Ok(())
 }
 
 impl RedTest {
     /// Refuses thresholds in different units, out of order, or above the `buffer`.
     pub(crate) fn validate(&self, buffer: Limit) -> Result<(), Problem> {
-        let (min, unit) = threshold("min_th", self.min_th, buffer)?;
-        let (max, other) = threshold("max_th", self.max_th, buffer)?;
-        if unit != other {
-            let message = format!("{} and min_th {} are in two units; expected one", self.max_th, self.min_th);
-            return Err(Problem::new("max_th", message));
-        }
-        if min >= max {
-            let message = format!("{} is not valid; expected more than min_th, {}", self.max_th, self.min_th);
-            return Err(Problem::new("max_th", message));
-        }
+        let (low, high) = (self.min_th, self.max_th);
+        let (min, unit) = threshold("min_th", low, buffer)?;
+        let (max, other) = threshold("max_th", high, buffer)?;
+        ensure!(unit == other, "max_th", "{high} and min_th {low} are in two units; expected one");
+        ensure!(min < max, "max_th", "{high} is not valid; expected more than min_th, {low}");
         Ok(())
     }
 
@@ -221,16 +203,14 @@ impl Occupancy {
 
     /// Records that the arrival joined the queue.
     pub(crate) fn joined(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
-        self.queued.packets += 1;
-        self.queued.bytes += p.bytes();
+        self.queued.add(p.bytes());
         self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
     }
 
     /// Records that a packet left for the link.
     pub(crate) fn left(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
         self.counts.delivered.add(p);
-        self.queued.packets -= 1;
-        self.queued.bytes -= p.bytes();
+        self.queued.remove(p.bytes());
         self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
     }
 

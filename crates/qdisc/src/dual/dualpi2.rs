@@ -19,11 +19,11 @@
 //! wire, where Linux counts the memory of its packet buffers. No updates run while both queues are empty and p' is 0, when an
 //! update would change nothing. The host splits packets of several segments (split_gso).
 
-use super::params::{Config, Dualpi2Params, Native};
+use super::params::{Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};
 use crate::law::pie::next_on_grid;
 use crate::single::mark;
-use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room};
+use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading, Sample};
 use units::{Duration, Limit, Problem, Time};
 
@@ -67,7 +67,7 @@ impl Params for Dualpi2Params {
         Dualpi2::new(self)
     }
     fn limit(&self) -> Option<Limit> {
-        Some(self.all())
+        Some(self.limit())
     }
     fn split_gso(&self) -> bool {
         self.split_gso
@@ -77,7 +77,10 @@ impl Params for Dualpi2Params {
 /// The two queues and their controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dualpi2 {
-    cfg: Config,
+    /// With the values of the published version filled in.
+    params: Dualpi2Params,
+    /// A bit for each code point that goes to L.
+    l_dscp: u64,
     room: Room,
     memory: Option<Room>,
     l: Side,
@@ -92,8 +95,9 @@ impl Dualpi2 {
     /// An empty discipline. `p` is valid.
     fn new(p: &Dualpi2Params) -> Self {
         Self {
-            cfg: p.config(),
-            room: Room::new(p.all(), false),
+            params: p.resolved(),
+            l_dscp: p.l_dscp_bits(),
+            room: Room::new(p.limit(), false),
             memory: p.memory().map(|l| Room::new(l, false)),
             l: Side::default(),
             c: Side::default(),
@@ -121,25 +125,25 @@ impl Dualpi2 {
     /// The class of an arrival.   Source: RFC 9332 §2.3; Linux's classes.
     #[inline]
     fn classify(&self, packet: &PacketMeta) -> u8 {
-        let cfg = &self.cfg;
-        let by_ecn = packet.ecn() as u8 & cfg.ecn_mask != 0;
-        if !by_ecn && cfg.l_dscp >> (packet.tos >> 2) & 1 == 0 {
+        let p = &self.params;
+        let by_ecn = packet.ecn() as u8 & p.ecn_mask != 0;
+        if !by_ecn && self.l_dscp >> (packet.tos >> 2) & 1 == 0 {
             return CLASSIC;
         }
         match by_ecn {
-            false if cfg.l_dscp_exempt => EXEMPT,
-            false if !cfg.linux && packet.ecn() != Ecn::Ect1 => CLASSIC_IN_L,
-            _ if (self.l.fifo.backlog().packets as usize) < cfg.min_qlen_step => NO_STEP,
+            false if p.l_dscp_exempt => EXEMPT,
+            false if !p.is_linux() && packet.ecn() != Ecn::Ect1 => CLASSIC_IN_L,
+            _ if self.l.fifo.backlog().packets < p.min_qlen_step => NO_STEP,
             _ => L4S,
         }
     }
 
     /// Returns true if an arrival is within every limit.
     #[inline]
-    fn fits(&mut self, packet: &PacketMeta, cx: &Cx<'_>) -> bool {
+    fn fits(&mut self, packet: &PacketMeta, cx: &Context<'_>) -> bool {
         let all = self.backlog();
         // RFC 9332 Appendix A keeps room for a full-size packet, whatever the size of the arrival
-        let size = if all.packets > 0 { packet.size.max(self.cfg.least_size) } else { packet.size };
+        let size = if all.packets > 0 { packet.size.max(self.params.least_size()) } else { packet.size };
         let counted = PacketMeta { size, ..*packet };
         self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))
     }
@@ -148,16 +152,16 @@ impl Dualpi2 {
     ///
     /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux: at most one of the two signals is drawn.
     #[inline]
-    fn coupled(&mut self, packet: &mut PacketMeta, left: u64, point: Point, cx: &mut Cx<'_>) -> bool {
-        let Self { cfg, l, c, pi, .. } = self;
-        if packet.class == EXEMPT || left < cfg.least_backlog {
+    fn coupled(&mut self, packet: &mut PacketMeta, left: u64, point: Point, cx: &mut Context<'_>) -> bool {
+        let Self { params: p, l, c, pi, .. } = self;
+        if packet.class == EXEMPT || left < p.least_backlog().0 {
             return false;
         }
         let (in_l, ecn) = (packet.class != CLASSIC, packet.ecn());
         let side = if in_l { l } else { c };
         let overload = pi.overload();
         let scalable = match packet.class {
-            CLASSIC => !cfg.linux && ecn == Ecn::Ect1 && !overload,
+            CLASSIC => !p.is_linux() && ecn == Ecn::Ect1 && !overload,
             CLASSIC_IN_L => false,
             _ => true,
         };
@@ -167,7 +171,7 @@ impl Dualpi2 {
                     return true;
                 }
             } else {
-                let native = if in_l && point == Point::Dequeue { ramp(cfg, side, packet, cx.now) } else { 0.0 };
+                let native = if in_l && point == Point::Dequeue { ramp(p, side, packet, cx.now) } else { 0.0 };
                 if !pi.scalable(native, &mut side.scalable, cx.rng) {
                     return false;
                 }
@@ -185,8 +189,8 @@ impl Dualpi2 {
 
     /// Applies the step to a departing packet of L; returns true to drop it.   Source: Linux; `least_backlog` does not apply.
     #[inline]
-    fn step(&mut self, packet: &mut PacketMeta, cx: &mut Cx<'_>) -> bool {
-        let above = match self.cfg.step_thresh {
+    fn step(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
+        let above = match self.params.step_thresh {
             Limit::Time(t) => cx.now.since(packet.stamp) > t,
             Limit::Packets(n) => self.l.fifo.backlog().packets > n,
             Limit::Bytes(_) => false,
@@ -206,7 +210,7 @@ impl Dualpi2 {
 
 /// Marks a packet and counts the mark; returns true if it cannot be marked, and must be dropped.
 #[inline]
-fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Cx<'_>) -> bool {
+fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Context<'_>) -> bool {
     if packet.ecn() == Ecn::NotEct {
         return true;
     }
@@ -217,27 +221,27 @@ fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: P
 
 /// L's own probability, p'_L, for a packet that has just been removed from L.   Source: RFC 9332 Appendix A `laqm`.
 #[inline]
-fn ramp(cfg: &Config, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
+fn ramp(p: &Dualpi2Params, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
     // the packet itself counts as well
-    if cfg.native == Native::Step || (l.fifo.backlog().packets as usize) < cfg.th_len {
+    if p.native() == Native::Step || l.fifo.backlog().packets < p.th_len {
         return 0.0;
     }
-    let (from, to) = cfg.ramp;
+    let (from, to) = (p.min_th, p.max_th);
     let wait = now.since(packet.stamp);
     if wait >= to { 1.0 } else { wait.saturating_sub(from).0 as f64 / (to.0 - from.0) as f64 }
 }
 
 impl QueueDiscipline for Dualpi2 {
     #[inline]
-    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) {
         if self.next.is_none() {
-            self.next = Some(next_on_grid(cx.now, self.cfg.tupdate));
+            self.next = Some(next_on_grid(cx.now, self.params.tupdate()));
         }
         packet.class = self.classify(&packet);
         let in_l = packet.class != CLASSIC;
         let fits = self.fits(&packet, cx);
         let left = self.backlog().bytes;
-        let early = fits && self.cfg.drop_early && self.coupled(&mut packet, left, Point::Enqueue, cx);
+        let early = fits && self.params.drop_early && self.coupled(&mut packet, left, Point::Enqueue, cx);
         let side = if in_l { &mut self.l } else { &mut self.c };
         side.counts.offered.add(&packet);
         if fits && !early {
@@ -249,12 +253,12 @@ impl QueueDiscipline for Dualpi2 {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         // bound: every iteration removes a packet
         while let Some((mut packet, from_l, both)) = self.take() {
             let left = self.backlog().bytes;
-            let steps = packet.class == L4S && self.cfg.native == Native::Step;
-            let drop = !self.cfg.drop_early && self.coupled(&mut packet, left, Point::Dequeue, cx)
+            let steps = packet.class == L4S && self.params.native() == Native::Step;
+            let drop = !self.params.drop_early && self.coupled(&mut packet, left, Point::Dequeue, cx)
                 || steps && self.step(&mut packet, cx);
             let side = if from_l { &mut self.l } else { &mut self.c };
             if drop {
@@ -277,17 +281,16 @@ impl QueueDiscipline for Dualpi2 {
         self.next
     }
 
-    fn wake(&mut self, cx: &mut Cx<'_>) {
+    fn wake(&mut self, cx: &mut Context<'_>) {
         let [l, c] = self.heads(cx.now);
         self.pi.update(l.max(c));
         let idle = self.pi.at_rest() && self.backlog().packets == 0;
-        self.next = (!idle).then(|| next_on_grid(cx.now, self.cfg.tupdate));
+        self.next = (!idle).then(|| next_on_grid(cx.now, self.params.tupdate()));
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        let (l, c) = (self.l.fifo.backlog(), self.c.fifo.backlog());
-        Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
+        self.l.fifo.backlog().plus(self.c.fifo.backlog())
     }
 
     /// In tc's names (`tc -s qdisc show`); p_c and p_cl are RFC 9332's.
@@ -302,12 +305,10 @@ impl QueueDiscipline for Dualpi2 {
         out.duration("delay_c", delay_c);
         out.sample(Sample::QueueDelays([delay_l, delay_c]));
         out.value("credit", packet::Unit::Bytes, self.turns.credit());
-        let told: &[(&str, &Side)] = if out.queues() { &[("L", &self.l), ("C", &self.c)] } else { &[] };
-        for (name, side) in told {
-            let (queued, [law, step]) = (side.fifo.backlog(), side.marked);
-            out.queue(name);
-            out.packets("backlog", queued.packets.into());
-            out.bytes("backlog", queued.bytes);
+        let each = out.queues();
+        for (name, side) in [("L", &self.l), ("C", &self.c)].into_iter().filter(|_| each) {
+            let [law, step] = side.marked;
+            out.queue_of(name, side.fifo.backlog());
             out.packets("ecn_mark", law);
             out.packets("step_mark", step);
         }

@@ -20,7 +20,7 @@ const GAIN_UNIT: u64 = 64;
 /// Linux's gains are parameters in units of 1/256 Hz.
 const GAIN_SCALE: f64 = 256.0;
 
-/// How a probability becomes marks and drops.
+/// Drawing of marks and drops with a probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Draws {

@@ -16,18 +16,18 @@
 
 use super::PrioParams;
 use super::hash::{HashKey, hash, place};
-use super::least::at_least_one;
 use super::queues::{NONE, Queues};
-use crate::Cx;
+use crate::Context;
+use crate::declared::params;
 use packet::{Flags, FlowId, FlowTuple, PacketMeta, Protocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Duration, Problem, Time};
+use units::{Duration, Problem, Time, ensure};
 
 /// Most queues; more are refused as a likely slip.
 const MOST_QUEUES: u64 = 1 << 20;
 
-/// How packets are assigned to queues.
+/// Assignment of packets to queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
@@ -45,38 +45,25 @@ pub enum ClassifierSpec {
 
 units::word_or_table!(ClassifierSpec);
 
-impl Default for ClassifierSpec {
-    fn default() -> Self {
-        Self::Hash(HashParams::default())
-    }
-}
-
-/// Parameters of plain hashing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct HashParams {
-    /// Number of queues.
-    pub queues: u32,
-    /// Header fields that are hashed.
-    pub key: HashKey,
-    /// Time between changes of the hash's salt; null: never.
-    pub perturb: Option<Duration>,
-    /// Datagrams (UDP) share the last queue; everything else is hashed among the others.
-    pub datagrams_apart: bool,
-}
-
-impl Default for HashParams {
-    fn default() -> Self {
-        Self { queues: 1024, key: HashKey::default(), perturb: None, datagrams_apart: false }
+params! {
+    /// Parameters of plain hashing.
+    pub struct HashParams {
+        /// Number of queues.
+        queues: u32 = 1024,
+        /// Header fields that are hashed.
+        key: HashKey = HashKey::FiveTuple,
+        /// Time between changes of the hash's salt; null: never.
+        perturb: Option<Duration> = None,
+        /// Datagrams (UDP) share the last queue; everything else is hashed among the others.
+        datagrams_apart: bool = false,
     }
 }
 
 /// The queue that a further session shares in a full group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
     /// The first of the group.
-    #[default]
     First,
     /// The one with the fewest bytes.
     LeastLoaded,
@@ -84,58 +71,44 @@ pub enum WhenFull {
     Hashed,
 }
 
-/// Parameters of hashing with serial search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SerialSearchParams {
-    /// Groups that the hash chooses among.
-    pub groups: u32,
-    /// Queues in each group.
-    pub ways: u32,
-    /// The queue that a further session shares in a full group; ARRIS 2013 does not specify it.
-    pub when_full: WhenFull,
-    /// Time for which a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide;
-    /// ARRIS 2013 does not specify it.
-    pub timeout: Duration,
-    /// Header fields that are hashed.
-    pub key: HashKey,
-}
-
-impl Default for SerialSearchParams {
-    fn default() -> Self {
-        Self { groups: 64, ways: 4, when_full: WhenFull::default(), timeout: Duration::ZERO, key: HashKey::default() }
+params! {
+    /// Parameters of hashing with serial search.
+    pub struct SerialSearchParams {
+        /// Groups that the hash chooses among.
+        groups: u32 = 64,
+        /// Queues in each group.
+        ways: u32 = 4,
+        /// The queue that a further session shares in a full group; ARRIS 2013 does not specify it.
+        when_full: WhenFull = WhenFull::First,
+        /// Time for which a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide;
+        /// ARRIS 2013 does not specify it.
+        timeout: Duration = Duration::ZERO,
+        /// Header fields that are hashed.
+        key: HashKey = HashKey::FiveTuple,
     }
 }
 
-/// Parameters of perfect isolation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct IsolatedParams {
-    /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
-    pub shared_dscp: Vec<u8>,
+params! {
+    /// Parameters of perfect isolation.
+    pub struct IsolatedParams {
+        /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
+        shared_dscp: Vec<u8> = Vec::new(),
+    }
 }
 
 impl HashParams {
     /// Reports the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
-        at_least_one("queues", self.queues)?;
-        if u64::from(self.queues) > MOST_QUEUES {
-            return Err(Problem::new(
-                "queues",
-                format!("{} is not valid; expected at most {MOST_QUEUES}", self.queues),
-            ));
-        }
-        if self.datagrams_apart && self.queues == 1 {
-            return Err(Problem::new("queues", "1 is not valid with one set apart for datagrams; expected at least 2"));
-        }
-        if self.perturb.is_some_and(Duration::is_zero) {
-            return Err(Problem::new("perturb", "0s is not valid; expected a positive duration, or null for never"));
-        }
+        let n = self.queues;
+        ensure!(n > 0, "queues", "0 is not valid; expected at least 1");
+        ensure!(u64::from(n) <= MOST_QUEUES, "queues", "{n} is not valid; expected at most {MOST_QUEUES}");
+        let enough = n > 1 || !self.datagrams_apart;
+        ensure!(enough, "queues", "1 is not valid with one set apart for datagrams; expected at least 2");
+        let never = self.perturb == Some(Duration::ZERO);
+        ensure!(!never, "perturb", "0s is not valid; expected a positive duration, or null for never");
         Ok(())
     }
-}
 
-impl HashParams {
     /// Index of a flow's queue.
     fn place(&self, tuple: &FlowTuple, salt: u32) -> usize {
         let last = self.queues - 1;
@@ -152,14 +125,11 @@ impl HashParams {
 impl SerialSearchParams {
     /// Reports the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
-        at_least_one("groups", self.groups)?;
-        at_least_one("ways", self.ways)?;
-        let n = u64::from(self.groups) * u64::from(self.ways);
-        if n > MOST_QUEUES {
-            let message =
-                format!("{} x {} queues are not valid; expected at most {MOST_QUEUES}", self.groups, self.ways);
-            return Err(Problem::new("groups", message));
-        }
+        let (groups, ways) = (self.groups, self.ways);
+        ensure!(groups > 0, "groups", "0 is not valid; expected at least 1");
+        ensure!(ways > 0, "ways", "0 is not valid; expected at least 1");
+        let fits = u64::from(groups) * u64::from(ways) <= MOST_QUEUES;
+        ensure!(fits, "groups", "{groups} x {ways} queues are not valid; expected at most {MOST_QUEUES}");
         Ok(())
     }
 }
@@ -167,13 +137,11 @@ impl SerialSearchParams {
 impl IsolatedParams {
     /// Reports the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
-        match self.shared_dscp.iter().position(|d| *d > 63) {
-            Some(i) => {
-                let message = format!("{} is not valid; expected a code point from 0 to 63", self.shared_dscp[i]);
-                Err(Problem::new(format!("shared_dscp.{i}"), message))
-            }
-            None => Ok(()),
+        for (i, dscp) in self.shared_dscp.iter().enumerate() {
+            let path = format!("shared_dscp.{i}");
+            ensure!(*dscp <= 63, path, "{dscp} is not valid; expected a code point from 0 to 63");
         }
+        Ok(())
     }
 }
 
@@ -251,15 +219,11 @@ impl Classifier {
     }
 
     /// Returns the queue that `packet` joins; the caller then calls [`Classifier::joined`] if the packet is accepted.
-    pub(crate) fn classify(&mut self, packet: &PacketMeta, queues: &mut Queues, cx: &mut Cx<'_>) -> u32 {
+    pub(crate) fn classify(&mut self, packet: &PacketMeta, queues: &mut Queues, cx: &mut Context<'_>) -> u32 {
         if let ClassifierSpec::Prio(p) = &self.spec {
             return self.band(p.band(packet, cx.flows), packet, queues);
         }
-        let reverse = packet.flags.has(Flags::REVERSE);
-        let i = index(packet.flow, reverse);
-        if i >= self.sessions.len() {
-            self.sessions.resize(i + 1, STRANGER);
-        }
+        let i = self.session(packet);
         let generation = packet.flow.generation() as u16;
         let shared = self.shared >> (packet.tos >> 2) & 1 == 1;
         if self.sessions[i].generation != generation {
@@ -275,10 +239,7 @@ impl Classifier {
         let salt = self.salt(cx);
         let Self { spec, places, sessions, epoch, .. } = self;
         let session = &mut sessions[i];
-        let tuple = || {
-            let forward = cx.flows.get(packet.flow);
-            if reverse { forward.reversed() } else { forward }
-        };
+        let tuple = || packet.tuple(cx.flows);
         let known = session.queue != NONE;
         session.queue = match spec {
             ClassifierSpec::Hash(p) => {
@@ -306,12 +267,19 @@ impl Classifier {
         while queues.len() < self.places.len() as u32 {
             queues.add();
         }
+        let i = self.session(packet);
+        self.sessions[i].queue = band;
+        band
+    }
+
+    /// Index of the session of `packet`, which is added if it is new.
+    #[inline]
+    fn session(&mut self, packet: &PacketMeta) -> usize {
         let i = index(packet.flow, packet.flags.has(Flags::REVERSE));
         if i >= self.sessions.len() {
             self.sessions.resize(i + 1, STRANGER);
         }
-        self.sessions[i].queue = band;
-        band
+        i
     }
 
     /// Records that `packet` was accepted.
@@ -351,7 +319,7 @@ impl Classifier {
 
     /// The current salt: drawn from the queue's own random stream, and again every `perturb`.
     #[inline]
-    fn salt(&mut self, cx: &mut Cx<'_>) -> u32 {
+    fn salt(&mut self, cx: &mut Context<'_>) -> u32 {
         match self.salt {
             Some(salt) if cx.now < self.perturb_at => salt,
             _ => {

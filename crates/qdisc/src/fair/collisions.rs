@@ -6,7 +6,7 @@
 //! Source: ARRIS 2013 Figures 8 and 9 for the closed forms that the tests compare with.
 
 use super::{Fair, FairParams};
-use crate::{Cx, QueueDiscipline};
+use crate::{Context, QueueDiscipline};
 use packet::{FlowId, FlowTable, FlowTuple, LinkView, PacketMeta, Protocol};
 use units::{BitRate, Limit, Rng, Time};
 
@@ -44,7 +44,7 @@ pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64
         for (i, found) in (0..sessions).zip(&mut found) {
             let flow = FlowId::new(i, 0);
             flows.set(flow, random_tuple(&mut tuples));
-            let cx = &mut Cx { now: Time::ZERO, rng: &mut salts, link: &link, flows: &flows, fate: &mut () };
+            let cx = &mut Context { now: Time::ZERO, rng: &mut salts, link: &link, flows: &flows, fate: &mut () };
             fair.enqueue(PacketMeta { flow, size: 1500, ..Default::default() }, cx);
             let queue = fair.queue_of(flow, false).unwrap_or_default();
             let group = fair.group_of(queue);

@@ -11,39 +11,24 @@
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::declared::params;
 use units::{Bytes, Limit};
 
-/// Parameters of DRR.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DrrParams {
-    /// How much may wait in all queues together.
-    pub limit: Limit,
-    /// Number of queues.
-    pub queues: u32,
-    /// Bytes that a queue may send in one turn; an unused rest is kept. Below a packet's size, a packet takes several turns.
-    pub quantum: Bytes,
-    /// Header fields that are hashed.
-    pub key: HashKey,
-    /// Packets to drop when the shared memory is full.
-    pub overflow: Overflow,
-    /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
-    pub law: LawSpec,
-}
-
-impl Default for DrrParams {
-    /// ns-2: 25 000 bytes, 10 buckets, quantum 250.
-    fn default() -> Self {
-        Self {
-            limit: Limit::Bytes(Bytes(25_000)),
-            queues: 10,
-            quantum: Bytes(250),
-            key: HashKey::default(),
-            overflow: Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: 1 }),
-            law: LawSpec::None,
-        }
+params! {
+    /// Parameters of DRR. The defaults are ns-2's.
+    pub struct DrrParams {
+        /// Limit on all queues together.
+        limit: Limit = Limit::Bytes(Bytes(25_000)),
+        /// Number of queues.
+        queues: u32 = 10,
+        /// Bytes that a queue may send in one turn; an unused rest is kept. Below a packet's size, a packet takes several turns.
+        quantum: Bytes = Bytes(250),
+        /// Header fields that are hashed.
+        key: HashKey = HashKey::FiveTuple,
+        /// Packets dropped when the shared memory is full.
+        overflow: Overflow = Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: 1 }),
+        /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
+        law: LawSpec = LawSpec::None,
     }
 }
 

@@ -22,63 +22,41 @@
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
+use crate::declared::params;
 use crate::law::Selector;
 use crate::law::codel::{CodelParams, Variant};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
-/// Parameters of fq_codel, with tc's names.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FqCodelParams {
-    /// How much may wait in all queues together.
-    pub limit: Limit,
-    /// Number of queues.
-    pub flows: u32,
-    /// CoDel's acceptable standing delay.
-    pub target: Duration,
-    /// CoDel's interval.
-    pub interval: Duration,
-    /// Bytes that a queue may send in one turn.
-    pub quantum: Bytes,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
-    pub ce_threshold: Option<Duration>,
-    /// Restricts `ce_threshold` to packets that match a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1), so that L4S flows
-    /// have their own short queues); null: all.
-    pub ce_threshold_selector: Option<Selector>,
-    /// A second limit on all queues together, in bytes.
-    pub memory_limit: Bytes,
-    /// At most this many packets are dropped at once when a limit is reached.
-    pub drop_batch: u32,
-    /// Published version of CoDel.
-    pub variant: Variant,
-    /// The backlog that exempts a packet from CoDel: of all queues together (Linux), or of its own queue (RFC 8290).
-    pub law_sees: LawSees,
-    /// A packet dropped because a limit was reached raises CoDel's count (Linux).
-    pub overflow_counts: bool,
-}
-
-impl Default for FqCodelParams {
-    /// tc-fq_codel(8).
-    fn default() -> Self {
-        Self {
-            limit: Limit::Packets(10_240),
-            flows: 1024,
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            quantum: Bytes(1514),
-            ecn: true,
-            ce_threshold: None,
-            ce_threshold_selector: None,
-            memory_limit: Bytes(32_000_000),
-            drop_batch: 64,
-            variant: Variant::Rfc8289,
-            law_sees: LawSees::Total,
-            overflow_counts: true,
-        }
+params! {
+    /// Parameters of fq_codel, with tc's names and defaults.
+    pub struct FqCodelParams {
+        /// Limit on all queues together.
+        limit: Limit = Limit::Packets(10_240),
+        /// Number of queues.
+        flows: u32 = 1024,
+        /// CoDel's acceptable standing delay.
+        target: Duration = Duration::from_millis(5),
+        /// CoDel's interval.
+        interval: Duration = Duration::from_millis(100),
+        /// Bytes that a queue may send in one turn.
+        quantum: Bytes = Bytes(1514),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = true,
+        /// Sojourn time above which every ECN-capable packet is marked; null is off.
+        ce_threshold: Option<Duration> = None,
+        /// The packets that `ce_threshold` applies to, by a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1), so that L4S flows
+        /// have their own short queues); null: all.
+        ce_threshold_selector: Option<Selector> = None,
+        /// A second limit on all queues together, in bytes.
+        memory_limit: Bytes = Bytes(32_000_000),
+        /// Most packets dropped at once when a limit is reached.
+        drop_batch: u32 = 64,
+        /// Published version of CoDel.
+        variant: Variant = Variant::Rfc8289,
+        /// The backlog that exempts a packet from CoDel: of all queues together (Linux), or of its own queue (RFC 8290).
+        law_sees: LawSees = LawSees::Total,
+        /// Packets dropped at a limit also increment CoDel's count (Linux).
+        overflow_counts: bool = true,
     }
 }
 

@@ -13,40 +13,25 @@
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
+use crate::declared::params;
 use crate::law::pie::PieParams;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use units::{Bytes, Limit};
 
-/// Parameters of fq_pie.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FqPieParams {
-    /// How much may wait in all queues together.
-    pub limit: Limit,
-    /// Number of queues.
-    pub flows: u32,
-    /// Bytes that a queue may send in one turn.
-    pub quantum: Bytes,
-    /// A second limit on all queues together, in bytes.
-    pub memory_limit: Bytes,
-    /// At most this many packets are dropped at once when a limit is reached.
-    pub drop_batch: u32,
-    /// PIE's own parameters, as for the discipline `pie`; its `limit` is each queue's.
-    pub pie: PieParams,
-}
-
-impl Default for FqPieParams {
-    /// tc-fq_pie(8).
-    fn default() -> Self {
-        Self {
-            limit: Limit::Packets(10_240),
-            flows: 1024,
-            quantum: Bytes(1514),
-            memory_limit: Bytes(32_000_000),
-            drop_batch: 64,
-            pie: PieParams::default(),
-        }
+params! {
+    /// Parameters of fq_pie. The defaults are tc's.
+    pub struct FqPieParams {
+        /// Limit on all queues together.
+        limit: Limit = Limit::Packets(10_240),
+        /// Number of queues.
+        flows: u32 = 1024,
+        /// Bytes that a queue may send in one turn.
+        quantum: Bytes = Bytes(1514),
+        /// A second limit on all queues together, in bytes.
+        memory_limit: Bytes = Bytes(32_000_000),
+        /// Most packets dropped at once when a limit is reached.
+        drop_batch: u32 = 64,
+        /// PIE's own parameters, as for the discipline `pie`; its `limit` is each queue's.
+        pie: PieParams = PieParams::default(),
     }
 }
 

@@ -14,11 +14,10 @@ use serde::{Deserialize, Serialize};
 const START: u32 = 0xdead_beef + 12;
 
 /// The header fields that identify a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HashKey {
     /// Addresses, ports and protocol.
-    #[default]
     FiveTuple,
     /// Both addresses, as ns-2's SFQ.
     Addresses,

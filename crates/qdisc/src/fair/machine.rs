@@ -3,10 +3,10 @@
 use super::classifier::Classifier;
 use super::overflow::{End, Longest, Overflow, ns2_sfq_fits};
 use super::params::{FairParams, LawSees};
-use super::queues::{Listed, Queues, less};
+use super::queues::{Listed, Queues};
 use super::scheduler::Scheduler;
 use crate::law::{Law, Verdict, View};
-use crate::{AnyLaw, Cx, QueueDiscipline, Room};
+use crate::{AnyLaw, Context, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, FlowId, PacketMeta, Point, Reading, Unit};
 use units::{Duration, Limit, Time};
 
@@ -99,14 +99,14 @@ impl Fair {
     ///
     /// Bound: a law without load comes to rest: PIE at 100 % after some 700 updates, DOCSIS-PIE when its allowance and its reset
     /// timeout have expired; updates are 100 us apart or more.
-    fn rouse(&mut self, i: u32, cx: &Cx<'_>) {
+    fn rouse(&mut self, i: u32, cx: &Context<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {
             law.tick(&View { now, backlog: Backlog::default(), sojourn: Duration::ZERO, link: cx.link });
         }
     }
 
-    fn fits(&mut self, packet: &PacketMeta, cx: &Cx<'_>) -> bool {
+    fn fits(&mut self, packet: &PacketMeta, cx: &Context<'_>) -> bool {
         let others = self.total;
         self.room.fits(others, packet, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(others, packet, cx.link))
     }
@@ -114,7 +114,7 @@ impl Fair {
     /// Drops from the longest queues until `arrival`, the newest packet of queue `home`, fits; returns false if it was dropped.
     ///
     /// Bound: every iteration drops a packet.
-    fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Cx<'_>) -> bool {
+    fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Context<'_>) -> bool {
         // `total` excludes the arrival, which is in its queue already
         while !self.fits(arrival, cx) {
             let Some(victim) = self.queues.longest() else { return false };
@@ -143,7 +143,7 @@ impl Fair {
                     return false;
                 }
                 let reason = if rule.from == End::Head { DropReason::HeadFull } else { DropReason::PushOut };
-                less(&mut self.total, &packet);
+                self.total.remove(packet.bytes());
                 self.classifier.left(&packet, cx.now);
                 cx.fate.dropped(&packet, reason, Point::Enqueue);
             }
@@ -153,7 +153,7 @@ impl Fair {
 
     /// Appends `packet` to queue `i` if every limit allows it; returns true if it was accepted.
     #[inline]
-    fn admit(&mut self, packet: &PacketMeta, i: u32, cx: &mut Cx<'_>) -> bool {
+    fn admit(&mut self, packet: &PacketMeta, i: u32, cx: &mut Context<'_>) -> bool {
         let own = self.queues[i].fifo.backlog();
         let fits = self.queue_room.as_mut().is_none_or(|r| r.fits(own, packet, cx.link))
             && match self.overflow {
@@ -176,16 +176,15 @@ impl Fair {
                 return false;
             }
         }
-        self.total.packets += 1;
-        self.total.bytes += packet.bytes();
+        self.total.add(packet.bytes());
         true
     }
 
     /// Passes heads of queue `i` to its law until one may leave or none is left.   Bound: every iteration removes a packet.
     #[inline]
-    fn take(&mut self, i: u32, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn take(&mut self, i: u32, cx: &mut Context<'_>) -> Option<PacketMeta> {
         while let Some(mut packet) = self.queues[i].fifo.pop() {
-            less(&mut self.total, &packet);
+            self.total.remove(packet.bytes());
             if let Overflow::Longest(rule) = self.overflow {
                 self.queues.shrunk(i, rule.by);
             }
@@ -211,7 +210,7 @@ impl Fair {
 
 impl QueueDiscipline for Fair {
     #[inline]
-    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>) {
         let i = self.classifier.classify(&packet, &mut self.queues, cx);
         let idle = self.queues[i].listed == Listed::No;
         if idle {
@@ -246,7 +245,7 @@ impl QueueDiscipline for Fair {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         // bound: every iteration sends a packet, drops one, or takes a queue out of a list
         loop {
             let i = self.scheduler.turn(&mut self.queues)?;
@@ -272,7 +271,7 @@ impl QueueDiscipline for Fair {
 
     /// Updates the laws of active queues. That of an idle queue catches up on its next arrival, with the same result as timely
     /// updates (Linux fq_pie updates all queues every time).
-    fn wake(&mut self, cx: &mut Cx<'_>) {
+    fn wake(&mut self, cx: &mut Context<'_>) {
         self.soonest = None;
         let active = self.in_line();
         for i in active {
@@ -307,10 +306,7 @@ impl QueueDiscipline for Fair {
         }
         for i in active {
             let queue = &self.queues[i];
-            let backlog = queue.fifo.backlog();
-            out.queue(&i.to_string());
-            out.packets("backlog", backlog.packets.into());
-            out.bytes("backlog", backlog.bytes);
+            out.queue_of(&i.to_string(), queue.fifo.backlog());
             out.duration("head_wait", waited(i));
             out.value("deficit", Unit::Bytes, Some(queue.deficit as f64));
             out.flag("new", queue.listed == Listed::New);

@@ -22,7 +22,6 @@ mod drr;
 mod fq_codel;
 mod fq_pie;
 mod hash;
-mod least;
 mod machine;
 mod overflow;
 mod params;

@@ -9,20 +9,19 @@
 //!
 //! Source: McKenney 1990 (longest queue); ns-2 sfq.cc, drr.cc; RFC 8290 §4.1 and Linux since 2016 (batch).
 
-use super::least::at_least_one;
+use crate::declared::params;
 use packet::Backlog;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Problem;
+use units::{Problem, ensure};
 
 /// The rule for a full shared memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
 #[schemars(transform = units::words::<Overflow>)]
 pub enum Overflow {
     /// The arrival is dropped.
-    #[default]
     Tail,
     /// Packets of the longest queue are dropped until the arrival fits; the arrival counts as part of its queue.
     Longest(Longest),
@@ -34,42 +33,35 @@ pub enum Overflow {
 units::word_or_table!(Overflow);
 
 /// The unit by which queues are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Bytes.
-    #[default]
     Bytes,
     /// Packets.
     Packets,
 }
 
 /// The end of the queue from which packets are dropped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The oldest packet.
-    #[default]
     Head,
     /// The newest packet.
     Tail,
 }
 
-/// Parameters of longest-queue drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Longest {
-    /// The unit by which queues are compared.
-    pub by: Measure,
-    /// The end of the queue from which packets are dropped.
-    pub from: End,
-    /// Up to this many packets, or half of the queue's bytes, are dropped at once; 1 drops one at a time.
-    pub batch: u32,
-}
-
-impl Default for Longest {
-    fn default() -> Self {
-        Self { by: Measure::default(), from: End::default(), batch: 1 }
+params! {
+    /// Parameters of longest-queue drop.
+    #[derive(Copy, Eq)]
+    pub struct Longest {
+        /// The unit by which queues are compared.
+        by: Measure = Measure::Bytes,
+        /// The end of the queue from which packets are dropped.
+        from: End = End::Head,
+        /// Up to this many packets, or half of the queue's bytes, are dropped at once; 1 drops one at a time.
+        batch: u32 = 1,
     }
 }
 
@@ -87,10 +79,9 @@ impl Measure {
 impl Overflow {
     /// Reports the first invalid parameter, by field name.
     pub(crate) fn validate(self) -> Result<(), Problem> {
-        match self {
-            Self::Longest(p) => at_least_one("longest.batch", p.batch),
-            Self::Tail | Self::Ns2Sfq => Ok(()),
-        }
+        let none = matches!(self, Self::Longest(Longest { batch: 0, .. }));
+        ensure!(!none, "longest.batch", "0 is not valid; expected at least 1");
+        Ok(())
     }
 }
 

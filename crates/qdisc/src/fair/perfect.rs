@@ -12,36 +12,22 @@
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, IsolatedParams, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::declared::params;
 use units::{Bytes, Limit};
 
-/// Parameters of perfect isolation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PerfectParams {
-    /// How much may wait in all queues together.
-    pub limit: Limit,
-    /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
-    pub shared_dscp: Vec<u8>,
-    /// Bytes per turn; null: one packet per turn.
-    pub quantum: Option<Bytes>,
-    /// Packets to drop when the shared memory is full; tail is the literal reading of ARRIS 2013.
-    pub overflow: Overflow,
-    /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
-    pub law: LawSpec,
-}
-
-impl Default for PerfectParams {
-    /// ARRIS 2013; 1000 packets, as droptail.
-    fn default() -> Self {
-        Self {
-            limit: Limit::Packets(1000),
-            shared_dscp: Vec::new(),
-            quantum: None,
-            overflow: Overflow::Tail,
-            law: LawSpec::None,
-        }
+params! {
+    /// Parameters of perfect isolation.
+    pub struct PerfectParams {
+        /// Limit on all queues together.
+        limit: Limit = Limit::Packets(1000),
+        /// Forced collision: all flows with the same code point in this list (`app.NAME.dscp`, 0 to 63) share one queue.
+        shared_dscp: Vec<u8> = Vec::new(),
+        /// Bytes per turn; null: one packet per turn.
+        quantum: Option<Bytes> = None,
+        /// Packets dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
+        overflow: Overflow = Overflow::Tail,
+        /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
+        law: LawSpec = LawSpec::None,
     }
 }
 

@@ -1,48 +1,38 @@
 //! A named composition: its source's parameters, from which the four parts are derived.
 
 use super::machine::Fair;
-use super::params::{FairParams, LawSees, limit_holds};
+use super::params::{FairParams, LawSees};
 use super::{ClassifierSpec, Overflow, SchedulerSpec};
 use crate::law::list::LawSpec;
+use crate::limit::Room;
 use crate::params::Params;
-use units::{Limit, Problem};
+use units::{Limit, Problem, ensure};
 
 impl Params for FairParams {
     type Discipline = Fair;
     fn validate(&self) -> Result<(), Problem> {
-        limit_holds("limit", self.limit)?;
-        if let Some(bytes) = self.memory_limit {
-            limit_holds("memory_limit", Limit::Bytes(bytes))?;
-        }
-        if let Some(limit) = self.queue_limit {
-            limit_holds("queue_limit", limit)?;
-        }
+        Room::holds("limit", Some(self.limit))?;
+        Room::holds("memory_limit", self.memory_limit.map(Limit::Bytes))?;
+        Room::holds("queue_limit", self.queue_limit)?;
         self.classifier.validate().map_err(|p| p.under("classifier"))?;
         self.scheduler.validate().map_err(|p| p.under("scheduler"))?;
         self.law.validate().map_err(|p| p.under("law"))?;
         self.overflow.validate().map_err(|p| p.under("overflow"))?;
-        if self.queue_limit.is_some() && self.law.limit().is_some() {
-            let message = "the law has a limit, too, and both mean each queue; set one";
-            return Err(Problem::new("queue_limit", message));
-        }
-        if self.law_sees != LawSees::Own && self.law == LawSpec::None {
-            return Err(Problem::new("law_sees", "only own is valid without a law; expected own, or a law"));
-        }
-        if self.scheduler == SchedulerSpec::StrictPriority && !matches!(self.classifier, ClassifierSpec::Prio(_)) {
-            let message = "strict_priority goes by bands; expected it with classifier = \"prio\"";
-            return Err(Problem::new("scheduler", message));
-        }
+        let two = self.queue_limit.is_some() && self.law.limit().is_some();
+        ensure!(!two, "queue_limit", "the law has a limit, too, and both mean each queue; set one");
+        let seen = self.law_sees == LawSees::Own || self.law != LawSpec::None;
+        ensure!(seen, "law_sees", "only own is valid without a law; expected own, or a law");
+        let bands =
+            self.scheduler != SchedulerSpec::StrictPriority || matches!(self.classifier, ClassifierSpec::Prio(_));
+        ensure!(bands, "scheduler", "strict_priority goes by bands; expected it with classifier = \"prio\"");
         if self.overflow == Overflow::Ns2Sfq {
-            if self.classifier.queues().is_none() {
-                let message = "ns2_sfq shares the memory among a fixed number of queues, and isolated has none; expected \
-                               tail or longest";
-                return Err(Problem::new("overflow", message));
-            }
-            if !matches!(self.limit, Limit::Packets(_)) {
-                let message =
-                    format!("ns2_sfq counts packets, and the limit is {}; expected one like \"40p\"", self.limit);
-                return Err(Problem::new("overflow", message));
-            }
+            ensure!(
+                self.classifier.queues().is_some(),
+                "overflow",
+                "ns2_sfq shares the memory among a fixed number of queues, and isolated has none; expected tail or longest"
+            );
+            let (limit, packets) = (self.limit, matches!(self.limit, Limit::Packets(_)));
+            ensure!(packets, "overflow", "ns2_sfq counts packets, and the limit is {limit}; expected one like \"40p\"");
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 use super::Measure;
 use crate::longest::Lengths;
 use crate::{AnyLaw, Fifo};
-use packet::{Backlog, PacketMeta};
 use units::Time;
 
 /// No queue.
@@ -122,11 +121,4 @@ impl std::ops::IndexMut<u32> for Queues {
     fn index_mut(&mut self, i: u32) -> &mut FlowQueue {
         &mut self.all[i as usize]
     }
-}
-
-/// Subtracts `packet` from `total`.
-#[inline]
-pub(crate) fn less(total: &mut Backlog, packet: &PacketMeta) {
-    total.packets -= 1;
-    total.bytes -= packet.bytes();
 }

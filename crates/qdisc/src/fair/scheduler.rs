@@ -18,21 +18,21 @@
 //! first, and may overdraw it by less than a packet.
 
 use super::queues::{Listed, NONE, Queues};
+use crate::declared::params;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Problem};
+use units::{Bytes, Problem, ensure};
 
 /// Least quantum: a smaller one takes many empty rounds per packet.
 const LEAST_QUANTUM: u64 = 64;
 
 /// The order of service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
 #[schemars(transform = units::words::<SchedulerSpec>)]
 pub enum SchedulerSpec {
     /// One packet from each queue in turn.
-    #[default]
     PacketRoundRobin,
     /// One packet per turn, queues that have just become active before the others (SFQ-CoDel).
     NewFirst,
@@ -49,30 +49,21 @@ pub enum SchedulerSpec {
 
 units::word_or_table!(SchedulerSpec);
 
-/// Bytes per turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Quantum {
-    /// Bytes that a queue may send in one turn.
-    pub quantum: Bytes,
-}
-
-impl Default for Quantum {
-    /// An Ethernet frame, as tc-fq_codel(8).
-    fn default() -> Self {
-        Self { quantum: Bytes(1514) }
+params! {
+    /// Bytes per turn.
+    #[derive(Copy, Eq)]
+    pub struct Quantum {
+        /// Bytes that a queue may send in one turn.
+        quantum: Bytes = Bytes(1514),
     }
 }
 
 impl Quantum {
     /// Refuses a quantum out of range.
     fn validate(self) -> Result<(), Problem> {
-        if self.quantum.0 < LEAST_QUANTUM || self.quantum.0 > 1 << 30 {
-            return Err(Problem::new(
-                "quantum",
-                format!("{} is not valid; expected {LEAST_QUANTUM}B to 1 GiB, best one packet or more", self.quantum),
-            ));
-        }
+        let (q, least) = (self.quantum, LEAST_QUANTUM);
+        let fits = (least..=1 << 30).contains(&q.0);
+        ensure!(fits, "quantum", "{q} is not valid; expected {least}B to 1 GiB, best one packet or more");
         Ok(())
     }
 }

@@ -17,16 +17,17 @@
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
+use crate::declared::params;
+use SfqVariant::{Linux, Mckenney, Ns2};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
 /// A published version: defaults for the parameters that are null.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SfqVariant {
     /// The paper of 1990: packet round robin, drops from the longest queue.
-    #[default]
     Mckenney,
     /// ns-2: 16 queues by addresses only, its own overflow rule.
     Ns2,
@@ -34,55 +35,65 @@ pub enum SfqVariant {
     Linux,
 }
 
-/// Parameters of SFQ. Those that default to null take the value of `variant`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SfqParams {
-    /// Published version, from which parameters that are null take their values.
-    pub variant: SfqVariant,
-    /// How much may wait in all queues together; null: 128p, ns2 40p, linux 127p.
-    pub limit: Option<Limit>,
-    /// Number of queues; null: 128, ns2 16, linux 1024.
-    pub queues: Option<u32>,
-    /// Header fields that are hashed; null: five_tuple, ns2 addresses.
-    pub key: Option<HashKey>,
-    /// Time between changes of the hash's salt; null: never.
-    pub perturb: Option<Duration>,
-    /// Bytes per turn; null: one packet per turn, linux 1514.
-    pub quantum: Option<Bytes>,
-    /// How much may wait in each queue; null: only the shared limit, linux 127p.
-    pub queue_limit: Option<Limit>,
-    /// Packets to drop when the shared memory is full; null: longest by bytes, ns2 ns2_sfq, linux longest by packets.
-    pub overflow: Option<Overflow>,
-    /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
-    pub law: LawSpec,
+params! {
+    /// Parameters of SFQ. Those that default to null take the value of `variant`.
+    pub struct SfqParams as p {
+        /// Published version, from which parameters that are null take their values.
+        variant: SfqVariant = Mckenney,
+        /// Limit on all queues together; null: 128p, ns2 40p, linux 127p.
+        limit: Option<Limit> = None => Limit::Packets(match p.variant {
+            Mckenney => 128,
+            Ns2 => 40,
+            Linux => 127,
+        }),
+        /// Number of queues; null: 128, ns2 16, linux 1024.
+        queues: Option<u32> = None => match p.variant {
+            Mckenney => 128,
+            Ns2 => 16,
+            Linux => 1024,
+        },
+        /// Header fields that are hashed; null: five_tuple, ns2 addresses.
+        key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
+        /// Time between changes of the hash's salt; null: never.
+        perturb: Option<Duration> = None,
+        /// Bytes per turn; null: one packet per turn, linux 1514.
+        quantum: Option<Bytes> = None,
+        /// Limit on each queue; null: only the shared limit, linux 127p.
+        queue_limit: Option<Limit> = None,
+        /// Packets dropped when the shared memory is full; null: longest by bytes, ns2 ns2_sfq, linux longest by packets.
+        overflow: Option<Overflow> = None => match p.variant {
+            Mckenney => longest(Measure::Bytes),
+            Ns2 => Overflow::Ns2Sfq,
+            Linux => longest(Measure::Packets),
+        },
+        /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
+        law: LawSpec = LawSpec::None,
+    }
+}
+
+fn longest(by: Measure) -> Overflow {
+    Overflow::Longest(Longest { by, from: End::Tail, batch: 1 })
 }
 
 impl Preset for SfqParams {
     fn composition(&self) -> FairParams {
-        use SfqVariant::{Linux, Mckenney, Ns2};
-        let longest = |by| Overflow::Longest(Longest { by, from: End::Tail, batch: 1 });
-        let (limit, queues, key, quantum, depth, overflow) = match self.variant {
-            Mckenney => (128, 128, HashKey::FiveTuple, None, None, longest(Measure::Bytes)),
-            Ns2 => (40, 16, HashKey::Addresses, None, None, Overflow::Ns2Sfq),
-            Linux => (127, 1024, HashKey::FiveTuple, Some(Bytes(1514)), Some(127), longest(Measure::Packets)),
-        };
-        let own_depth = if self.law.limit().is_some() { None } else { depth.map(Limit::Packets) };
+        let linux = self.variant == Linux;
+        let depth = Limit::Packets(127);
         FairParams {
-            limit: self.limit.unwrap_or(Limit::Packets(limit)),
-            queue_limit: self.queue_limit.or(own_depth),
+            limit: self.limit(),
+            queue_limit: self.queue_limit.or((linux && self.law.limit().is_none()).then_some(depth)),
             classifier: ClassifierSpec::Hash(HashParams {
-                queues: self.queues.unwrap_or(queues),
-                key: self.key.unwrap_or(key),
+                queues: self.queues(),
+                key: self.key(),
                 perturb: self.perturb,
                 ..HashParams::default()
             }),
-            scheduler: match self.quantum.or(quantum) {
+            scheduler: match self.quantum.or(linux.then_some(Bytes(1514))) {
                 Some(quantum) => SchedulerSpec::ByteRoundRobin(Quantum { quantum }),
                 None => SchedulerSpec::PacketRoundRobin,
             },
             law: self.law.clone(),
-            overflow: self.overflow.unwrap_or(overflow),
+            overflow: self.overflow(),
             ..FairParams::default()
         }
     }

@@ -15,46 +15,29 @@
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
+use crate::declared::params;
 use crate::law::codel::{CodelParams, Variant};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
-/// Parameters of SFQ-CoDel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SfqCodelParams {
-    /// How much may wait in all bins together.
-    pub limit: Limit,
-    /// Number of bins.
-    pub queues: u32,
-    /// Bytes per turn; null: one packet per turn, as ns-2's default.
-    pub quantum: Option<Bytes>,
-    /// CoDel's acceptable standing delay.
-    pub target: Duration,
-    /// CoDel's interval.
-    pub interval: Duration,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Published version of CoDel.
-    pub variant: Variant,
-    /// UDP flows share a separate bin, as ns-2's constant-rate packets do under `isolate_`.
-    pub isolate_cbr: bool,
-}
-
-impl Default for SfqCodelParams {
-    /// ns-2's bins and CoDel; 1000 packets, as tc-codel(8).
-    fn default() -> Self {
-        Self {
-            limit: Limit::Packets(1000),
-            queues: 1024,
-            quantum: None,
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            ecn: false,
-            variant: Variant::Draft01,
-            isolate_cbr: false,
-        }
+params! {
+    /// Parameters of SFQ-CoDel. The defaults are ns-2's bins and CoDel, and 1000 packets, as tc-codel(8).
+    pub struct SfqCodelParams {
+        /// Limit on all bins together.
+        limit: Limit = Limit::Packets(1000),
+        /// Number of bins.
+        queues: u32 = 1024,
+        /// Bytes per turn; null: one packet per turn, as ns-2's default.
+        quantum: Option<Bytes> = None,
+        /// CoDel's acceptable standing delay.
+        target: Duration = Duration::from_millis(5),
+        /// CoDel's interval.
+        interval: Duration = Duration::from_millis(100),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = false,
+        /// Published version of CoDel.
+        variant: Variant = Variant::Draft01,
+        /// UDP flows share a separate bin, as ns-2's constant-rate packets do under `isolate_`.
+        isolate_cbr: bool = false,
     }
 }
 

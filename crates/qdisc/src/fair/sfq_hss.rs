@@ -12,43 +12,26 @@
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, Overflow, SerialSearchParams, WhenFull};
 use crate::LawSpec;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::declared::params;
 use units::{Duration, Limit};
 
-/// Parameters of SFQ with hashing and serial search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SfqHssParams {
-    /// How much may wait in all queues together.
-    pub limit: Limit,
-    /// Groups that the hash chooses among.
-    pub groups: u32,
-    /// Queues in each group.
-    pub ways: u32,
-    /// The queue that a further session shares in a full group.
-    pub when_full: WhenFull,
-    /// Time for which a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide.
-    pub timeout: Duration,
-    /// Packets to drop when the shared memory is full; tail is the literal reading of ARRIS 2013.
-    pub overflow: Overflow,
-    /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
-    pub law: LawSpec,
-}
-
-impl Default for SfqHssParams {
-    /// ARRIS 2013: 64 groups of 4. 1000 packets, as droptail.
-    fn default() -> Self {
-        let SerialSearchParams { groups, ways, when_full, timeout, .. } = SerialSearchParams::default();
-        Self {
-            limit: Limit::Packets(1000),
-            groups,
-            ways,
-            when_full,
-            timeout,
-            overflow: Overflow::Tail,
-            law: LawSpec::None,
-        }
+params! {
+    /// Parameters of SFQ with hashing and serial search. The defaults are those of ARRIS 2013.
+    pub struct SfqHssParams {
+        /// Limit on all queues together.
+        limit: Limit = Limit::Packets(1000),
+        /// Groups that the hash chooses among.
+        groups: u32 = 64,
+        /// Queues in each group.
+        ways: u32 = 4,
+        /// The queue that a further session shares in a full group.
+        when_full: WhenFull = WhenFull::First,
+        /// Time for which a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide.
+        timeout: Duration = Duration::ZERO,
+        /// Packets dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
+        overflow: Overflow = Overflow::Tail,
+        /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
+        law: LawSpec = LawSpec::None,
     }
 }
 

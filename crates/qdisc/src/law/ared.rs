@@ -14,10 +14,11 @@
 use super::early::{ByteMode, IdleDecay, Spacing, Zone};
 use super::red::{AutoWeight, Red, RedParams, RedVariant};
 use super::{Law, LawParams, Verdict, View};
+use crate::declared::params;
 use packet::{PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time};
+use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, positive};
 
 /// Largest additive step of max_p, and the share of max_p that it may not exceed (alpha).
 const ALPHA: (f64, f64) = (0.01, 0.25);
@@ -25,79 +26,53 @@ const ALPHA: (f64, f64) = (0.01, 0.25);
 const BAND: (f64, f64) = (0.4, 0.6);
 
 /// The rule that adapts max_p.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
     /// Floyd, Gummadi & Shenker 2001: slowly towards a band in the middle of the thresholds.
-    #[default]
     Floyd2001,
     /// Feng, Kandlur, Saha & Shin 1999: by factors, when the average crosses a threshold.
     Feng1999,
 }
 
-/// Parameters of Adaptive RED: gentle RED as in ns-2, and the adaptation of max_p.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AredParams {
-    /// The rule that adapts max_p.
-    pub adaptation: Adaptation,
-    /// How much may wait; null: 1000p.
-    pub limit: Option<Limit>,
-    /// Threshold where early drops begin; null: max(5 packets, half of `target` at the link's rate) in bytes.
-    pub min: Option<Limit>,
-    /// Threshold where the gentle ramp begins; null: 3 min.
-    pub max: Option<Limit>,
-    /// Delay that automatic thresholds aim at.
-    pub target: Duration,
-    /// max_p at the start.
-    pub probability: Prob,
-    /// w; null: from the link's rate by `auto_weight`.
-    pub weight: Option<f64>,
-    /// How w is derived from the link's rate.
-    pub auto_weight: AutoWeight,
-    /// Mean packet size.
-    pub avpkt: Bytes,
-    /// From p_b to the gaps between drops.
-    pub spacing: Spacing,
-    /// How packet size affects the probability.
-    pub byte_mode: ByteMode,
-    /// Time between adaptations (floyd2001).
-    pub interval: Duration,
-    /// Upper bound of max_p.
-    pub top: Prob,
-    /// Lower bound of max_p.
-    pub bottom: Prob,
-    /// max_p is multiplied by this when the average is low (floyd2001).
-    pub beta: Prob,
-    /// Mark ECN-capable packets instead of dropping them early.
-    pub ecn: bool,
-    /// In the forced region, drop ECN-capable packets too.
-    pub harddrop: bool,
-}
-
-impl Default for AredParams {
-    /// ns-2's values where the paper leaves them to RED.
-    fn default() -> Self {
-        let p = |p| Prob::new(p).unwrap_or_default();
-        Self {
-            adaptation: Adaptation::default(),
-            limit: None,
-            min: None,
-            max: None,
-            target: Duration::from_millis(5),
-            probability: p(0.1),
-            weight: None,
-            auto_weight: AutoWeight::OneSecond,
-            avpkt: Bytes(500),
-            spacing: Spacing::Wait,
-            byte_mode: ByteMode::Counted,
-            interval: Duration::from_millis(500),
-            top: p(0.5),
-            bottom: p(0.01),
-            beta: p(0.9),
-            ecn: false,
-            harddrop: true,
-        }
+params! {
+    /// Parameters of Adaptive RED: gentle RED as in ns-2, and the adaptation of max_p. The defaults are ns-2's where the paper leaves
+    /// them to RED.
+    pub struct AredParams {
+        /// The rule that adapts max_p.
+        adaptation: Adaptation = Adaptation::Floyd2001,
+        /// Limit of the queue; null: 1000p.
+        limit: Option<Limit> = None,
+        /// Threshold where early drops begin; null: max(5 packets, half of `target` at the link's rate) in bytes.
+        min: Option<Limit> = None,
+        /// Threshold where the gentle ramp begins; null: 3 min.
+        max: Option<Limit> = None,
+        /// Delay that automatic thresholds aim at.
+        target: Duration = Duration::from_millis(5),
+        /// max_p at the start.
+        probability: Prob = Prob::constant(0.1),
+        /// w, the weight of a sample in the average; null: from the link's rate by `auto_weight`.
+        weight: Option<f64> = None,
+        /// Derivation of w from the link's rate.
+        auto_weight: AutoWeight = AutoWeight::OneSecond,
+        /// Mean packet size.
+        avpkt: Bytes = Bytes(500),
+        /// Spacing of the drops, from p_b to p_a.
+        spacing: Spacing = Spacing::Wait,
+        /// Effect of packet size on the probability.
+        byte_mode: ByteMode = ByteMode::Counted,
+        /// Time between adaptations (floyd2001).
+        interval: Duration = Duration::from_millis(500),
+        /// Upper bound of max_p.
+        top: Prob = Prob::constant(0.5),
+        /// Lower bound of max_p.
+        bottom: Prob = Prob::constant(0.01),
+        /// Factor of max_p while the average is low (floyd2001).
+        beta: Prob = Prob::constant(0.9),
+        /// Marks ECN-capable packets instead of dropping them early.
+        ecn: bool = false,
+        /// In the forced region, ECN-capable packets are dropped too.
+        harddrop: bool = true,
     }
 }
 
@@ -126,29 +101,19 @@ impl LawParams for AredParams {
     type Law = AdaptiveRed;
     fn validate(&self) -> Result<(), Problem> {
         LawParams::validate(&self.red())?;
-        for (name, d) in [("target", self.target), ("interval", self.interval)] {
-            if d.is_zero() {
-                return Err(Problem::new(name, format!("{d} is not valid; expected a positive duration")));
-            }
-        }
-        if self.bottom.get() > self.top.get() {
-            let (b, t) = (self.bottom, self.top);
-            return Err(Problem::new("bottom", format!("{b} is not valid with top = {t}; expected at most {t}")));
-        }
+        positive("target", self.target)?;
+        positive("interval", self.interval)?;
+        let (bottom, top) = (self.bottom, self.top);
+        ensure!(bottom <= top, "bottom", "{bottom} is not valid with top = {top}; expected at most {top}");
         Ok(())
     }
     fn law(&self) -> AdaptiveRed {
-        let mut cfg = self.red().config();
-        cfg.target_delay = self.target;
         AdaptiveRed {
-            adaptation: self.adaptation,
-            interval: self.interval,
-            bounds: (self.bottom.get(), self.top.get()),
-            beta: self.beta.get(),
-            max_p: cfg.max_p,
-            red: Red::new(cfg),
+            red: self.red().law_for(self.target),
+            max_p: self.probability.get(),
             next: Time(0) + self.interval,
             side: Side::Below,
+            params: self.clone(),
         }
     }
     fn limit(&self) -> Option<Limit> {
@@ -167,11 +132,7 @@ enum Side {
 /// Adaptive RED as the law of one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdaptiveRed {
-    adaptation: Adaptation,
-    interval: Duration,
-    /// Lower and upper bound of max_p.
-    bounds: (f64, f64),
-    beta: f64,
+    params: AredParams,
     max_p: f64,
     red: Red,
     next: Time,
@@ -189,6 +150,11 @@ impl AdaptiveRed {
         &self.red
     }
 
+    /// Lower and upper bound of max_p.
+    fn bounds(&self) -> (f64, f64) {
+        (self.params.bottom.get(), self.params.top.get())
+    }
+
     fn set(&mut self, max_p: f64) {
         self.max_p = max_p;
         self.red.set_max_p(max_p);
@@ -198,9 +164,9 @@ impl AdaptiveRed {
     fn floyd(&mut self) {
         let Some(ramp) = self.red.ramp() else { return };
         let (avg, span) = (self.red.average(), ramp.max - ramp.min);
-        let (bottom, top) = self.bounds;
+        let (bottom, top) = self.bounds();
         if avg < ramp.min + BAND.0 * span && self.max_p > bottom {
-            self.set((self.max_p * self.beta).max(bottom));
+            self.set((self.max_p * self.params.beta.get()).max(bottom));
         } else if avg > ramp.min + BAND.1 * span && self.max_p < top {
             self.set((self.max_p + ALPHA.0.min(ALPHA.1 * self.max_p)).min(top));
         }
@@ -210,16 +176,13 @@ impl AdaptiveRed {
     fn feng(&mut self) {
         let Some(ramp) = self.red.ramp() else { return };
         let avg = self.red.average();
-        let (bottom, top) = self.bounds;
-        let side = if avg < ramp.min {
-            Side::Below
-        } else if avg > ramp.max {
-            Side::Above
-        } else {
-            Side::Between
+        let (bottom, top) = self.bounds();
+        let side = match avg {
+            _ if avg < ramp.min => Side::Below,
+            _ if avg > ramp.max => Side::Above,
+            _ => Side::Between,
         };
         match side {
-            Side::Between => {}
             Side::Below if self.side != Side::Below => self.set((self.max_p / 3.0).max(bottom)),
             Side::Above if self.side != Side::Above => self.set((self.max_p * 2.0).min(top)),
             _ => {}
@@ -232,15 +195,12 @@ impl Law for AdaptiveRed {
     #[inline]
     fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         let mut zone: Zone = self.red.sample(view);
-        let due = match self.adaptation {
-            Adaptation::Floyd2001 => view.now >= self.next,
-            Adaptation::Feng1999 => true,
-        };
+        let due = self.params.adaptation == Adaptation::Feng1999 || view.now >= self.next;
         if due {
-            match self.adaptation {
+            match self.params.adaptation {
                 Adaptation::Floyd2001 => {
                     self.floyd();
-                    self.next = view.now + self.interval;
+                    self.next = view.now + self.params.interval;
                 }
                 Adaptation::Feng1999 => self.feng(),
             }

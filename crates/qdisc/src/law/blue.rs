@@ -9,46 +9,31 @@
 //! Departs: none known. The paper varies its constants; the defaults are one of its sets, quoted from memory, unverified.
 
 use super::{Law, LawParams, Verdict, View};
+use crate::declared::params;
 use packet::{Ecn, MarkReason, PacketMeta, Reading};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use units::{Duration, Limit, Prob, Problem, Rng, Time};
+use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure};
 
-/// Parameters of BLUE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct BlueParams {
-    /// How much may wait, as in droptail; null: 1000p.
-    pub limit: Option<Limit>,
-    /// d1, the step up when the queue overflows.
-    pub increment: Prob,
-    /// d2, the step down when the link finds nothing to send; well below `increment`.
-    pub decrement: Prob,
-    /// Shortest time between two steps.
-    pub freeze_time: Duration,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-}
-
-impl Default for BlueParams {
-    fn default() -> Self {
-        Self {
-            limit: None,
-            increment: Prob::new(0.02).unwrap_or_default(),
-            decrement: Prob::new(0.002).unwrap_or_default(),
-            freeze_time: Duration::from_millis(100),
-            ecn: false,
-        }
+params! {
+    /// Parameters of BLUE.
+    pub struct BlueParams {
+        /// Limit of the queue, as in droptail; null: 1000p.
+        limit: Option<Limit> = None,
+        /// d1, the step up when the queue overflows.
+        increment: Prob = Prob::constant(0.02),
+        /// d2, the step down when the link finds nothing to send; well below `increment`.
+        decrement: Prob = Prob::constant(0.002),
+        /// Shortest time between two steps.
+        freeze_time: Duration = Duration::from_millis(100),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = false,
     }
 }
 
 impl LawParams for BlueParams {
     type Law = Blue;
     fn validate(&self) -> Result<(), Problem> {
-        if self.decrement > self.increment {
-            let message = format!("{} is not valid; expected at most increment ({})", self.decrement, self.increment);
-            return Err(Problem::new("decrement", message));
-        }
+        let (up, down) = (self.increment, self.decrement);
+        ensure!(down <= up, "decrement", "{down} is not valid; expected at most increment ({up})");
         Ok(())
     }
     fn law(&self) -> Blue {

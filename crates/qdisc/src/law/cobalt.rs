@@ -20,62 +20,39 @@
 
 use super::codel::interval_over_root;
 use super::{Law, LawParams, Verdict, View};
+use crate::declared::params;
 use packet::{Ecn, MarkReason, PacketMeta, Reading};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use units::{Duration, Limit, Prob, Problem, Rng, Time};
+use units::{Duration, Limit, Prob, Problem, Rng, Time, positive};
 
-/// Parameters of COBALT.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CobaltParams {
-    /// How much may wait, as in droptail; null: 1000p.
-    pub limit: Option<Limit>,
-    /// Acceptable standing delay.
-    pub target: Duration,
-    /// How long the delay may stay above `target` before the first drop; of the order of a round-trip time.
-    pub interval: Duration,
-    /// CoDel marks ECN-capable packets instead of dropping them (BLUE always drops).
-    pub ecn: bool,
-    /// BLUE's step up, when the queue overflows.
-    pub p_inc: Prob,
-    /// BLUE's step down, when the queue is empty.
-    pub p_dec: Prob,
-    /// BLUE also steps up when the sojourn time exceeds this (ns-3: 400ms); null: never (CAKE).
-    pub blue_threshold: Option<Duration>,
-    /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
-    pub ce_threshold: Option<Duration>,
-    /// Under DRR++: an emptied queue keeps its credit and does not count as new until this law is at rest (CAKE).
-    pub holds_queue: bool,
-}
-
-impl Default for CobaltParams {
-    /// CAKE's.
-    fn default() -> Self {
-        let p = |p| Prob::new(p).unwrap_or_default();
-        Self {
-            limit: None,
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            ecn: false,
-            p_inc: p(1.0 / 256.0),
-            p_dec: p(1.0 / 4096.0),
-            blue_threshold: None,
-            ce_threshold: None,
-            holds_queue: false,
-        }
+params! {
+    /// Parameters of COBALT. The defaults are CAKE's.
+    pub struct CobaltParams {
+        /// Limit of the queue, as in droptail; null: 1000p.
+        limit: Option<Limit> = None,
+        /// Acceptable standing delay.
+        target: Duration = Duration::from_millis(5),
+        /// Time that the delay may stay above `target` before the first drop; of the order of a round-trip time.
+        interval: Duration = Duration::from_millis(100),
+        /// CoDel marks ECN-capable packets instead of dropping them (BLUE always drops).
+        ecn: bool = false,
+        /// BLUE's step up, when the queue overflows.
+        p_inc: Prob = Prob::constant(1.0 / 256.0),
+        /// BLUE's step down, when the queue is empty.
+        p_dec: Prob = Prob::constant(1.0 / 4096.0),
+        /// Sojourn time above which BLUE also steps up (ns-3: 400ms); null: never (CAKE).
+        blue_threshold: Option<Duration> = None,
+        /// Sojourn time above which every ECN-capable packet is marked; null is off.
+        ce_threshold: Option<Duration> = None,
+        /// Under DRR++: an emptied queue keeps its credit and does not count as new until this law is at rest (CAKE).
+        holds_queue: bool = false,
     }
 }
 
 impl LawParams for CobaltParams {
     type Law = Cobalt;
     fn validate(&self) -> Result<(), Problem> {
-        for (name, d) in [("target", self.target), ("interval", self.interval)] {
-            if d.is_zero() {
-                return Err(Problem::new(name, format!("{d} is not valid; expected a positive duration")));
-            }
-        }
-        Ok(())
+        positive("target", self.target)?;
+        positive("interval", self.interval)
     }
     fn law(&self) -> Cobalt {
         Cobalt { cfg: CobaltParams { limit: None, ..self.clone() }, state: CobaltState::default() }
@@ -109,8 +86,6 @@ pub(crate) struct Head {
     pub over_target: bool,
     /// BLUE steps up, even without an overflow.
     pub too_late: bool,
-    /// The packet may be marked.
-    pub capable: bool,
     /// It is the last packet in the queue, which is never dropped.
     pub last: bool,
 }
@@ -170,12 +145,12 @@ impl CobaltState {
 
     /// CAKE's `cobalt_should_drop`: decides about a head.
     #[inline]
-    pub(crate) fn head(&mut self, cfg: &CobaltParams, head: Head, rng: &mut Rng) -> Verdict {
+    pub(crate) fn head(&mut self, cfg: &CobaltParams, packet: &PacketMeta, head: Head, rng: &mut Rng) -> Verdict {
         let (due, due_at) = self.codel(cfg, head.over_target, head.now);
         if head.too_late {
             self.blue_up(cfg, head.now);
         }
-        let mark = due && cfg.ecn && head.capable;
+        let mark = due && cfg.ecn && packet.ecn() != Ecn::NotEct;
         let drop = rng.chance(self.p_drop) || (due && !mark);
         self.rest(cfg, due_at, drop, head.now);
         match (drop && !head.last, mark) {
@@ -227,16 +202,16 @@ impl Law for Cobalt {
     #[inline]
     fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         let cfg = &self.cfg;
-        let capable = packet.ecn() != Ecn::NotEct;
         let head = Head {
             now: view.now,
             over_target: view.sojourn > cfg.target,
             too_late: cfg.blue_threshold.is_some_and(|t| view.sojourn > t),
-            capable,
             last: view.backlog.packets == 0,
         };
-        match (self.state.head(cfg, head, rng), cfg.ce_threshold) {
-            (Verdict::Pass, Some(t)) if capable && view.sojourn > t => Verdict::Mark(MarkReason::Step),
+        match (self.state.head(cfg, packet, head, rng), cfg.ce_threshold) {
+            (Verdict::Pass, Some(t)) if packet.ecn() != Ecn::NotEct && view.sojourn > t => {
+                Verdict::Mark(MarkReason::Step)
+            }
             (verdict, _) => verdict,
         }
     }

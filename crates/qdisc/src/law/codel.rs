@@ -16,11 +16,11 @@
 
 mod params;
 
-pub use params::{CodelConfig, CodelParams, CountStep, Entry, InverseSqrt, Reentry, Sojourn, Variant};
+pub use params::{CodelParams, CountStep, Entry, InverseSqrt, Reentry, Sojourn, Variant};
 
 use super::{Law, LawParams, Verdict, View};
 use packet::{Ecn, MarkReason, PacketMeta, Reading};
-use units::{Duration, Limit, Problem, Rng, Time};
+use units::{Duration, Limit, Problem, Rng, Time, ensure, positive};
 
 /// Initial value of a learned maxpacket. Source: draft-nichols-tsvwg-codel-01 and ns-2.   Unit: bytes.
 const LEARNED_MAX_PACKET_START: u64 = 256;
@@ -31,24 +31,16 @@ const KMN_KEEP: f64 = 0.9844;
 
 impl LawParams for CodelParams {
     type Law = Codel;
-    /// tc-codel(8).
     fn validate(&self) -> Result<(), Problem> {
-        let positive = |path: &str, d: Duration| {
-            if d.is_zero() {
-                Err(Problem::new(path, format!("{d} is not valid; expected a positive duration")))
-            } else {
-                Ok(())
-            }
-        };
         positive("target", self.target)?;
         positive("interval", self.interval)?;
-        if self.ce_threshold_selector.is_some() && self.ce_threshold.is_none() {
-            return Err(Problem::new("ce_threshold_selector", "it needs a ce_threshold; expected one beside it"));
-        }
+        let selector = self.ce_threshold_selector.is_none() || self.ce_threshold.is_some();
+        ensure!(selector, "ce_threshold_selector", "it needs a ce_threshold; expected one beside it");
         Ok(())
     }
     fn law(&self) -> Codel {
-        Codel::new(self.config())
+        let params = Self { max_packet: self.max_packet(), ..self.resolved() };
+        Codel { params, state: CodelState::default() }
     }
     fn limit(&self) -> Option<Limit> {
         self.limit
@@ -119,10 +111,10 @@ pub(super) fn interval_over_root(interval: Duration, count: u32) -> Duration {
 
 impl CodelState {
     /// `t + interval / sqrt(count)`.
-    fn control_law(&self, cfg: &CodelConfig, t: Time) -> Time {
-        let step = match cfg.inverse_sqrt {
-            InverseSqrt::Exact => interval_over_root(cfg.interval, self.count),
-            InverseSqrt::Newton16 => Duration(((u128::from(cfg.interval.0) * u128::from(self.inv_sqrt)) >> 16) as u64),
+    fn control_law(&self, p: &CodelParams, t: Time) -> Time {
+        let step = match p.inverse_sqrt() {
+            InverseSqrt::Exact => interval_over_root(p.interval, self.count),
+            InverseSqrt::Newton16 => Duration(((u128::from(p.interval.0) * u128::from(self.inv_sqrt)) >> 16) as u64),
         };
         t + step
     }
@@ -134,28 +126,28 @@ impl CodelState {
 
     /// RFC 8289 §5.6 `dodequeue`: returns true if the delay has been above target long enough.
     #[inline]
-    fn ok_to_drop(&mut self, cfg: &CodelConfig, sojourn: Duration, packet: &PacketMeta, view: &View<'_>) -> bool {
+    fn ok_to_drop(&mut self, p: &CodelParams, sojourn: Duration, packet: &PacketMeta, view: &View<'_>) -> bool {
         let now = view.now;
         self.max_seen = self.max_seen.max(packet.bytes());
-        if sojourn < cfg.target || view.backlog.bytes <= cfg.max_packet.unwrap_or(self.max_seen) {
+        if sojourn < p.target || view.backlog.bytes <= p.max_packet.map_or(self.max_seen, |most| most.0) {
             self.first_above_time = None;
             return false;
         }
         match self.first_above_time {
             None => {
-                let parole = cfg.partial_parole && self.count > 1 && now.since(self.drop_next) < cfg.window;
-                self.first_above_time = Some(if parole { self.control_law(cfg, now) } else { now + cfg.interval });
+                let parole = p.partial_parole() && self.count > 1 && now.since(self.drop_next) < p.soon();
+                self.first_above_time = Some(if parole { self.control_law(p, now) } else { now + p.interval });
                 false
             }
-            Some(t) if cfg.entry == Entry::AfterInterval => now > t,
+            Some(t) if p.entry() == Entry::AfterInterval => now > t,
             Some(t) => now >= t,
         }
     }
 
     /// Enters the dropping state: the first drop of a cycle.
-    fn enter(&mut self, cfg: &CodelConfig, capable: bool, now: Time) -> Verdict {
-        let soon = now.since(self.drop_next) < cfg.window;
-        let resumed = match cfg.reentry {
+    fn enter(&mut self, p: &CodelParams, capable: bool, now: Time) -> Verdict {
+        let soon = now.since(self.drop_next) < p.soon();
+        let resumed = match p.reentry() {
             Reentry::Delta => self.count.saturating_sub(self.lastcount),
             // count > 2 ? count - 2 : 1
             Reentry::MinusTwo => self.count.saturating_sub(2),
@@ -166,7 +158,7 @@ impl CodelState {
         };
         self.set_count(if soon { resumed.max(1) } else { 1 });
         self.lastcount = self.count;
-        self.drop_next = self.control_law(cfg, now);
+        self.drop_next = self.control_law(p, now);
         self.dropping = true;
         if capable {
             return Verdict::Mark(MarkReason::Law);
@@ -176,16 +168,16 @@ impl CodelState {
     }
 
     /// In the dropping state, above target: drops if `drop_next` is due.
-    fn continue_dropping(&mut self, cfg: &CodelConfig, capable: bool, now: Time) -> Verdict {
+    fn continue_dropping(&mut self, p: &CodelParams, capable: bool, now: Time) -> Verdict {
         if now < self.drop_next {
             return Verdict::Pass;
         }
-        if capable || cfg.count_step == CountStep::WithDrop {
+        if capable || p.count_step() == CountStep::WithDrop {
             self.set_count(self.count + 1);
         }
         if capable {
             // a marked packet is sent, so this dequeue has no next head to schedule from
-            self.drop_next = self.control_law(cfg, self.drop_next);
+            self.drop_next = self.control_law(p, self.drop_next);
             return Verdict::Mark(MarkReason::Law);
         }
         self.turn = Turn::Dropped;
@@ -194,12 +186,12 @@ impl CodelState {
 
     /// Decides about `packet`, which has just been taken from the head.
     #[inline]
-    fn head(&mut self, cfg: &CodelConfig, packet: &PacketMeta, view: &View<'_>) -> Verdict {
-        let sojourn = match cfg.sojourn {
+    fn head(&mut self, p: &CodelParams, packet: &PacketMeta, view: &View<'_>) -> Verdict {
+        let sojourn = match p.sojourn {
             Sojourn::Queue => view.sojourn,
             Sojourn::QueueAndTransmit => view.sojourn + view.link.downstream_delay,
         };
-        let ok = self.ok_to_drop(cfg, sojourn, packet, view);
+        let ok = self.ok_to_drop(p, sojourn, packet, view);
         let capable = packet.ecn() != Ecn::NotEct;
         let verdict = match std::mem::take(&mut self.turn) {
             Turn::Entered => Verdict::Pass,
@@ -207,23 +199,23 @@ impl CodelState {
                 self.dropping = false;
                 Verdict::Pass
             }
-            Turn::First if self.dropping => self.continue_dropping(cfg, cfg.ecn && capable, view.now),
+            Turn::First if self.dropping => self.continue_dropping(p, p.ecn && capable, view.now),
             Turn::Dropped => {
-                if cfg.count_step == CountStep::IfStillAbove {
+                if p.count_step() == CountStep::IfStillAbove {
                     self.set_count(self.count + 1);
                 }
-                self.drop_next = self.control_law(cfg, self.drop_next);
-                self.continue_dropping(cfg, cfg.ecn && capable, view.now)
+                self.drop_next = self.control_law(p, self.drop_next);
+                self.continue_dropping(p, p.ecn && capable, view.now)
             }
-            Turn::First if ok && self.may_enter(cfg, view.now) => self.enter(cfg, cfg.ecn && capable, view.now),
+            Turn::First if ok && self.may_enter(p, view.now) => self.enter(p, p.ecn && capable, view.now),
             Turn::First => Verdict::Pass,
         };
-        match cfg.ce_threshold {
+        match p.ce_threshold {
             Some(t)
                 if verdict == Verdict::Pass
                     && capable
                     && sojourn > t
-                    && cfg.ce_threshold_selector.is_none_or(|s| s.has(packet)) =>
+                    && p.ce_threshold_selector.is_none_or(|s| s.has(packet)) =>
             {
                 Verdict::Mark(MarkReason::Step)
             }
@@ -231,17 +223,17 @@ impl CodelState {
         }
     }
 
-    fn may_enter(&self, cfg: &CodelConfig, now: Time) -> bool {
-        cfg.entry != Entry::AtSecondInterval
-            || now.since(self.drop_next) < cfg.interval
-            || self.first_above_time.is_some_and(|t| now >= t + cfg.interval)
+    fn may_enter(&self, p: &CodelParams, now: Time) -> bool {
+        p.entry() != Entry::AtSecondInterval
+            || now.since(self.drop_next) < p.interval
+            || self.first_above_time.is_some_and(|t| now >= t + p.interval)
     }
 
     /// Counts a packet of this queue that was dropped at a limit. 1/sqrt(count) is updated at the law's next drop, as in Linux's
     /// iteration.
     #[inline]
-    fn overflow(&mut self, cfg: &CodelConfig) {
-        if cfg.overflow_counts {
+    fn overflow(&mut self, p: &CodelParams) {
+        if p.overflow_counts {
             self.count = self.count.saturating_add(1);
         }
     }
@@ -258,16 +250,11 @@ impl CodelState {
 /// CoDel as the law of one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codel {
-    cfg: CodelConfig,
+    params: CodelParams,
     state: CodelState,
 }
 
 impl Codel {
-    /// A law in its initial state.
-    pub fn new(cfg: CodelConfig) -> Self {
-        Self { cfg, state: CodelState::default() }
-    }
-
     /// The state, for probes.
     pub fn state(&self) -> &CodelState {
         &self.state
@@ -277,7 +264,7 @@ impl Codel {
 impl Law for Codel {
     #[inline]
     fn head(&mut self, packet: &PacketMeta, view: &View<'_>, _rng: &mut Rng) -> Verdict {
-        self.state.head(&self.cfg, packet, view)
+        self.state.head(&self.params, packet, view)
     }
     #[inline]
     fn empty(&mut self, _now: Time) {
@@ -285,7 +272,7 @@ impl Law for Codel {
     }
     #[inline]
     fn overflow(&mut self, _now: Time) {
-        self.state.overflow(&self.cfg);
+        self.state.overflow(&self.params);
     }
     fn probe(&self, out: &mut Reading<'_>) {
         let s = &self.state;

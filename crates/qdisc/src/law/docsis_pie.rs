@@ -20,13 +20,12 @@
 //! Departs: on a link without a token bucket the prediction is q / rate. The clock of the updates is a grid from the start of
 //! the run and is suspended while an update changes nothing (INACTIVE, empty queue, drop_prob 0, last delay 0).
 
-use super::pi::{Dice, Gains, PROB_LOW, Tuning};
+use super::pi::{self, Dice, Gains, PROB_LOW, Tuning};
 use super::pie::{check_step, next_on_grid};
 use super::{Law, LawParams, Verdict, View, early};
+use crate::declared::params;
 use packet::{PacketMeta, Reading};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use units::{Duration, Limit, Problem, Rng, Time};
+use units::{Duration, Limit, Problem, Rng, Time, positive};
 
 /// MEAN_PKTSIZE: the packet size that drop_prob applies to.   Unit: bytes. Source: RFC 8034 §A.1.
 const MEAN_PKTSIZE: u64 = 1024;
@@ -40,62 +39,40 @@ const LATENCY_HIGH: Duration = Duration::from_millis(200);
 /// The Target Buffer where no limit is given. Source: current MULPI.
 const TARGET_BUFFER: Limit = Limit::Time(Duration::from_millis(100));
 
-/// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DocsisPieParams {
-    /// BUFFER_SIZE, the Target Buffer of the service flow; null: 100ms at the sustained rate. A third of it activates.
-    pub limit: Option<Limit>,
-    /// LATENCY_TARGET.
-    pub target: Duration,
-    /// INTERVAL, time between updates; at least 100us.
-    pub interval: Duration,
-    /// A, weight of the distance from the target, in 1/s.
-    pub alpha: f64,
-    /// B, weight of the change since the last update, in 1/s.
-    pub beta: f64,
-    /// MAX_BURST: time after the first drop during which nothing is dropped.
-    pub max_burst: Duration,
-    /// BURST_RESET_TIMEOUT: quiet time after which it becomes inactive.
-    pub burst_reset_timeout: Duration,
-}
-
-impl Default for DocsisPieParams {
-    fn default() -> Self {
-        Self {
-            limit: None,
-            target: Duration::from_millis(10),
-            interval: Duration::from_millis(16),
-            alpha: 0.25,
-            beta: 2.5,
-            max_burst: Duration::from_millis(142),
-            burst_reset_timeout: Duration::from_secs(1),
-        }
+params! {
+    /// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034.
+    pub struct DocsisPieParams {
+        /// BUFFER_SIZE, the Target Buffer of the service flow; null: 100ms at the sustained rate. A third of it activates the law.
+        limit: Option<Limit> = None,
+        /// LATENCY_TARGET, the delay aimed at.
+        target: Duration = Duration::from_millis(10),
+        /// INTERVAL, time between updates; at least 100us.
+        interval: Duration = Duration::from_millis(16),
+        /// A, weight of the distance from the target, in 1/s.
+        alpha: f64 = 0.25,
+        /// B, weight of the change since the last update, in 1/s.
+        beta: f64 = 2.5,
+        /// MAX_BURST: time after the first drop during which nothing is dropped.
+        max_burst: Duration = Duration::from_millis(142),
+        /// BURST_RESET_TIMEOUT: quiet time after which it becomes inactive.
+        burst_reset_timeout: Duration = Duration::from_secs(1),
     }
 }
 
 impl LawParams for DocsisPieParams {
     type Law = DocsisPie;
     fn validate(&self) -> Result<(), Problem> {
-        if self.target.is_zero() {
-            return Err(Problem::new("target", "0s is not valid; expected a positive duration"));
-        }
+        positive("target", self.target)?;
         check_step("interval", self.interval)?;
-        for (name, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
-            if !(gain > 0.0 && gain.is_finite()) {
-                return Err(Problem::new(name, format!("{gain} is not valid; expected a positive number (1/s)")));
-            }
-        }
-        Ok(())
+        pi::gain("alpha", self.alpha)?;
+        pi::gain("beta", self.beta)
     }
     fn law(&self) -> DocsisPie {
-        let gains = Gains { alpha: self.alpha, beta: self.beta, target: self.target, tuning: Tuning::Rfc8034 };
+        let Self { alpha, beta, target, .. } = *self;
         DocsisPie {
-            gains,
-            interval: self.interval,
-            max_burst: self.max_burst,
-            burst_reset_timeout: self.burst_reset_timeout,
+            gains: Gains { alpha, beta, target, tuning: Tuning::Rfc8034 },
             buffer: self.limit.unwrap_or(TARGET_BUFFER),
+            params: self.clone(),
             state: DocsisPieState::default(),
         }
     }
@@ -140,10 +117,8 @@ pub struct DocsisPieState {
 /// DOCSIS-PIE as the law of one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisPie {
+    params: DocsisPieParams,
     gains: Gains,
-    interval: Duration,
-    max_burst: Duration,
-    burst_reset_timeout: Duration,
     buffer: Limit,
     state: DocsisPieState,
 }
@@ -186,7 +161,7 @@ impl DocsisPie {
         }
         if s.burst == Burst::Quench {
             s.burst = Burst::Protect;
-            s.burst_allowance = self.max_burst;
+            s.burst_allowance = self.params.max_burst;
         }
         true
     }
@@ -196,7 +171,7 @@ impl DocsisPie {
         let s = &mut self.state;
         if !s.burst_allowance.is_zero() {
             s.drop_prob = 0.0;
-            s.burst_allowance = s.burst_allowance.saturating_sub(self.interval);
+            s.burst_allowance = s.burst_allowance.saturating_sub(self.params.interval);
             return;
         }
         let mut p = self.gains.step(s.drop_prob, qdelay, s.qdelay_old);
@@ -218,8 +193,8 @@ impl DocsisPie {
                 s.burst_reset = Duration::ZERO;
             }
             Burst::Quench if quiet => {
-                s.burst_reset += self.interval;
-                if s.burst_reset > self.burst_reset_timeout {
+                s.burst_reset += self.params.interval;
+                if s.burst_reset > self.params.burst_reset_timeout {
                     s.burst_reset = Duration::ZERO;
                     s.burst = Burst::Inactive;
                 }
@@ -234,7 +209,7 @@ impl Law for DocsisPie {
     #[inline]
     fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         if self.state.next.is_none() {
-            self.state.next = Some(next_on_grid(view.now, self.interval));
+            self.state.next = Some(next_on_grid(view.now, self.params.interval));
         }
         if self.drop_early(packet, view, rng) { Verdict::Drop } else { Verdict::Pass }
     }
@@ -259,7 +234,7 @@ impl Law for DocsisPie {
         s.next = if still && qdelay.is_zero() && s.burst_allowance.is_zero() {
             None
         } else {
-            Some(next_on_grid(view.now, self.interval))
+            Some(next_on_grid(view.now, self.params.interval))
         };
     }
 

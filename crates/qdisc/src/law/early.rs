@@ -16,7 +16,7 @@ use super::View;
 use packet::{PacketMeta, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{BitRate, Duration, Limit, Problem, Rng, Time, math};
+use units::{BitRate, Duration, Limit, Problem, Rng, Time, ensure, math};
 
 /// The unit in which a threshold is written, and so that of the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,33 +63,27 @@ pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     }
 }
 
+/// A rate at which thresholds in time compare as times.
+pub(crate) const ANY_RATE: BitRate = BitRate(8_000_000_000);
+
 /// Refuses thresholds of different kinds, or a minimum that is not below the maximum.
 pub(crate) fn thresholds(min: (&str, Limit), max: (&str, Limit)) -> Result<(), Problem> {
     let ((min_name, min), (max_name, max)) = (min, max);
-    if Measure::of(min) != Measure::of(max) {
-        let what = "of one kind (packets, bytes or time)";
-        return Err(Problem::new(
-            max_name,
-            format!("{max} is not valid with {min_name} = {min}; expected both {what}"),
-        ));
-    }
-    // time thresholds compare as times: any rate will do
-    let rate = BitRate(8_000_000_000);
-    if amount(min, rate) >= amount(max, rate) {
-        return Err(Problem::new(
-            min_name,
-            format!("{min} is not valid with {max_name} = {max}; expected a threshold below {max}"),
-        ));
-    }
+    let same = Measure::of(min) == Measure::of(max);
+    ensure!(
+        same,
+        max_name,
+        "{max} is not valid with {min_name} = {min}; expected both of one kind (packets, bytes or time)"
+    );
+    let rising = amount(min, ANY_RATE) < amount(max, ANY_RATE);
+    ensure!(rising, min_name, "{min} is not valid with {max_name} = {max}; expected a threshold below {max}");
     Ok(())
 }
 
 /// Refuses a weight outside (0, 1].
 pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
-    if w > 0.0 && w <= 1.0 {
-        return Ok(());
-    }
-    Err(Problem::new(name, format!("{w} is not valid; expected a weight above 0 and at most 1 (1: no averaging)")))
+    ensure!(w > 0.0 && w <= 1.0, name, "{w} is not valid; expected a weight above 0 and at most 1 (1: no averaging)");
+    Ok(())
 }
 
 /// Effect of an idle period on the average.
@@ -101,7 +95,7 @@ pub enum IdleDecay {
     /// As `decay`, but m is a whole number, counted from when the link found the queue empty, and the arrival's sample is added:
     /// one more (1 - w) (ns-2, ALTQ).
     DecayAndSample,
-    /// As `decay`, but counted from when the link found the queue empty (Linux). A shaper that never polls an empty queue (HTB)
+    /// As `decay`, but counted from the time at which the link found the queue empty (Linux). A shaper that never polls an empty queue (HTB)
     /// leaves the average as it was, except for the samples of arrivals.
     DecayOnceAsked,
 }
@@ -218,7 +212,7 @@ impl Ramp {
     }
 }
 
-/// How p_a, the probability for one packet, is computed from p = p_b and the number of packets since the last drop.
+/// Computation of p_a, the probability for one packet, from p = p_b and the number of packets since the last drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
@@ -269,7 +263,7 @@ impl Spacing {
     }
 }
 
-/// How packet size affects the probability.
+/// Effect of packet size on the probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ByteMode {
@@ -303,7 +297,7 @@ pub(crate) struct Rules {
     pub avpkt: u64,
     /// No early drop while at most this many packets wait.
     pub min_queue: u32,
-    /// Keep the first packet after the average has reached `min`.
+    /// Keeps the first packet after the average has reached `min`.
     pub first_passes: bool,
 }
 

@@ -52,9 +52,9 @@ pub struct ForeignParams {
     /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
     /// `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
-    /// How much may wait, as in droptail; null: 1000p on its own; under a fair discipline only the shared limit.
+    /// Limit of the queue, as in droptail; null: 1000p on its own; under a fair discipline only the shared limit.
     pub limit: Option<Limit>,
-    /// The file's text, by its path. Filled in when the scenario is read, so that a result records the code that produced it.
+    /// Text of the file, by its path. Filled in when the scenario is read, so that a result contains the code that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
     /// The law's own parameters.

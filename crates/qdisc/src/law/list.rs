@@ -2,8 +2,9 @@
 
 use crate::law::{self, Law, LawParams, Verdict, View};
 use packet::{PacketMeta, Reading};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use units::{Limit, Problem, Rng, Time};
 
 /// Passes the list of laws to a macro, after the macro's other arguments.
@@ -47,84 +48,62 @@ pub(crate) use laws;
 macro_rules! law_enums {
     (
         {}
-        law { $($law:literal $Law:ident($LawParams:ty), $LawKind:ident, $lsource:literal, $lsummary:literal;)+ }
-        outside { $out:literal $Out:ident($OutParams:ty), $OutKind:ident, $osource:literal, $osummary:literal; }
+        law { $($listed:literal $Listed:ident $params:tt, $ListedKind:ident, $lsource:literal, $lsummary:literal;)+ }
+        outside { $out:literal $Out:ident $oparams:tt, $OutKind:ident, $osource:literal, $osummary:literal; }
     ) => {
-        #[derive(Deserialize, JsonSchema)]
-        #[allow(missing_docs)]
-        pub(crate) enum LawTable {
-            $(
-                #[doc = $lsummary]
-                #[serde(rename = $law)]
-                $Law($LawParams),
-            )+
-            #[doc = $osummary]
-            #[serde(rename = $out)]
-            $Out($OutParams),
+        law_enums! {
+            @all [$($listed)+]
+            $($listed $Listed $params, $lsummary;)+
+            $out $Out $oparams, $osummary;
         }
-
+    };
+    (@all [$($listed:literal)+] $($name:literal $Law:ident($Params:ty), $summary:literal;)+) => {
         /// The law of each queue of a fair discipline, as a scenario writes it: `law = { codel = { target = "5ms" } }`, or
         /// `law = "codel"` for the defaults, or `law = "none"`.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(remote = "Self")]
+        #[schemars(rename = "Law", transform = of_laws)]
         pub enum LawSpec {
             /// No early drops.
             #[default]
-            #[serde(rename = "none")]
+            #[serde(rename = "none", skip_deserializing)]
             None,
             $(
-                #[doc = $lsummary]
-                #[serde(rename = $law)]
-                $Law($LawParams),
+                #[doc = $summary]
+                #[serde(rename = $name)]
+                $Law($Params),
             )+
-            #[doc = $osummary]
-            #[serde(rename = $out)]
-            $Out($OutParams),
-        }
-
-        impl From<LawTable> for LawSpec {
-            fn from(table: LawTable) -> Self {
-                match table { $(LawTable::$Law(p) => Self::$Law(p),)+ LawTable::$Out(p) => Self::$Out(p) }
-            }
         }
 
         impl LawSpec {
             /// All names except that of the external law, which has no defaults.
-            pub const NAMES: &'static [&'static str] = &["none", $($law,)+];
+            pub const NAMES: &'static [&'static str] = &["none", $($listed,)+];
 
             /// The law of this name, with its defaults.
             pub fn named(name: &str) -> Option<Self> {
                 match name {
                     "none" => Some(Self::None),
-                    $($law => Some(Self::$Law(Default::default())),)+
-                    $out => Some(Self::$Out(Default::default())),
+                    $($name => Some(Self::$Law(Default::default())),)+
                     _ => None,
                 }
             }
             /// Name in a scenario.
             pub fn name(&self) -> &'static str {
-                match self { Self::None => "none", $(Self::$Law(_) => $law,)+ Self::$Out(_) => $out }
+                match self { Self::None => "none", $(Self::$Law(_) => $name,)+ }
             }
             /// Checks the parameters, including the law's own `limit`.   Errors: the first invalid one, with its path.
             pub fn validate(&self) -> Result<(), Problem> {
-                let problem = match self {
-                    Self::None => Ok(()),
-                    $(Self::$Law(p) => LawParams::validate(p),)+
-                    Self::$Out(p) => LawParams::validate(p),
-                };
-                problem.and_then(|()| self.limit().map_or(Ok(()), |l| crate::Room::validate(l, false)))
+                match self { Self::None => Ok(()), $(Self::$Law(p) => LawParams::validate(p),)+ }
+                    .and_then(|()| crate::Room::holds("limit", self.limit()))
                     .map_err(|p| p.under(self.name()))
             }
             /// A law in its initial state. Only valid parameters are built.
             pub fn law(&self) -> AnyLaw {
-                match self {
-                    Self::None => AnyLaw::None,
-                    $(Self::$Law(p) => AnyLaw::$Law(LawParams::law(p)),)+
-                    Self::$Out(p) => AnyLaw::$Out(LawParams::law(p)),
-                }
+                match self { Self::None => AnyLaw::None, $(Self::$Law(p) => AnyLaw::$Law(LawParams::law(p)),)+ }
             }
             /// The limit of each queue; `None`: only the limit that all queues share.
             pub(crate) fn limit(&self) -> Option<Limit> {
-                match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ Self::$Out(p) => LawParams::limit(p) }
+                match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ }
             }
         }
 
@@ -134,54 +113,72 @@ macro_rules! law_enums {
             /// No early drops.
             None,
             $(
-                #[doc = $lsummary]
-                $Law(<$LawParams as LawParams>::Law),
+                #[doc = $summary]
+                $Law(<$Params as LawParams>::Law),
             )+
-            #[doc = $osummary]
-            $Out(<$OutParams as LawParams>::Law),
         }
 
         impl Law for AnyLaw {
             #[inline]
             fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
-                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.arrive(packet, view, rng),)+ Self::$Out(l) => l.arrive(packet, view, rng) }
+                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.arrive(packet, view, rng),)+ }
             }
             #[inline]
             fn head(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
-                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.head(packet, view, rng),)+ Self::$Out(l) => l.head(packet, view, rng) }
+                match self { Self::None => Verdict::Pass, $(Self::$Law(l) => l.head(packet, view, rng),)+ }
             }
             #[inline]
             fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
-                match self { Self::None => {} $(Self::$Law(l) => l.left(packet, view),)+ Self::$Out(l) => l.left(packet, view) }
+                match self { Self::None => {} $(Self::$Law(l) => l.left(packet, view),)+ }
             }
             #[inline]
             fn empty(&mut self, now: Time) {
-                match self { Self::None => {} $(Self::$Law(l) => l.empty(now),)+ Self::$Out(l) => l.empty(now) }
+                match self { Self::None => {} $(Self::$Law(l) => l.empty(now),)+ }
             }
             #[inline]
             fn at_rest(&mut self, now: Time) -> bool {
-                match self { Self::None => true, $(Self::$Law(l) => l.at_rest(now),)+ Self::$Out(l) => l.at_rest(now) }
+                match self { Self::None => true, $(Self::$Law(l) => l.at_rest(now),)+ }
             }
             #[inline]
             fn overflow(&mut self, now: Time) {
-                match self { Self::None => {} $(Self::$Law(l) => l.overflow(now),)+ Self::$Out(l) => l.overflow(now) }
+                match self { Self::None => {} $(Self::$Law(l) => l.overflow(now),)+ }
             }
             #[inline]
             fn next_tick(&self) -> Option<Time> {
-                match self { Self::None => None, $(Self::$Law(l) => l.next_tick(),)+ Self::$Out(l) => l.next_tick() }
+                match self { Self::None => None, $(Self::$Law(l) => l.next_tick(),)+ }
             }
             #[inline]
             fn tick(&mut self, view: &View<'_>) {
-                match self { Self::None => {} $(Self::$Law(l) => l.tick(view),)+ Self::$Out(l) => l.tick(view) }
+                match self { Self::None => {} $(Self::$Law(l) => l.tick(view),)+ }
             }
             fn probe(&self, out: &mut Reading<'_>) {
-                match self { Self::None => {} $(Self::$Law(l) => l.probe(out),)+ Self::$Out(l) => l.probe(out) }
+                match self { Self::None => {} $(Self::$Law(l) => l.probe(out),)+ }
             }
         }
     };
 }
 
 laws! { law_enums }
+
+/// Adds to the tables in a schema the texts that are also valid.
+pub(crate) fn add_texts(schema: &mut Schema, texts: impl IntoIterator<Item = Value>) {
+    if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
+        choices.extend(texts);
+    }
+}
+
+/// Adds the names of laws and tc syntax to the schema of [`LawSpec`].
+fn of_laws(schema: &mut Schema) {
+    let name = json!({
+        "type": "string", "description": "The name of a law, with its defaults; or none.", "enum": LawSpec::NAMES,
+    });
+    let words = json!({
+        "type": "string",
+        "description": "The name of a law and tc's words for what differs from its defaults.",
+        "pattern": format!("^({}) +[^+ ][^+]*$", LawSpec::NAMES.join("|")),
+    });
+    add_texts(schema, [name, words]);
+}
 
 impl LawSpec {
     /// Checks that it can be built.   Errors: it is external and missing.

@@ -18,11 +18,12 @@
 use super::codel::Sojourn;
 use super::early::{self, Measure};
 use super::{Law, LawParams, Verdict, View};
+use crate::declared::params;
 use packet::{PacketMeta, Reading, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use units::{Duration, Limit, Prob, Problem, Rng, Time};
+use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure, within};
 
 /// Largest gain of the integral term per second: from 0 to 1 in a second at twice the target.
 const MAX_INTEGRAL: f64 = 1.0;
@@ -30,7 +31,7 @@ const MAX_INTEGRAL: f64 = 1.0;
 const LONGEST_STEP: Duration = Duration(100_000_000);
 
 /// The curves of Figure 10.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Curve {
     /// RED's ramp on the queue's depth: thresholds in packets or bytes; `p_min` is not used.
     #[serde(rename = "10a")]
@@ -39,7 +40,6 @@ pub enum Curve {
     #[serde(rename = "10b")]
     B10,
     /// A step to `p_min`, then a ramp to `p_max`, constant above; on depth or sojourn time. Used by the document's simulations.
-    #[default]
     #[serde(rename = "10c")]
     C10,
 }
@@ -48,102 +48,73 @@ pub enum Curve {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LredProfile {
-    /// For packets of this DSCP, 0 to 63; overrides precedence.
+    /// Code point (DSCP) of the packets, 0 to 63; overrides a profile by precedence.
     #[serde(default)]
     pub dscp: Option<u8>,
-    /// For packets of this IP precedence (the upper three bits of the DSCP), 0 to 7.
+    /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
     #[serde(default)]
     pub precedence: Option<u8>,
     /// MINth, in the unit (time, packets or bytes) of the queue's `min_th`.
     pub min_th: Limit,
-    /// MAXth.
-    pub max_th: Limit,
-    /// Pmin (10c).
-    pub p_min: Prob,
-    /// Pmax.
-    pub p_max: Prob,
-}
-
-/// Parameters of LRED. The defaults are those of ARRIS 2013 Figure 11.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct LredParams {
-    /// How much may wait, as in droptail; null: 1000p.
-    pub limit: Option<Limit>,
-    /// Shape of the probability.
-    pub curve: Curve,
-    /// MINth: nothing is dropped below. A time is compared with the head's sojourn time, packets or bytes with the depth.
-    pub min_th: Limit,
-    /// MAXth: where the ramp ends, in the unit of `min_th`.
+    /// MAXth, where the ramp ends.
     pub max_th: Limit,
     /// Pmin, the probability at `min_th` (10c).
     pub p_min: Prob,
-    /// Pmax (Pa of 10a and 10b), the probability at `max_th`.
+    /// Pmax, the probability at `max_th`.
     pub p_max: Prob,
-    /// Weight of a head in the average that the curve is applied to; 1: the head itself (no averaging).
-    pub weight: f64,
-    /// Gain of an integral term per second; 0, the document's LRED, is none. With it MINth is the target, not the onset.
-    pub integral: f64,
-    /// Definition of the sojourn time.
-    pub sojourn: Sojourn,
-    /// Latency-based WRED: other thresholds and probabilities by DSCP or precedence. Not with an integral term.
-    pub profiles: Vec<LredProfile>,
 }
 
-impl Default for LredParams {
-    fn default() -> Self {
-        let p = |p| Prob::new(p).unwrap_or_default();
-        Self {
-            limit: None,
-            curve: Curve::C10,
-            min_th: Limit::Time(Duration::from_millis(200)),
-            max_th: Limit::Time(Duration::from_millis(400)),
-            p_min: p(0.01),
-            p_max: p(0.05),
-            weight: 1.0,
-            integral: 0.0,
-            sojourn: Sojourn::Queue,
-            profiles: Vec::new(),
-        }
+params! {
+    /// Parameters of LRED. The defaults are those of ARRIS 2013 Figure 11.
+    pub struct LredParams {
+        /// Limit of the queue, as in droptail; null: 1000p.
+        limit: Option<Limit> = None,
+        /// Shape of the probability.
+        curve: Curve = Curve::C10,
+        /// MINth: nothing is dropped below. A time is compared with the head's sojourn time, packets or bytes with the depth.
+        min_th: Limit = Limit::Time(Duration::from_millis(200)),
+        /// MAXth: where the ramp ends, in the unit of `min_th`.
+        max_th: Limit = Limit::Time(Duration::from_millis(400)),
+        /// Pmin, the probability at `min_th` (10c).
+        p_min: Prob = Prob::constant(0.01),
+        /// Pmax (Pa of 10a and 10b), the probability at `max_th`.
+        p_max: Prob = Prob::constant(0.05),
+        /// Weight of a head in the average that the curve is applied to; 1: the head itself (no averaging).
+        weight: f64 = 1.0,
+        /// Gain of an integral term per second; 0, the document's LRED, is none. With it MINth is the target, not the onset.
+        integral: f64 = 0.0,
+        /// Definition of the sojourn time.
+        sojourn: Sojourn = Sojourn::Queue,
+        /// Latency-based WRED: other thresholds and probabilities by DSCP or precedence. Not with an integral term.
+        profiles: Vec<LredProfile> = Vec::new(),
     }
 }
 
 impl LredProfile {
-    /// Checks profile `n` of a queue with the parameters `of`.   Errors: the first invalid parameter.
-    fn validate(&self, n: usize, of: &LredParams) -> Result<(), Problem> {
-        let at = |name: &str| format!("profiles.{n}.{name}");
-        match (self.dscp, self.precedence) {
-            (None, None) => return Err(Problem::new(at("dscp"), "neither dscp nor precedence is given; expected one")),
-            (Some(dscp), _) if dscp > 63 => {
-                return Err(Problem::new(at("dscp"), format!("{dscp} is not valid; expected 0 to 63")));
-            }
-            (_, Some(precedence)) if precedence > 7 => {
-                return Err(Problem::new(at("precedence"), format!("{precedence} is not valid; expected 0 to 7")));
-            }
-            _ => {}
-        }
-        if Measure::of(self.min_th) != Measure::of(of.min_th) {
-            let message = format!(
-                "{} is not valid with min_th = {}; expected a threshold of the same kind",
-                self.min_th, of.min_th
-            );
-            return Err(Problem::new(at("min_th"), message));
-        }
-        early::thresholds((&at("min_th"), self.min_th), (&at("max_th"), self.max_th))?;
-        if of.curve == Curve::C10 && self.p_min.get() > self.p_max.get() {
-            let (low, high) = (self.p_min, self.p_max);
-            return Err(Problem::new(
-                at("p_min"),
-                format!("{low} is not valid with p_max = {high}; expected at most {high}"),
-            ));
-        }
-        Ok(())
+    /// Checks a profile of a queue with the parameters `of`.   Errors: the first invalid parameter.
+    fn validate(&self, of: &LredParams) -> Result<(), Problem> {
+        let one = self.dscp.is_some() || self.precedence.is_some();
+        ensure!(one, "dscp", "neither dscp nor precedence is given; expected one");
+        within("dscp", self.dscp.unwrap_or(0), 0, 63)?;
+        within("precedence", self.precedence.unwrap_or(0), 0, 7)?;
+        let (min, own) = (self.min_th, of.min_th);
+        let same = Measure::of(min) == Measure::of(own);
+        ensure!(same, "min_th", "{min} is not valid with min_th = {own}; expected a threshold of the same kind");
+        early::thresholds(("min_th", self.min_th), ("max_th", self.max_th))?;
+        rising(of.curve, self.p_min, self.p_max)
     }
 
     /// Returns true if this profile applies to packets of this DSCP.
     fn takes(&self, dscp: u8) -> bool {
         self.dscp.map_or_else(|| self.precedence == Some(dscp / 8), |own| own == dscp)
     }
+}
+
+/// Refuses a Pmin above Pmax where the curve uses both.
+fn rising(curve: Curve, low: Prob, high: Prob) -> Result<(), Problem> {
+    let fits = curve != Curve::C10 || low <= high;
+    ensure!(fits, "p_min", "{low} is not valid with p_max = {high}; expected at most {high}");
+    Ok(())
 }
 
 /// A threshold in the curve's own unit: ns, packets or bytes.
@@ -159,35 +130,21 @@ impl LawParams for LredParams {
     type Law = Lred;
     fn validate(&self) -> Result<(), Problem> {
         early::thresholds(("min_th", self.min_th), ("max_th", self.max_th))?;
-        let time = matches!(self.min_th, Limit::Time(_));
-        match self.curve {
-            Curve::A10 if time => {
-                let message = format!("{} is not valid for curve 10a; expected packets or bytes", self.min_th);
-                return Err(Problem::new("min_th", message));
-            }
-            Curve::B10 if !time => {
-                let message = format!("{} is not valid for curve 10b; expected a time", self.min_th);
-                return Err(Problem::new("min_th", message));
-            }
-            _ => {}
-        }
-        if self.curve == Curve::C10 && self.p_min.get() > self.p_max.get() {
-            let (low, high) = (self.p_min, self.p_max);
-            let message = format!("{low} is not valid with p_max = {high}; expected at most {high}");
-            return Err(Problem::new("p_min", message));
-        }
-        if !(self.integral.is_finite() && (0.0..=MAX_INTEGRAL).contains(&self.integral)) {
-            let message = format!("{} is not valid; expected 0 to {MAX_INTEGRAL} per second", self.integral);
-            return Err(Problem::new("integral", message));
-        }
-        if self.integral > 0.0 && number(self.min_th) == 0.0 {
-            return Err(Problem::new("min_th", "0 is not valid with an integral term; expected a target above 0"));
-        }
-        if self.integral > 0.0 && !self.profiles.is_empty() {
-            return Err(Problem::new("integral", "is not valid with profiles; expected 0"));
+        let (min_th, time) = (self.min_th, matches!(self.min_th, Limit::Time(_)));
+        let (a, b) = (self.curve == Curve::A10, self.curve == Curve::B10);
+        ensure!(!(a && time), "min_th", "{min_th} is not valid for curve 10a; expected packets or bytes");
+        ensure!(!b || time, "min_th", "{min_th} is not valid for curve 10b; expected a time");
+        rising(self.curve, self.p_min, self.p_max)?;
+        let gain = self.integral;
+        let fits = gain.is_finite() && (0.0..=MAX_INTEGRAL).contains(&gain);
+        ensure!(fits, "integral", "{gain} is not valid; expected 0 to {MAX_INTEGRAL} per second");
+        if gain > 0.0 {
+            let target = number(min_th) > 0.0;
+            ensure!(target, "min_th", "0 is not valid with an integral term; expected a target above 0");
+            ensure!(self.profiles.is_empty(), "integral", "is not valid with profiles; expected 0");
         }
         for (n, profile) in self.profiles.iter().enumerate() {
-            profile.validate(n, self)?;
+            profile.validate(self).map_err(|p| p.under(&format!("profiles.{n}")))?;
         }
         early::weight("weight", self.weight)
     }

@@ -27,7 +27,7 @@ pub struct View<'a> {
     pub now: Time,
     /// The backlog without the packet in question: before an arrival joins, or after the head has been removed.
     pub backlog: Backlog,
-    /// How long the packet in question has waited; zero for an arrival or a tick.
+    /// Time that the packet in question has waited; zero for an arrival or a tick.
     pub sojourn: Duration,
     /// The link behind the queue.
     pub link: &'a LinkView,

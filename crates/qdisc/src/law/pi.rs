@@ -10,7 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Duration, Rng};
+use units::{Duration, Problem, Rng, ensure};
 
 /// The largest step up while drop_prob is at least [`STEP_FROM`]. Source: RFC 8033 §5.5.
 const STEP_CAP: f64 = 0.02;
@@ -23,7 +23,7 @@ const PROB_HIGH: f64 = 8.5;
 /// Below this drop_prob a low delay keeps every packet. Source: RFC 8033 §4.1.
 const SAFE_PROB: f64 = 0.2;
 
-/// How a step is scaled by the current drop probability, so that it stays small where the probability is small.
+/// Scaling of a step by the current drop probability: steps are small while the probability is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
@@ -51,6 +51,12 @@ impl Tuning {
         };
         table.iter().flat_map(|part| part.iter()).find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, by)| 1.0 / by)
     }
+}
+
+/// Refuses a gain that is not positive.
+pub(super) fn gain(name: &str, gain: f64) -> Result<(), Problem> {
+    ensure!(gain > 0.0 && gain.is_finite(), name, "{gain} is not valid; expected a positive number (1/s)");
+    Ok(())
 }
 
 /// The controller's gains.

@@ -18,44 +18,39 @@
 
 mod params;
 
-use params::PieConfig;
 pub use params::{AllowanceClock, DelayEstimate, JudgedBy, PieParams, PieVariant};
 
-use super::pi::Dice;
+use super::pi::{self, Dice, Gains};
 use super::{Law, LawParams, Verdict, View, early};
 use packet::{Ecn, MarkReason, PacketMeta, Reading};
-use units::{Bytes, Duration, Limit, Problem, Rng, Time};
+use units::{Duration, Limit, Problem, Rng, Time, ensure, positive_or_none};
 
 impl LawParams for PieParams {
     type Law = Pie;
     fn validate(&self) -> Result<(), Problem> {
-        if self.target.is_some_and(Duration::is_zero) {
-            return Err(Problem::new("target", "0s is not valid; expected a positive duration"));
-        }
-        self.tupdate.map_or(Ok(()), |d| check_step("tupdate", d))?;
-        for (name, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
-            if !(gain > 0.0 && gain.is_finite()) {
-                return Err(Problem::new(name, format!("{gain} is not valid; expected a positive number (1/s)")));
-            }
-        }
-        for (name, b) in [("avpkt", self.avpkt), ("dq_threshold", self.dq_threshold)] {
-            if b == Some(Bytes(0)) {
-                return Err(Problem::new(name, "0B is not valid; expected a positive size"));
-            }
-        }
-        if self.activation.get() > 0.0 && self.limit.is_none() {
-            let message = format!("{} is a share of `limit`; expected a limit beside it", self.activation);
-            return Err(Problem::new("activation", message));
-        }
-        if self.config().allowance == AllowanceClock::Departures && self.config().delay == DelayEstimate::DepartureRate
-        {
-            let message = "departures is not valid where the delay comes from the departure rate; expected updates";
-            return Err(Problem::new("allowance", message));
-        }
-        self.dq_weight.map_or(Ok(()), |w| early::weight("dq_weight", w))
+        positive_or_none("target", self.target)?;
+        check_step("tupdate", self.tupdate())?;
+        pi::gain("alpha", self.alpha)?;
+        pi::gain("beta", self.beta)?;
+        positive_or_none("avpkt", self.avpkt)?;
+        positive_or_none("dq_threshold", self.dq_threshold)?;
+        let share = self.activation;
+        ensure!(
+            share.get() == 0.0 || self.limit.is_some(),
+            "activation",
+            "{share} is a share of `limit`; expected a limit beside it"
+        );
+        let by_departures = self.allowance() == AllowanceClock::Departures && self.measures_departures();
+        ensure!(
+            !by_departures,
+            "allowance",
+            "departures is not valid where the delay comes from the departure rate; expected updates"
+        );
+        early::weight("dq_weight", self.dq_weight())
     }
     fn law(&self) -> Pie {
-        Pie::new(self.config())
+        let params = Self { delay_high: self.delay_high(), ..self.resolved() };
+        Pie { gains: params.gains(), state: PieState::new(&params), params }
     }
     fn limit(&self) -> Option<Limit> {
         self.limit
@@ -74,17 +69,17 @@ struct Departures {
 }
 
 impl Departures {
-    fn left(&mut self, cfg: &PieConfig, bytes: u64, backlog: u64, now: Time) {
+    fn left(&mut self, p: &PieParams, bytes: u64, backlog: u64, now: Time) {
         if let Some((start, count)) = &mut self.cycle {
             *count += bytes;
-            if *count >= cfg.dq_threshold {
+            if *count >= p.dq_threshold().0 {
                 let sample = now.since(*start).0 as f64 / *count as f64;
-                let avg = self.ns_per_byte.map_or(sample, |avg| avg + cfg.dq_weight * (sample - avg));
+                let avg = self.ns_per_byte.map_or(sample, |avg| avg + p.dq_weight() * (sample - avg));
                 self.ns_per_byte = Some(avg);
                 self.cycle = None;
             }
         }
-        if self.cycle.is_none() && backlog >= cfg.dq_threshold {
+        if self.cycle.is_none() && backlog >= p.dq_threshold().0 {
             self.cycle = Some((now, 0));
         }
     }
@@ -111,30 +106,31 @@ pub struct PieState {
     next: Option<Time>,
 }
 
-/// PIE as the law of one queue.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pie {
-    cfg: PieConfig,
-    state: PieState,
-}
-
-impl Pie {
-    /// A law in its initial state.
-    fn new(cfg: PieConfig) -> Self {
-        let state = PieState {
+impl PieState {
+    fn new(p: &PieParams) -> Self {
+        Self {
             drop_prob: 0.0,
             qdelay_old: Duration::ZERO,
-            burst_allowance: cfg.max_burst,
+            burst_allowance: p.max_burst(),
             dice: Dice::default(),
-            active: cfg.activation.is_none(),
+            active: p.activation.get() == 0.0,
             sojourn: Duration::ZERO,
             left_at: None,
             departures: Departures::default(),
             next: None,
-        };
-        Self { cfg, state }
+        }
     }
+}
 
+/// PIE as the law of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pie {
+    params: PieParams,
+    gains: Gains,
+    state: PieState,
+}
+
+impl Pie {
     /// The state, for probes.
     pub fn state(&self) -> &PieState {
         &self.state
@@ -142,15 +138,17 @@ impl Pie {
 
     /// RFC 8033 §5.3: PIE becomes active when the backlog reaches its threshold.
     fn activate(&mut self, view: &View<'_>) {
-        let Some(threshold) = self.cfg.activation else { return };
-        let queue = early::Measure::of(threshold).queue(view);
-        if !self.state.active && queue >= early::amount(threshold, view.link.rate) {
-            self.state = PieState { active: true, next: self.state.next, ..Self::new(self.cfg.clone()).state };
+        if self.state.active {
+            return;
+        }
+        let Some(threshold) = self.params.threshold() else { return };
+        if early::Measure::of(threshold).queue(view) >= early::amount(threshold, view.link.rate) {
+            self.state = PieState { active: true, next: self.state.next, ..PieState::new(&self.params) };
         }
     }
 
     fn qdelay(&self, view: &View<'_>) -> Duration {
-        match self.cfg.delay {
+        match self.params.delay() {
             DelayEstimate::Timestamp => self.state.sojourn,
             DelayEstimate::DepartureRate => self
                 .state
@@ -163,27 +161,27 @@ impl Pie {
     /// RFC 8033 §4.1 and §5.4 `drop_early`.
     #[inline]
     fn drop_early(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> bool {
-        let qdelay = match self.cfg.judged_by {
+        let qdelay = match self.params.judged_by() {
             JudgedBy::LastUpdate => self.state.qdelay_old,
             JudgedBy::Present => self.qdelay(view),
         };
-        let (cfg, s) = (&self.cfg, &mut self.state);
+        let (p, s) = (&self.params, &mut self.state);
         if !s.active || !s.burst_allowance.is_zero() {
             return false;
         }
-        if cfg.gains.work_conserving(s.drop_prob, qdelay, view.backlog.bytes, cfg.spared) {
+        if self.gains.work_conserving(s.drop_prob, qdelay, view.backlog.bytes, p.spared().0) {
             return false;
         }
-        let scale = if cfg.bytemode { packet.bytes() as f64 / cfg.avpkt as f64 } else { 1.0 };
-        let p = s.drop_prob * scale;
-        if !cfg.derandomize {
-            return rng.chance(p);
+        let scale = if p.bytemode { packet.bytes() as f64 / p.avpkt().0 as f64 } else { 1.0 };
+        let prob = s.drop_prob * scale;
+        if !p.derandomize() {
+            return rng.chance(prob);
         }
         if s.drop_prob == 0.0 {
             s.dice = Dice::default();
         }
-        s.dice.add(p);
-        s.dice.roll(p, rng)
+        s.dice.add(prob);
+        s.dice.roll(prob, rng)
     }
 }
 
@@ -193,9 +191,7 @@ const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// Refuses updates that are too frequent.
 pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
-    if step < SHORTEST_STEP {
-        return Err(Problem::new(name, format!("{step} is not valid; expected at least {SHORTEST_STEP}")));
-    }
+    ensure!(step >= SHORTEST_STEP, name, "{step} is not valid; expected at least {SHORTEST_STEP}");
     Ok(())
 }
 
@@ -208,31 +204,30 @@ impl Law for Pie {
     #[inline]
     fn arrive(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         if self.state.next.is_none() {
-            self.state.next = Some(next_on_grid(view.now, self.cfg.tupdate));
+            self.state.next = Some(next_on_grid(view.now, self.params.tupdate()));
         }
         self.activate(view);
         if !self.drop_early(packet, view, rng) {
             return Verdict::Pass;
         }
-        match self.cfg.mark_ecnth {
-            Some(th) if self.state.drop_prob < th && packet.ecn() != Ecn::NotEct => Verdict::Mark(MarkReason::Law),
-            _ => Verdict::Drop,
-        }
+        let p = &self.params;
+        let mark = p.ecn && self.state.drop_prob < p.mark_ecnth.get() && packet.ecn() != Ecn::NotEct;
+        if mark { Verdict::Mark(MarkReason::Law) } else { Verdict::Drop }
     }
 
     #[inline]
     fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
-        if self.cfg.allowance == AllowanceClock::Departures {
+        if self.params.allowance() == AllowanceClock::Departures {
             let s = &mut self.state;
             let gap = s.left_at.replace(view.now).map_or(Duration::ZERO, |t| view.now.since(t));
             s.burst_allowance = s.burst_allowance.saturating_sub(gap);
         }
-        match self.cfg.delay {
+        match self.params.delay() {
             DelayEstimate::Timestamp => {
                 self.state.sojourn = if view.backlog.packets == 0 { Duration::ZERO } else { view.sojourn };
             }
             DelayEstimate::DepartureRate => {
-                self.state.departures.left(&self.cfg, packet.bytes(), view.backlog.bytes, view.now);
+                self.state.departures.left(&self.params, packet.bytes(), view.backlog.bytes, view.now);
             }
         }
     }
@@ -255,27 +250,27 @@ impl Law for Pie {
     /// RFC 8033 §4.2 `calculate_drop_prob`, §4.4 the burst allowance.
     fn tick(&mut self, view: &View<'_>) {
         let qdelay = self.qdelay(view);
-        let (cfg, s) = (&self.cfg, &mut self.state);
-        s.next = Some(next_on_grid(view.now, cfg.tupdate));
+        let (p, s) = (&self.params, &mut self.state);
+        s.next = Some(next_on_grid(view.now, p.tupdate()));
         if s.active {
-            let mut p = cfg.gains.step(s.drop_prob, qdelay, s.qdelay_old);
+            let mut prob = self.gains.step(s.drop_prob, qdelay, s.qdelay_old);
             if qdelay.is_zero() && s.qdelay_old.is_zero() {
-                p *= cfg.decay;
-            } else if cfg.delay_high.is_some_and(|high| qdelay > high) {
-                p += 0.02;
+                prob *= p.decay();
+            } else if p.delay_high.is_some_and(|high| qdelay > high) {
+                prob += 0.02;
             }
-            s.drop_prob = p.clamp(0.0, 1.0);
+            s.drop_prob = prob.clamp(0.0, 1.0);
         }
-        if cfg.allowance == AllowanceClock::Updates {
-            s.burst_allowance = s.burst_allowance.saturating_sub(cfg.tupdate);
+        if p.allowance() == AllowanceClock::Updates {
+            s.burst_allowance = s.burst_allowance.saturating_sub(p.tupdate());
         }
-        if s.drop_prob == 0.0 && cfg.gains.low(qdelay, s.qdelay_old) {
-            s.burst_allowance = cfg.max_burst;
+        if s.drop_prob == 0.0 && self.gains.low(qdelay, s.qdelay_old) {
+            s.burst_allowance = p.max_burst();
             s.left_at = None;
         }
         let quiet = s.drop_prob == 0.0 && qdelay.is_zero() && s.qdelay_old.is_zero();
         s.qdelay_old = qdelay;
-        if quiet && cfg.activation.is_some() {
+        if quiet && p.activation.get() > 0.0 {
             s.active = false;
         }
         if quiet && view.backlog.packets == 0 {

@@ -13,23 +13,26 @@
 //! in-packets that wait, but a law sees only arrivals, refusals and departures: where a host removes packets for lack of
 //! shared room, the number is reduced to the length of a shorter queue, and to 0 when the queue is empty.
 
-use super::early::{self, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount};
+use super::early::{
+    self, ANY_RATE, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount,
+};
 use super::red::verdict;
 use super::{Law, LawParams, Verdict, View};
+use crate::declared::params;
 use packet::{PacketMeta, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Rng, Time};
+use units::{BitRate, Bytes, Limit, Prob, Problem, Rng, Time, ensure, positive, within};
 
 /// Thresholds for the packets of one DSCP or precedence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// For packets of this DSCP, 0 to 63; overrides precedence.
+    /// Code point (DSCP) of the packets, 0 to 63; overrides a profile by precedence.
     #[serde(default)]
     pub dscp: Option<u8>,
-    /// For packets of this IP precedence (the upper three bits of the DSCP), 0 to 7.
+    /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
     #[serde(default)]
     pub precedence: Option<u8>,
     /// Threshold where early drops begin.
@@ -40,7 +43,7 @@ pub struct Profile {
     pub probability: Prob,
 }
 
-/// RIO: which packets are "in", and the two ramps.
+/// RIO: the "in" packets, and the two ramps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rio {
@@ -64,59 +67,31 @@ pub struct RampParams {
     pub probability: Prob,
 }
 
-/// Parameters of WRED. The defaults are Cisco's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WredParams {
-    /// How much may wait, as in droptail; null: 1000p.
-    pub limit: Option<Limit>,
-    /// Top of the ladder: `max` of packets without a profile. Their `min` is (9 + precedence) / 18 of it, rounded down.
-    pub ladder_max: Limit,
-    /// max_p of packets without a profile (mark probability denominator 10).
-    pub probability: Prob,
-    /// w, the weight of a sample in the average; Cisco's exponent n is 2^-n, by default 9.
-    pub weight: f64,
-    /// Thresholds that differ from the ladder, in the ladder's unit (packets, bytes or time).
-    pub profiles: Vec<Profile>,
-    /// RIO instead of the ladder and profiles; null is off.
-    pub rio: Option<Rio>,
-    /// Mean packet size, for idle times and `byte_mode`.
-    pub avpkt: Bytes,
-    /// From p_b to the gaps between drops.
-    pub spacing: Spacing,
-    /// How packet size affects the probability.
-    pub byte_mode: ByteMode,
-    /// Mark ECN-capable packets instead of dropping them early.
-    pub ecn: bool,
-    /// Above `max`, drop ECN-capable packets too.
-    pub harddrop: bool,
-}
-
-impl Default for WredParams {
-    fn default() -> Self {
-        Self {
-            limit: None,
-            ladder_max: Limit::Packets(40),
-            probability: Prob::new(0.1).unwrap_or_default(),
-            weight: 1.0 / 512.0,
-            profiles: Vec::new(),
-            rio: None,
-            avpkt: Bytes(1000),
-            spacing: Spacing::Uniform,
-            byte_mode: ByteMode::Off,
-            ecn: false,
-            harddrop: true,
-        }
-    }
-}
-
-/// `limit` times (9 + precedence) / 18, rounded down.
-fn rung(limit: Limit, precedence: u8) -> Limit {
-    let part = |n: u64| n * (9 + u64::from(precedence)) / 18;
-    match limit {
-        Limit::Packets(n) => Limit::Packets(part(u64::from(n)) as u32),
-        Limit::Bytes(b) => Limit::Bytes(Bytes(part(b.0))),
-        Limit::Time(d) => Limit::Time(Duration(part(d.0))),
+params! {
+    /// Parameters of WRED. The defaults are Cisco's.
+    pub struct WredParams {
+        /// Limit of the queue, as in droptail; null: 1000p.
+        limit: Option<Limit> = None,
+        /// Top of the ladder: `max` of packets without a profile. Their `min` is (9 + precedence) / 18 of it, rounded down.
+        ladder_max: Limit = Limit::Packets(40),
+        /// max_p of packets without a profile (mark probability denominator 10).
+        probability: Prob = Prob::constant(0.1),
+        /// w, the weight of a sample in the average; Cisco's exponent n is 2^-n, by default 9.
+        weight: f64 = 1.0 / 512.0,
+        /// Thresholds that differ from the ladder, in the ladder's unit (packets, bytes or time).
+        profiles: Vec<Profile> = Vec::new(),
+        /// RIO instead of the ladder and profiles; null is off.
+        rio: Option<Rio> = None,
+        /// Mean packet size, for idle times and `byte_mode`.
+        avpkt: Bytes = Bytes(1000),
+        /// Spacing of the drops, from p_b to p_a.
+        spacing: Spacing = Spacing::Uniform,
+        /// Effect of packet size on the probability.
+        byte_mode: ByteMode = ByteMode::Off,
+        /// Marks ECN-capable packets instead of dropping them early.
+        ecn: bool = false,
+        /// Above `max`, ECN-capable packets are dropped too.
+        harddrop: bool = true,
     }
 }
 
@@ -130,8 +105,8 @@ impl WredParams {
             }
             return (vec![rio.out.clone(), rio.r#in.clone()], which);
         }
-        let ladder =
-            |i: u8| RampParams { min: rung(self.ladder_max, i), max: self.ladder_max, probability: self.probability };
+        let rung = |i: u8| self.ladder_max.map(|n| n * (9 + u64::from(i)) / 18);
+        let ladder = |i: u8| RampParams { min: rung(i), max: self.ladder_max, probability: self.probability };
         let mut ramps: Vec<RampParams> = (0..8).map(ladder).collect();
         for (dscp, entry) in which.iter_mut().enumerate() {
             *entry = (dscp / 8) as u8;
@@ -156,60 +131,39 @@ impl WredParams {
     }
 
     fn validate_profile(&self, p: &Profile) -> Result<(), Problem> {
-        let out_of = |name: &str, v: u8, most: u8| {
-            Err(Problem::new(name, format!("{v} is not valid; expected a number from 0 to {most}")))
-        };
-        match (p.dscp, p.precedence) {
-            (Some(d), _) if d > 63 => out_of("dscp", d, 63),
-            (_, Some(i)) if i > 7 => out_of("precedence", i, 7),
-            (Some(_), Some(_)) | (None, None) => {
-                Err(Problem::new("", "expected either dscp or precedence, to say whose thresholds these are"))
-            }
-            _ if Measure::of(p.min) != Measure::of(self.ladder_max) => {
-                let message =
-                    format!("{} is not valid with ladder_max = {}; expected the same kind", p.min, self.ladder_max);
-                Err(Problem::new("min", message))
-            }
-            _ => early::thresholds(("min", p.min), ("max", p.max)),
-        }
+        within("dscp", p.dscp.unwrap_or(0), 0, 63)?;
+        within("precedence", p.precedence.unwrap_or(0), 0, 7)?;
+        let one = p.dscp.is_some() != p.precedence.is_some();
+        ensure!(one, "", "expected either dscp or precedence, to say whose thresholds these are");
+        let (min, max) = (p.min, self.ladder_max);
+        let same = Measure::of(min) == Measure::of(max);
+        ensure!(same, "min", "{min} is not valid with ladder_max = {max}; expected the same kind");
+        early::thresholds(("min", min), ("max", p.max))
     }
 }
 
 impl LawParams for WredParams {
     type Law = Wred;
     fn validate(&self) -> Result<(), Problem> {
-        if amount(self.ladder_max, BitRate(8_000_000_000)) == 0.0 {
-            let message = format!("{} is not valid; expected a positive threshold", self.ladder_max);
-            return Err(Problem::new("ladder_max", message));
-        }
-        if self.profiles.len() > 72 {
-            let n = self.profiles.len();
-            return Err(Problem::new(
-                "profiles",
-                format!("{n} profiles are too many; expected one per DSCP and precedence"),
-            ));
-        }
+        let max = self.ladder_max;
+        ensure!(amount(max, ANY_RATE) > 0.0, "ladder_max", "{max} is not valid; expected a positive threshold");
+        let n = self.profiles.len();
+        ensure!(n <= 72, "profiles", "{n} profiles are too many; expected one per DSCP and precedence");
         for (i, p) in self.profiles.iter().enumerate() {
             self.validate_profile(p).map_err(|e| e.under(&format!("profiles.{i}")))?;
         }
         if let Some(rio) = &self.rio {
-            if !self.profiles.is_empty() {
-                return Err(Problem::new("profiles", "is not valid beside rio, which has two ramps of its own"));
-            }
-            if let Some(d) = rio.in_dscp.iter().find(|d| **d > 63) {
-                return Err(Problem::new("rio.in_dscp", format!("{d} is not valid; expected numbers from 0 to 63")));
+            ensure!(n == 0, "profiles", "is not valid beside rio, which has two ramps of its own");
+            for dscp in &rio.in_dscp {
+                ensure!(*dscp <= 63, "rio.in_dscp", "{dscp} is not valid; expected numbers from 0 to 63");
             }
             early::thresholds(("rio.in.min", rio.r#in.min), ("rio.in.max", rio.r#in.max))?;
             early::thresholds(("rio.out.min", rio.out.min), ("rio.out.max", rio.out.max))?;
-            if Measure::of(rio.r#in.min) != Measure::of(rio.out.min) {
-                let message =
-                    format!("{} is not valid with rio.in.min = {}; expected the same kind", rio.out.min, rio.r#in.min);
-                return Err(Problem::new("rio.out.min", message));
-            }
+            let (inside, out) = (rio.r#in.min, rio.out.min);
+            let same = Measure::of(inside) == Measure::of(out);
+            ensure!(same, "rio.out.min", "{out} is not valid with rio.in.min = {inside}; expected the same kind");
         }
-        if self.avpkt.0 == 0 {
-            return Err(Problem::new("avpkt", "0B is not valid; expected a positive size"));
-        }
+        positive("avpkt", self.avpkt)?;
         early::weight("weight", self.weight)
     }
     fn law(&self) -> Wred {

@@ -15,35 +15,27 @@
 //! a super-segment arrive here one after another, as the link in front sends them, where Linux queues and frees them at
 //! once; so segments that were sent apart may join, too, and a segment behind a refused one is tested on its own.
 
-use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
+use crate::declared::params;
+use crate::{Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol, Reading};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Limit, Problem};
+use units::{Limit, Problem, ensure};
 
 /// The most segments of a packet: 64 KiB, an IPv4 datagram, hold 45 of 1448 bytes.
 const MOST_SEGMENTS: u8 = 45;
 
-/// Parameters of drop-tail.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DroptailParams {
-    /// How much may wait: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
-    pub limit: Limit,
-    /// Store one packet (or byte) less than `limit`, as ns-2's DropTail does (its test is `q + 1 >= limit`).
-    pub ns2_off_by_one: bool,
-    /// Drop from the head to make room, instead of the arrival.
-    pub drop_head: bool,
-    /// Consecutive full-size segments of one TCP flow that count as one packet of the limit, as the super-segments of
-    /// segmentation offload do in a Linux queue: 1 to 45; 1 is off. Needs a limit in packets.
-    pub super_segment: u8,
-}
-
-impl Default for DroptailParams {
-    /// tc pfifo on an Ethernet interface: txqueuelen 1000 packets.
-    fn default() -> Self {
-        Self { limit: Limit::Packets(1000), ns2_off_by_one: false, drop_head: false, super_segment: 1 }
+params! {
+    /// Parameters of drop-tail. The limit is by default that of a Linux interface (txqueuelen).
+    pub struct DroptailParams {
+        /// Limit of the queue: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
+        limit: Limit = Limit::Packets(1000),
+        /// Stores one packet (or byte) less than `limit`, as ns-2's DropTail does (its test is `q + 1 >= limit`).
+        ns2_off_by_one: bool = false,
+        /// Drops from the head to make room, instead of dropping the arrival.
+        drop_head: bool = false,
+        /// Consecutive full-size segments of one TCP flow that count as one packet of the limit, as the super-segments of
+        /// segmentation offload do in a Linux queue: 1 to 45; 1 is off. Needs a limit in packets.
+        super_segment: u8 = 1,
     }
 }
 
@@ -51,18 +43,15 @@ impl Params for DroptailParams {
     type Discipline = DropTail;
     fn validate(&self) -> Result<(), Problem> {
         let n = self.super_segment;
-        if !(1..=MOST_SEGMENTS).contains(&n) {
-            let message = format!("{n} is not valid; expected 1 to {MOST_SEGMENTS} segments");
-            return Err(Problem::new("super_segment", message));
-        }
-        if n > 1 && !matches!(self.limit, Limit::Packets(_)) {
-            let message = format!(
-                "{n} needs a limit in packets, and limit is {}; expected 1 here, or a limit like \"100p\"",
-                self.limit
-            );
-            return Err(Problem::new("super_segment", message));
-        }
-        Room::validate(self.limit, self.ns2_off_by_one)
+        let most = MOST_SEGMENTS;
+        ensure!((1..=most).contains(&n), "super_segment", "{n} is not valid; expected 1 to {most} segments");
+        let (limit, packets) = (self.limit, matches!(self.limit, Limit::Packets(_)));
+        ensure!(
+            n == 1 || packets,
+            "super_segment",
+            "{n} needs a limit in packets, and limit is {limit}; expected 1 here, or a limit like \"100p\""
+        );
+        Room::validate(limit, self.ns2_off_by_one)
     }
     fn build(&self) -> DropTail {
         DropTail {
@@ -166,7 +155,7 @@ impl DropTail {
 
 impl QueueDiscipline for DropTail {
     #[inline]
-    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>) {
         let joins = self.supers.as_ref().is_some_and(|s| s.joins(&packet, cx.flows));
         // bound: every turn but the last removes a stored packet
         while !joins && !self.room.fits(self.counted(), &packet, cx.link) {
@@ -182,7 +171,7 @@ impl QueueDiscipline for DropTail {
     }
 
     #[inline]
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn dequeue(&mut self, _cx: &mut Context<'_>) -> Option<PacketMeta> {
         self.pop()
     }
 
@@ -234,7 +223,7 @@ mod tests {
     impl Script {
         fn put(&mut self, packet: PacketMeta) {
             let Self { queue, rng, link, flows, dropped } = self;
-            queue.enqueue(packet, &mut Cx { now: Time::ZERO, rng, link, flows, fate: dropped });
+            queue.enqueue(packet, &mut Context { now: Time::ZERO, rng, link, flows, fate: dropped });
         }
         /// Segment number `n` of a flow: 1448 bytes in 1500.
         fn segment(&mut self, flow: u32, n: u64) {
@@ -242,7 +231,7 @@ mod tests {
         }
         fn pull(&mut self) -> Option<u64> {
             let Self { queue, rng, link, flows, dropped } = self;
-            queue.dequeue(&mut Cx { now: Time::ZERO, rng, link, flows, fate: dropped }).map(|p| p.seq)
+            queue.dequeue(&mut Context { now: Time::ZERO, rng, link, flows, fate: dropped }).map(|p| p.seq)
         }
         /// Packets as the limit counts them, segments, and segments dropped so far.
         fn state(&self) -> (u32, u32, usize) {

@@ -1,7 +1,7 @@
 //! One FIFO managed by a control law, with a limit behind it.
 
 use crate::law::{Law, LawParams, Verdict, View};
-use crate::{Cx, Fifo, Params, QueueDiscipline, Room};
+use crate::{Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, MarkReason, PacketMeta, Point, Reading};
 use units::{Limit, Problem, Time};
 
@@ -29,7 +29,7 @@ impl<L: Law> Managed<L> {
 
 /// Marks `packet`, as the law decided, and reports the mark. A law marks only ECN-capable packets.
 #[inline]
-pub(crate) fn mark(packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Cx<'_>) {
+pub(crate) fn mark(packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Context<'_>) {
     let capable = packet.mark_ce();
     debug_assert!(capable, "a law marked a packet that is not ECN-capable");
     cx.fate.marked(packet, reason, point);
@@ -37,7 +37,7 @@ pub(crate) fn mark(packet: &mut PacketMeta, reason: MarkReason, point: Point, cx
 
 impl<L: Law> QueueDiscipline for Managed<L> {
     #[inline]
-    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) {
         let backlog = self.fifo.backlog();
         let view = View { now: cx.now, backlog, sojourn: units::Duration::ZERO, link: cx.link };
         let verdict = self.law.arrive(&packet, &view, cx.rng);
@@ -55,7 +55,7 @@ impl<L: Law> QueueDiscipline for Managed<L> {
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         // bound: every turn removes a stored packet
         while let Some(mut packet) = self.fifo.pop() {
             let sojourn = cx.now.since(packet.stamp);
@@ -80,7 +80,7 @@ impl<L: Law> QueueDiscipline for Managed<L> {
         self.law.next_tick()
     }
 
-    fn wake(&mut self, cx: &mut Cx<'_>) {
+    fn wake(&mut self, cx: &mut Context<'_>) {
         let backlog = self.fifo.backlog();
         self.law.tick(&View { now: cx.now, backlog, sojourn: units::Duration::ZERO, link: cx.link });
     }

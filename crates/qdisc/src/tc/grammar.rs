@@ -44,42 +44,32 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// A description of the valid values, for error messages.
-    pub(crate) fn valid(self) -> &'static str {
+    /// The placeholder of the argument in a synopsis, and a description of its valid values.
+    fn argument(self) -> (&'static str, &'static str) {
         match self {
-            Self::Packets => "a number of packets, such as 1000 or 1000p",
-            Self::Size => "a size such as 1514 or 64kb (1024 bytes each, as tc counts)",
-            Self::Time => "a time with its unit, such as 5ms or 100us",
-            Self::Seconds => "a whole number of seconds, such as 10",
-            Self::Rate => "a rate such as 10mbit",
-            Self::Count => "a whole number",
-            Self::Signed => "a whole number such as 18 or -4",
-            Self::Sixteenths => "a whole number from 0 to 32",
-            Self::Percent => "a whole number from 0 to 100",
-            Self::Share => "a probability from 0 to 1",
-            Self::Number => "a number, such as 0.16",
-            Self::Selector => "VALUE/MASK, such as 0x1/0x3 for ECT(1)",
-            Self::Threshold => "a time with its unit, such as 1ms, or a number of packets, such as 5p",
-            Self::Own => "a word",
-            Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => "nothing",
+            Self::Packets => (" PACKETS", "a number of packets, such as 1000 or 1000p"),
+            Self::Size => (" BYTES", "a size such as 1514 or 64kb (1024 bytes each, as tc counts)"),
+            Self::Time => (" TIME", "a time with its unit, such as 5ms or 100us"),
+            Self::Seconds => (" SECONDS", "a whole number of seconds, such as 10"),
+            Self::Rate => (" RATE", "a rate such as 10mbit"),
+            Self::Count => (" NUMBER", "a whole number"),
+            Self::Signed => (" NUMBER", "a whole number such as 18 or -4"),
+            Self::Sixteenths => (" NUMBER", "a whole number from 0 to 32"),
+            Self::Percent => (" PERCENT", "a whole number from 0 to 100"),
+            Self::Share => (" PROBABILITY", "a probability from 0 to 1"),
+            Self::Number => (" NUMBER", "a number, such as 0.16"),
+            Self::Selector => (" VALUE/MASK", "VALUE/MASK, such as 0x1/0x3 for ECT(1)"),
+            Self::Threshold => {
+                (" TIME|PACKETS", "a time with its unit, such as 1ms, or a number of packets, such as 5p")
+            }
+            Self::Own => ("", "a word"),
+            Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => ("", "nothing"),
         }
     }
 
-    /// The placeholder of the value in a synopsis; empty for a word without an argument.
-    fn placeholder(self) -> &'static str {
-        match self {
-            Self::Packets => " PACKETS",
-            Self::Size => " BYTES",
-            Self::Time => " TIME",
-            Self::Seconds => " SECONDS",
-            Self::Rate => " RATE",
-            Self::Count | Self::Signed | Self::Sixteenths | Self::Number => " NUMBER",
-            Self::Threshold => " TIME|PACKETS",
-            Self::Selector => " VALUE/MASK",
-            Self::Percent => " PERCENT",
-            Self::Share => " PROBABILITY",
-            Self::Own | Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => "",
-        }
+    /// A description of the valid values, for error messages.
+    pub(crate) fn valid(self) -> &'static str {
+        self.argument().1
     }
 }
 
@@ -112,7 +102,7 @@ impl Grammar {
     /// The synopsis as on a manual page: `codel [limit PACKETS] [target TIME] [ecn]`.
     pub(crate) fn synopsis(&self) -> String {
         let ours = self.words().filter(|w| !matches!(w.kind, Kind::Absent(_) | Kind::Own));
-        let words = ours.map(|w| format!(" [{}{}]", w.tc, w.kind.placeholder())).collect::<String>();
+        let words = ours.map(|w| format!(" [{}{}]", w.tc, w.kind.argument().0)).collect::<String>();
         format!("{}{words}", self.tc)
     }
 
@@ -151,32 +141,27 @@ const FAIR: &[Word] = &[
 ];
 const FQ_CODEL: &[Word] =
     &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "ce_threshold_selector", Selector)];
-const PIE: &[Word] = &[
-    w("target", "target", Time),
-    w("tupdate", "tupdate", Time),
-    w("alpha", "alpha", Sixteenths),
-    w("beta", "beta", Sixteenths),
-    w("ecn", "ecn", Flag(true)),
-    w("noecn", "ecn", Flag(false)),
-    w("bytemode", "bytemode", Flag(true)),
-    w("nobytemode", "bytemode", Flag(false)),
-    w("dq_rate_estimator", "delay", Is("\"departure_rate\"")),
-    w("no_dq_rate_estimator", "delay", Is("\"timestamp\"")),
-];
-const FQ_PIE: &[Word] = &[
-    w("target", "pie.target", Time),
-    w("tupdate", "pie.tupdate", Time),
-    w("alpha", "pie.alpha", Sixteenths),
-    w("beta", "pie.beta", Sixteenths),
-    w("ecn_prob", "pie.mark_ecnth", Percent),
-    w("ecn", "pie.ecn", Flag(true)),
-    w("noecn", "pie.ecn", Flag(false)),
-    w("bytemode", "pie.bytemode", Flag(true)),
-    w("nobytemode", "pie.bytemode", Flag(false)),
-    w("dq_rate_estimator", "pie.delay", Is("\"departure_rate\"")),
-    w("no_dq_rate_estimator", "pie.delay", Is("\"timestamp\"")),
-    w("variant", "pie.variant", Own),
-];
+/// The words of PIE, whose parameters are under `$at`; `$more` follows its gains.
+macro_rules! pie {
+    ($at:literal $(, $more:expr)?) => {
+        &[
+            w("target", concat!($at, "target"), Time),
+            w("tupdate", concat!($at, "tupdate"), Time),
+            w("alpha", concat!($at, "alpha"), Sixteenths),
+            w("beta", concat!($at, "beta"), Sixteenths),
+            $($more,)?
+            w("ecn", concat!($at, "ecn"), Flag(true)),
+            w("noecn", concat!($at, "ecn"), Flag(false)),
+            w("bytemode", concat!($at, "bytemode"), Flag(true)),
+            w("nobytemode", concat!($at, "bytemode"), Flag(false)),
+            w("dq_rate_estimator", concat!($at, "delay"), Is("\"departure_rate\"")),
+            w("no_dq_rate_estimator", concat!($at, "delay"), Is("\"timestamp\"")),
+        ]
+    };
+}
+const PIE: &[Word] = pie!("");
+const FQ_PIE: &[Word] = pie!("pie.", w("ecn_prob", "pie.mark_ecnth", Percent));
+const VARIANT: &[Word] = &[w("variant", "pie.variant", Own)];
 const RED: &[Word] = &[
     w("limit", "limit", Size),
     w("min", "min", Size),
@@ -312,7 +297,7 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "codel", name: "codel", base: &[], words: &[PACKETS, CODEL] },
     Grammar { tc: "fq_codel", name: "fq_codel", base: &[], words: &[FAIR, CODEL, FQ_CODEL] },
     Grammar { tc: "pie", name: "pie", base: &[], words: &[PACKETS, PIE] },
-    Grammar { tc: "fq_pie", name: "fq_pie", base: &[], words: &[FAIR, FQ_PIE] },
+    Grammar { tc: "fq_pie", name: "fq_pie", base: &[], words: &[FAIR, FQ_PIE, VARIANT] },
     Grammar { tc: "sfq", name: "sfq", base: &[], words: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], words: &[CAKE] },
     // thresholds in bytes, and defaults that are parts of the limit, are those of Linux's version of RED

@@ -17,7 +17,7 @@
 
 mod grammar;
 mod read;
-mod say;
+mod write;
 
 pub(crate) use read::names;
 pub(crate) use read::read;

@@ -4,7 +4,7 @@ use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
 };
 use proptest::prelude::*;
-use qdisc::{Cx, LawSpec, QDISCS, Queue, Spec};
+use qdisc::{Context, LawSpec, QDISCS, Queue, Spec};
 use units::{BitRate, Duration, Limit, Rng, Time};
 
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
     let (mut now, mut seq, mut gone, mut out) = (Time(0), 0, Gone::default(), Vec::new());
     for op in ops {
         let lost = gone.0.len();
-        let cx = &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut gone };
+        let cx = &mut Context { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut gone };
         match *op {
             Op::Enqueue { size, flow, tos, reverse } => {
                 let flags = if reverse { Flags::REVERSE } else { Flags::default() };
@@ -180,7 +180,7 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 while let Some(t) = queue.next_wake().filter(|t| *t <= until) {
                     assert!(t >= now, "{spec:?} wants to be woken in the past");
                     now = t;
-                    queue.wake(&mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut gone });
+                    queue.wake(&mut Context { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut gone });
                     calls += 1;
                     assert!(calls <= 1 + ns / 1000, "{spec:?} wakes without end");
                 }
@@ -201,7 +201,7 @@ proptest! {
         for spec in specs() {
             let (mut queue, mut out, mut gone) = run(&spec, &ops);
             let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(5_000_000)), flows());
-            let cx = &mut Cx { now: Time(1 << 60), rng: &mut rng, link: &link, flows: &flows, fate: &mut gone };
+            let cx = &mut Context { now: Time(1 << 60), rng: &mut rng, link: &link, flows: &flows, fate: &mut gone };
             while let Some(p) = queue.dequeue(cx) {
                 out.push(p);
             }

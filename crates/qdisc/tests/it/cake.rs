@@ -2,7 +2,7 @@
 
 use packet::{DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use proptest::prelude::*;
-use qdisc::{Cx, Queue, QueueDiscipline, Spec};
+use qdisc::{Context, Queue, QueueDiscipline, Spec};
 use units::{BitRate, Duration, Rng, Time};
 
 fn spec(json: &str) -> Spec {
@@ -52,9 +52,9 @@ impl Home {
         self.flows.set(FlowId(i), tuple);
     }
 
-    fn call<T>(&mut self, f: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
+    fn call<T>(&mut self, f: impl FnOnce(&mut Queue, &mut Context<'_>) -> T) -> T {
         let Self { queue, rng, link, flows, now, gone, .. } = self;
-        f(queue, &mut Cx { now: *now, rng, link, flows, fate: gone })
+        f(queue, &mut Context { now: *now, rng, link, flows, fate: gone })
     }
 
     fn put(&mut self, packet: PacketMeta) {

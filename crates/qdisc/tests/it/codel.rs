@@ -2,8 +2,8 @@
 
 use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::law::codel::{Codel, CodelParams, CodelState, Reentry, Sojourn, Variant};
-use qdisc::law::{Law, Selector, Verdict, View};
-use qdisc::{Cx, Params, Queue};
+use qdisc::law::{Law, LawParams, Selector, Verdict, View};
+use qdisc::{Context, Params, Queue};
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
 const MS: u64 = 1_000_000;
@@ -31,13 +31,16 @@ fn interventions(params: &CodelParams, ecn: Ecn, n: usize) -> (Vec<f64>, Fates) 
     let mut packet = PacketMeta { size: 1500, ..Default::default() };
     packet.set_ecn(ecn);
     for _ in 0..n {
-        queue.enqueue(packet, &mut Cx { now: Time(0), rng: &mut rng, link: &link, flows: &flows, fate: &mut fates });
+        queue.enqueue(
+            packet,
+            &mut Context { now: Time(0), rng: &mut rng, link: &link, flows: &flows, fate: &mut fates },
+        );
     }
     let mut times = Vec::new();
     let mut now = Time(1000 * MS);
     loop {
         let before = fates.dropped.len() + fates.marked.len();
-        let cx = &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fates };
+        let cx = &mut Context { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fates };
         if queue.dequeue(cx).is_none() {
             break;
         }
@@ -116,7 +119,7 @@ fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView)
 /// Drives a law into `drops` drops, out of the dropping state, and above again after `pause_ms`; returns the state on re-entry.
 fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState) {
     let link = LinkView::plain(BitRate(5_000_000));
-    let mut law = Codel::new(params.config());
+    let mut law = params.law();
     let (mut t, mut seen) = (0.0, 0);
     while seen < drops {
         seen += u32::from(head(&mut law, t, 50, 30_000, &link) == Verdict::Drop);
@@ -173,7 +176,7 @@ fn nothing_is_dropped_while_a_packet_or_less_waits_behind() {
         (CodelParams { max_packet: Some(Bytes(9000)), ..unlimited() }, 9000, false),
     ] {
         let link = LinkView::plain(BitRate(5_000_000));
-        let mut law = Codel::new(params.config());
+        let mut law = params.law();
         let dropped = (0..50).any(|i| head(&mut law, f64::from(i) * 10.0, 50, behind, &link) == Verdict::Drop);
         assert_eq!(dropped, drops, "{params:?} {behind}");
     }
@@ -183,7 +186,7 @@ fn nothing_is_dropped_while_a_packet_or_less_waits_behind() {
 fn sojourn_can_include_the_transmit_queue() {
     let link = LinkView { downstream_delay: Duration::from_millis(4), ..LinkView::plain(BitRate(5_000_000)) };
     for (sojourn, drops) in [(Sojourn::Queue, false), (Sojourn::QueueAndTransmit, true)] {
-        let mut law = Codel::new(CodelParams { sojourn, ..unlimited() }.config());
+        let mut law = CodelParams { sojourn, ..unlimited() }.law();
         let dropped = (0..50).any(|i| head(&mut law, f64::from(i) * 10.0, 3, 30_000, &link) == Verdict::Drop);
         assert_eq!(dropped, drops, "3 ms here + 4 ms behind against a target of 5 ms");
     }

@@ -2,7 +2,7 @@
 
 use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::dual::{Dualpi2, Dualpi2Params};
-use qdisc::{Cx, Params, Queue, Spec};
+use qdisc::{Context, Params, Queue, Spec};
 use units::{BitRate, Duration, Rng, Time};
 
 const US: u64 = 1000;
@@ -45,10 +45,10 @@ impl Script {
         }
     }
 
-    fn call<T>(&mut self, f: impl FnOnce(&mut Queue<Dualpi2>, &mut Cx<'_>) -> T) -> T {
+    fn call<T>(&mut self, f: impl FnOnce(&mut Queue<Dualpi2>, &mut Context<'_>) -> T) -> T {
         let flows = FlowTable::default();
         let Self { queue, rng, link, now, fates } = self;
-        f(queue, &mut Cx { now: *now, rng, link, flows: &flows, fate: fates })
+        f(queue, &mut Context { now: *now, rng, link, flows: &flows, fate: fates })
     }
 
     fn put(&mut self, seq: u64, ecn: Ecn) {
@@ -373,7 +373,7 @@ fn cbr(params: &str, streams: [(f64, Ecn); 2], end: u64) -> Seen {
         let warm = at >= 10e9;
         let mut fate = Count(&mut seen, warm);
         let now = Time(at as u64);
-        let cx = &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fate };
+        let cx = &mut Context { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fate };
         if at == look {
             look += 1e6;
             seen.p.push(queue.discipline().pi2().p());
@@ -397,7 +397,7 @@ fn cbr(params: &str, streams: [(f64, Ecn); 2], end: u64) -> Seen {
                 continue;
             }
         }
-        let cx = &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut Count(&mut seen, warm) };
+        let cx = &mut Context { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut Count(&mut seen, warm) };
         let packet = queue.dequeue(cx);
         idle = packet.is_none();
         if let Some(p) = packet {
@@ -419,7 +419,7 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// Integral action (RFC 9332 appendix A) holds the mean delay at the target, and arrivals above the rate are dropped:
+/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target, and arrivals above the rate are dropped:
 /// p_C = 1 - C/A.
 /// A trickle in L, with a delay below 2 frames' time, gets coupled marks only: a share k p' of it.
 #[test]
@@ -437,7 +437,7 @@ fn datagrams_in_c_that_do_not_respond() {
     }
 }
 
-/// A > 4C/3 of ECT(1) in L (RFC 9332 appendix A): p' = sqrt(1 - C/A) > 1/2, L drops with p_C, every survivor is marked, and
+/// A > 4C/3 of ECT(1) in L (RFC 9332 Appendix A): p' = sqrt(1 - C/A) > 1/2, L drops with p_C, every survivor is marked, and
 /// the delay is the target, not the step.
 #[test]
 fn overload_by_datagrams_in_l() {

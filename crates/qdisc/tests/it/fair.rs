@@ -6,7 +6,7 @@ use packet::{
 };
 use qdisc::fair::{Fair, FairParams};
 use qdisc::law::{Law, View};
-use qdisc::{AnyLaw, Cx, Params, Queue, Spec};
+use qdisc::{AnyLaw, Context, Params, Queue, Spec};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Rng, Time};
 
@@ -60,7 +60,7 @@ impl Bench {
         self.sent += 1;
         let fate = &mut self.fates;
         self.queue
-            .enqueue(packet, &mut Cx { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate });
+            .enqueue(packet, &mut Context { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate });
     }
 
     /// Offers a packet of `size` bytes of each flow in `flows`.
@@ -76,7 +76,7 @@ impl Bench {
         let mut order = String::new();
         for _ in 0..n {
             let fate = &mut self.fates;
-            let cx = &mut Cx { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate };
+            let cx = &mut Context { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate };
             order.extend(self.queue.dequeue(cx).map(|p| char::from(b'a' + p.flow.slot() as u8)));
         }
         order
@@ -100,7 +100,7 @@ impl Bench {
         self.wait(1);
         if self.queue.next_wake().is_some_and(|t| t <= self.now) {
             let (link, fate) = (LinkView::plain(BitRate(5_000_000)), &mut self.fates);
-            self.queue.wake(&mut Cx { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate });
+            self.queue.wake(&mut Context { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate });
         }
     }
 

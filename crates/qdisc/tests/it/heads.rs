@@ -4,7 +4,7 @@ use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason
 use qdisc::law::cobalt::{Cobalt, CobaltParams};
 use qdisc::law::lred::{Curve, Lred, LredParams};
 use qdisc::law::{Law, LawParams, Verdict, View};
-use qdisc::{Cx, Params, Queue};
+use qdisc::{Context, Params, Queue};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Rng, Time};
 
 const MS: u64 = 1_000_000;
@@ -159,9 +159,9 @@ fn lred_tests_the_next_head_as_well() {
     for seq in 0..10 {
         let now = Time(seq * 100 * MS);
         let packet = PacketMeta { seq, size: 1500, ..Default::default() };
-        queue.enqueue(packet, &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fates });
+        queue.enqueue(packet, &mut Context { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut fates });
     }
-    let cx = &mut Cx { now: Time(1000 * MS), rng: &mut rng, link: &link, flows: &flows, fate: &mut fates };
+    let cx = &mut Context { now: Time(1000 * MS), rng: &mut rng, link: &link, flows: &flows, fate: &mut fates };
     assert_eq!(queue.dequeue(cx).map(|packet| packet.seq), Some(6));
     let expected: Vec<_> = (0..6).map(|seq| (seq, DropReason::EarlyHead, Point::Dequeue)).collect();
     assert_eq!(fates.0, expected);

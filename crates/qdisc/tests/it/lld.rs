@@ -7,7 +7,7 @@ use packet::{
     RequestLoop, ServiceFlow, Value,
 };
 use qdisc::dual::lld::{DocsisLld, DocsisLldParams};
-use qdisc::{Cx, Params, Queue, QueueDiscipline, ServiceFlows};
+use qdisc::{Context, Params, Queue, QueueDiscipline, ServiceFlows};
 use units::{BitRate, Duration, Rng, Time};
 
 const US: u64 = 1000;
@@ -55,10 +55,10 @@ impl Script {
         Self::with(params, &Aggregate::default())
     }
 
-    fn call<T>(&mut self, f: impl FnOnce(&mut Queue<DocsisLld>, &mut Cx<'_>) -> T) -> T {
+    fn call<T>(&mut self, f: impl FnOnce(&mut Queue<DocsisLld>, &mut Context<'_>) -> T) -> T {
         let flows = FlowTable::default();
         let Self { queue, rng, link, now, fates, .. } = self;
-        f(queue, &mut Cx { now: *now, rng, link, flows: &flows, fate: fates })
+        f(queue, &mut Context { now: *now, rng, link, flows: &flows, fate: fates })
     }
 
     fn put(&mut self, ecn: Ecn, size: u16) {

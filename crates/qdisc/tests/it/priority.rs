@@ -5,7 +5,7 @@ use qdisc::Spec;
 
 const MBIT: f64 = 1e6;
 const LINK: f64 = 10.0 * MBIT;
-/// Code points whose type of service maps to bands 0, 1 and 2: minimize delay, none, maximize throughput.
+/// Code points whose type of service maps to bands 0, 1 and 2: "minimize delay", none, "maximize throughput".
 const BANDS: [u8; 3] = [4, 0, 2];
 
 fn bench() -> Bench {

@@ -1,7 +1,7 @@
 //! Probes of every discipline and every law: the same names in every state, and no effect on the state.
 
 use packet::{FlowId, FlowTable, Item, LinkView, PacketMeta, Reading, Value};
-use qdisc::{Cx, LawSpec, QDISCS, Queue, QueueDiscipline, Spec};
+use qdisc::{Context, LawSpec, QDISCS, Queue, QueueDiscipline, Spec};
 use std::collections::BTreeSet;
 use units::{BitRate, Rng, Time};
 
@@ -45,8 +45,8 @@ fn load(queue: &mut Queue, mut look: impl FnMut(&Queue, Time)) {
     let (mut rng, flows, link) = (Rng::named(1, "q"), FlowTable::default(), LinkView::plain(BitRate(10_000_000)));
     for i in 0..5_000u64 {
         let at = |us: u64| Time((i * 1_000 + us) * 1_000);
-        let mut at_moment = |now, act: &mut dyn FnMut(&mut Queue, &mut Cx<'_>)| {
-            act(queue, &mut Cx { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut () });
+        let mut at_moment = |now, act: &mut dyn FnMut(&mut Queue, &mut Context<'_>)| {
+            act(queue, &mut Context { now, rng: &mut rng, link: &link, flows: &flows, fate: &mut () });
         };
         at_moment(at(0), &mut |queue, cx| {
             while queue.next_wake().is_some_and(|t| t <= cx.now) {

@@ -2,7 +2,7 @@
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::fair::Fair;
-use qdisc::{Cx, Params, Queue, Spec};
+use qdisc::{Context, Params, Queue, Spec};
 use units::{BitRate, Rng, Time};
 
 struct NoFates;
@@ -40,12 +40,13 @@ impl Bench {
     fn offer(&mut self, ms: u64, flow: u32, size: u16) {
         let packet = PacketMeta { flow: FlowId(flow), size, ..Default::default() };
         let (now, fate) = (Time(ms * 1_000_000), &mut NoFates);
-        self.queue.enqueue(packet, &mut Cx { now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate });
+        self.queue
+            .enqueue(packet, &mut Context { now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate });
     }
 
     fn take(&mut self, ms: u64) -> Option<u32> {
         let (now, fate) = (Time(ms * 1_000_000), &mut NoFates);
-        let cx = &mut Cx { now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate };
+        let cx = &mut Context { now, rng: &mut self.rng, link: &self.link, flows: &self.flows, fate };
         self.queue.dequeue(cx).map(|p| p.flow.0)
     }
 }

@@ -109,7 +109,7 @@ fn words_mean_the_table_with_the_same_values() {
 }
 
 #[test]
-fn what_tc_would_refuse_or_nothing_models_is_refused_in_a_line() {
+fn invalid_words_are_refused_in_one_line() {
     for (text, parts) in [
         ("fq_codel limmit 5", &["unknown variant `limmit`", "`limit`", "`target`"][..]),
         ("kodel limit 5", &["unknown variant `kodel`", "`codel`", "`pfifo`"]),
@@ -159,16 +159,16 @@ fn what_is_said_reads_back() {
     ] {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
-        let said = spec.in_tc(None);
+        let written = spec.in_tc(None);
         // every keyword is given: writing omits nothing, except flags that are false in tc without a keyword
-        assert_eq!(said.words, text, "said");
-        assert_eq!(read(&said.words), Ok(spec), "{text}");
+        assert_eq!(written.words, text);
+        assert_eq!(read(&written.words), Ok(spec), "{text}");
     }
 }
 
 /// The defaults as well: the discipline built from the text equals this one.
 #[test]
-fn defaults_behave_as_their_words_do() {
+fn written_defaults_build_the_same_discipline() {
     let rate = Some(BitRate(5_000_000));
     for name in ["droptail", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake", "dualpi2"] {
         let spec = Spec::named(name).unwrap();
@@ -180,10 +180,13 @@ fn defaults_behave_as_their_words_do() {
         ("pie variant draft2013", "pie target 20ms tupdate 30ms alpha 2 beta 20 noecn nobytemode dq_rate_estimator"),
     ] {
         let spec = read(text).unwrap();
-        let said = spec.in_tc(rate);
-        assert_eq!(said.words, words);
+        let written = spec.in_tc(rate);
+        assert_eq!(written.words, words);
         let variant = text.rsplit(' ').next().unwrap();
-        assert!(said.unsaid[0].contains(variant) || said.unsaid.iter().any(|l| l.contains(variant)), "{said:?}");
+        assert!(
+            written.differences[0].contains(variant) || written.differences.iter().any(|l| l.contains(variant)),
+            "{written:?}"
+        );
         // the text and the version together give everything
         assert!(read(&format!("{words} variant {variant}")).unwrap().build() == spec.build(), "{text}");
     }
@@ -191,60 +194,60 @@ fn defaults_behave_as_their_words_do() {
 
 /// Linux's SFQ writes its sizes, since "sfq" alone parses as McKenney's; a limit that tc cannot express becomes Linux's.
 #[test]
-fn sfq_of_linux_says_its_sizes() {
+fn sfq_of_linux_writes_its_sizes() {
     for limit in ["null", r#""50ms""#] {
-        let said = table(&format!(r#"{{"sfq": {{"variant": "linux", "limit": {limit}}}}}"#)).in_tc(None);
-        assert_eq!(said.words, "sfq limit 127 divisor 1024");
-        assert_eq!(read(&said.words).unwrap().in_tc(None).words, said.words);
+        let written = table(&format!(r#"{{"sfq": {{"variant": "linux", "limit": {limit}}}}}"#)).in_tc(None);
+        assert_eq!(written.words, "sfq limit 127 divisor 1024");
+        assert_eq!(read(&written.words).unwrap().in_tc(None).words, written.words);
     }
 }
 
 /// A probability is written with no more digits than are parsed.
 #[test]
-fn a_probability_says_itself_again() {
-    let said = table(r#"{"red": {"probability": 0.003689963906203621}}"#).in_tc(None).words;
-    assert!(said.contains("probability 0.00368996390620"), "{said}");
-    assert_eq!(read(&said).unwrap().in_tc(None).words, said);
+fn a_probability_is_written_with_the_digits_that_are_read() {
+    let written = table(r#"{"red": {"probability": 0.003689963906203621}}"#).in_tc(None).words;
+    assert!(written.contains("probability 0.00368996390620"), "{written}");
+    assert_eq!(read(&written).unwrap().in_tc(None).words, written);
     let tiny = table(r#"{"red": {"probability": 1e-7}}"#).in_tc(None).words;
     assert!(tiny.contains("probability 0.0000001"), "{tiny}");
 }
 
 #[test]
-fn what_tc_cannot_say_is_said_beside_it() {
+fn what_tc_cannot_express_is_listed() {
     let rate = Some(BitRate(10_000_000));
-    let said = |json: &str| table(json).in_tc(rate);
+    let written = |json: &str| table(json).in_tc(rate);
     // 50 ms at 10 Mbit/s: 62 500 bytes, 41 frames of 1514
-    let codel = said(r#"{"codel": {"limit": "50ms", "variant": "linux"}}"#);
+    let codel = written(r#"{"codel": {"limit": "50ms", "variant": "linux"}}"#);
     assert_eq!(codel.words, "codel limit 41 target 5ms interval 100ms noecn");
-    assert_eq!(codel.unsaid, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
-    let bytes = said(r#"{"droptail": {"limit": "50ms"}}"#);
+    assert_eq!(codel.differences, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
+    let bytes = written(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
-    // without a rate, 50 ms have no size in bytes: the text has Linux's default, and `unsaid` says so
+    // without a rate, 50 ms have no size in bytes: the text has Linux's default, and `differences` says so
     for (name, words) in
         [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
     {
-        let said = table(&format!(r#"{{"{name}": {{"limit": "50ms"}}}}"#)).in_tc(None);
-        assert!(said.words.starts_with(words), "{said:?}");
-        assert!(said.unsaid[0].starts_with("a limit of 50ms: without a rate"), "{said:?}");
+        let written = table(&format!(r#"{{"{name}": {{"limit": "50ms"}}}}"#)).in_tc(None);
+        assert!(written.words.starts_with(words), "{written:?}");
+        assert!(written.differences[0].starts_with("a limit of 50ms: without a rate"), "{written:?}");
     }
     // thresholds in packets become bytes of avpkt; with `bandwidth`, Linux counts idle times at the link's rate
-    let red = said(r#"{"red": {}}"#);
+    let red = written(r#"{"red": {}}"#);
     assert_eq!(red.words, "red limit 1000000 min 5000 max 15000 avpkt 1000 probability 0.02 bandwidth 10mbit");
-    assert!(red.unsaid.iter().any(|l| l.contains("variant = \"floyd93\"")), "{red:?}");
-    let lred = said(r#"{"lred": {"limit": "100p"}}"#);
+    assert!(red.differences.iter().any(|l| l.contains("variant = \"floyd93\"")), "{red:?}");
+    let lred = written(r#"{"lred": {"limit": "100p"}}"#);
     assert_eq!(lred.words, "pfifo limit 100");
-    assert!(lred.unsaid[0].starts_with("Linux has no lred"), "{lred:?}");
-    let own = said(r#"{"fq_codel": {"law_sees": "own", "variant": "linux"}}"#);
-    assert_eq!(own.unsaid, ["law_sees = \"own\": tc has no word for it"]);
+    assert!(lred.differences[0].starts_with("Linux has no lred"), "{lred:?}");
+    let own = written(r#"{"fq_codel": {"law_sees": "own", "variant": "linux"}}"#);
+    assert_eq!(own.differences, ["law_sees = \"own\": tc has no word for it"]);
 }
 
 #[test]
-fn every_discipline_is_said_in_words_that_read() {
+fn every_discipline_is_written_in_words_that_parse() {
     for info in QDISCS {
         for rate in [None, Some(BitRate(5_000_000))] {
-            let said = Spec::named(info.name).unwrap().in_tc(rate);
-            let again = read(&said.words).unwrap_or_else(|e| panic!("{}: {}: {e}", info.name, said.words));
-            again.validate().unwrap_or_else(|e| panic!("{}: {}: {e}", info.name, said.words));
+            let written = Spec::named(info.name).unwrap().in_tc(rate);
+            let again = read(&written.words).unwrap_or_else(|e| panic!("{}: {}: {e}", info.name, written.words));
+            again.validate().unwrap_or_else(|e| panic!("{}: {}: {e}", info.name, written.words));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every mistake a user can make in a file is one clear line: path, value, what is valid, the nearest name.
+//! Every mistake in a file gives one clear line: path, value, valid values, nearest name.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
@@ -26,7 +26,7 @@ preset = "linux-6"
 ack_every = 1
 "#;
 
-/// The lines that a changed text is refused with.
+/// The error lines for a changed text.
 fn refused(old: &str, new: &str) -> Vec<String> {
     assert!(GOOD.contains(old), "the test's own text has no {old:?}");
     let text = GOOD.replacen(old, new, 1);
@@ -358,12 +358,12 @@ fn schedules_go_forward() {
     assert!(change("[{ at = \"1s\", rate = \"1mbit\" }, { at = \"2s\", rate = \"2mbit\" }]").is_ok());
     let lines = change("[{ at = \"2s\", rate = \"1mbit\" }, { at = \"1s\", rate = \"2mbit\" }]").unwrap_err();
     assert!(
-        lines[0].starts_with("link.up.changes.1.at: 1s lies in the past of the change before it (2s)"),
+        lines[0].starts_with("link.up.changes.1.at: 1s is earlier than the change before it, at 2s"),
         "{}",
         lines[0]
     );
     let lines = change("[{ at = \"11s\", rate = \"1mbit\" }]").unwrap_err();
-    assert!(lines[0].contains("after the end of the run"), "{}", lines[0]);
+    assert!(lines[0].contains("later than the end of the run"), "{}", lines[0]);
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn overrides_reach_every_corner() {
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let text = GOOD.replace("rate = \"5mbit\"", "rate = 0").replace("limit = \"417p\"", "limit = \"0p\"");
     assert_eq!(read::scenario(&text, Format::Toml, &[]).unwrap_err().len(), 2);
 }
@@ -399,7 +399,7 @@ fn the_schema_names_every_table() {
     assert!(schema["$defs"].get("Qdisc").is_some());
 }
 
-/// Two nodes without rate and delay, and this application.
+/// Two nodes, a link without rate and delay, and this application.
 fn timeless(traffic: &str) -> Result<Scenario, Vec<String>> {
     let text = format!(
         "duration = '10s'\nlink.l = {{ from = 'a', to = 'b', both_ways = true }}\n\

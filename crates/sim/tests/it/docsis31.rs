@@ -130,11 +130,11 @@ fn incompatible_settings_are_refused_with_a_message() {
         ),
         (
             format!("{}, docsis = {{ {FLOW} }}", lld("")),
-            "link.up.docsis31: a link has one of shaper, docsis, docsis31 and delivery; this one has docsis, too",
+            "link.up.docsis31: a link has one of shaper, docsis, docsis31 and delivery; this one already has docsis",
         ),
         (
             format!("{}, shaper = {{ max_sustained_rate = '9mbit' }}", lld("")),
-            "link.up.shaper: a link has one of shaper, docsis, docsis31 and delivery; this one has docsis31, too",
+            "link.up.shaper: a link has one of shaper, docsis, docsis31 and delivery; this one already has docsis31",
         ),
         (
             "rate = '1gbit', queue = 'docsis_pie', docsis31 = { flow.max_sustained_rate = '9mbit', downstream = {} }"

@@ -4,8 +4,8 @@ use super::Rpm;
 use super::params::RpmParams;
 use crate::demand::times;
 use crate::{Demand, Params};
-use units::check::{positive, within};
 use units::{Bytes, Duration, Problem};
+use units::{positive, within};
 
 impl Params for RpmParams {
     type App = Rpm;

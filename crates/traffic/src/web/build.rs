@@ -5,8 +5,8 @@ use super::{Phase, Slot, Web};
 use crate::conns::Conns;
 use crate::demand::times;
 use crate::{Demand, Direction, Params};
-use units::check::{positive, positive_or_none, require, within};
 use units::{Duration, Problem, Time};
+use units::{positive, positive_or_none, require, within};
 
 impl Params for WebParams {
     type App = Web;

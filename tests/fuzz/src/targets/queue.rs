@@ -10,7 +10,7 @@ use crate::source::Source;
 use packet::{
     DropReason, Ecn, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol,
 };
-use qdisc::{Cx, Queue, Spec};
+use qdisc::{Context, Queue, Spec};
 use scenario::read;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -158,10 +158,10 @@ fn run(spec: &Spec, calls: &[u8]) -> Ends {
 }
 
 impl Bench<'_> {
-    fn call<T>(&mut self, call: impl FnOnce(&mut Queue, &mut Cx<'_>) -> T) -> T {
+    fn call<T>(&mut self, call: impl FnOnce(&mut Queue, &mut Context<'_>) -> T) -> T {
         let Self { queue, flows, link, rng, now, gone, .. } = self;
         let before = gone.dropped.len();
-        let answer = call(queue, &mut Cx { now: *now, rng, link, flows, fate: gone });
+        let answer = call(queue, &mut Context { now: *now, rng, link, flows, fate: gone });
         for &(seq, _) in &self.gone.dropped[before..] {
             assert!(self.waiting.remove(&seq), "{:?}: packet {seq} was dropped twice, or never came", self.spec);
         }

@@ -34,7 +34,7 @@ use super::pi2::Recur;
 use crate::law::docsis_pie::DocsisPie;
 use crate::law::{Law, LawParams, Verdict, View};
 use crate::single::mark;
-use crate::{ClassProbe, Cx, Fifo, Params, QueueDiscipline, Room, ServiceFlows};
+use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room, ServiceFlows};
 use packet::{
     Aggregate, Backlog, ClassCount, DropReason, Ecn, LinkView, MAC_HEADER, MarkReason, PacketMeta, Point, Reading,
     Sample, ServiceFlow, docsis_frame, ethernet_frame,
@@ -162,7 +162,7 @@ impl DocsisLld {
             l: Side::default(),
             c: Side::default(),
             pie: p.classic.law(),
-            protection: Protection::new(p.limits()),
+            protection: Protection::new(p),
             recur: Recur::default(),
             turns: Turns::weighted(1.0 - f64::from(p.scheduling_weight) / 256.0),
             p_cl: 0.0,
@@ -228,7 +228,7 @@ impl DocsisLld {
     }
 
     /// RFC 9957 §4 and the immediate AQM for an arrival at L; returns true to redirect it to C.
-    fn low_latency(&mut self, packet: &mut PacketMeta, cx: &mut Cx<'_>) -> bool {
+    fn low_latency(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
         let Some(rates) = &self.rates else { return false };
         let size = docsis_frame(packet.bytes());
         let qdelay = match &mut self.virtual_queue {
@@ -253,7 +253,7 @@ impl DocsisLld {
     }
 
     /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop it.
-    fn classic(&mut self, packet: &PacketMeta, cx: &mut Cx<'_>) -> Result<(), DropReason> {
+    fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
             // its clock restarts, and with it the count of L's bits
             (self.interval_bits, self.interval_start) = (0, cx.now);
@@ -307,7 +307,7 @@ fn slot(class: u8) -> usize {
 }
 
 impl QueueDiscipline for DocsisLld {
-    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Cx<'_>) {
+    fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) {
         self.adapt(cx.link);
         packet.class = if self.is_low_latency(&packet) { LOW_LATENCY } else { CLASSIC };
         if packet.class == LOW_LATENCY && self.low_latency(&mut packet, cx) {
@@ -335,7 +335,7 @@ impl QueueDiscipline for DocsisLld {
         }
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<PacketMeta> {
+    fn dequeue(&mut self, _cx: &mut Context<'_>) -> Option<PacketMeta> {
         let (l, c) = (self.l.head(), self.c.head());
         let from_l = self.turns.is_l(l, c);
         let packet = self.dequeue_of(if from_l { ServiceFlow::LowLatency } else { ServiceFlow::Classic });
@@ -352,7 +352,7 @@ impl QueueDiscipline for DocsisLld {
         self.pie.next_tick().into_iter().chain(sample).min()
     }
 
-    fn wake(&mut self, cx: &mut Cx<'_>) {
+    fn wake(&mut self, cx: &mut Context<'_>) {
         if let Some(queue) = &mut self.virtual_queue
             && queue.next().is_some_and(|t| t <= cx.now)
         {
@@ -370,8 +370,7 @@ impl QueueDiscipline for DocsisLld {
     }
 
     fn backlog(&self) -> Backlog {
-        let (l, c) = (self.l.fifo.backlog(), self.c.fifo.backlog());
-        Backlog { packets: l.packets + c.packets, bytes: l.bytes + c.bytes }
+        self.l.fifo.backlog().plus(self.c.fifo.backlog())
     }
 
     /// DOCSIS-PIE's state (drop_prob is p_C, qdelay_old C's delay at the last update), and L's.
@@ -388,12 +387,9 @@ impl QueueDiscipline for DocsisLld {
         out.number("scored_flows", scored as f64);
         out.duration("qlscore", score);
         out.packets("sanctioned", self.counts[2].offered.packets);
-        let told: &[(&str, &Side)] = if out.queues() { &[("L", &self.l), ("C", &self.c)] } else { &[] };
-        for (name, side) in told {
-            let queued = side.fifo.backlog();
-            out.queue(name);
-            out.packets("backlog", queued.packets.into());
-            out.bytes("backlog", queued.bytes);
+        let each = out.queues();
+        for (name, side) in [("L", &self.l), ("C", &self.c)].into_iter().filter(|_| each) {
+            out.queue_of(name, side.fifo.backlog());
         }
     }
 

@@ -14,25 +14,13 @@
 //! Source: RFC 9957 §4, §5.   Units: ns; bytes with the MAC header.
 //! Readings: a flow is its 5-tuple in the direction of the packet; its hash is that of the fair disciplines, without salt.
 
+use super::DocsisLldParams;
 use crate::fair::{HashKey, hash};
-use packet::{Flags, FlowTable, FlowTuple, PacketMeta};
+use packet::{FlowTable, FlowTuple, PacketMeta};
 use units::{Duration, Time};
 
 /// MAX_QLSCORE.
 const MAX_SCORE: Duration = Duration::from_secs(5);
-
-/// Parameters from [`super::DocsisLldParams`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Limits {
-    /// CRITICALqLSCORE.
-    pub critical_score: Duration,
-    /// LG_AGING: congested bytes age at 2^lg_aging per 2^30 ns.
-    pub lg_aging: u8,
-    /// BI_SIZE: 2^bucket_id_size buckets, and one more.
-    pub bucket_id_size: u8,
-    /// ATTEMPTS: buckets that are tried.
-    pub attempts: u8,
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Bucket {
@@ -43,14 +31,19 @@ struct Bucket {
 /// The scores of the flows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Protection {
-    limits: Limits,
+    critical_score: Duration,
+    lg_aging: u8,
+    bucket_id_size: u8,
+    attempts: u8,
     buckets: Vec<Bucket>,
 }
 
 impl Protection {
-    /// All scores zero. `bucket_id_size` is at most 14.
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, buckets: vec![Bucket::default(); (1 << limits.bucket_id_size) + 1] }
+    /// All scores zero. The parameters are valid.
+    pub(crate) fn new(p: &DocsisLldParams) -> Self {
+        let &DocsisLldParams { lg_aging, bucket_id_size, attempts, .. } = p;
+        let buckets = vec![Bucket::default(); (1 << bucket_id_size) + 1];
+        Self { critical_score: p.critical_ql_score, lg_aging, bucket_id_size, attempts, buckets }
     }
 
     /// `pick_bucket`: finds the flow's bucket, or assigns one.
@@ -58,7 +51,7 @@ impl Protection {
         let all = self.buckets.len() - 1;
         let mut h = hash(&flow, HashKey::FiveTuple, 0) as usize;
         let mut free = all;
-        for _ in 0..self.limits.attempts {
+        for _ in 0..self.attempts {
             let i = h & (all - 1);
             let bucket = &self.buckets[i];
             if bucket.owner == Some(flow) {
@@ -67,7 +60,7 @@ impl Protection {
             if free == all && bucket.t_exp <= now {
                 free = i;
             }
-            h >>= self.limits.bucket_id_size;
+            h >>= self.bucket_id_size;
         }
         self.buckets[free].owner = Some(flow);
         free
@@ -75,7 +68,7 @@ impl Protection {
 
     /// `fill_bucket`: adds the packet to the flow's score and returns it.
     fn fill(&mut self, bucket: usize, size: u64, p_native: f64, now: Time) -> Duration {
-        let more = p_native * size as f64 * f64::from(1u32 << (30 - self.limits.lg_aging.min(30)));
+        let more = p_native * size as f64 * f64::from(1u32 << (30 - self.lg_aging.min(30)));
         let t_exp = self.buckets[bucket].t_exp.max(now) + Duration(more as u64);
         let t_exp = t_exp.min(now + MAX_SCORE);
         self.buckets[bucket].t_exp = t_exp;
@@ -91,13 +84,11 @@ impl Protection {
         flows: &FlowTable,
         now: Time,
     ) -> bool {
-        let there = flows.get(packet.flow);
-        let flow = if packet.flags.has(Flags::REVERSE) { there.reversed() } else { there };
         // the code point is not part of a flow's identity
-        let bucket = self.pick(FlowTuple { dscp: 0, ..flow }, now);
+        let bucket = self.pick(FlowTuple { dscp: 0, ..packet.tuple(flows) }, now);
         let score = self.fill(bucket, size, p_native, now);
         let product = |a: Duration, b: Duration| u128::from(a.0) * u128::from(b.0);
-        qdelay > critical && product(qdelay, score) > product(critical, self.limits.critical_score)
+        qdelay > critical && product(qdelay, score) > product(critical, self.critical_score)
     }
 
     /// Number of flows with a score at `now`, and the greatest score.
@@ -115,8 +106,7 @@ mod tests {
     const US: u64 = 1000;
 
     fn protection() -> Protection {
-        let critical_score = Duration::from_micros(4000);
-        Protection::new(Limits { critical_score, lg_aging: 19, bucket_id_size: 5, attempts: 2 })
+        Protection::new(&DocsisLldParams::default())
     }
 
     fn flow(n: u16) -> FlowTuple {

@@ -1,16 +1,16 @@
-//! CoDel's parameters, the published versions that give them, and the constants that they resolve to.
+//! CoDel's parameters, and the published versions that give them.
 
+use crate::declared::params;
 use crate::law::Selector;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
 /// A published version of the algorithm: presets for the parameters that are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
     /// RFC 8289 (2018): count resumes at the drops of the last cycle, within 16 intervals.
-    #[default]
     Rfc8289,
     /// As RFC 8289, 1/sqrt by one Newton step on 16 bits, entered strictly after the interval.
     Linux,
@@ -34,7 +34,7 @@ pub enum Reentry {
     MinusTwoOrScaled,
 }
 
-/// When count grows.
+/// Time at which count grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountStep {
@@ -56,7 +56,7 @@ pub enum Entry {
     AtSecondInterval,
 }
 
-/// How 1/sqrt(count) is computed.
+/// Arithmetic of 1/sqrt(count).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InverseSqrt {
@@ -67,142 +67,91 @@ pub enum InverseSqrt {
 }
 
 /// The delay that CoDel compares with its target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sojourn {
     /// Time in this queue.
-    #[default]
     Queue,
     /// Time in this queue, and the expected wait in the modem's transmit queue behind it (CableLabs 2012 §2.2.3 a).
     QueueAndTransmit,
 }
 
-/// Parameters of CoDel. Those that default to null take the value of `variant`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CodelParams {
-    /// How much may wait, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p on its own; under a fair
-    /// discipline only the limit that all queues share.
-    pub limit: Option<Limit>,
-    /// Acceptable standing delay.
-    pub target: Duration,
-    /// How long the delay must stay above `target` before the first drop; of the order of a round-trip time.
-    pub interval: Duration,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Mark every ECN-capable packet whose sojourn time exceeds this; null is off.
-    pub ce_threshold: Option<Duration>,
-    /// The packets that `ce_threshold` applies to: a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1)); null: all.
-    pub ce_threshold_selector: Option<Selector>,
-    /// The delay compared with `target`.
-    pub sojourn: Sojourn,
-    /// A packet dropped at a limit increments count, too (Linux fq_codel).
-    pub overflow_counts: bool,
-    /// Published version that gives the parameters below.
-    pub variant: Variant,
-    /// No drop while at most this many bytes wait behind the head; null: 1514, or 511 for acm_queue, or the largest packet
-    /// seen so far (from 256 up) for draft01 and kmn.
-    pub max_packet: Option<Bytes>,
-    /// Count on re-entry; null: delta, minus_two (draft01, acm_queue), minus_two_or_scaled (kmn).
-    pub reentry: Option<Reentry>,
-    /// Number of intervals after `drop_next` within which a re-entry counts as soon; null: 16, 8 (draft01, kmn), 1
-    /// (acm_queue).
-    pub window: Option<u32>,
-    /// When count grows; null: with_drop, if_still_above (draft01, kmn).
-    pub count_step: Option<CountStep>,
-    /// Condition for entering the dropping state; null: at_interval, after_interval (linux), at_second_interval
-    /// (acm_queue).
-    pub entry: Option<Entry>,
-    /// Going above again within `window`: wait interval / sqrt(count) instead of a whole interval; null: no, yes (kmn).
-    pub partial_parole: Option<bool>,
-    /// How 1/sqrt(count) is computed; null: exact, newton16 (linux).
-    pub inverse_sqrt: Option<InverseSqrt>,
-}
-
-impl Default for CodelParams {
-    /// tc-codel(8).
-    fn default() -> Self {
-        Self {
-            limit: None,
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            ecn: false,
-            ce_threshold: None,
-            ce_threshold_selector: None,
-            sojourn: Sojourn::default(),
-            overflow_counts: false,
-            variant: Variant::default(),
-            max_packet: None,
-            reentry: None,
-            window: None,
-            count_step: None,
-            entry: None,
-            partial_parole: None,
-            inverse_sqrt: None,
-        }
+params! {
+    /// Parameters of CoDel. Those that default to null take the value of `variant`.
+    #[derive(Copy)]
+    pub struct CodelParams as p {
+        /// Limit of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p on its own; under a fair
+        /// discipline only the limit that all queues share.
+        limit: Option<Limit> = None,
+        /// Acceptable standing delay.
+        target: Duration = Duration::from_millis(5),
+        /// Time that the delay must stay above `target` before the first drop; of the order of a round-trip time.
+        interval: Duration = Duration::from_millis(100),
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = false,
+        /// Sojourn time above which every ECN-capable packet is marked; null is off.
+        ce_threshold: Option<Duration> = None,
+        /// The packets that `ce_threshold` applies to: a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1)); null: all.
+        ce_threshold_selector: Option<Selector> = None,
+        /// The delay compared with `target`.
+        sojourn: Sojourn = Sojourn::Queue,
+        /// Packets dropped at a limit also increment count (Linux fq_codel).
+        overflow_counts: bool = false,
+        /// Published version that gives the parameters below.
+        variant: Variant = Variant::Rfc8289,
+        /// No drop while at most this many bytes wait behind the head; null: 1514, or 511 for acm_queue, or the largest packet
+        /// seen so far (from 256 up) for draft01 and kmn.
+        max_packet: Option<Bytes> = None,
+        /// Count on re-entry; null: delta, minus_two (draft01, acm_queue), minus_two_or_scaled (kmn).
+        reentry: Option<Reentry> = None => match p.variant {
+            Variant::Rfc8289 | Variant::Linux => Reentry::Delta,
+            Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
+            Variant::Kmn => Reentry::MinusTwoOrScaled,
+        },
+        /// Number of intervals after `drop_next` within which a re-entry counts as soon; null: 16, 8 (draft01, kmn), 1
+        /// (acm_queue).
+        window: Option<u32> = None => match p.variant {
+            Variant::Rfc8289 | Variant::Linux => 16,
+            Variant::Draft01 | Variant::Kmn => 8,
+            Variant::AcmQueue => 1,
+        },
+        /// Time at which count grows; null: with_drop, if_still_above (draft01, kmn).
+        count_step: Option<CountStep> = None => match p.variant {
+            Variant::Draft01 | Variant::Kmn => CountStep::IfStillAbove,
+            _ => CountStep::WithDrop,
+        },
+        /// Condition for entering the dropping state; null: at_interval, after_interval (linux), at_second_interval
+        /// (acm_queue).
+        entry: Option<Entry> = None => match p.variant {
+            Variant::Linux => Entry::AfterInterval,
+            Variant::AcmQueue => Entry::AtSecondInterval,
+            _ => Entry::AtInterval,
+        },
+        /// Shorter wait, interval / sqrt(count), if the delay exceeds the target again within `window`; null: no,
+        /// yes (kmn).
+        partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
+        /// Arithmetic of 1/sqrt(count); null: exact, newton16 (linux).
+        inverse_sqrt: Option<InverseSqrt> = None => match p.variant {
+            Variant::Linux => InverseSqrt::Newton16,
+            _ => InverseSqrt::Exact,
+        },
     }
 }
 
 impl CodelParams {
-    /// The law's configuration, with the variant's values filled in.
-    pub fn config(&self) -> CodelConfig {
-        use {CountStep::*, Entry::*, InverseSqrt::*, Reentry::*};
-        let (reentry, window, count_step, entry, parole, sqrt, max_packet) = match self.variant {
-            Variant::Rfc8289 => (Delta, 16, WithDrop, AtInterval, false, Exact, Some(1514)),
-            Variant::Linux => (Delta, 16, WithDrop, AfterInterval, false, Newton16, Some(1514)),
-            Variant::Draft01 => (MinusTwo, 8, IfStillAbove, AtInterval, false, Exact, None),
-            Variant::Kmn => (MinusTwoOrScaled, 8, IfStillAbove, AtInterval, true, Exact, None),
+    /// Bytes behind the head up to which nothing is dropped; `None`: the largest packet seen.
+    pub(super) fn max_packet(&self) -> Option<Bytes> {
+        self.max_packet.or(match self.variant {
+            Variant::Rfc8289 | Variant::Linux => Some(Bytes(1514)),
+            Variant::Draft01 | Variant::Kmn => None,
             // its test is bytes < 512
-            Variant::AcmQueue => (MinusTwo, 1, WithDrop, AtSecondInterval, false, Exact, Some(511)),
-        };
-        CodelConfig {
-            target: self.target,
-            interval: self.interval,
-            ecn: self.ecn,
-            ce_threshold: self.ce_threshold,
-            ce_threshold_selector: self.ce_threshold_selector,
-            sojourn: self.sojourn,
-            overflow_counts: self.overflow_counts,
-            max_packet: self.max_packet.map(|b| b.0).or(max_packet),
-            reentry: self.reentry.unwrap_or(reentry),
-            window: self.interval * u64::from(self.window.unwrap_or(window)),
-            count_step: self.count_step.unwrap_or(count_step),
-            entry: self.entry.unwrap_or(entry),
-            partial_parole: self.partial_parole.unwrap_or(parole),
-            inverse_sqrt: self.inverse_sqrt.unwrap_or(sqrt),
-        }
+            Variant::AcmQueue => Some(Bytes(511)),
+        })
     }
-}
 
-/// CoDel's constants, resolved; a host of many queues shares them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CodelConfig {
-    /// Acceptable standing delay.
-    pub target: Duration,
-    /// Sliding window of the minimum.
-    pub interval: Duration,
-    /// Mark instead of drop.
-    pub ecn: bool,
-    /// Mark above this sojourn time.
-    pub ce_threshold: Option<Duration>,
-    /// The packets that `ce_threshold` applies to; `None`: all.
-    pub ce_threshold_selector: Option<Selector>,
-    /// The delay compared with the target.
-    pub sojourn: Sojourn,
-    /// Increment count for a drop at a limit.
-    pub overflow_counts: bool,
-    /// No drop at or below this many bytes behind the head; `None`: the largest packet seen.
-    pub max_packet: Option<u64>,
-    /// Count on re-entry.
-    pub reentry: Reentry,
     /// Time after `drop_next` within which a re-entry counts as soon.
-    pub window: Duration,
-    /// When count grows.
-    pub count_step: CountStep,
-    /// Condition for entering the dropping state.
-    pub entry: Entry,
-    /// Shortened wait when going above soon again.
-    pub partial_parole: bool,
-    /// How 1/sqrt(count) is computed.
-    pub inverse_sqrt: InverseSqrt,
+    #[inline]
+    pub(super) fn soon(&self) -> Duration {
+        self.interval * u64::from(self.window())
+    }
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use packet::{FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol};
-use qdisc::{Cx, Queue, Spec};
+use qdisc::{Context, Queue, Spec};
 use units::{BitRate, Rng, Time};
 
 /// A constant or Poisson stream of packets of one size.
@@ -116,12 +116,12 @@ impl Bench {
 
     fn put(&mut self, packet: PacketMeta) -> bool {
         let Self { queue, rng, link, flows, now, dropped } = self;
-        queue.enqueue(packet, &mut Cx { now: *now, rng, link, flows, fate: dropped })
+        queue.enqueue(packet, &mut Context { now: *now, rng, link, flows, fate: dropped })
     }
 
     fn pull(&mut self) -> Option<PacketMeta> {
         let Self { queue, rng, link, flows, now, dropped } = self;
-        queue.dequeue(&mut Cx { now: *now, rng, link, flows, fate: dropped })
+        queue.dequeue(&mut Context { now: *now, rng, link, flows, fate: dropped })
     }
 
     /// Offers a packet of 1000 B of a flow now; returns true if it was accepted.

@@ -7,11 +7,11 @@ use units::{BitRate, Bytes, Duration, Limit, Prob};
 
 /// A discipline in tc syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct TcText {
     /// The words after `tc qdisc add dev NAME root`.
     pub words: String,
-    /// Differences that tc cannot express, one sentence each.
-    pub unsaid: Vec<String>,
+    /// Parameters that tc cannot express, one sentence each.
+    pub differences: Vec<String>,
 }
 
 /// Parameters by name, as JSON.
@@ -50,17 +50,17 @@ const NEAREST: &[(&str, &str)] = &[
     ("sfq_codel", "fq_codel"),
 ];
 
-/// Largest size that is written: the largest that can be read back.
+/// Largest size that is written, which is the largest that can be read back.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
     /// This discipline in tc syntax; `rate` converts limits in time to packets or bytes.
-    pub fn in_tc(&self, rate: Option<BitRate>) -> Said {
+    pub fn in_tc(&self, rate: Option<BitRate>) -> TcText {
         let mut own = self.parameters();
-        let mut said = Said { words: String::new(), unsaid: Vec::new() };
+        let mut text = TcText { words: String::new(), differences: Vec::new() };
         let Some(grammar) = self.grammar() else {
-            self.stand_in(rate, &mut said);
-            return said;
+            self.stand_in(rate, &mut text);
+            return text;
         };
         let mut linux = linux(grammar);
         let version = if self.name() == "fq_pie" { "pie.variant" } else { "variant" };
@@ -74,30 +74,30 @@ impl Spec {
         }
         let packet =
             at(&own, "avpkt").and_then(Value::as_str).and_then(|b| b.parse().ok()).map_or(FRAME, |b: Bytes| b.0);
-        let mut line = Line { said, rate, packet };
-        line.said.words.push_str(grammar.tc);
-        let sayable = |field: &str, value: &Value| {
+        let mut command = Command { text, rate, packet };
+        command.text.words.push_str(grammar.tc);
+        let expressible = |field: &str, value: &Value| {
             grammar.words().any(|w| w.field == field && w.kind != Kind::Own && w.sets(value))
         };
         for word in grammar.words() {
             if let Some(value) = at(&own, word.field) {
                 // a value that tc has no word for is replaced by Linux's default, which is written out
                 let default = at(&linux, word.field);
-                let value = default.filter(|_| !sayable(word.field, value)).unwrap_or(value);
-                line.word(word, value, default);
+                let value = default.filter(|_| !expressible(word.field, value)).unwrap_or(value);
+                command.word(word, value, default);
             }
         }
         for (field, value) in leaves(&own) {
             let same = at(&linux, &field).unwrap_or(&Value::Null) == &value;
-            if !sayable(&field, &value) && !same {
-                line.said.unsaid.push(if field == version {
+            if !expressible(&field, &value) && !same {
+                command.text.differences.push(if field == version {
                     format!("{field} = {value} here; Linux runs its own version of {}", grammar.tc)
                 } else {
                     format!("{field} = {value}: tc has no word for it")
                 });
             }
         }
-        line.said
+        command.text
     }
 
     /// The parameters as JSON.
@@ -121,14 +121,15 @@ impl Spec {
         GRAMMARS.iter().find(|g| g.tc == tc)
     }
 
-    /// Substitutes a plain queue of the same limit for a discipline that Linux lacks.
-    fn stand_in(&self, rate: Option<BitRate>, said: &mut Said) {
+    /// Writes a plain queue with the same limit for a discipline that Linux lacks.
+    fn stand_in(&self, rate: Option<BitRate>, text: &mut TcText) {
         let limit = self.limit().unwrap_or(Limit::Packets(1000));
         let plain = Self::Droptail(crate::single::DroptailParams { limit, ..Default::default() });
-        *said = plain.in_tc(rate);
+        *text = plain.in_tc(rate);
         let nearest = NEAREST.iter().find(|(name, _)| *name == self.name());
         let nearest = nearest.map(|(_, tc)| format!(" (nearest: {tc})")).unwrap_or_default();
-        said.unsaid.insert(0, format!("Linux has no {}{nearest}: a queue of its limit stands here", self.name()));
+        text.differences
+            .insert(0, format!("Linux has no {}{nearest}: a plain queue with its limit takes its place", self.name()));
     }
 }
 
@@ -145,14 +146,14 @@ impl Word {
 }
 
 /// A command under construction.
-struct Line {
-    said: Said,
+struct Command {
+    text: TcText,
     rate: Option<BitRate>,
     /// Packet size for conversion between packets and bytes.
     packet: u64,
 }
 
-impl Line {
+impl Command {
     /// Adds a word with its value, or with Linux's default where tc cannot write the value.
     fn word(&mut self, word: &Word, value: &Value, default: Option<&Value>) {
         if !word.sets(value) {
@@ -166,12 +167,12 @@ impl Line {
             }
         };
         if let Some(said) = said {
-            self.said.words.push(' ');
-            self.said.words.push_str(&said);
+            self.text.words.push(' ');
+            self.text.words.push_str(&said);
         }
     }
 
-    /// A value in tc's notation; inexact conversions are noted in `unsaid`.
+    /// A value in tc's notation; inexact conversions are noted in `differences`.
     fn value(&mut self, word: &Word, value: &Value) -> Option<String> {
         let text = value.as_str().unwrap_or_default();
         Some(match word.kind {
@@ -234,16 +235,16 @@ impl Line {
             (Limit::Packets(n), _) => Some(u64::from(n).saturating_mul(self.packet).min(MOST_BYTES)),
             (Limit::Time(d), Some(rate)) => Some(rate.bytes_in(d).min(MOST_BYTES)),
             (Limit::Time(d), None) => {
-                self.said
-                    .unsaid
-                    .push(format!("a limit of {d}: without a rate it is no number of bytes, so Linux's own stands"));
+                self.text.differences.push(format!(
+                    "a limit of {d}: without a rate it cannot be converted to bytes, so Linux's default applies"
+                ));
                 None
             }
         }
     }
 
     fn instead(&mut self, word: &Word, exact: &str, said: &str) {
-        self.said.unsaid.push(format!("{} = {exact}: {said} in tc", word.field));
+        self.text.differences.push(format!("{} = {exact}: {said} in tc", word.field));
     }
 }
 

@@ -1,0 +1,81 @@
+//! The declaration of parameters.
+
+/// The type of a parameter that may be left out.
+pub(crate) trait Omittable {
+    /// The type of its value.
+    type Value;
+}
+
+impl<T> Omittable for Option<T> {
+    type Value = T;
+}
+
+/// Declares the parameters of a discipline or a law: a doc comment, which becomes the help text, a type and a default for each.
+///
+/// ```text
+/// params! {
+///     /// Parameters of PIE.
+///     pub struct PieParams as p {
+///         /// The delay aimed at; null: 15ms, 20ms (draft2013).
+///         target: Option<Duration> = None => ms(if p.variant == Draft2013 { 20 } else { 15 }),
+///     }
+/// }
+/// ```
+///
+/// After `=>` stands the value that a published version gives to a parameter that is left out; it may read the others. A method of
+/// the parameter's name returns what is in force, and `resolved` returns the parameters with all such values filled in.
+macro_rules! params {
+    (
+        $(#[$of:meta])*
+        pub struct $Params:ident {
+            $($(#[$doc:meta])* $key:ident: $Type:ty = $default:expr,)+
+        }
+    ) => {
+        $(#[$of])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $Params {
+            $($(#[$doc])* pub $key: $Type,)+
+        }
+
+        impl Default for $Params {
+            fn default() -> Self {
+                Self { $($key: $default,)+ }
+            }
+        }
+    };
+    (
+        $(#[$of:meta])*
+        pub struct $Params:ident as $p:ident {
+            $($(#[$doc:meta])* $key:ident: $Type:ty = $default:expr $(=> $value:expr)?,)+
+        }
+    ) => {
+        params! {
+            $(#[$of])*
+            pub struct $Params {
+                $($(#[$doc])* $key: $Type = $default,)+
+            }
+        }
+
+        #[allow(unused_variables)]
+        impl $Params {
+            $($(
+                #[inline]
+                pub(crate) fn $key(&self) -> <$Type as crate::declared::Omittable>::Value {
+                    let $p = self;
+                    self.$key.unwrap_or_else(|| $value)
+                }
+            )?)+
+
+            /// These parameters with the values of the published version filled in.
+            #[allow(dead_code, reason = "parameters that build others are read by their accessors alone")]
+            pub(crate) fn resolved(&self) -> Self {
+                let mut resolved = self.clone();
+                let $p = self;
+                $($(resolved.$key = Some(self.$key.unwrap_or_else(|| $value));)?)+
+                resolved
+            }
+        }
+    };
+}
+pub(crate) use params;

@@ -1,0 +1,107 @@
+//! Declaration of an application and its own rules.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use traffic::Traffic;
+use units::{Duration, Problem, ensure, shown, within};
+
+/// An application: its client, its servers and its traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    /// Node of the client.
+    pub from: String,
+    /// Nodes of the servers, in the order in which the application numbers them.
+    pub to: Vec<String>,
+    /// Start time: the seed draws a moment from `start` to `start` + `start_spread`.
+    #[serde(default)]
+    pub start: Duration,
+    /// Width of the random start. Default: the scenario's `start_spread`; without one, the sending interval of periodic traffic
+    /// (`voip`, `ping`, `messages`, `cbr` at constant intervals), which randomises its phase, at most 1s; 0s for `proshare` and other
+    /// `cbr`, which draw their own start; 100ms for all other traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_spread: Option<Duration>,
+    /// Time from which it starts nothing new; transfers in progress may finish (an endless transfer does not stop: `length` ends
+    /// it). By default the end of the run.
+    #[serde(default)]
+    pub stop: Option<Duration>,
+    /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`: the stack of `linux-6` with it), a preset, or a name
+    /// from `tcp`.
+    #[serde(default = "default_stack")]
+    pub tcp: String,
+    /// TCP stack of the servers, if different.
+    #[serde(default)]
+    pub tcp_server: Option<String>,
+    /// Differentiated services code point of its packets, 0 to 63.
+    #[serde(default)]
+    pub dscp: u8,
+    /// ECN field of its datagrams (voip, ping, game, cbr, proshare), which do not respond to marks: not_ect (the default), ect0
+    /// or ect1, as in L4S traffic. TCP's is set by its stack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagram_ecn: Option<DatagramEcn>,
+    /// Its traffic.
+    pub traffic: Traffic,
+}
+
+/// ECN field of datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DatagramEcn {
+    /// Not ECN-capable: dropped where ECN-capable packets are marked.
+    #[default]
+    NotEct,
+    /// ECT(0), classic.
+    Ect0,
+    /// ECT(1), L4S.
+    Ect1,
+}
+
+impl App {
+    /// The ECN field of its datagrams, as in the IP header.
+    pub fn datagram_ecn(&self) -> u8 {
+        match self.datagram_ecn.unwrap_or_default() {
+            DatagramEcn::NotEct => 0,
+            DatagramEcn::Ect0 => 2,
+            DatagramEcn::Ect1 => 1,
+        }
+    }
+
+    /// Reports everything that is wrong with this application alone.
+    pub(crate) fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (i, server) in self.to.iter().enumerate().filter(|(_, server)| **server == self.from) {
+            let message = format!("\"{}\" is the application's own node; expected another one", shown(server));
+            problems.push(Problem::new(format!("to.{i}"), message));
+        }
+        let needs = self.traffic.servers();
+        if self.to.len() < needs {
+            let message = format!("{} given; this traffic needs at least {needs}", self.to.len());
+            problems.push(Problem::new("to", message));
+        }
+        problems.extend(within("dscp", self.dscp, 0, 63).err());
+        if self.datagram_ecn.is_some() && !self.traffic.is_datagrams() {
+            let message = "its traffic is TCP's, whose ECN is set by `ecn` of the stack; expected voip, ping, game, cbr or proshare";
+            problems.push(Problem::new("datagram_ecn", message));
+        }
+        problems.extend(self.stop.and_then(|stop| self.validate_stop(stop).err()));
+        problems.extend(self.traffic.validate().err().map(|p| p.under("traffic")));
+        problems
+    }
+
+    fn validate_stop(&self, stop: Duration) -> Result<(), Problem> {
+        ensure!(stop > self.start, "stop", "expected a time after the start at {}", self.start);
+        match &self.traffic {
+            Traffic::Ftp(p) if p.size.is_none() => {
+                Err(Problem::new("stop", "a transfer without a size does not stop; give it a size, or a length"))
+            }
+            Traffic::Rpm(_) => {
+                Err(Problem::new("stop", "its load never ends, so it cannot stop; let it be the end of the run"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn default_stack() -> String {
+    "linux-6".to_owned()
+}

@@ -1,0 +1,227 @@
+//! Declaration of a link, its changes and its own rules.
+
+use crate::service::LinkKeys;
+use port::Service;
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::LazyLock;
+use units::{BitRate, Bytes, Duration, Prob, Problem, shown};
+
+/// A one-way link from one node to another: a queue, something that serves it, and a propagation delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, remote = "Self")]
+#[schemars(transform = crate::service::one_service)]
+pub struct Link {
+    /// Node where the queue is.
+    pub from: String,
+    /// Node at the far end.
+    pub to: String,
+    /// Adds a second link with the same parameters in the other direction, named like this one with `~` in front.
+    #[serde(default)]
+    pub both_ways: bool,
+    /// Bits per second on the wire; without it, serialisation takes no time.
+    #[serde(default)]
+    pub rate: Option<BitRate>,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay: Duration,
+    /// Greatest addition to a packet's propagation delay: uniform between zero and this, drawn for each packet.
+    #[serde(default)]
+    pub jitter: Duration,
+    /// Addition to the propagation delay by late hosts: percentiles, as in `summary.live.lateness_ms`.
+    #[serde(default)]
+    pub lateness: Option<port::Lateness>,
+    /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for those sent before it,
+    /// and close packets arrive together, as late as the latest.
+    #[serde(default)]
+    pub reorder: bool,
+    /// Probability that a packet is lost on the wire, behind the queue.
+    #[serde(default)]
+    pub loss: Prob,
+    /// Packets that are lost on the wire, whatever `loss` is: by number, from 1, in the order in which they leave the queue for
+    /// the wire. With `both_ways`, each direction counts its own packets.
+    #[serde(default)]
+    pub lose: Vec<u64>,
+    /// The queue discipline.
+    #[serde(default = "default_queue")]
+    pub queue: qdisc::Spec,
+    /// The service that takes packets from the queue.
+    #[serde(flatten, with = "crate::service")]
+    #[schemars(with = "crate::service::Keys<'static>")]
+    pub service: Service,
+    /// Changes on a schedule, in order of time.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+}
+
+/// All keys of a link.
+static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let schema = schemars::schema_for!(Link);
+    let properties = schema.get("properties").and_then(serde_json::Value::as_object);
+    properties.into_iter().flat_map(|p| p.keys().map(|key| &*key.clone().leak())).collect()
+});
+
+impl Serialize for Link {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, s)
+    }
+}
+
+impl<'de> Deserialize<'de> for Link {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Link;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Link, A::Error> {
+                let mut found = None;
+                let link =
+                    Link::deserialize(MapAccessDeserializer::new(LinkKeys { map, known: &KEYS, found: &mut found }))?;
+                Ok(Link { service: found.map_or(Service::Plain, |(_, service)| service), ..link })
+            }
+        }
+        d.deserialize_map(V)
+    }
+}
+
+/// Drop-tail of 1000 packets, as Linux's `txqueuelen`.
+fn default_queue() -> qdisc::Spec {
+    qdisc::Spec::Droptail(Default::default())
+}
+
+/// A change of a link at a moment of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Time of the change.
+    pub at: Duration,
+    /// New link rate; the rate of an HTB that has none of its own.
+    #[serde(default)]
+    pub rate: Option<BitRate>,
+    /// New propagation delay, for packets that leave from then on.
+    #[serde(default)]
+    pub delay: Option<Duration>,
+    /// New jitter, for packets that leave from then on.
+    #[serde(default)]
+    pub jitter: Option<Duration>,
+    /// New loss probability.
+    #[serde(default)]
+    pub loss: Option<Prob>,
+    /// New Maximum Sustained Traffic Rate of the shaper or service flow; new rate of an HTB that has its own.
+    #[serde(default)]
+    pub max_sustained_rate: Option<BitRate>,
+    /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has one.
+    #[serde(default)]
+    pub peak_traffic_rate: Option<BitRate>,
+    /// New mean of the modem's largest grant per MAP.
+    #[serde(default)]
+    pub max_grant: Option<Bytes>,
+}
+
+impl Change {
+    /// Converts to a port's change.
+    pub(crate) fn for_port(&self) -> port::Change {
+        port::Change {
+            rate: self.rate,
+            delay: self.delay,
+            jitter: self.jitter,
+            loss: self.loss,
+            max_sustained_rate: self.max_sustained_rate,
+            peak_traffic_rate: self.peak_traffic_rate,
+            max_grant: self.max_grant,
+        }
+    }
+}
+
+impl Link {
+    /// Bits that this link may carry in [`from`, `to`): by its rate, or by the Maximum Sustained Traffic Rate of its
+    /// shaper or modem if that is lower. Changes count from their time on. `None` without a rate.
+    ///
+    /// Bursts are not included: a link may carry more than this while its bucket lasts.
+    pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
+        if matches!(self.service, Service::Delivery(_)) {
+            // a link with opportunities counts its capacity itself
+            return None;
+        }
+        let (mut rate, mut sustained) = (self.rate, self.service.own_rate());
+        let mut at = from;
+        let mut bits = 0.0;
+        let last = Change { at: to, ..Change::default() };
+        for change in self.changes.iter().chain([&last]) {
+            let until = change.at.clamp(from, to);
+            let now = rate.into_iter().chain(sustained).chain(self.queue.shapes()).min()?;
+            bits += now.0 as f64 * until.saturating_sub(at).secs();
+            at = until;
+            rate = change.rate.or(rate);
+            sustained = change.max_sustained_rate.or(sustained);
+        }
+        Some(bits)
+    }
+
+    /// The long-term rate at which the queue is served: that of the shaper or service flow, else of the wire.
+    pub(crate) fn served_rate(&self) -> Option<BitRate> {
+        self.service.own_rate().or(self.rate)
+    }
+
+    /// The long-term rate of the link: the rate at which the queue is served, or the rate to which the queue shapes if lower.
+    pub fn sustained_rate(&self) -> Option<BitRate> {
+        self.served_rate().into_iter().chain(self.queue.shapes()).min()
+    }
+
+    /// Converts to the specification of a port.
+    pub(crate) fn for_port(&self) -> port::PortSpec {
+        port::PortSpec {
+            rate: self.rate,
+            delay: self.delay,
+            jitter: self.jitter,
+            lateness: self.lateness,
+            reorder: self.reorder,
+            loss: self.loss,
+            lose: self.lose.clone(),
+            queue: self.queue.clone(),
+            service: self.service.clone(),
+        }
+    }
+
+    /// Reports everything that is wrong with this link alone.
+    pub(crate) fn validate(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.from == self.to {
+            let message = format!("a link from \"{}\" to itself leads nowhere", shown(&self.from));
+            problems.push(Problem::new("to", message));
+        }
+        if self.rate == Some(BitRate(0)) {
+            let message = "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one";
+            problems.push(Problem::new("rate", message));
+        }
+        // on a link with opportunities, a discipline that shapes is compared with the busiest moment, a limit in time with the mean
+        let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
+        let rate = peak.or(self.served_rate()).filter(|r| r.0 > 0);
+        let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));
+        problems.extend(self.queue.validate().and_then(at_rate).err().map(|p| p.under("queue")));
+        let spec = self.for_port();
+        problems.extend(spec.validate_service().err());
+        problems.extend(spec.validate_wire().err());
+        let mut last = Duration::ZERO;
+        for (i, change) in self.changes.iter().enumerate() {
+            let at = change.at;
+            let order = (at < last).then(|| format!("{at} is earlier than the change before it, at {last}"));
+            let rate = (change.rate.is_some() && self.rate.is_none())
+                .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));
+            let found = order.map(|message| Problem::new("at", message)).into_iter().chain(rate);
+            let found = found.chain(change.for_port().validate(&spec).err());
+            problems.extend(found.map(|p| p.under(&format!("changes.{i}"))));
+            last = last.max(at);
+        }
+        problems
+    }
+}
+
+/// Returns true if a link can hold a queue, and so is included in "all".
+pub fn can_queue(link: &Link) -> bool {
+    link.rate.is_some() || link.service != Service::Plain
+}
