@@ -9,8 +9,8 @@
 //!           decoder) and the interleaver's delay after its last symbol began
 //! ```
 //!
-//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except its quanta: there 230 of 256 is L's share of C's, not of
-//! both).
+//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except its quanta: there 230 of 256 is L's share of C's, not
+//! of both).
 //! Units: rates and weights count Ethernet frames without the MAC header, the channel's rate with it.
 //! Departs: packets are not fragmented; codewords, their padding and the CMTS's traffic to other modems are not modelled.
 

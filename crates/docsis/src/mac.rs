@@ -198,7 +198,7 @@ impl Mac {
         self.queue.len()
     }
 
-    /// Expected time from now until the grant of a packet that enters now, with grants of mean size: the time to the next boundary, two
+    /// Expected time until the grant of a packet that enters now, with grants of mean size: the time to the next boundary, two
     /// intervals, and the intervals that the bytes still queued before it need.
     ///
     /// Source: CableLabs 2012 §2.2.3 a (sojourn time across both queues); the estimate is ours.

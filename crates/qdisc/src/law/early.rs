@@ -95,8 +95,8 @@ pub enum IdleDecay {
     /// As `decay`, but m is a whole number, counted from when the link found the queue empty, and the arrival's sample is added:
     /// one more (1 - w) (ns-2, ALTQ).
     DecayAndSample,
-    /// As `decay`, but counted from the time at which the link found the queue empty (Linux). A shaper that never polls an empty queue (HTB)
-    /// leaves the average as it was, except for the samples of arrivals.
+    /// As `decay`, but counted from the time at which the link found the queue empty (Linux). A shaper that never polls an empty
+    /// queue (HTB) leaves the average as it was, except for the samples of arrivals.
     DecayOnceAsked,
 }
 

@@ -493,7 +493,7 @@ fn what_is_refused() {
     assert!(refusal(r#"{"l_dscp": [64]}"#).contains("0 to 63"));
     assert!(refusal(r#"{"step_thresh": "3000B"}"#).contains("expected a time"));
     assert!(refusal(r#"{"min_th": "2ms"}"#).contains("above min_th (2ms)"));
-    assert!(refusal(r#"{"target": "0s"}"#).contains("positive"));
+    assert!(refusal(r#"{"target": "0s"}"#).contains("more than 0s"));
     assert!(refusal(r#"{"tupdate": "1us"}"#).contains("100us"));
     assert!(refusal(r#"{"alpha": 0}"#).contains("dualpi2.alpha"));
     // 0.1 16 ms / (1 us)^2

@@ -331,7 +331,7 @@ fn names_are_short_and_printable() {
 fn lateness_that_falls_is_refused_before_the_build() {
     let value = "{ p50 = '2us', p90 = '1us', p95 = '3us', p99 = '4us', p99_9 = '5us' }";
     let lines = set("link.up.lateness", value).unwrap_err();
-    assert_eq!(lines, ["link.up.lateness.p90: 1us is not valid; expected at least 2us, what is below it"]);
+    assert_eq!(lines, ["link.up.lateness.p90: 1us is not valid; expected at least 2us, the percentile below it"]);
 }
 
 #[test]

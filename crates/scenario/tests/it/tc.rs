@@ -53,7 +53,7 @@ fn what_happens_behind_the_server_is_netem_at_the_far_end() {
     // 1 Gbit/s for 100 ms: 12.5 MB under way, 195 312 frames of 64 bytes
     let got = commands("rate = '1gbit'\ndelay = '100ms'").pop().unwrap();
     assert!(got.contains("limit 195313 delay 100ms"), "{got}");
-    assert!(comments("rate = '5mbit'\njitter = '4ms'").contains("overtake"));
+    assert!(comments("rate = '5mbit'\njitter = '4ms'").contains("netem's jitter reorders packets"));
     assert!(comments("rate = '5mbit'\nlose = [3, 4]").contains("losing chosen packets (2 here)"));
 }
 

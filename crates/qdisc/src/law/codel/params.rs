@@ -108,8 +108,7 @@ params! {
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals after `drop_next` within which a re-entry counts as soon; null: 16, 8 (draft01, kmn), 1
-        /// (acm_queue).
+        /// Number of intervals after `drop_next` within which a re-entry counts as soon; null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
@@ -120,15 +119,13 @@ params! {
             Variant::Draft01 | Variant::Kmn => CountStep::IfStillAbove,
             _ => CountStep::WithDrop,
         },
-        /// Condition for entering the dropping state; null: at_interval, after_interval (linux), at_second_interval
-        /// (acm_queue).
+        /// Condition for entering the dropping state; null: at_interval, after_interval (linux), at_second_interval (acm_queue).
         entry: Option<Entry> = None => match p.variant {
             Variant::Linux => Entry::AfterInterval,
             Variant::AcmQueue => Entry::AtSecondInterval,
             _ => Entry::AtInterval,
         },
-        /// Shorter wait, interval / sqrt(count), if the delay exceeds the target again within `window`; null: no,
-        /// yes (kmn).
+        /// Shorter wait, interval / sqrt(count), if the delay exceeds the target again within `window`; null: no, yes (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
         /// Arithmetic of 1/sqrt(count); null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {

@@ -98,7 +98,8 @@ params! {
         dq_threshold: Option<Bytes> = None => Bytes(if p.variant == Draft2013 { 10_000 } else { 1 << 14 }),
         /// Weight of a cycle in the average time per byte; null: 0.25 (RFC 8033: DQ_THRESHOLD/2^16), 0.5 (draft2013).
         dq_weight: Option<f64> = None => if p.variant == Draft2013 { 0.5 } else { 0.25 },
-        /// Avoids runs and gaps: no drop while the probabilities since the last sum to less than 0.85, a drop at 8.5; null: no, yes (linux).
+        /// De-randomised drops: none while the probabilities since the last drop sum to less than 0.85, a certain one at 8.5; null:
+        /// no, yes (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
         /// Share of `limit` that the backlog must reach for PIE to become active (RFC 8033 §5.3: 1/3); 0: always. Needs `limit`.
         activation: Prob = Prob::default(),
