@@ -115,6 +115,8 @@ check-python: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	$(BIN)/ruff check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/prose.py
+	@git ls-files $(SPELLED) | xargs $(BIN)/codespell
 
 bench:
 	@tools/preflight.sh $(PYTHON) rust
@@ -165,6 +167,9 @@ least-rust:
 # 200 000 numbers.
 miri:
 	cargo +nightly miri test --locked -p bloatlab-units -- --skip moments_of_the_distributions
+
+# Files whose spelling is checked, comments and words of the user interface included.
+SPELLED := '*.md' '*.py' '*.rs' '*.ts' '*.toml' '*.html' '*.css' '*.sh' Makefile
 
 prose:
 	@$(PYTHON) tools/prose.py
