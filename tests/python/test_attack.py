@@ -18,7 +18,7 @@ from bloatlab.cli.main import call
 from bloatlab.results import SCENARIO, SUMMARY, TABLES, save
 from bloatlab.scenario import ScenarioError, parse, problems
 from bloatlab.simulation import run
-from bloatlab.sweep.grid_file import toml
+from bloatlab.sweep.axes import toml
 from conftest import DUMBBELL
 
 #: Seeds are fixed: the same inputs in every run of the tests.

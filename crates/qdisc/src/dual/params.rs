@@ -40,7 +40,6 @@ pub enum Native {
 
 params! {
     /// Parameters of DualPI2, with tc's names and defaults. Those that default to null take the value of `variant`.
-    #[expect(clippy::struct_excessive_bools, reason = "the keys of a scenario, as tc has them")]
     pub struct Dualpi2Params as p {
         /// Published version, from which parameters that are null take their values.
         variant: Dualpi2Variant = Linux,

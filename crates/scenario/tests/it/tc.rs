@@ -54,7 +54,7 @@ fn what_happens_behind_the_server_is_netem_at_the_far_end() {
     let got = commands("rate = '1gbit'\ndelay = '100ms'").pop().unwrap();
     assert!(got.contains("limit 195313 delay 100ms"), "{got}");
     assert!(comments("rate = '5mbit'\njitter = '4ms'").contains("netem's jitter reorders packets"));
-    assert!(comments("rate = '5mbit'\nlose = [3, 4]").contains("losing chosen packets (2 here)"));
+    assert!(comments("rate = '5mbit'\nlose = [3, 4]").contains("cannot lose chosen packets (2 here)"));
 }
 
 #[test]
