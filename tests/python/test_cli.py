@@ -123,7 +123,7 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
         (["run", "SCENARIO", "--set", "a..b=5"], ["SCENARIO: ", "dotted path"]),
         (["run", "SCENARIO", "--set", "link.down.to=moon"], ["no route", "home"]),
         (["run", "SCENARIO", "--set", 'route=[{at="home",to="net",via="pu"}]'], ["route.0.via", "pu", "up"]),
-        (["run", "SCENARIO", "--set", ZERO_MAP], ["link.up.docsis.map_interval", "0s", "positive"]),
+        (["run", "SCENARIO", "--set", ZERO_MAP], ["link.up.docsis.map_interval", "0s", "more than 0s"]),
         (["run", "SCENARIO", "--set", BACKWARDS], ["link.up.changes.1.at", "1s is earlier than the change before it"]),
         (["run", "SCENARIO", "--set", BEFORE], ["link.up.changes.0.at", "-1s"]),
         (["run", "SCENARIO", "--set", "seed=-1"], ["SCENARIO: seed", "-1", "whole number"]),
@@ -202,7 +202,9 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert "100ms" not in out
     codel = say("list", "codel")[1]
     assert [line.split()[:2] for line in codel.splitlines() if line.startswith("target")][-1] == ["target", "5ms"]
-    words = "When count grows; null: with_drop, if_still_above (draft01, kmn). Values: with_drop, if_still_above."
+    words = (
+        "Time at which count grows; null: with_drop, if_still_above (draft01, kmn). Values: with_drop, if_still_above."
+    )
     assert words in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]

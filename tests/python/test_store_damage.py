@@ -222,7 +222,7 @@ def test_a_plot_of_kept_runs_tells_of_damage_in_a_line(scenario_file: Path, tmp_
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     first, second = done.stderr.splitlines()
     assert first.startswith(f"{part}: it has 100 bytes, not ")
-    assert "4 of 4 runs are not kept" in second
+    assert "4 of 4 runs are not stored" in second
     assert done.returncode == 2
 
 

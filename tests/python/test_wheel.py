@@ -70,7 +70,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return built("*.whl", DIST)
     folder = tmp_path_factory.mktemp("wheel")
     # what `make venv` compiled is taken as it is: a second
-    maturin("build", "--quiet", "--compatibility", "linux", "--out", folder)
+    maturin("build", "--quiet", "--profile", "editable", "--compatibility", "linux", "--out", folder)
     return built("*.whl", folder)
 
 
