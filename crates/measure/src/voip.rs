@@ -319,16 +319,16 @@ mod tests {
             numbers.iter().for_each(|&n| m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS)));
             m.summary(100).burst_ratio
         };
-        // of 0..12, 3-6 and 8-9 are lost: two runs of 4 and 2, mean 3; half of all is received, so random runs have length 2
+        // packets 3-6 and 8-9 of 0-11 are lost: runs of 4 and 2, mean 3. At a loss of 1/2, random runs would have a mean of 2
         assert_eq!(burst_ratio(&[0, 1, 2, 7, 10, 11]), 1.5);
-        // every second packet is lost, never two in a row: shorter than random runs
+        // packets 1, 3 and 5 of 0-6 are lost: runs of 1. At a loss of 3/7, random runs would have a mean length of 7/4
         assert_eq!(burst_ratio(&[0, 2, 4, 6]), 4.0 / 7.0);
         assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
         // independent losses of 10 %: near 1
         let mut rng = Rng::named(3, "bursts");
         let played: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
         assert!((burst_ratio(&played) - 1.0).abs() < 0.02);
-        // late packets count, too: 4 and 5 are 70 ms above the least delay
+        // late packets count as lost: the fourth and fifth arrive 70 ms above the least delay, one run of 2 among 6 packets
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
         assert!((m.summary(6).burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);
@@ -340,7 +340,7 @@ mod tests {
         for (n, at) in [(0, 10), (2, 50), (1, 55), (3, 70), (4, 90), (6, 130), (5, 135), (7, 150)] {
             m.arrival(n, Time(n * 20 * MS), Time(at * MS));
         }
-        // nothing is lost; of 0..8, 1 and 5 arrive too late to be played in order: two runs of 1, and 6 of 8 are played
+        // nothing is lost, but packets 1 and 5 of 0-7 arrive too late to be played in order: two runs of 1, and 6 of 8 are played
         assert_eq!((m.summary(8).lost_percent, m.summary(8).burst_ratio), (0.0, 6.0 / 8.0));
     }
 }

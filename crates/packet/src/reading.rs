@@ -143,12 +143,12 @@ enum Instrument<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// A reading at `now`; `queues`: includes each inner queue.
+    /// A reading at `now` that passes on every value; with `queues`, it includes those of each inner queue.
     pub fn new(now: Time, queues: bool, to: &'a mut dyn FnMut(Item<'_>)) -> Self {
         Self { now, queues, to: Instrument::Values(to) }
     }
 
-    /// A reading of the samples at `now`.
+    /// A reading at `now` that passes on samples only, no values.
     pub fn samples(now: Time, to: &'a mut dyn FnMut(Sample)) -> Self {
         Self { now, queues: false, to: Instrument::Samples(to) }
     }

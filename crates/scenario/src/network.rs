@@ -310,7 +310,7 @@ mod tests {
     use super::*;
     use crate::read::{Format, scenario};
 
-    /// a - b straight by "direct", and by way of c; everything there and back.
+    /// Two paths between a and b: the link "direct", and the links "one" and "two" through c. Every link has a reverse link.
     const DIAMOND: &str = "duration = '1s'\n\
         [link.direct]\nfrom = 'a'\nto = 'b'\nboth_ways = true\nrate = '1mbit'\n\
         [link.one]\nfrom = 'a'\nto = 'c'\ndelay = '1ms'\nboth_ways = true\n[link.two]\nfrom = 'c'\nto = 'b'\ndelay = '1ms'\nboth_ways = true\n\
@@ -336,7 +336,7 @@ mod tests {
         ];
         assert_eq!(links, expected);
         let apps: Vec<_> = n.apps.iter().map(|a| (a.name.as_str(), a.from, a.to.as_slice(), a.stacks)).collect();
-        // each stack once, in the order of first use: linux-6, ns2-reno
+        // stacks are numbered in the order of first use (linux-6 is 0, ns2-reno is 1); each app has the client's and the server's
         assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [1, 0])]);
         assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (2, Time(100_000_000), Time::NEVER));
     }

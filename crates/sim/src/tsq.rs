@@ -37,7 +37,7 @@ impl Tsq {
     }
 }
 
-/// The nodes with a sender that limits its packets in the device.
+/// The nodes with at least one endpoint that uses TCP small queues: it limits its bytes in the node's device.
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
     let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {

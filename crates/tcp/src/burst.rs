@@ -25,13 +25,13 @@
 use crate::params::TcpParams;
 use units::{Duration, Time};
 
-/// Pacing rate in percent of a window per round trip: below half of ssthresh, and above.
+/// Pacing rate as a multiple of one window per round trip: for windows below half of ssthresh, and for all others.
 const RATIO: (f64, f64) = (2.0, 1.2);
 /// A burst lasts 1/1024 s at the pacing rate.
 const PER_SECOND: f64 = 1024.0;
 /// Largest burst in bytes.
 const MOST: u32 = 65_536;
-/// The RTT allowance of a burst halves with each of these, microseconds.
+/// The extra size of bursts at short RTTs halves with every 2^RTT_LOG microseconds of the least RTT.
 const RTT_LOG: u32 = 9;
 /// Most bytes that an unpaced connection keeps in its host's device.   Source: Linux' tcp_limit_output_bytes, since 6.16.
 const LIMIT_OUTPUT: u64 = 4 << 20;
@@ -155,7 +155,7 @@ mod tests {
         let rate = |cwnd: f64, ssthresh| pacing_rate(&p, 50.0, ssthresh, cwnd, srtt);
         assert_eq!(rate(50.0, 60.0), Some(4_344_000.0));
         assert_eq!(rate(50.0, f64::INFINITY), Some(7_240_000.0));
-        // half of 101 is 50 in whole segments
+        // slow start's ratio holds below half of ssthresh in whole segments: half of 101 is 50
         assert_eq!((rate(50.0, 101.0), rate(50.0, 102.0)), (Some(4_344_000.0), Some(7_240_000.0)));
         assert_eq!(pacing_rate(&p, 10.0, f64::INFINITY, 10.0, Duration::ZERO), None);
     }
@@ -163,12 +163,13 @@ mod tests {
     #[test]
     fn a_burst_is_a_thousandth_of_a_second_and_more_where_round_trips_are_short() {
         let p = params();
-        // 60 Mbit/s: 7324 bytes, 5 segments of 1448; at an RTT of 1 ms half of 64 KB more (1000 / 512 = 1): 27
+        // 60 Mbit/s for 1/1024 s is 7324 bytes, or 5 segments of 1448. An RTT of 1 ms (1000 >> 9 = 1 halving) adds half of 64 KB:
+        // 27 segments
         assert_eq!(autosize(&p, Some(7.5e6), 20_000), 5);
         assert_eq!(autosize(&p, Some(7.5e6), 1_000), 27);
-        // 5 ms: 9 halvings of 64 KB, 128 bytes
+        // an RTT of 5 ms (5000 >> 9 = 9 halvings of 64 KB) adds 128 bytes, too few for another segment
         assert_eq!(autosize(&p, Some(7.5e6), 5_000), 5);
-        // a slow flow has two segments, a fast one 64 KB: 45 of 1448
+        // a slow flow sends bursts of two segments, a fast one of 64 KB: 45 segments of 1448
         assert_eq!((autosize(&p, Some(1e5), 20_000), autosize(&p, Some(1e9), 20_000)), (2, 45));
         assert_eq!((autosize(&p, None, u32::MAX), autosize(&p, Some(1e300), 0)), (45, 45));
         let single = p.clone().with(|p| p.pacing.gso_max_segs = 1);
@@ -185,7 +186,8 @@ mod tests {
     #[test]
     fn a_device_holds_two_bursts_or_a_thousandth_of_a_second() {
         let p = params().with(|p| p.pacing.tsq = true);
-        // 60 Mbit/s at an RTT of 20 ms: bursts of 5 segments, 1500 bytes each; 7324 bytes are less than two of them
+        // 60 Mbit/s at an RTT of 20 ms: a burst is 5 segments of 1500 bytes. The limit is two bursts, 15 000 bytes, which is more
+        // than the 7324 bytes of 1/1024 s
         let mut b = Bursts { rate: Some(7.5e6), min_rtt_us: 20_000, ..Bursts::new() };
         let full = |b: &mut Bursts, local, segments, again| {
             b.local = local;
@@ -193,9 +195,9 @@ mod tests {
         };
         assert_eq!([14_999, 15_000].map(|local| full(&mut b, local, 5, false)), [false, true]);
         assert_eq!([29_999, 30_000].map(|local| full(&mut b, local, 5, true)), [false, true], "to repair a loss");
-        // with single segments, 7324 bytes are more than two
+        // with bursts of one segment, the limit is the 7324 bytes of 1/1024 s, which is more than two bursts
         assert_eq!([7323, 7324].map(|local| full(&mut b, local, 1, false)), [false, true]);
-        // it is reported once, when bytes leave
+        // the room that departing bytes make is reported once
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
         assert_eq!(b.local, 4324);
         // 100 Gbit/s: 12.2 MB in a millisecond, but 4 MB without pacing
@@ -205,7 +207,8 @@ mod tests {
         assert!(!Bursts { local: 2999, ..Bursts::new() }.device_is_full(&p, 1, false), "no rate yet");
     }
 
-    /// Two segments of 1000 bytes at a time; RTT 20 ms; the oldest left 19.5 ms ago, the last one 0.5 ms ago; a window of 10.
+    /// Bursts of two segments of 1000 bytes, a window of 10 segments and an RTT of 20 ms. The oldest segment in flight was sent
+    /// 19.5 ms ago, the latest 0.5 ms ago.
     #[test]
     fn a_burst_waits_for_its_second_segment() {
         let p = params().with(|p| p.wire.mss = 1000);
@@ -219,7 +222,7 @@ mod tests {
         let sight = BurstInputs { now, room: 1000, window: 10_000, oldest, srtt: ms(20) };
         assert!(b.waits(&p, &sight));
         assert!(!b.waits(&p, &BurstInputs { room: 2000, ..sight }));
-        // a third of three segments is one
+        // in a window of three segments, the free segment is a third of the window, so it may leave
         assert!(!b.waits(&p, &BurstInputs { window: 3000, ..sight }));
         assert!(b.waits(&p, &BurstInputs { window: 4000, ..sight }));
         // the ACK of a segment sent 19 ms ago is due in 1 ms, that of one sent 18 ms ago in 2 ms; an overdue one may come at any

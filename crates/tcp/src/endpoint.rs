@@ -232,7 +232,7 @@ impl Endpoint {
     pub fn probe(&self, p: &TcpParams) -> Probe {
         let bytes = |segments: f64| (segments * f64::from(p.wire.mss)) as u64;
         Probe {
-            // where windows are whole, the fraction is only credit towards the next segment
+            // with windows of whole segments, the fraction is only credit towards the next one: it is not reported
             cwnd_bytes: bytes(if p.quirks.whole_segments { self.tx.window.cwnd.floor() } else { self.tx.window.cwnd }),
             ssthresh_bytes: bytes(self.tx.window.ssthresh),
             srtt: self.tx.rtt.srtt,

@@ -131,19 +131,19 @@ presets! { p:
         p.opening.initial_window = InitialWindow::Rfc3390;
         p.reduction.reduce_from_flight = true;
         p.rto.min_rto = Duration::from_secs(1);
-        // RFC 1122 §4.2.3.5: R2 of a SYN at least 3 minutes: 1 + 2 + ... + 60 + 60 = 183 s
+        // RFC 1122 §4.2.3.5: retry a SYN for at least 3 minutes (R2). The eighth is sent after 1 + 2 + ... + 60 + 60 = 183 s
         p.opening.syn_retries = Some(8);
         p.receiver.delayed_ack = Duration::from_millis(200);
     }
 }
 
-/// Losses by DupThresh alone, and reductions stand.
+/// Detects losses by DupThresh alone, and never undoes a reduction.
 fn only_dupthresh(p: &mut TcpParams) {
     p.detection.loss_detection = LossDetection::Dupthresh;
     (p.detection.undo, p.detection.frto) = (Undo::None, false);
 }
 
-/// What the standards and ns-2 lack of Linux.
+/// Turns off the features of Linux that neither the standards nor ns-2 have.
 fn without_linux(p: &mut TcpParams) {
     only_dupthresh(p);
     p.quirks = Quirks::NONE;
@@ -162,7 +162,7 @@ fn without_linux(p: &mut TcpParams) {
     (p.receiver.dsack, p.receiver.quick_acks) = (false, 0);
 }
 
-/// What ns-2's agents share.
+/// Applies the settings that ns-2's agents have in common.
 fn ns2(p: &mut TcpParams, quirks: Quirks) {
     without_linux(p);
     p.quirks = quirks;

@@ -22,12 +22,12 @@ use units::{LINE, Time, prefetch};
 
 /// Ranges above holes that are stored inline. More go to the heap, until no hole is left.
 const FEW: usize = 3;
-/// `held` when the ranges are on the heap.
+/// The value of `held` that means: the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
 /// An ACK must leave before this call ends. (Nothing is ever due at time 0, since no segment can have arrived by then.)
 const AT_ONCE: Time = Time::ZERO;
 
-/// Shortest pause considered, microseconds; no usual RTO is shorter.
+/// A gap between the sender's segments is a pause only if it is longer than this, in microseconds. No usual RTO is shorter.
 const PAUSE: u32 = 100_000;
 /// Immediate ACKs after a CE mark that begins an echo.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;

@@ -147,7 +147,8 @@ mod tests {
             r.sample(&p, second);
             r.rttvar
         };
-        // RTTVAR 400: 300 + 1600/4 above; 600 below: 400 + (600 - 400) / 32; 200 below, within it: 300 + 200/4
+        // after the first sample, SRTT is 800 ms and RTTVAR 400 ms. The second sample is 1600 ms above SRTT: RTTVAR = 3/4 x 400 +
+        // 1600/4; 600 ms below, more than RTTVAR, so damped: 400 + (600 - 400) / 32; or 200 ms below: 3/4 x 400 + 200/4
         assert_eq!(of(2_400_000), Duration::from_millis(700));
         assert_eq!(of(200_000), Duration::from_micros(406_250));
         assert_eq!(of(600_000), Duration::from_millis(350));
@@ -157,13 +158,13 @@ mod tests {
     fn linux_bounds_the_variation_and_ns2_counts_ticks() {
         let p = TcpParams::preset("linux-6").unwrap();
         let mut r = Rtt::new(&p);
-        // 20 ms: 4 * 10 ms < 200 ms, so RTO = 20 + 200
+        // after a sample of 20 ms, 4 RTTVAR = 40 ms; Linux raises that to 200 ms, so RTO = 20 + 200 ms
         r.sample(&p, 20_000);
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_millis(220));
 
         let p = TcpParams::preset("ns2-reno").unwrap();
         let mut r = Rtt::new(&p);
-        // 54 ms is 5 ticks of 10 ms; RTO = 50 + 100 = 150, at least 200
+        // 54 ms is rounded to 5 ticks of 10 ms. RTO = SRTT + 4 RTTVAR = 50 + 100 = 150 ms, raised to the minimum of 200 ms
         r.sample(&p, 54_000);
         assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(50), Duration::from_millis(200)));
         let mut r = Rtt::new(&p);

@@ -124,7 +124,7 @@ pub struct Segment {
     pub sack: SackBlocks,
 }
 
-/// A plain data segment: payload, no SYN or FIN, and an ACK of only the peer's SYN.
+/// A plain data segment: it has payload and neither SYN nor FIN, and its ACK covers nothing beyond the peer's SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainData {
     /// Offset of the first payload byte in the stream.

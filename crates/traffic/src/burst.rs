@@ -125,9 +125,9 @@ pub struct Burst {
     params: BurstParams,
     start: Time,
     next: u64,
-    /// Number of the burst, by connection.
+    /// The number of the burst that each connection carries.
     conns: Conns<u64>,
-    /// Unfinished bursts, by number; beyond [`TRACKED`], UDP bursts are removed from the front.
+    /// Unfinished bursts in order of number. If there are more than [`TRACKED`], the oldest UDP bursts are removed.
     unfinished: VecDeque<Unfinished>,
     sent: u64,
     received: u64,

@@ -331,7 +331,7 @@ mod tests {
     fn the_rate_follows_the_harmonic_mean() {
         let mut v = VideoParams::default().build();
         assert_eq!(v.choose(), 0);
-        // 0.8 x 2 / (1/2 + 1/8) = 2.56 Mbit/s: 2.5; the arithmetic mean of 5 would give 4
+        // the harmonic mean of 2 and 8 Mbit/s, times 0.8, is 2.56 Mbit/s: 2.5 is chosen. The arithmetic mean, 5, would give 4
         v.throughputs = [2e6, 8e6].into();
         assert_eq!(v.params.ladder[v.choose()].0, 2_500_000);
         v.throughputs = [0.1e6].into();
@@ -360,9 +360,9 @@ mod tests {
 
     #[test]
     fn a_slow_line_stalls_and_the_account_is_exact() {
-        // one rate of 1 Mbit/s in segments of 2 s: 250 kB in 250 pieces 12 ms apart: 249 x 12 ms + 10 ms after the GET's 10
-        // ms, 3.008 s each; the handshake adds 20 ms to the first. Playback begins at 3.028 s, stalls at 5.028 s, resumes at
-        // 6.036 s: 1.008 s of every 3.008 s
+        // The only rate is 1 Mbit/s, so a segment of 2 s has 250 kB, in 250 pieces 12 ms apart. Its download takes 10 ms for
+        // the GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The first also waits 20 ms for the
+        // handshake. So playback begins at 3.028 s, stalls at 5.028 s and resumes at 6.036 s: it stalls for 1.008 s per segment.
         let mut fake = Fake::new(&[20 * MS]);
         (fake.piece, fake.gap) = (1000, 12 * MS);
         let params = VideoParams {
@@ -380,7 +380,7 @@ mod tests {
         (fake.piece, fake.gap) = (1000, 12 * MS);
         let mut app = VideoParams { segments: Some(3), ..params }.build();
         fake.run(&mut app, Time(100 * S));
-        // after the third and last segment the end is no stall
+        // the buffer also empties after the third and last segment; that is the end of the video, not a stall
         assert_eq!((figure(&app, 100 * S, "stalls"), at(&app, 100_000, "stalled_s")), (2.0, 2016.0));
         assert_eq!((figure(&app, 100 * S, "startup_s"), fake.open_now()), (3.028, 0));
     }

@@ -29,7 +29,8 @@ macro_rules! word_or_table {
     )+};
 }
 
-/// Adds words to the schema of `T`, whose choices are tables of one key: those of the tables that may be empty.
+/// Extends the schema of `T`, whose choices are tables of one key: where the table under the key may be empty, the key alone is
+/// valid too, as a word.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
     let alone = |word: &&String| T::deserialize(StrDeserializer::<de::value::Error>::new(word)).is_ok();

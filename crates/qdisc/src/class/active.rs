@@ -22,7 +22,7 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// No active flows. `min_th` comes with its unit; `packet`: bytes of a typical packet; `classes`: number of classes.
+    /// Begins without active flows. `min_th`: value and unit; `packet`: bytes of a typical packet; `classes`: number of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
         weight: f64,
@@ -78,13 +78,13 @@ impl Active {
         self.total.get() >= self.min_th
     }
 
-    /// The share of the whole queue's average due to the class's active flows.
+    /// The part of the whole queue's average that the active flows of `class` may use: equal for every active flow.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
     }
 
-    /// Reports the average that flows share, and their number.
+    /// Reports the average of the whole queue, which the active flows share, and the number of these flows.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.value("avg", self.unit.of_probe(), Some(self.total.get()));
         out.number("active_flows", self.flows.len() as u32);

@@ -94,7 +94,7 @@ impl Class {
 impl Params for CbqParams {
     type Discipline = Cbq;
     fn limit(&self) -> Option<Limit> {
-        // each class has its own limit; their sum, if all count packets
+        // each class has its own limit; the whole queue's limit is their sum if all of them count packets, and unknown otherwise
         let packets = |c: &Class| if let Limit::Packets(n) = c.limit { Some(n) } else { None };
         self.classes.iter().map(packets).try_fold(0u32, |sum, n| Some(sum.saturating_add(n?))).map(Limit::Packets)
     }
@@ -105,7 +105,7 @@ impl Params for CbqParams {
             let check = || {
                 Room::validate(class.limit, false)?;
                 check_weight("weight", class.weight)?;
-                // a turn of the largest class stays below 1.5 MB
+                // the class with the least share sends 1500 bytes per turn; if its share is 0.001 or more, no turn exceeds 1.5 MB
                 let share = class.share;
                 ensure!(share.get() >= 0.001, "share", "{share} is not valid; expected at least 0.001");
                 class.red.as_ref().map_or(Ok(()), |red| red.validate(class.limit).map_err(|p| p.under("red")))

@@ -1,4 +1,4 @@
-//! One class's account: its backlog, its average occupancy, and its packets by fate.
+//! The state of one class: its backlog, its average occupancy, and counts of its packets by what happened to them.
 //!
 //! ```text
 //!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     1 from max_th on

@@ -69,7 +69,8 @@ impl Base {
     }
 }
 
-/// A gain in 1/s in Linux's arithmetic: rounded to 1/256, then per 64 ns in units of 2^-32, rounded down.
+/// Converts a gain in 1/s as Linux does: rounds it to a multiple of 1/256, then expresses it per 64 ns in units of 2^-32, rounded
+/// down.
 fn linux_gain(per_second: f64) -> u64 {
     let parameter = (per_second * GAIN_SCALE + 0.5) as u64;
     ((parameter * u64::from(u32::MAX)) >> 2) / 1_000_000_000

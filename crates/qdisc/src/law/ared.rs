@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, positive};
 
-/// Largest additive step of max_p, and the share of max_p that it may not exceed (alpha).
+/// alpha, the additive increase of max_p: at most 0.01, and at most a quarter of max_p.
 const ALPHA: (f64, f64) = (0.01, 0.25);
 /// The lower and upper end of the target band of the average, as shares of [min, max].
 const BAND: (f64, f64) = (0.4, 0.6);

@@ -244,7 +244,8 @@ impl Lred {
         if self.integral > 0.0 { (p + self.p_i).min(self.own.p.1) } else { p }
     }
 
-    /// Updates the integral term after a head at `now` with curve input `x`. The step is bounded, as silence is not a long queue.
+    /// Updates the integral term after a head at `now` with curve input `x`. The time step is capped, because an idle period says
+    /// nothing about the queue.
     fn integrate(&mut self, x: f64, now: Time) {
         let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);
         self.seen = Some(now);

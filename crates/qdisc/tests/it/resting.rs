@@ -51,9 +51,9 @@ impl Bench {
     }
 }
 
-/// Flow 0 sends a packet at once and one that waits 10 ms, above the target: its law's count becomes 1 at 11 ms, and 0 an
-/// interval later, at 111 ms. At `ms`, flow 0 sends again, while flow 1 is old and in the middle of its turn. Returns the flow
-/// served first.
+/// Flow 0 sends two packets. The first leaves at once; the second waits 10 ms, longer than the target. So the count of flow 0's
+/// law becomes 1 at 11 ms, and returns to 0 an interval later, at 111 ms. At `ms`, flow 0 sends a third packet, while flow 1 is
+/// an old flow in the middle of its turn. Returns the flow that is served next.
 fn first_after(holds_queue: bool, ms: u64) -> u32 {
     let mut b = Bench::new(holds_queue);
     b.offer(0, 0, 1000);
@@ -69,9 +69,9 @@ fn first_after(holds_queue: bool, ms: u64) -> u32 {
 
 #[test]
 fn an_emptied_queue_is_new_again_when_its_law_is_at_rest() {
-    // RFC 8290: new at once, so it goes before the other
+    // RFC 8290: an emptied queue is new again at once, so flow 0 is served before flow 1
     assert_eq!((first_after(false, 20), first_after(false, 500)), (0, 0));
-    // CAKE: old until 111 ms, and new from then on
+    // CAKE: flow 0 stays old until 111 ms, and is new from then on
     assert_eq!((first_after(true, 20), first_after(true, 110)), (1, 1));
     assert_eq!((first_after(true, 111), first_after(true, 500)), (0, 0));
 }

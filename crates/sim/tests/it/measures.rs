@@ -364,13 +364,13 @@ fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
         let outcome = run(&toml.replace("both_ways", "queue.droptail = { limit = \"100000p\" }\nboth_ways"));
         let wait = rho / (2.0 * (1.0 - rho));
         let mean = number(&outcome, "links.up.sojourn_ms.mean");
-        // 300 000 to 700 000 waits, whose mean over 1000 s has a standard error of below 0.5 %
+        // 1000 s have 300 000 to 700 000 packets; the standard error of their mean wait is below 0.5 %
         assert!((mean / wait - 1.0).abs() < 0.02, "{rho}: {mean} is not {wait}");
-        // Little's law: as many wait as arrive in that time
+        // Little's law: packets waiting = arrivals per second x mean wait in seconds
         let waiting = number(&outcome, "links.up.queue_packets.mean");
         let arrived = number(&outcome, "links.up.offered_packets") / 1000.0;
         assert!((waiting / (arrived * mean * 1e-3) - 1.0).abs() < 0.001, "{rho}: {waiting}");
-        // the link is busy for a share rho of the time, and packets that arrive then wait
+        // the link is busy for a share rho of the time
         let share = number(&outcome, "links.up.utilisation");
         assert!((share / rho - 1.0).abs() < 0.01, "{rho}: {share}");
     }

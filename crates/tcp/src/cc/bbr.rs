@@ -350,7 +350,7 @@ impl Bbr {
         if a.state == State::Recovery && self.previous != State::Recovery {
             self.conserving = true;
             self.next_round_delivered = a.total_delivered;
-            // at least one segment: less may have been delivered, with nothing left in flight
+            // at least one segment: this ACK may have delivered less than that and left nothing in flight
             cwnd = (in_flight + acked).max(1.0);
         } else if self.previous.repairs() && !a.state.repairs() {
             cwnd = cwnd.max(self.prior_cwnd);

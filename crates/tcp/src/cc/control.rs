@@ -223,8 +223,9 @@ impl Needs {
         Self { ack_time: false, rates: false, beta_ecn: false, turn: Turn::Growth, ecn: EcnNeeds::USUAL };
 }
 
-/// The stage of ACK processing at which a controller runs. The two differ where an ACK reports a loss: the reduction starts from
-/// the window that this ACK has grown, but a model of the path needs the state, flight and rates after the first retransmission.
+/// The stage of ACK processing at which a controller runs. It matters only for an ACK that reports a loss. In `Growth`, this ACK
+/// grows the window first, and the reduction starts from the grown window. `Repair` is for models of the path: they need the
+/// sender's state, the bytes in flight and the delivery rate as they are after the first retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Before the sender responds to losses.

@@ -142,7 +142,7 @@ mod tests {
     fn a_train_of_a_paced_sender_lasts_the_whole_round_trip() {
         let p = TcpParams::default().with(|p| p.pacing.paced = true);
         let (mut h, mut w) = (HyStart::new(&stack(&p)), Window { cwnd: 20.0, ssthresh: f64::INFINITY });
-        // 40 ms + 1 ms: not yet at 40 ms, but at 42
+        // with pacing, a train must last longer than the least RTT, 40 ms, plus 1 ms: 40 ms are too short, 42 ms are enough
         (0..=20).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50)));
         assert!(w.slow_start());
         h.on_ack(&mut w, &sample(142, 40, 23, 50));
@@ -154,7 +154,8 @@ mod tests {
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
         h.on_ack(&mut w, &sample(100, 40, 2, 3));
-        // 40 / 8 = 5 ms above 40; ACKs 10 ms apart are no train. 45 does not exceed it, 46 does.
+        // ACKs 10 ms apart are no train, so only the delay test can end slow start. Its threshold is the least RTT, 40 ms, plus
+        // an eighth of it: RTTs of 45 ms do not exceed that, RTTs of 46 ms do
         for (rtt, found) in [(45, false), (46, true)] {
             let (mut h, mut w) = (h.clone(), w);
             for i in 0..9 {

@@ -140,7 +140,8 @@ impl VirtualQueue {
 mod tests {
     use super::*;
 
-    /// 50 Mbit/s: a MAP interval of 2.025 ms and 1.62 ms before it; 5 Mbit/s granted unasked each 945 us.
+    /// A queue at 50 Mbit/s. A request takes 1.62 ms plus a MAP interval of 2.025 ms. Grants for `ggr` bit/s come without
+    /// requests, one every 945 us.
     fn queue(ggr: u64) -> VirtualQueue {
         let of = RequestLoop {
             delay: Duration(1_620_000 + 2_025_000),
@@ -153,15 +154,17 @@ mod tests {
 
     #[test]
     fn what_the_loop_holds_is_allowed() {
-        // 3.645 ms x 50 Mbit/s / 8 = 22 781 B;  3.645 ms x 45 Mbit/s / 8 + 0.945 ms x 5 Mbit/s / 8 = 20 503 + 590 B
+        // bytes that wait for a request: 3.645 ms x 50 Mbit/s / 8 = 22 781 B. With 5 Mbit/s granted without requests:
+        // 3.645 ms x 45 Mbit/s / 8 = 20 503 B for requests, and 0.945 ms x 5 Mbit/s / 8 = 590 B for grants
         assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
-        // all is granted without requests: 945 us of it
+        // the whole rate is granted without requests: 0.945 ms x 50 Mbit/s / 8 = 5906 B
         assert_eq!(queue(50_000_000).allowed, 5906);
     }
 
     #[test]
     fn packets_at_less_than_the_rate_find_themselves_only() {
-        // 1518 B at 50 Mbit/s take 242.88 us: each 250 us one finds nothing; each 200 us the queue grows by 42.88 us
+        // 1518 B at 50 Mbit/s take 242.88 us. With a packet every 250 us, each finds the queue empty; with one every 200 us, the
+        // queue grows by 42.88 us per packet
         let mut q = queue(0);
         let delays: Vec<u64> = (0..4).map(|i| q.arrive(Time(i * 250_000), 1518).0).collect();
         assert_eq!(delays, [242_880; 4]);
@@ -175,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_queue_beyond_the_loops_own_is_found_by_its_average() {
-        // 40 000 B wait forever: the average after n samples is 40 000 (1 - (127/128)^n), and above 22 781 B from n = 108 on
+        // 40 000 B stay queued: after n samples the average is 40 000 (1 - (127/128)^n) B, above 22 781 B from n = 108 on:
         // (127/128)^107 = 0.432047, (127/128)^108 = 0.428672: 22 718 B, 22 853 B
         let mut q = queue(0);
         q.arrive(Time(0), 1518);
@@ -186,7 +189,7 @@ mod tests {
             at.push((q.average >> LG_PARTS, q.vq.0));
         }
         assert!(at[106].0.abs_diff(22_718) <= 1 && at[107].0.abs_diff(22_853) <= 1, "{:?} {:?}", at[106], at[107]);
-        // in the end 17 219 B too many, 2.755 ms
+        // in the end the average exceeds the allowed 22 781 B by 17 219 B, which take 2.755 ms at 50 Mbit/s
         assert!(at[1999].1.abs_diff(2_755_040) < 1_000, "{}", at[1999].1);
     }
 
@@ -211,7 +214,7 @@ mod tests {
             q.arrive(now + Duration(1), 1518);
             q.average
         };
-        // 20 000 (1 - (127/128)^40) = 5386 B, and 21 empty samples: 4568 B
+        // after 40 samples of 20 000 B the average is 20 000 (1 - (127/128)^40) = 5386 B; 21 empty samples reduce it to 4568 B
         assert_eq!(run(true), run(false));
         assert!((run(false) >> LG_PARTS).abs_diff(4568) <= 1, "{}", run(false) >> LG_PARTS);
     }

@@ -24,12 +24,12 @@ const HEADROOM: f64 = 0.15;
 /// Most doublings of the slope of inflight_longterm.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// IsInflightTooHigh(), by losses.
+/// IsInflightTooHigh(), for losses: returns true if more than 2 % of the bytes in flight were lost.
 pub(super) fn is_inflight_too_high(lost: u64, tx_in_flight: u64) -> bool {
     lost as f64 > tx_in_flight as f64 * LOSS_THRESH
 }
 
-/// InflightAtLoss(): bytes in flight at which losses passed 2 %, within this segment.
+/// InflightAtLoss(): estimates the bytes in flight at the point within this segment where the loss rate crossed 2 %.
 pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
     let inflight_prev = s.tx_in_flight as f64 - s.bytes as f64;
     let lost_prev = s.lost as f64 - s.bytes as f64;
