@@ -130,7 +130,10 @@ def points_of(wanted: Sequence[Wanted], row: Row, load: Load, line: Line) -> flo
 
 
 def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objective, load: Load, line: Line) -> Judged:
-    """A setting from its runs: for each round trip a row per seed, the same seeds for all."""
+    """Judges a setting by its runs.
+
+    `rows` has, for each round trip, one row per seed; all round trips use the same seeds.
+    """
     wanted = concerned(objective, load)
     of_apps = [m for m in wanted if m.kinds] or wanted
     at = {rtt: [points_of(wanted, row, load, line) for row in runs] for rtt, runs in rows.items()}

@@ -74,18 +74,18 @@ class Reasons:
         self._opened: set[str] = set()
 
     def of(self, text: str) -> Reason:
-        """The reason for a text in one of the page's tables."""
+        """Returns the reason whose full text is `text`, which must occur in one of the page's tables."""
         return self._by_text[text]
 
     def first(self, reason: Reason) -> bool:
-        """Whether this is the first cell with this reason: cells with the same text share a popover."""
+        """Returns true on the first call for a reason: cells with the same text share one popover."""
         new = reason.anchor not in self._opened
         self._opened.add(reason.anchor)
         return new
 
 
 def shared_endings(texts: Iterable[str]) -> dict[str, str]:
-    """The ending of each text that most texts share, the longest of these; "" if none is worth a reference."""
+    """Maps each text to the ending it shares with most other texts (of equals, the longest), or to "" if none."""
     texts = list(texts)
     count = Counter(ending for text in texts for ending in endings(text))
     found: dict[str, str] = {}

@@ -121,7 +121,7 @@ def tolerances_table(rules: Sequence[tuple[str, str]]) -> TextTable:
 
 
 def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
-    """The goals, a line each: the stated shares (else all judged cells), and the claims of the paper."""
+    """A row per goal (the stated shares, or all judged cells if none is stated), and one for the paper's claims."""
     rows: list[list[TextCell]] = []
     for of in card.goals:
         word = {"good": "reached", "bad": "not reached"}.get(of.tone, "")
@@ -133,7 +133,7 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 
 
 def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
-    """The differences, for a terminal: cells outside by metric, the most first, and claims that differ."""
+    """Lines for a terminal: the metrics with most cells outside their tolerance, and the paper's claims that differ."""
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []
     if outside:
@@ -149,7 +149,7 @@ def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
     return found
 
 
-#: Limit of measures with cells outside that are named on a terminal.
+#: Most metrics that `misses` names.
 _MISSES = 5
 
 #: The title of the table of shares.

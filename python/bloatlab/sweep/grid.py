@@ -37,7 +37,7 @@ class At(Mapping[str, Any]):
         return " ".join(f"{name}={label(value)}" for name, value in self.items_)
 
     def labels(self) -> dict[str, float | int | str | bool | None]:
-        """The values in a table's columns."""
+        """The values by axis, as they appear in the columns of a table."""
         return {name: label(value) for name, value in self.items_}
 
 
@@ -45,10 +45,10 @@ class At(Mapping[str, Any]):
 class Grid:
     """Every combination of the axes' values with every seed.
 
-    `axes` has the values of each axis by its name; names become columns, with values that are no number or text as
-    their `str`. `build` is called with a keyword per axis, and `seed`; it returns the scenario. Every point is run with
-    the same seeds, so that runs can be compared in pairs. `keeps` excludes combinations. `given` lists the points if
-    they are not all combinations (zipped axes, samples).
+    `axes` maps the name of each axis to its values. Names become columns; a value that is neither number nor text
+    appears as its `str`. `build` is called with a keyword per axis, and `seed`; it returns the scenario. Every point is
+    run with the same seeds, so that runs can be compared in pairs. `keeps` excludes combinations. `given` lists the
+    points if they are not all combinations (zipped axes, samples).
     """
 
     axes: Mapping[str, Sequence[Any]]

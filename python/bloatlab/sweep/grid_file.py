@@ -142,12 +142,12 @@ def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
 
 
 def summary(result: Result) -> Mapping[str, float | int | bool | None]:
-    """Every number of a run's summary by its dotted path, as in docs/results.md."""
+    """The values of a run's summary, keyed by dotted path as in docs/results.md; see `flat`."""
     return flat(result.summary)
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> Mapping[str, float | int | bool | None]:
-    """Every number of a summary by its dotted path."""
+    """Every number, flag and null of a summary except `seed` and `version`, keyed by dotted path."""
     leaves: dict[str, float | int | bool | None] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):

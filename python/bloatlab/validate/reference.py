@@ -58,7 +58,7 @@ class Udp:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A scenario: the network, the traffic, and the kernel's values."""
+    """One scenario of a file: its network, its traffic, and the values measured on the kernel."""
 
     name: str
     group: str
@@ -71,13 +71,13 @@ class Entry:
     udp: Sequence[Udp]
     pings: Sequence[int]
     metrics: Mapping[str, Value]
-    #: Rate of a bottleneck for the ACKs, bit/s.
+    #: Rate of the bottleneck on the way of the ACKs, bit/s; None without one.
     up_bps: int | None
     #: All other keys of the file.
     rest: Mapping[str, Any]
 
 
-#: Keys that an entry must have; keys that are read here; keys that do not concern the traffic.
+#: Required keys of an entry; all keys read here; keys that do not describe the traffic.
 _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "metrics")
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")

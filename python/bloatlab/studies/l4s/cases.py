@@ -224,7 +224,7 @@ SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
 STEP_ALONE = Case("static", "dualpi2", (Load("prague-rounds", 20.0),), 100.0, 60, 20)
 
-#: Unresponsive datagrams, with a few of the other kind that show its probability.
+#: Floods of unresponsive datagrams. Beside `NOT_ECT`, a few L4S packets (`SPARSE`) measure the coupled probability.
 SPARSE = 0.002
 NOT_ECT = tuple(
     Case("flood", "dualpi2", (Load("not_ect", share=a), Load("ect1", share=SPARSE, size=64)), seconds=70, warm_up=10)
@@ -239,7 +239,8 @@ def _full(beside: float) -> tuple[Case, ...]:
     return tuple(Case("shares", queue, loads, seconds=10, warm_up=2) for queue in ("rfc9332, deep", "linux, deep"))
 
 
-#: Both queues always full: the shares are the weights. And a classic packet now and then beside a flood of L4S packets.
+#: `WEIGHTED`: both queues are always full, so the shares are the weights.
+#: `TURN`: a rare classic packet beside a flood of L4S packets.
 WEIGHTED, TURN = _full(0.5), _full(SPARSE)
 
 

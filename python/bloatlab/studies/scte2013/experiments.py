@@ -115,7 +115,7 @@ def _collision_law(law: str, buffer_ms: int) -> Case:
     return Case("sfq_collision", buffer_ms, queue={"perfect": queue})
 
 
-#: Tmax before and after it falls (half-time), for thresholds of 200 and 400 ms at the former.
+#: Tmax before and after it falls, in the middle of a run; the thresholds are 200 and 400 ms at the first rate.
 FALLS_MBIT = (20.0, 5.0)
 
 
@@ -130,7 +130,7 @@ def _effective_tmax(curve: str, queue: str) -> Case:
     return Case(tmax_mbit=before, sessions=5, queue=spec, steps=lambda length: [(length // 2, after)])
 
 
-#: The profiles of a latency-based WRED: the gamer like all, or with thresholds that its packets hardly reach.
+#: The profiles of a WRED by latency: none, or one for the gamer with thresholds that its packets rarely reach.
 WRED_PROFILES: Mapping[str, Mapping[str, Any]] = {
     "all alike": {},
     "gamer first": {
@@ -145,7 +145,7 @@ def _latency_wred(profile: str) -> Case:
 
 
 def _table_1(limit: str, buffer_kb: int, rtt_ms: int) -> Case:
-    """One session, segments of 1000 bytes: its window is the buffer's size, or the buffer stands before a link of that rate."""
+    """One session with segments of 1000 bytes, limited by its window, or by a buffer before a link of that rate."""
     by_window = limit == "window"
     window = {"tcp.study.receive_window": f"{buffer_kb}KB"} if by_window else {}
     return Case(

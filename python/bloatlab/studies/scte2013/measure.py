@@ -154,7 +154,7 @@ def each_flow(result: Result) -> Measures:
     return {**{f"goodput_mbit_{name}": mbit for name, mbit in flows.items()}, "collided_share": share}
 
 
-#: Measures read off the summary of a further application: our name, the application, the path below it.
+#: Measures of extra applications, read from the summary: our name, the application, the path below it.
 BESIDE = (
     ("video_mbit", "video", "video.mean_bitrate_mbit"),
     ("video_switches", "video", "video.switches"),
@@ -168,7 +168,7 @@ BESIDE = (
 
 
 def beside(result: Result) -> Measures:
-    """The measures of the applications that an experiment adds."""
+    """Measures of the extra applications that some experiments run beside the uploads and the game."""
     apps = result.summary["apps"]
     seconds = result.measured_s
     found: Measures = {}
@@ -191,8 +191,8 @@ def after_changes(result: Result) -> Measures:
     """After each step down of the link: the worst latency, and the time until it has recovered.
 
     The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; it settles at the median of the last
-    10 s before the next change. It has recovered in the first second after the worst bin whose mean is no longer both half again
-    and 10 ms above that. Medians over the steps.
+    10 s before the next change. It has recovered in the first second after the worst bin whose mean is at most half
+    again as large as the settled value, or at most 10 ms above it. Medians over the steps.
     """
     changes = _changes(result)
     if not changes:

@@ -1,4 +1,4 @@
-"""The tables and the answer of the study."""
+"""Builds the tables of the study's page, and its short answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADS: Mapping[str, tuple[str, int]] = toml("scte2013", "experiments.toml")["hea
 
 
 def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
-    """Medians over seeds, the central 80 % as the hint."""
+    """A table of medians over seeds; the hint of a cell gives the central 80 %."""
     rows = [
         ([f"{v:g}" if isinstance(v, float) else str(v) for v in at.values()], run) for at, run in experiment.places()
     ]

@@ -164,7 +164,7 @@ def _before_collision() -> float:
 
 
 def _times(runs: Runs) -> Spread | None:
-    """Drops per second with fifty sessions under LRED over those with one, seed by seed."""
+    """Ratio, for each seed, of LRED's drops per second with fifty sessions to those with one."""
     one, fifty = (runs.get(f"bloat lred200 {n}", ()) for n in (1, 50))
     pairs = [(a["drops_per_s"], b["drops_per_s"]) for a, b in zip(one, fifty, strict=False)]
     ratios = sorted(b / a for a, b in pairs if a)
@@ -172,7 +172,7 @@ def _times(runs: Runs) -> Spread | None:
 
 
 def _loss_ratio(runs: Runs) -> Spread | None:
-    """Loss at 1 Mbit/s over that at 5 Mbit/s, both in parts of Tmax, with a buffer of 200 ms."""
+    """Ratio of the loss at 1 Mbit/s to that at 5 Mbit/s, each as a part of Tmax, with a buffer of 200 ms."""
     slow, fast = (point(s, 200, "loss_percent", Band(0, 1)).value(runs) for s in ("fig3", "fig2"))
     if slow is None or fast is None:
         return None
@@ -190,7 +190,7 @@ def _buffer_kb(ms: float, mbit: float) -> float:
     return buffer_bytes(ms, mbit) / 1000
 
 
-#: Hash collisions: case and metric, the tables (groups, queues in each), the sessions, slack, reason.
+#: Hash collisions: case, metric, shape of the hash table (groups, queues per group), sessions, slack, reason.
 COLLISIONS: Sequence[tuple[str, str, tuple[int, int], int, float, str]] = (
     ("hash 256 queues, 2 sessions", "P(no collision)", (256, 1), 2, 5e-4, "exact, printed to a tenth"),
     ("hash 256 queues, 3 sessions", "P(no collision)", (256, 1), 3, 5e-4, "exact, printed to a tenth"),

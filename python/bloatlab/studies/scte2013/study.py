@@ -27,7 +27,7 @@ QUICK = Quick(
     "that, so no agreement or difference here proves anything.",
 )
 
-#: Seeds of the experiments that the figures do not need.
+#: Most seeds of an experiment outside `ALWAYS`, which the paper's figures do not need.
 EXPERIMENT_SEEDS = 3
 
 #: The measures of a run, and of one whose distributions are drawn.
