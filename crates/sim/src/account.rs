@@ -7,9 +7,10 @@ use scenario::Scenario;
 use traffic::Application;
 
 impl<S: Sink> World<S> {
-    /// The result so far, or of the whole run after [`World::run`]. `scenario` must be the one that built this world.
+    /// Returns the result of the whole run after [`World::run`], or of the run so far. `scenario` must be the one that built this
+    /// world.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
-        // figures of applications refer to the end of a complete run, otherwise to the last event
+        // the figures of applications cover the whole run once it is complete, and end at the last event before that
         let now = if self.over { self.end } else { self.now() };
         let links = self.engine.net.links.iter().map(|link| link.account(now, capacity(scenario, &link.name)));
         Account {
@@ -29,7 +30,7 @@ impl<S: Sink> World<S> {
     }
 }
 
-/// Bits that a link's rate carries after the warm-up; the reverse of a link has the same rate.
+/// Returns the bits that link `name` can carry after the warm-up. The reverse of a link has the same rate.
 fn capacity(scenario: &Scenario, name: &str) -> Option<f64> {
     scenario.link.get(name.trim_start_matches('~'))?.capacity(scenario.record.warm_up, scenario.duration)
 }

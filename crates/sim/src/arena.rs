@@ -1,8 +1,8 @@
-//! Storage for the parts of packets in flight that only end hosts read, by index.
+//! Storage, by index, for the parts of packets in flight that only end hosts read.
 
 use units::prefetch;
 
-/// Slots for values that are put once and taken once. The free list is last-in first-out, so hot slots stay hot.
+/// Slots for values that are each stored once and taken once. The free list is last-in first-out, so hot slots stay hot.
 #[derive(Clone, Debug)]
 pub(crate) struct Arena<T> {
     slots: Vec<Option<T>>,
@@ -16,7 +16,7 @@ impl<T> Default for Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// Stores `value`.
+    /// Stores `value` and returns its index.
     #[inline]
     pub(crate) fn put(&mut self, value: T) -> u32 {
         match self.free.pop() {
@@ -31,7 +31,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Removes a value; panics if it is missing, which means that a packet was delivered twice.
+    /// Removes and returns a value. Panics if it is missing, which means that a packet was delivered twice.
     #[inline]
     pub(crate) fn take(&mut self, index: u32) -> T {
         let value = self.slots[index as usize].take().expect("a body is taken once");
@@ -47,12 +47,12 @@ impl<T> Arena<T> {
         }
     }
 
-    /// Returns the value, if it is stored.
+    /// Returns the value at `index`, if there is one.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.as_ref()
     }
 
-    /// Number of values stored.
+    /// Returns the number of values stored.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }

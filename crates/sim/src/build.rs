@@ -21,16 +21,16 @@ use traffic::{Application, Timers};
 use units::{Problem, Rng, Time};
 
 impl World<()> {
-    /// A world that computes measures only.   Errors: the first problem of the scenario.
+    /// Builds a world that computes measures only.   Errors: the first problem of the scenario.
     pub fn build(scenario: &Scenario) -> Result<Self, Problem> {
         World::with_sink(scenario, ())
     }
 }
 
 impl<S: Sink> World<S> {
-    /// A world whose records go to `sink`.
+    /// Builds a world whose records go to `sink`.
     ///
-    /// A sink that requests records of links or packets takes the plain links off their fast path; every result stays the same.
+    /// A sink that requests records of links or packets takes plain links off their fast path; every result stays the same.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         let network = scenario.network()?;
         let end = Time(scenario.duration.0);
@@ -110,7 +110,7 @@ impl<S: Sink> World<S> {
         Ok(())
     }
 
-    /// Adds the paths of application `i` to each server, forward and reverse; returns the index of the first.
+    /// Adds the forward and reverse paths between application `i` and each of its servers; returns the index of the first path.
     fn add_paths(&mut self, i: u16, app: &NetworkApp, counts: bool) -> Result<u16, Problem> {
         let engine = &mut self.engine;
         let first = engine.paths.len();
@@ -118,7 +118,8 @@ impl<S: Sink> World<S> {
             let message = "too many servers; expected at most 32767 for all applications together".to_owned();
             return Err(Problem::new(format!("app.{}.to", app.name), message));
         }
-        // rows are added in order, so the last one is this application's, and either all rows of an application have series or none
+        // rows are added in order, so the last one is this application's; either all rows of an application have series or none
+        // has
         let series = engine.tally.rows.last().is_some_and(|row| row.directions[0].series.is_some());
         let [header, server_header] = app.stacks.map(|stack| engine.headers[usize::from(stack)]);
         let reads = app.stacks.map(|stack| engine.stacks[usize::from(stack)].reads_ack_time());
@@ -152,7 +153,7 @@ impl<S: Sink> World<S> {
     }
 }
 
-/// The engine without applications.
+/// Builds the engine without applications.
 fn engine<S>(net: Net<S>, stacks: Vec<TcpParams>) -> Engine<S> {
     Engine {
         net,

@@ -1,20 +1,21 @@
-//! A simulation as two capture files: the packets at each end of a link.
+//! Writes a simulation as two capture files, which hold the packets at each end of a link.
 //!
 //! ```text
 //!   node `from` --- left.pcap --- queue, link ... link, queue --- right.pcap --- node `to`
 //! ```
 //!
-//! `left` holds the packets that arrive at the link's queue (dropped or not), and those that arrive at its node over links from the
-//! other node; `right` holds the same at the other node. The live bench captures in the same places. Time 0 of the run is
-//! 1 January 1970.
+//! `left` holds the packets that arrive at the link's queue (dropped or not), and those that reach node `from` over links from
+//! node `to`. `right` holds the same at node `to`. The live bench captures in the same places. Time 0 of the run is 1 January
+//! 1970.
 //!
-//! Headers are those of a real host: IPv4 with the addresses and ports that classifiers see (10.0.x.y is node number
-//! x * 256 + y in the order of names; an application's port is its number in the order of names, from 1), DSCP and ECN; TCP
-//! with the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time stamps
-//! (of 1 us) as simulated; UDP; pings as ICMP echo. The first [`KEPT`] bytes of a packet are kept; payload is zeros.
+//! Headers are those of a real host: IPv4 with the addresses and ports that classifiers see, DSCP and ECN. Nodes and applications
+//! are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and an application's port is its number, from
+//! 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time
+//! stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first [`KEPT`] bytes of a packet are
+//! kept; payload is zeros.
 //!
-//! Departs: a packet is as long as its real headers and payload, even if the preset has other sizes (ns-2: 10 bytes for
-//! a time stamp, none for options). Datagrams are as long as in the simulation, with Ethernet framing if it is included there.
+//! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes (ns-2: 10 bytes
+//! for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet framing.
 //!
 //! Source: RFC 9293 §3.1, RFC 7323 §2, §3, RFC 2018 §2, §3, RFC 3168 §6.1.1.
 
@@ -31,15 +32,15 @@ use units::{BitRate, Problem, Time};
 /// Bytes kept of each packet, more than any header.
 pub const KEPT: u32 = 128;
 
-/// Bytes of IPv4 and UDP headers, and of IPv4 and ICMP echo headers.
+/// Bytes of the headers of a datagram: IPv4 (20) with UDP (8) or ICMP echo (8).
 const DATAGRAM_HEADERS: u16 = 28;
 
 /// A sink that captures the packets at both ends of a link.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
-    /// Left, right.
+    /// The left and the right file.
     files: [Pcap<W>; 2],
-    /// The file of each link's near end, by link; `None` for a link elsewhere.
+    /// Index into `files` of the `from` end of each link; `None` for a link that does not join the two nodes.
     near: Vec<Option<usize>>,
     apps: Vec<App>,
     bytes: Vec<u8>,
@@ -50,13 +51,13 @@ pub struct Capture<W: Write> {
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
-    /// Stacks of client and servers.
+    /// Stacks of the client and of the servers.
     stacks: [TcpParams; 2],
 }
 
 impl<W: Write> Capture<W> {
-    /// Captures at both ends of `link`, with its `from` on the left; `None`: the slowest link (by its shaper or modem), and the first
-    /// of equals. Writes the file headers at once.
+    /// Captures at both ends of `link`, with its `from` on the left. `None` chooses the slowest link (by its shaper or modem),
+    /// and the first one among equals. Writes the file headers at once.
     ///
     /// Errors: an unknown link; a file that cannot be written. [`Capture::finish`] reports later write errors.
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
@@ -96,10 +97,10 @@ fn unknown(name: &str, links: &[NetworkLink]) -> Problem {
     Problem::new("capture", format!("unknown link \"{name}\"{hint} (known: {})", known.join(", ")))
 }
 
-/// The link with the lowest sustained rate; the first of equals.
+/// Returns the link with the lowest sustained rate, and the first one among equals.
 fn slowest(links: &[NetworkLink]) -> Option<&NetworkLink> {
     let rate = |l: &Link| l.sustained_rate().into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX));
-    // "~up", the reverse of "up", precedes it in the order of names
+    // a reverse link such as "~up" precedes "up" in `links`, but must not be chosen instead of it
     links.iter().min_by_key(|l| (rate(&l.declared), l.name.starts_with('~')))
 }
 
@@ -176,7 +177,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
         options.timestamps(segment.ts_val, segment.ts_ecr);
     }
     let window = segment.window().map_or(stack.first_window(), u64::from);
-    // the window of a SYN is not scaled, nor any window without a handshake
+    // the window of a SYN is not scaled; without a handshake, which would negotiate the scale, no window is
     let shift = if stack.opening.handshake { stack.receiver.window_scale() as u8 } else { 0 };
     if syn {
         options.put(&[3, 3, shift]);
@@ -195,7 +196,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     craft::tcp(out, to, &header, segment.len as usize);
 }
 
-/// TCP options under construction: at most 40 bytes, each option aligned to words by NOPs before it, as Linux writes them.
+/// TCP options under construction: at most 40 bytes. NOPs before each option align it to a word, as Linux does.
 #[derive(Debug)]
 struct Options {
     bytes: [u8; 44],
@@ -212,7 +213,7 @@ impl Options {
         self.length += bytes.len();
     }
 
-    /// Adds NOPs until `length` more bytes end on a word.
+    /// Adds NOPs until an option of `length` bytes would end on a word boundary.
     fn align(&mut self, length: usize) {
         while !(self.length + length).is_multiple_of(4) {
             self.put(&[1]);
@@ -231,7 +232,7 @@ impl Options {
         self.put(&ecr.to_be_bytes());
     }
 
-    /// Adds AccECN's counters, of three bytes each.   Source: RFC 9768 §3.2.3.
+    /// Adds AccECN's counters, 3 bytes each.   Source: RFC 9768 §3.2.3.
     fn accecn(&mut self, option: &AccEcnOption) {
         let n = usize::from(option.fields);
         if n == 0 {
@@ -256,7 +257,7 @@ impl Options {
         }
     }
 
-    /// All options, padded to a whole word by NOPs.
+    /// Returns all options, padded to a whole word by NOPs.
     fn padded(&mut self) -> &[u8] {
         self.align(0);
         &self.bytes[..self.length]

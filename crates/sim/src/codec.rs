@@ -1,18 +1,19 @@
-//! Segments to packets and back.
+//! Encodes segments as packets, and decodes them.
 //!
-//! A packet carries the fields that a queue may read; the rest of a segment is stored in the arena, unless both ends can derive it.
-//! `tcp` does not read the fields that a form omits.
+//! A packet carries the fields that a queue may read. The rest of a segment is stored in the arena, unless both ends can derive
+//! it. `tcp` does not read the fields that a form omits.
 //!
 //! | form | segments | `seq` | `body` | omitted |
 //! |---|---|---|---|---|
 //! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its own stamp |
-//! | counting ACK | the same, whose ECN bits are AccECN's counter | the ACK | the echoed stamp | its own stamp |
-//! | plain data | of a side that received only the other's SYN | its number | its stamp | ACK 1, the echo |
+//! | counting ACK | as a plain ACK, but its ECN bits hold AccECN's counter | the ACK | the echoed stamp | its own stamp |
+//! | plain data | data of a side that has received nothing but the other's SYN | its number | its stamp | ACK 1, the echo |
 //! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its own stamp |
-//! | whole | any other, also one of several segments (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
+//! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
-//! The first three make up nearly all traffic and need no arena: with AccECN, plain data and ACKs carry the counter in their flags. If
-//! a sender measures one-way delay by the stamps of ACKs, its plain ACKs are whole. So is any segment that carries a window.
+//! The first three make up nearly all traffic and need no arena. With AccECN, plain data and counting ACKs carry the counter in
+//! their flags. ACKs are sent whole if the sender measures one-way delay by their stamps. So is any segment that carries a
+//! window.
 
 use crate::arena::Arena;
 use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta};
@@ -23,17 +24,17 @@ use units::{Duration, Time};
 /// Flags that neither plain nor counting segments have.
 const MORE: Flags =
     Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::SACK.0 | Flags::ACCECN_OPTION.0 | Flags::GSO.0 | Flags::WINDOW.0);
-/// Flags that plain segments do not have: those, and the ECN bits, which counting segments may have.
+/// Flags that plain segments do not have: [`MORE`], and the ECN bits, which counting segments may have.
 const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 
 /// The flags that hold AccECN's counter.
 const COUNTED: Flags = Flags(Flags::ACE.0 | Flags::ECN.0);
-/// The flags that plain data keeps.
+/// The flags that plain data keeps when it is encoded.
 const KEPT: Flags = Flags(COUNTED.0 | Flags::PSH.0);
-/// Flags that a SACK does not have.
+/// Flags that no segment of the SACK form has.
 const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0 | Flags::WINDOW.0);
 
-/// The form of a segment in a packet.
+/// The encoding of a segment in a packet; the module's table describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     PlainAck,
@@ -44,7 +45,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The form of a segment; `ack_time`: the other side reads the stamps of ACKs.
+    /// Returns the form of a segment. `ack_time`: the other side reads the stamps of ACKs.
     #[inline]
     pub(crate) fn of(segment: &Segment, ack_time: bool) -> Self {
         let (plain, pure) = (!segment.flags.any(SPECIAL), segment.flags.has(Flags::PURE_ACK));
@@ -57,7 +58,7 @@ impl Form {
         }
     }
 
-    /// The form of a segment that is not plain.
+    /// Returns the form of a segment that has a flag of [`SPECIAL`], or whose stamp is read by the other side.
     fn of_special(segment: &Segment, ack_time: bool) -> Self {
         match (counts(segment.flags), segment.flags.has(Flags::PURE_ACK)) {
             (true, true) if !ack_time => Self::CountingAck,
@@ -67,7 +68,7 @@ impl Form {
         }
     }
 
-    /// The form that a packet's flags indicate.
+    /// Returns the form that a packet's flags indicate.
     #[inline]
     pub(crate) fn of_packet(flags: Flags) -> Self {
         match (flags.has(Flags::INLINE), flags.has(Flags::PURE_ACK)) {
@@ -90,7 +91,7 @@ pub(crate) struct Envelope {
     pub size: u16,
 }
 
-/// Encodes a segment that its host sends at `now`. Inline, so that it stays in registers.
+/// Encodes a segment that its host sends at `now`. Always inlined, so that the packet stays in registers.
 #[inline(always)]
 pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelope, bodies: &mut Bodies) -> PacketMeta {
     let &Envelope { flow, direction, to, dscp, size } = envelope;
@@ -123,7 +124,8 @@ pub(crate) fn counting_ack(packet: &PacketMeta) -> Segment {
     Segment { ack, ts_ecr, flags, has_ack: true, ecn: packet.ecn(), ..Segment::default() }
 }
 
-/// Decodes plain data that arrives at `now`; returns it and its delay. `peer_header`: header bytes of the other side's plain data.
+/// Decodes plain data that arrives at `now`; returns it and its one-way delay. `peer_header`: header bytes of the sender's plain
+/// data.
 #[inline]
 pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (PlainData, Duration) {
     let len = u32::from(packet.size - peer_header);
@@ -132,13 +134,14 @@ pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (P
     (data, inline_delay(now, packet.body))
 }
 
-/// Microseconds since the start, modulo 2^32: the clock of time stamps.
+/// Returns the clock of time stamps: microseconds since the start, modulo 2^32.
 #[inline]
 pub(crate) fn clock_us(now: Time) -> u32 {
     (now.0 / 1000) as u32
 }
 
-/// The delay of a packet that carries its time stamp inline: exact to a microsecond, for delays below 71 minutes.
+/// Returns the delay of a packet that carries its time stamp inline: exact to a microsecond, for delays below 71 minutes (2^32
+/// us).
 #[inline]
 pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
     Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
@@ -152,20 +155,21 @@ struct Body {
     sent: Time,
 }
 
-/// The part of a pure ACK with SACK blocks that is stored in the arena: half a cache line, since thousands of flows may lose packets.
+/// The part of a pure ACK with SACK blocks that is stored in the arena. It is half a cache line, since thousands of flows may
+/// lose packets.
 ///
-/// Blocks are (start - ACK, length). The first one is not empty, and lies below the ACK if it reports a duplicate (RFC 2883). There
-/// is a fourth one only without time stamps, since 40 bytes of options hold no more; otherwise its place holds the echoed stamp.
+/// Blocks are (start - ACK, length). The first one is not empty, and lies below the ACK if it reports a duplicate (RFC 2883).
+/// With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the echoed stamp instead.
 #[derive(Clone, Copy, Debug)]
 struct Sacks {
     first: (u32, NonZeroU32),
     more: [(u32, u32); 2],
-    /// A fourth block, or the stamp with length 0.
+    /// A fourth block, or the echoed stamp with length 0.
     last: (u32, u32),
 }
 
 impl Sacks {
-    /// The blocks lie within a receive window (2 GiB at most) of the ACK: differences fit into 32 bits.
+    /// Packs the blocks. They lie within a receive window (2 GiB at most) of the ACK, so differences fit into 32 bits.
     fn new(segment: &Segment) -> Self {
         let part = |b: &SackBlock| (b.start.wrapping_sub(segment.ack) as u32, (b.end - b.start) as u32);
         let mut parts = segment.sack.as_slice().iter().map(part);
@@ -176,8 +180,9 @@ impl Sacks {
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
-    /// Returns [`Flags::SACK_WHOLE`] if the blocks are certainly all that the receiver has: one or two blocks (more may not have
-    /// fit), none of which reports a duplicate, which lies below the ACK or within the second block.
+    /// Returns [`Flags::SACK_WHOLE`] if the blocks are certainly all that the receiver has. That requires one or two blocks,
+    /// since three may be only those that fit, and none that reports a duplicate: such a block lies below the ACK or within the
+    /// second block.
     #[inline]
     fn whole(&self) -> Flags {
         let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);
@@ -199,7 +204,7 @@ impl Sacks {
     }
 }
 
-/// The flags that describe the SACK blocks of an ACK with a window to a queue.
+/// Returns the flags that describe the SACK blocks of an ACK with a window to a queue.
 fn sack_flags(segment: &Segment) -> Flags {
     let blocks = segment.flags.has(Flags::WINDOW.with(Flags::SACK)) && segment.flags.has(Flags::PURE_ACK);
     if blocks { Sacks::new(segment).whole() } else { Flags::default() }
@@ -243,7 +248,7 @@ impl Bodies {
         (segment, now.since(sent))
     }
 
-    /// Removes a packet of several segments; returns a packet for each, with its segment.
+    /// Removes a packet of several segments (GSO); returns a packet for each segment, with the segment.
     #[cold]
     pub(crate) fn cut(&mut self, packet: &PacketMeta) -> Vec<(PacketMeta, Segment)> {
         let Body { mut segment, sent } = self.whole.take(packet.body);
@@ -306,14 +311,14 @@ mod tests {
             }
             assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
         }
-        // a duplicate far below the ACK
+        // a block that reports a duplicate 2 GiB below the ACK
         let start = (1 << 40) - (1 << 31);
         let mut s = Segment { ack: 1 << 40, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
         s.sack.push(SackBlock { start, end: start + 1448 });
         assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
     }
 
-    /// Encodes and decodes random segments as ends send them: the fields that a form keeps are those that were sent.
+    /// Encodes and decodes random segments such as ends send. The fields that a form keeps must come out as they were sent.
     #[test]
     fn a_segment_comes_out_as_it_went_in() {
         let mut rng = Rng::named(1, "codec");
@@ -360,9 +365,9 @@ mod tests {
                 Form::Sack => {
                     seen[2] += 1;
                     seen[6] += u32::from(segment.flags.has(Flags::ACE));
-                    // four blocks leave no room for the echo
+                    // four blocks leave no room for the echoed stamp
                     let ts_ecr = if segment.sack.as_slice().len() < 4 { segment.ts_ecr } else { 0 };
-                    // the packet also has a flag for queues if these are all the blocks
+                    // the codec sets SACK_WHOLE for queues if the blocks are all that the receiver has
                     let flags = flags.with(packet.flags.and(Flags::SACK_WHOLE));
                     let kept = Segment { seq: 0, ts_val: 0, ts_ecr, flags, ..segment };
                     assert_eq!(bodies.sack(&packet), kept);
@@ -377,7 +382,8 @@ mod tests {
         assert!(seen.iter().all(|n| *n > 500), "{seen:?}");
     }
 
-    /// A random segment: a pure ACK with or without SACK blocks, echo and counter, ECN-capable or not, or data that may have a FIN.
+    /// Returns a random segment: a pure ACK with or without SACK blocks, echo and counter, ECN-capable or not; or data, with or
+    /// without a FIN.
     fn random_segment(rng: &mut Rng, sent: Time) -> Segment {
         let ack = if rng.below(2) == 0 { 1 } else { 1 << 33 | rng.below(1 << 33) };
         let mut s = Segment {

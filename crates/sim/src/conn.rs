@@ -30,19 +30,19 @@ pub(crate) struct Path {
     pub datagram_ecn: u8,
     /// Index into the world's stacks.
     pub stack: u16,
-    /// Header bytes of a plain data segment of the other side.
+    /// Header bytes of the plain data segments that the other side sends.
     pub peer_header: u16,
     pub app: u16,
     /// True if the application is notified of received payload.
     pub counts: bool,
-    /// True if its rows have series.
+    /// True if its application's rows have series.
     pub series: bool,
     /// True if the other side reads the time stamps of this side's ACKs.
     pub ack_time: bool,
 }
 
-/// One end: its TCP machine, its host's state, and the earliest event of its timer. Laid out by cache lines: [`Endpoint`] begins
-/// 32 bytes into the first.
+/// One end: its TCP machine, its host's state, and the earliest event of its timer. The layout follows cache lines: [`Endpoint`]
+/// begins 32 bytes into the first.
 #[repr(C, align(64))]
 pub(crate) struct End {
     pub timer: Time,
@@ -59,13 +59,14 @@ pub(crate) struct End {
 pub(crate) struct ConnInfo {
     /// The row of counters to which this connection adds.
     pub row: u32,
-    /// Its number among the application's flows.
+    /// The connection's number among the application's flows.
     pub number: u32,
     /// Whether each end has reported `Closed`.
     pub closed: [bool; 2],
 }
 
-/// Packets received at one end. Added to the row of counters when the connection ends, since rows are not in the cache.
+/// Packets received at one end. They are added to the row of counters only when the connection ends, since rows are not in the
+/// cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RxCounts {
     pub packets: u64,
@@ -73,7 +74,7 @@ pub(crate) struct RxCounts {
 }
 
 impl End {
-    /// Counters of this end as a receiver and as a sender.
+    /// Returns the counters of this end as a receiver and as a sender.
     pub(crate) fn account(&self) -> (tally::ReceiverCounts, SenderCounts) {
         let (RxCounts { packets, wire_bytes }, stats) = (self.rx, self.tcp.stats());
         let rx = tally::ReceiverCounts { packets, wire_bytes, goodput_bytes: stats.bytes_received };
@@ -86,7 +87,7 @@ impl End {
         (rx, sender)
     }
 
-    /// The state of this end as a sender.
+    /// Returns the state of this end as a sender.
     pub(crate) fn sender_state(&self, now: Time, stack: &TcpParams) -> SenderState {
         let tcp::Probe { cwnd_bytes, ssthresh_bytes, srtt, .. } = self.tcp.probe(stack);
         let mut path = None;
@@ -100,26 +101,26 @@ impl End {
     }
 }
 
-/// A slot of the connection table: an odd number of cache lines, so that the hot lines of all connections spread over all sets of
-/// a cache. (With sixteen lines, two ends of eight, every first line would share one set in sixteen.)
+/// A slot of the connection table. Its size is an odd number of cache lines, so that the hot lines of all connections spread over
+/// all sets of a cache. (With sixteen lines, eight per end, the first lines would use only one set in sixteen.)
 pub(crate) struct Conn {
     pub ends: [End; 2],
-    /// On the odd cache line.
+    /// Fills the seventeenth cache line, which makes the number odd.
     pub info: ConnInfo,
 }
 
-/// Bytes of a connection in a world's table: both ends, with room for a few segments and a few ranges each. Further
-/// segments in flight and ranges received above holes are stored elsewhere.
+/// Bytes of a connection in a world's table: both ends, with room for a few segments in flight and a few ranges received above
+/// holes. Further ones are stored elsewhere.
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {
-    /// The content of the slot; stored in both ends.
+    /// Returns the use of the slot, which both ends store.
     #[inline]
     pub(crate) fn used(&self) -> SlotUse {
         self.ends[0].used
     }
 
-    /// Adds the final counters of both ends to the row.
+    /// Adds the final counters of both ends to the connection's row.
     pub(crate) fn retire(&self, tally: &mut Tally) {
         for (direction, end) in self.ends.iter().enumerate() {
             let (rx, sender) = end.account();
@@ -148,7 +149,7 @@ pub(crate) enum AppEventKind {
     Failed,
 }
 
-/// Receives the segments and events of an end.
+/// Carries out what one end requests: sends its segments, and passes its events to the application.
 pub(crate) struct Wire<'a, S> {
     pub net: &'a mut Net<S>,
     pub flow: FlowId,
@@ -168,7 +169,7 @@ impl<S: Sink> Wire<'_, S> {
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
         let (now, path) = (self.net.now(), self.path);
         let form = Form::of(segment, path.ack_time);
-        // segments of all other forms are single
+        // only whole segments may stand for several (GSO)
         let size = if form == Form::Whole {
             self.stack.wire.packet_size(segment)
         } else {
@@ -207,7 +208,7 @@ impl<S: Sink> Io for Wire<'_, S> {
         let side = u8::from(self.path.direction.has(Flags::REVERSE));
         let kind = match event {
             Event::Received { bytes } => {
-                // the series belongs to the other side, which sent the payload; the endpoint keeps the sum
+                // the series belongs to the other side, which sent the payload; the sum of the bytes is kept by the endpoint
                 if self.path.series {
                     self.tally.goodput_series(self.info.row, usize::from(1 - side), self.net.now(), bytes);
                 }
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn sizes() {
-        // bytes of a connection, and the place of its hot lines
+        // offset of the hot lines (`tcp`) in an end, and size of a connection: 8 cache lines for each end and 1 for `info`
         assert_eq!((std::mem::offset_of!(End, tcp), size_of::<Conn>()), (32, (8 + 8 + 1) * 64));
     }
 }

@@ -10,16 +10,16 @@ use record::{Mask, Record, Sink};
 use tcp::{Endpoint, TcpParams};
 use units::{Duration, Time, prefetch};
 
-/// Connections that fit in the second-level cache; with more, those of the next packets are prefetched.
+/// Number of connections that fit in the second-level cache. With more connections, those of the next packets are prefetched.
 const IN_CACHE: usize = 128;
-/// Packets that reach a host before the one whose connection is prefetched, and before the one whose referenced lines are.
+/// Prefetch distances in packets of a link: first the connection is prefetched, then the lines that it refers to.
 const LOOKAHEAD: [usize; 2] = [5, 2];
 
 impl<S: Sink> Engine<S> {
-    /// Prefetches the connections of the packets behind one that has come to its host over link `i`.
+    /// Prefetches the connections of the packets behind the one that link `i` has just brought to its host.
     ///
-    /// With ten thousand connections, each is cold when a packet arrives for it, and a packet touches half a dozen of its lines. But
-    /// the next packets are known: they wait in the link's ring.
+    /// With ten thousand connections, a packet finds none of the half dozen cache lines that it touches in the cache. But the
+    /// next packets are known: they wait in the link's ring.
     #[inline]
     pub(crate) fn prefetch_next(&self, i: u16) {
         if self.conns.len() <= IN_CACHE {
@@ -49,7 +49,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// The end that receives a packet.
+    /// Returns the end that receives a packet.
     #[inline]
     fn end_of(&self, packet: &PacketMeta) -> &End {
         &self.conns[packet.flow.slot()].ends[usize::from(!packet.flags.has(Flags::REVERSE))]
@@ -105,7 +105,7 @@ impl<S: Sink> Engine<S> {
         self.after(slot, side);
     }
 
-    /// Records payload of `app` that reached `side` of a connection after `delay`; `series`: its row has series.
+    /// Records payload of `app` that reached `side` of a connection after `delay`. `series`: the connection's row has series.
     #[inline(always)]
     fn payload_arrived(
         &mut self,
@@ -123,7 +123,7 @@ impl<S: Sink> Engine<S> {
         self.net.record_delivered(packet, delay);
     }
 
-    /// Delivers a datagram, or a packet whose connection no longer exists.
+    /// Delivers a datagram, or drops a packet whose connection no longer exists.
     #[inline(never)]
     fn deliver_other(&mut self, packet: PacketMeta) {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
@@ -143,7 +143,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Lets one end act, connected to its peer.
+    /// Calls `act` for one end, with access to everything that the end may use.
     #[inline(always)]
     fn act(&mut self, slot: usize, side: usize, act: impl FnOnce(&mut Endpoint, &TcpParams, &mut Wire<'_, S>)) {
         let Conn { ends, info } = &mut self.conns[slot];
@@ -181,7 +181,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Schedules an end's timer and reports its state to the sink, after any call into it.
+    /// Schedules an end's timer and reports its state to the sink. Called after every call into the end.
     #[inline]
     fn after(&mut self, slot: usize, side: usize) {
         let end = &mut self.conns[slot].ends[side];
@@ -208,7 +208,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Lets one end of a connection act now.
+    /// Calls `act` for one end of a connection, at the current time.
     pub(crate) fn with_end(
         &mut self,
         slot: usize,
@@ -220,7 +220,7 @@ impl<S: Sink> Engine<S> {
         self.after(slot, side);
     }
 
-    /// Handles a packet that has left its host's device, so that its socket may send.
+    /// Handles a packet that has left its host's device: the socket may now send more.
     #[cold]
     pub(crate) fn left(&mut self) {
         let Some((flow, side, bytes)) = self.net.tsq.take(self.net.now()) else { return };
@@ -235,7 +235,7 @@ impl<S: Sink> Engine<S> {
         let (slot, side) = (i as usize / 2, i as usize % 2);
         let end = &mut self.conns[slot].ends[side];
         if end.timer != self.net.now() {
-            return; // lazy: replaced by a later event, or no longer needed
+            return; // timers are lazy: this event was replaced by another, or is no longer needed
         }
         end.timer = Time::NEVER;
         if end.tcp.deadline() <= self.net.now() {

@@ -14,26 +14,26 @@ use units::{Rng, Time};
 /// The state of an application in its host.
 pub(crate) struct AppState {
     pub rng: Rng,
-    /// Seed of its connections' controllers.
+    /// Seed of the controllers of its connections.
     pub controllers: u64,
     pub timers: Timers,
-    /// The moment of its earliest event in the event set.
+    /// Time of its earliest event in the event set.
     pub pending: Time,
-    /// The first of its paths: two for each server, forward and reverse.
+    /// Index of its first path: each server has two, forward and reverse.
     pub first_path: u16,
     /// Its rows of counters.
     pub rows: Rows,
     /// Flows opened so far.
     pub opened: u32,
-    /// The UDP flow to each server, opened when first used.
+    /// The UDP flow to each server, `None` until it is first used.
     pub udp: Vec<Option<FlowId>>,
 }
 
-/// A world without the applications' machines, so that a machine can act on the rest.
+/// A world without the applications. An application acts on it while the world calls the application.
 pub(crate) struct Engine<S> {
     pub net: Net<S>,
     pub conns: Vec<Conn>,
-    /// Paths by application and server, forward and reverse.
+    /// Paths by application and server: a forward and a reverse one each.
     pub paths: Vec<Path>,
     pub free_slots: Vec<u32>,
     pub stacks: Vec<TcpParams>,
@@ -115,7 +115,8 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
-    /// Moves a connection's drops to its row. Packets dropped after its end (a repeated FIN, say) still count as its own.
+    /// Adds a connection's drops to its row. Packets dropped after the connection ended (a repeated FIN, say) still count as its
+    /// own.
     pub(crate) fn collect_drops(&mut self, slot: usize) {
         let now = self.net.now();
         let row = self.conns[slot].info.row;
@@ -152,7 +153,7 @@ impl<S: Sink> Engine<S> {
         true
     }
 
-    /// Ends the warm-up just before this moment: excludes everything so far from every sum.
+    /// Ends the warm-up just before this moment: every sum begins again at 0.
     pub(crate) fn begin(&mut self) {
         self.net.begin(self.net.now());
         for slot in 0..self.conns.len() {
@@ -178,7 +179,7 @@ impl<S: Sink> Engine<S> {
             self.collect_drops(slot);
         }
         for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
-            // the latest connection of a shared row: the order of slots depends on other applications
+            // a shared row shows its latest connection, because the order of slots depends on other applications
             let first = &conn.ends[0];
             if self.tally.rows[conn.info.row as usize].latest != first.flow {
                 continue;

@@ -1,14 +1,14 @@
-//! A plain first-in first-out link, computed at enqueue.
+//! A plain first-in first-out link, whose departures are computed at enqueue.
 //!
-//! With one rate, one delay and no early drops, the moment at which a packet starts to be sent is known when it arrives:
-//! `start = max(now, free_at)`, `free_at' = start + size * 8 / rate`, far end at `free_at' + delay`. So the link needs one
-//! event per packet (its arrival at the far end), and only the first of them is in the event set. Packets that wait,
-//! are being sent or are on the wire share one ring; a cursor, which moves lazily, separates the waiting ones.
+//! With one rate, one delay and no early drops, the transmission of a packet starts at a time known when it arrives: `start =
+//! max(now, free_at)`, then `free_at = start + size * 8 / rate`, and the packet reaches the far end at `free_at + delay`. So the
+//! link needs one event per packet (its arrival at the far end), and only the first of them is in the event set. Packets that
+//! wait, are being sent or are on the wire share one ring. A cursor, which moves only when it is read, separates those that wait.
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
-//! test (`tests/it/fast_path.rs`) compares the two.
+//! test (`tests/it/fast_path.rs`) compares this link with a port.
 //!
-//! At equal times a departure precedes an arrival, as in `port`; and `net` schedules a port's arrivals when it would schedule those
+//! At equal times a departure precedes an arrival, as in `port`. `net` schedules a port's arrivals when it would schedule those
 //! of this link, so that simultaneous arrivals from two links keep their order.
 
 use crate::ring::Ring;
@@ -19,7 +19,7 @@ use units::{BitRate, Duration, Time};
 /// Series and distributions of a link, if it is recorded.
 pub(crate) type Meter = Option<Box<LinkMeter>>;
 
-/// Limit of the queue; the packet in transmission does not count.
+/// Limit of the queue. The packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capacity {
     /// Limit in packets.
@@ -31,11 +31,11 @@ pub(crate) enum Capacity {
 /// Prefetch distance in entries of the ring: a few cache lines.
 const LOOKAHEAD: usize = 8;
 
-/// Cached serialisation times.
+/// Number of cached serialisation times.
 const SIZES: usize = 32;
 
-/// Cache of serialisation times: a link carries few packet sizes, and a division costs more than a look-up. Sizes that are equal
-/// modulo 128 bytes, in steps of four, share a place; those of a stack (52, 64, 72, 80, 1500) do not.
+/// Cache of serialisation times: a link carries few packet sizes, and a division costs more than a look-up. Sizes are divided by
+/// 4, and those equal modulo 128 bytes share an entry. The usual sizes (52, 64, 72, 80, 1500) do not collide.
 #[derive(Clone, Debug)]
 struct TxTime {
     rate: Option<BitRate>,
@@ -70,7 +70,7 @@ struct Transmission {
 pub(crate) struct Fifo {
     /// Packets waiting, in transmission or on the wire.
     ring: Ring<Transmission>,
-    /// Sojourn times of the waiting packets, if the link has a meter.
+    /// Sojourn times of the packets that wait, if the link has a meter.
     sojourns: Ring<Duration>,
     /// Packets at the front of the ring whose transmission has started.
     started: usize,
@@ -89,16 +89,16 @@ pub(crate) struct Fifo {
 /// The outcome of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// Accepted behind other packets, whose event is pending.
+    /// Accepted behind other packets. The event of the first one is already scheduled.
     Behind,
     /// Accepted as the first on the link: it reaches the far end at this time.
     First(Time),
-    /// No room.
+    /// Dropped: the queue has no room.
     Full,
 }
 
 impl Fifo {
-    /// An idle link. Without a rate, serialisation takes no time.
+    /// Returns an idle link. Without a rate, serialisation takes no time.
     pub(crate) fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
         let tx = TxTime { rate, known: [(0, Duration::ZERO); SIZES] };
         Self {
@@ -117,7 +117,7 @@ impl Fifo {
         }
     }
 
-    /// Counters and backlog as of the last call.
+    /// Returns the counters and the backlog as of the last call.
     pub(crate) fn counts(&self) -> LinkCounts {
         let mut drops = [0; DropReason::ALL.len()];
         drops[DropReason::TailFull as usize] = self.dropped.packets;
@@ -164,7 +164,7 @@ impl Fifo {
         self.take(now, seq, flow_body, rest, meter)
     }
 
-    /// [`Self::offer`], with all arguments in registers.
+    /// Does the work of [`Self::offer`], with all arguments in registers.
     #[inline(never)]
     fn take(&mut self, now: Time, seq: u64, flow_body: u64, rest: u64, meter: &mut Meter) -> Offered {
         let packet = Packed { seq, flow_body, rest };
@@ -188,7 +188,7 @@ impl Fifo {
         let first = self.ring.is_empty();
         self.ring.push(Transmission { start, packet });
         let with = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + bytes };
-        // the cursor is at now: if the link is free, no packet waits and this one is sent at once
+        // no packet waits whose transmission could have started by now, so on a free link this one is sent at once
         let at_once = start <= now;
         if let Some(meter) = meter {
             meter.enqueued(now, with.packets);
@@ -219,13 +219,13 @@ impl Fifo {
         (packet.at(start), self.next_arrival())
     }
 
-    /// The packet that arrives after `others` more, if it is already on the link.
+    /// Returns the packet that arrives after `others` more, if it is already on the link.
     #[inline]
     pub(crate) fn ahead(&self, others: usize) -> Option<PacketMeta> {
         self.ring.get(others).map(|t| t.packet.at(t.start))
     }
 
-    /// The time at which the first packet on the link reaches the far end.
+    /// Returns the time at which the first packet on the link reaches the far end.
     #[inline]
     pub(crate) fn next_arrival(&mut self) -> Option<Time> {
         let &Transmission { start, packet } = self.ring.get(0)?;

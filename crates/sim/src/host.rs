@@ -1,4 +1,4 @@
-//! The host of an application, which carries out its requests.
+//! The host of an application: carries out the application's requests.
 
 use crate::codec::clock_us;
 use crate::conn::SlotUse;
@@ -8,14 +8,14 @@ use record::Sink;
 use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
 
-/// The host of one application, for one call.
+/// The host of one application, built for a single call of the application.
 pub(crate) struct AppHost<'a, S> {
     pub engine: &'a mut Engine<S>,
     pub app: u16,
 }
 
 impl<S: Sink> AppHost<'_, S> {
-    /// The slot of a connection that still exists.
+    /// Returns the slot of a connection, if the connection still exists.
     fn slot(&self, conn: ConnId) -> Option<usize> {
         let flow = FlowId(conn.0);
         let c = &self.engine.conns[flow.slot()];

@@ -3,8 +3,8 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`event`] | the pending events: (time, order, target) in one integer |
-//! | [`fifo`] | plain links, computed at enqueue; everything else is a `port` |
-//! | `link` | a link, run by one of the two |
+//! | [`fifo`] | plain links, computed at enqueue; every other link is a `port` |
+//! | `link` | a link, run by a `fifo` or a `port` |
 //! | `net`, `release` | routing from link to link; frees the resources of dropped packets |
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | segments to packets and back |

@@ -1,7 +1,7 @@
 //! A simulated link: its queue, transmission and propagation.
 //!
-//! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other is a [`Port`]. The network offers them
-//! packets and schedules their events.
+//! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other link is a [`Port`]. `net` offers
+//! packets to both and schedules their events.
 
 use crate::fifo::{Capacity, Fifo, Meter};
 use measure::LinkCounts;
@@ -21,23 +21,23 @@ pub(crate) enum Carrier {
     Fifo(Box<Fifo>),
     /// Any other link.
     ///
-    /// Arrivals have events of their own, scheduled when a [`Fifo`] would schedule them, so that the order of events in one
-    /// moment does not depend on which of the two runs a link.
+    /// Its arrivals have separate events, scheduled when a [`Fifo`] would schedule them. So the order of simultaneous events does
+    /// not depend on whether a `Fifo` or a port runs a link.
     Port {
         port: Box<Port>,
-        /// The moment of its earliest event for work; [`Time::NEVER`] for none.
+        /// Time of its earliest event for work; [`Time::NEVER`] without one.
         work: Time,
-        /// The moment of its earliest event for an arrival; [`Time::NEVER`] for none.
+        /// Time of its earliest event for an arrival; [`Time::NEVER`] without one.
         armed: Time,
-        /// Its work has no event while a packet is in flight: it is done with the next arrival at either end, or before the run
-        /// reads the link's counts. Only for a port that [`Port::can_wait`], without a sink for its records.
+        /// True if its work has no event while a packet is in flight: the work is then done with the next arrival at either end,
+        /// or before the run reads the link's counts. Only for a port that [`Port::can_wait`], without a sink for its records.
         lazy: bool,
-        /// Packets of several segments are cut before it.
+        /// True if packets of several segments (GSO) are cut before they enter the port.
         cuts: bool,
     },
 }
 
-/// Builds link number `i`, idle. It is a [`Fifo`] if it can be one and is not `observed` beyond its counts.
+/// Builds link number `i`, idle. It is a [`Fifo`] if that is possible and nothing beyond its counts is `observed`.
 pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, observed: bool) -> Result<Link, Problem> {
     let carrier = match fast_path(link).filter(|_| !observed) {
         Some(fifo) => Carrier::Fifo(Box::new(fifo)),
@@ -51,7 +51,7 @@ pub(crate) fn build(link: &NetworkLink, i: u16, scenario: &Scenario, observed: b
 }
 
 impl Carrier {
-    /// Removes every packet that reaches the far end `now`; returns the time of the next arrival, [`Time::NEVER`] for none.
+    /// Removes every packet that reaches the far end `now`; returns the time of the next arrival, or [`Time::NEVER`].
     pub(crate) fn arrive_all(&mut self, now: Time, meter: &mut Meter, arrived: &mut Vec<PacketMeta>) -> Time {
         match self {
             Self::Fifo(fifo) => {
@@ -115,7 +115,7 @@ fn fast_path(link: &NetworkLink) -> Option<Fifo> {
     Some(Fifo::new(spec.rate, spec.delay, capacity))
 }
 
-/// The link's id in records.
+/// Returns the id of link `i` in records.
 pub(crate) fn link_id(i: u16) -> LinkId {
     LinkId(i)
 }

@@ -15,7 +15,7 @@ use record::{CapturedPacket, LinkEnd, Mask, Record, Sink, Subject};
 use scenario::Routes;
 use units::{Duration, Time};
 
-/// The receivers of a port's records: the link's meter and the run's own sink.
+/// The receivers of a port's records: the link's meter and the run's sink.
 type Tap<'a, S> = (Option<&'a mut LinkMeter>, &'a mut S);
 
 /// The network.
@@ -24,15 +24,15 @@ pub(crate) struct Net<S> {
     pub links: Vec<Link>,
     pub routes: Routes,
     pub bodies: Bodies,
-    /// Used only if the sink captures packets.
+    /// Whole segments of packets in flight. Used only if the sink captures packets.
     pub tags: SegmentTags,
     pub flows: FlowTable,
     pub sink: S,
     /// Packets dropped below the end hosts, by flow and direction: `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
-    /// Packets that have just arrived together; reused.
+    /// The packets that arrive together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,
-    /// The links that are ports, by number.
+    /// The numbers of the links that are ports.
     pub ports: Vec<u16>,
     /// Packets in their host's device that count towards TCP small queues.
     pub tsq: Tsq,
@@ -41,13 +41,13 @@ pub(crate) struct Net<S> {
 }
 
 impl<S: Sink> Net<S> {
-    /// The current moment.
+    /// Returns the current time.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         self.events.now()
     }
 
-    /// Sends a packet on from `node` towards its destination. Inline, so that it stays in registers.
+    /// Sends a packet on from `node` towards its destination. Always inlined, so that the packet stays in registers.
     #[inline(always)]
     pub(crate) fn send(&mut self, node: NodeId, packet: PacketMeta) {
         let i = self.routes.next(node, packet.dst);
@@ -81,7 +81,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Drops a packet for which a queue has no room (a [`Packed`], in registers).
+    /// Drops a packet for which a queue has no room. Its parameters are a [`Packed`], which stays in registers.
     #[inline(never)]
     fn full(&mut self, seq: u64, flow_body: u64, rest: u64) {
         let packet = &Packed { seq, flow_body, rest }.at(self.events.now());
@@ -118,7 +118,7 @@ impl<S: Sink> Net<S> {
         true
     }
 
-    /// Lets a port act, and schedules its next event.
+    /// Calls `act` for a port, and schedules the port's next event.
     #[inline]
     fn with_port(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>)) {
         self.act(i, act);
@@ -138,7 +138,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Lets a port act.
+    /// Calls `act` for a port.
     #[inline(always)]
     fn act<T>(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>) -> T) -> Option<T> {
         let now = self.events.now();
@@ -151,7 +151,7 @@ impl<S: Sink> Net<S> {
         Some(act(port, now, &mut Env { flows, fate: &mut release, sink: &mut sink }))
     }
 
-    /// Schedules a port's next event. A lazy port has its next arrival scheduled, and its work only while no packet is in flight.
+    /// Schedules a port's next events. For a lazy port, its work is scheduled only while no packet is in flight.
     #[inline(always)]
     fn schedule(&mut self, i: u16) {
         let Carrier::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].carrier else { return };
@@ -178,7 +178,7 @@ impl<S: Sink> Net<S> {
             self.events.push(work_at.max(now), Target::Port(i));
         }
         let arrival_at = port.arrival_at();
-        // a packet may overtake the one that has an event
+        // a packet may overtake the one whose arrival is scheduled
         if arrival_at < *armed {
             *armed = arrival_at;
             if port.is_ordered() {
@@ -199,8 +199,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles the arrival event of link `i`. Returns a packet that has reached its host, or leaves several that arrive together in
-    /// `arrived`; others are sent on.
+    /// Handles the arrival event of link `i`. Returns a packet that has reached its host; several that arrive together are left
+    /// in `arrived` instead. Packets for other nodes are sent on.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -227,13 +227,13 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// [`Self::link_event`] for a port.
+    /// Handles the arrival event of a port, as [`Self::link_event`] does.
     #[inline(never)]
     fn port_arrival(&mut self, i: u16, to: NodeId) -> Option<PacketMeta> {
         let now = self.events.now();
         let Carrier::Port { armed, .. } = &mut self.links[usize::from(i)].carrier else { return None };
         if *armed != now {
-            return None; // a packet overtook this one, and both have arrived
+            return None; // the packet was overtaken by another, whose event delivered both
         }
         *armed = Time::NEVER;
         let (packet, next) = self.act(i, |port, now, env| {
@@ -255,8 +255,8 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// Handles packets that reach the far end in one moment: all of them are sent on before any of them has an effect. (24 SYNs sent
-    /// at once meet a queue as 24, not one by one.)
+    /// Handles packets that reach the far end at one moment: all of them are sent on before any of them has an effect. (For
+    /// example, 24 SYNs sent at once reach a queue together, not one by one.)
     #[cold]
     #[inline(never)]
     fn arrive_together(&mut self, i: u16, to: NodeId, first: PacketMeta) {
@@ -284,7 +284,7 @@ impl<S: Sink> Net<S> {
         self.arrived = arrived;
     }
 
-    /// Schedules the next arrival of link `i` at `next` ([`Time::NEVER`]: none), after one was handled.
+    /// Schedules the next arrival of link `i` at `next`, after one was handled. [`Time::NEVER`]: there is none.
     #[inline]
     fn schedule_arrival(&mut self, i: u16, next: Time) {
         if next == Time::NEVER {
@@ -297,7 +297,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Applies a scheduled change to link `i`. It is a port: a link with a schedule is never a `Fifo`.
+    /// Applies a scheduled change to link `i`, which is a port: a link with a schedule is never a `Fifo`.
     pub(crate) fn change(&mut self, i: u16, change: Change) {
         self.with_port(i, |port, now, env| {
             port.work(now, env);
@@ -310,7 +310,7 @@ impl<S: Sink> Net<S> {
         self.catch_up_to(Time(self.events.now().0.saturating_sub(1)));
     }
 
-    /// Samples the queueing delays of dual-queue disciplines, if requested; all events before `now` are done.
+    /// Samples the queueing delays of dual-queue disciplines, if requested. All events before `now` must have been handled.
     pub(crate) fn sample_queue_delays(&mut self, now: Time) {
         let links = &self.links;
         let port = |of: &QueueDelays| links[usize::from(of.link)].carrier.port();
@@ -319,19 +319,19 @@ impl<S: Sink> Net<S> {
 
     fn catch_up_to(&mut self, last: Time) {
         for n in 0..self.ports.len() {
-            // not an event of the link, so no change to read
+            // this is not an event of the link, so there is no change for probes to read
             self.act(self.ports[n], |port, _, env| port.catch_up(last, env));
             self.schedule(self.ports[n]);
         }
     }
 
-    /// Brings every link's accounts up to `last`.
+    /// Brings the accounts of every link up to `last`.
     fn catch_up_accounts(&mut self, last: Time) {
         self.catch_up_to(last);
         self.links.iter_mut().for_each(|link| link.carrier.catch_up(last, &mut link.meter));
     }
 
-    /// Closes every link's accounts at the `end` of the run; `last` is the last moment that counts.
+    /// Closes the accounts of every link at the `end` of the run; `last` is the last moment that counts.
     pub(crate) fn finish(&mut self, last: Time, end: Time) {
         self.catch_up_accounts(last);
         self.links.iter_mut().for_each(|link| link.finish(end));

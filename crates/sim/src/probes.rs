@@ -1,4 +1,4 @@
-//! Readings of links and senders for a sink that has probes.
+//! Readings of links and senders for a sink with probes.
 
 use crate::conn::{End, SlotUse};
 use crate::engine::Engine;
@@ -18,13 +18,13 @@ impl Probed for Sender<'_> {
     }
 }
 
-/// The subject of an end's readings.
+/// Returns the subject of an end's readings.
 fn subject(end: &End, side: usize) -> Subject {
     Subject::Sender { flow: end.flow, reverse: side == 1 }
 }
 
 impl<S: Sink> Engine<S> {
-    /// Makes the readings that the sink wants, at each of its moments up to `now`. No event lies between them and `now`.
+    /// Makes the readings that the sink requests, at each of its moments up to `now`. There is no event between them and `now`.
     #[inline(never)]
     pub(crate) fn read_probes(&mut self, now: Time) {
         while self.net.sink.next_reading() <= now {

@@ -1,8 +1,8 @@
-//! Queueing delay in L and in C of dual-queue disciplines, at the end of each bin of the series.
+//! Queueing delays in the L and C queues of dual-queue disciplines, at the end of each bin of the series.
 //!
-//! A link's series has one mean over the packets of both queues; here they are separate. Sampled at the same bins as congestion
-//! windows, so sampling adds no events; off unless a plot needs it. A discipline has two queues if its probe reports
-//! [`Sample::QueueDelays`].
+//! A link's series has one mean over the packets of both queues; here the queues are separate. Delays are sampled at the same
+//! bins as congestion windows, so sampling adds no events. It is off unless a plot needs it. A discipline has two queues if its
+//! probe reports [`Sample::QueueDelays`].
 
 use packet::{Reading, Sample};
 use record::Probed;
@@ -13,17 +13,17 @@ use units::{Duration, Time};
 pub struct QueueDelays {
     /// The link's number.
     pub link: u16,
-    /// Delay in L and in C, by bin.   Unit: ms.
+    /// Queueing delay in L and in C, by bin.   Unit: ms.
     pub ms: [Vec<f64>; 2],
 }
 
 impl QueueDelays {
-    /// No samples yet of this link.
+    /// Begins without samples.
     pub(crate) fn new(link: u16) -> Self {
         Self { link, ms: Default::default() }
     }
 
-    /// Takes a sample; all events before `now` are done. Returns false for a discipline with one queue.
+    /// Takes a sample; all events before `now` must have been handled. Returns false for a discipline with one queue.
     pub(crate) fn sample(&mut self, now: Time, port: &impl Probed) -> bool {
         let mut found = None;
         let mut take = |sample: Sample| {

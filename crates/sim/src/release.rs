@@ -1,4 +1,4 @@
-//! Packets that a link drops or a host's device releases.
+//! Handling of packets that a link drops, or that leave a host's device.
 
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
@@ -41,7 +41,7 @@ impl FateSink for Release<'_> {
     }
 }
 
-/// Index of a packet's flow and direction in `Net::flow_drops`.
+/// Returns the index of a packet's flow and direction in `Net::flow_drops`.
 #[inline]
 pub(crate) fn direction_index(packet: &PacketMeta) -> usize {
     2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE))

@@ -47,7 +47,7 @@ impl<T: Copy + Default> Ring<T> {
         Some(value)
     }
 
-    /// The `i`-th oldest entry.
+    /// Returns the `i`-th oldest entry.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> Option<&T> {
         if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }

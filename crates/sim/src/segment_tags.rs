@@ -1,8 +1,8 @@
 //! Whole segments beside their packets, for sinks that capture packets ([`record::Sink::PACKETS`]).
 //!
-//! A packet omits the fields that its receiver does not need (see `codec`), but a capture needs all of them. In such a run the `body`
-//! of every packet is the index of a tag, which holds its segment and its own `body`. The latter is restored when the packet is
-//! delivered or dropped.
+//! A packet omits the fields that its receiver does not need (see `codec`), but a capture needs all of them. In a run with
+//! captures, the `body` of every packet is the index of a tag, which holds the whole segment and the original `body`. The
+//! original is restored when the packet is delivered or dropped.
 
 use crate::arena::Arena;
 use packet::{Flags, FlowId, PacketMeta};
@@ -20,12 +20,12 @@ struct Tag {
 #[derive(Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
-    /// By flow and direction: the next new byte, which is the `seq` of a pure ACK; a sender leaves it out.
+    /// Flow and next new byte, by slot and direction. A pure ACK's `seq` is the next new byte, but packets of pure ACKs omit it.
     next: Vec<(FlowId, u64)>,
 }
 
 impl SegmentTags {
-    /// Tags a packet that starts with its `segment`.
+    /// Tags a packet of `segment`; `None` for a datagram.
     pub(crate) fn put(&mut self, packet: &mut PacketMeta, segment: Option<&Segment>) {
         let segment = segment.map(|s| self.numbered(packet, *s));
         packet.body = self.all.put(Tag { body: packet.body, segment });
@@ -36,17 +36,17 @@ impl SegmentTags {
         packet.body = self.all.take(packet.body).body;
     }
 
-    /// The segment of a packet in flight.
+    /// Returns the segment of a packet in flight.
     pub(crate) fn segment(&self, packet: &PacketMeta) -> Option<&Segment> {
         self.all.get(packet.body)?.segment.as_ref()
     }
 
-    /// Packets in flight.
+    /// Returns the number of packets in flight.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Adds the sequence number of a pure ACK: that of the next new byte.
+    /// Fills in the sequence number of a pure ACK: the number of the next new byte.
     fn numbered(&mut self, packet: &PacketMeta, mut segment: Segment) -> Segment {
         let direction = 2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE));
         if direction >= self.next.len() {
@@ -54,7 +54,7 @@ impl SegmentTags {
         }
         let (flow, next) = &mut self.next[direction];
         if *flow != packet.flow {
-            // the first byte after the SYN; without a handshake a flow starts there, too
+            // byte 1 follows the SYN; a flow without a handshake starts at 1 as well
             (*flow, *next) = (packet.flow, 1);
         }
         if segment.flags.has(Flags::PURE_ACK) {

@@ -1,9 +1,9 @@
-//! A run as traces: the state of links and senders over time, and the fate of every packet.
+//! Writes a run as traces: the state of links and senders over time, and the fate of every packet.
 //!
 //! ```text
-//! at intervals            a row for every selected link, queue and sender, with its state just before the events of the moment
-//! or at every change      a row for a link after each of its events that changed its law, for a sender after each that changed it
-//! packets                 a row for each record of a selected link, and for each packet that reaches its host
+//! at intervals      a row for every selected link, queue and sender, with its state just before the events of that moment
+//! at every change   a row for a link or sender after each event that changed its state
+//! packets           a row for each record of a selected link, and for each packet that reaches its host
 //! ```
 //!
 //! Tracing does not change the run: it adds no event and draws no random number.
@@ -37,7 +37,7 @@ pub struct Trace<F: FnMut(Chunk)> {
     mask: Mask,
     links: Vec<TracedLink>,
     apps: Vec<(String, bool)>,
-    /// By slot of the flow: its id, its owner, and the last values of both ends.
+    /// The flow in each slot: its id, its owner, and the last values of both ends.
     flows: Vec<(FlowId, FlowOwner, [LastValues; 2])>,
     link_rows: ReadingTable,
     queue_rows: ReadingTable,
@@ -47,7 +47,7 @@ pub struct Trace<F: FnMut(Chunk)> {
 }
 
 impl<F: FnMut(Chunk)> Trace<F> {
-    /// The trace that a valid scenario requests; none if it requests nothing.
+    /// Returns the trace that a valid scenario requests; `None` if it requests nothing.
     pub fn new(scenario: &Scenario, out: F) -> Option<Self> {
         let requested = scenario.trace.as_ref()?;
         let traced = |(name, link): (String, scenario::Link)| {
@@ -167,7 +167,7 @@ impl<F: FnMut(Chunk)> Trace<F> {
     }
 }
 
-/// Returns true if the reading changed since `seen`, and updates `seen`.
+/// Returns true if the reading differs from `seen`, and updates `seen`.
 fn changed(now: Time, seen: &mut LastValues, state: &dyn Probed) -> bool {
     let (mut at, mut differs) = (0, false);
     let mut compare = |item: Item<'_>| {
@@ -175,7 +175,7 @@ fn changed(now: Time, seen: &mut LastValues, state: &dyn Probed) -> bool {
         let bits = match value {
             Value::Number(x) => x.map_or(u64::MAX, f64::to_bits),
             Value::Flag(so) => so.into(),
-            // FNV-1a: words are few and short
+            // FNV-1a hash, which is enough for a few short words
             Value::Word(word) => {
                 word.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
             }
@@ -210,7 +210,7 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
             Record::Delivered { packet, .. } => (None, packet.flow),
             Record::Sender { flow, .. } => (None, flow),
         };
-        // a packet dropped at no link reached an end that no longer exists
+        // a packet dropped without a link belongs to a connection that no longer exists
         let link = link.and_then(|link| self.links.get(usize::from(link.0)));
         if self.mask == Mask::DEQUEUED || link.is_some_and(|l| !l.packets) {
             return;

@@ -1,6 +1,6 @@
 //! TCP small queues: packets that count towards their socket's limit until they have left their host's device.
 //!
-//! A host's device is the first link of its node. A packet has left when its last bit has been sent, or when it is dropped there.
+//! A host's device is the first link of its node. A packet leaves it when its last bit is sent, or when it is dropped there.
 
 use packet::{Flags, FlowId, PacketMeta};
 use scenario::Network;
@@ -8,10 +8,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::Time;
 
-/// A packet by its departure time and number, with its flow, its direction (true: reverse) and its size.
+/// Departure time, number (which orders equal times), flow, direction (true: reverse) and size of a packet.
 type Leaving = (Time, u64, u32, bool, u16);
 
-/// Packets by departure time. One event is pending for each.
+/// Packets in the devices of hosts, by departure time. Each has a pending event.
 #[derive(Debug, Default)]
 pub(crate) struct Tsq {
     leaving: BinaryHeap<Reverse<Leaving>>,
@@ -26,7 +26,7 @@ impl Tsq {
         self.leaving.push(Reverse((at, self.number, packet.flow.0, back, packet.size)));
     }
 
-    /// Removes the next packet that has left by `now`; returns its flow, the side that sent it and its bytes.
+    /// Removes the next packet that has left by `now`; returns its flow, the side that sent it and its size in bytes.
     pub(crate) fn take(&mut self, now: Time) -> Option<(FlowId, usize, u64)> {
         let Reverse((at, _, flow, back, bytes)) = *self.leaving.peek()?;
         if at > now {
@@ -37,7 +37,7 @@ impl Tsq {
     }
 }
 
-/// The nodes with at least one endpoint that uses TCP small queues: it limits its bytes in the node's device.
+/// Returns the nodes with an endpoint that uses TCP small queues: such an endpoint limits its bytes in the node's device.
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
     let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {

@@ -3,9 +3,9 @@
 //! A step takes the earliest event, lets its target act, and then delivers the resulting events to applications. Tests, traces
 //! and runs share this loop; [`World::run`] adds only the end and a way to stop.
 //!
-//! A run is made in slices and calls its observer between them. A slice is a bounded amount of work, whether simulated time moves
-//! or not: [`WORK_PER_SLICE`] events and packets that arrive together, and [`CATCH_UP`] of idle links. The work of one event is
-//! bounded when the scenario is checked (`scenario/work.rs`).
+//! A run is made in slices and calls its observer between them. A slice is a bounded amount of work, even if simulated time does
+//! not advance: [`WORK_PER_SLICE`] events and packets that arrive together, and [`CATCH_UP`] of idle links. The work of one event
+//! is bounded when the scenario is checked (`scenario/work.rs`).
 //!
 //! The result depends on the scenario and its seed only.
 
@@ -25,11 +25,11 @@ pub struct World<S: Sink = ()> {
     pub(crate) apps: Vec<traffic::App>,
     pub(crate) engine: Engine<S>,
     pub(crate) end: Time,
-    /// [`World::run`] has reached the end.
+    /// True once [`World::run`] has reached the end.
     pub(crate) over: bool,
     pub(crate) bin: Duration,
     pub(crate) next_sample: Time,
-    /// When links with delivery opportunities next count those that passed; [`Time::NEVER`] without such links.
+    /// Time at which links with delivery opportunities next count those that passed; [`Time::NEVER`] without such links.
     pub(crate) next_catch_up: Time,
     /// Scheduled tasks and their times, latest first.
     pub(crate) tasks: Vec<(Time, Task)>,
@@ -38,13 +38,13 @@ pub struct World<S: Sink = ()> {
 /// The account of the packets offered to a link: `offered = delivered + dropped + queued + in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Books {
-    /// Arrivals at its queue.
+    /// Packets that arrived at its queue.
     pub offered: u64,
-    /// Arrivals at its far end.
+    /// Packets that arrived at its far end.
     pub delivered: u64,
-    /// Drops, for any reason.
+    /// Packets dropped, for any reason.
     pub dropped: u64,
-    /// In its queue now.
+    /// Packets in its queue now.
     pub queued: u64,
     /// Packets being sent, in a modem's transmit queue, or on the wire.
     pub in_flight: u64,
@@ -68,43 +68,45 @@ pub enum Ended {
     Cancelled,
 }
 
-/// Events, and packets that arrive together in one event, in a slice of a run: a few milliseconds of work.
+/// Work in a slice of a run: events, and packets that arrive together in one event. It takes a few milliseconds.
 pub const WORK_PER_SLICE: u32 = 65_536;
-/// Interval at which an idle link counts the delivery opportunities that passed: 10 000 of LTE, about a millisecond of work.
+/// Interval at which an idle link counts the delivery opportunities that passed. LTE has 10 000 in it, about a millisecond of
+/// work.
 pub(crate) const CATCH_UP: Duration = Duration(10_000_000_000);
 
 impl<S: Sink> World<S> {
-    /// The current moment.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.engine.net.now()
     }
 
-    /// Number of events so far.
+    /// Returns the number of events so far.
     pub fn events(&self) -> u64 {
         self.engine.net.events.taken()
     }
 
-    /// The sink of the run.
+    /// Returns the sink of the run.
     pub fn sink(&self) -> &S {
         &self.engine.net.sink
     }
 
-    /// Bodies in the arena, each of a packet in flight or queued.
+    /// Returns the number of bodies in the arena; each belongs to a packet in flight or queued.
     pub fn bodies(&self) -> usize {
         self.engine.net.bodies.len()
     }
 
-    /// Tagged packets in flight: all of them, if the sink captures packets.
+    /// Returns the number of tagged packets in flight: all packets, if the sink captures packets.
     pub fn tagged(&self) -> usize {
         self.engine.net.tags.len()
     }
 
-    /// Slots of the connection table, free ones included: the maximum number of simultaneous connections.
+    /// Returns the number of slots in the connection table, including free ones: the maximum number of simultaneous connections
+    /// so far.
     pub fn slots(&self) -> usize {
         self.engine.conns.len()
     }
 
-    /// Every link's account at this moment.
+    /// Returns the account of every link at this moment.
     pub fn books(&self) -> impl Iterator<Item = Books> {
         self.engine.net.links.iter().map(|link| {
             let c = link.carrier.counts(self.now());
@@ -119,15 +121,15 @@ impl<S: Sink> World<S> {
         net.queue_delays = net.ports.iter().map(|link| QueueDelays::new(*link)).collect();
     }
 
-    /// Queueing delay in each queue of dual-queue disciplines, by link name: at the end of each bin so far, if any application
-    /// has series and [`World::sample_queue_delays`] was called; empty otherwise.
+    /// Returns the queueing delay in each queue of dual-queue disciplines, by link name, at the end of each bin so far. Empty
+    /// unless an application has series and [`World::sample_queue_delays`] was called.
     pub fn queue_delays(&self) -> impl Iterator<Item = (&str, &QueueDelays)> {
         let net = &self.engine.net;
         let sampled = net.queue_delays.iter().filter(|of| !of.ms[0].is_empty());
         sampled.map(|of| (&*net.links[usize::from(of.link)].name, of))
     }
 
-    /// Memory used by segments in flight now.
+    /// Returns the memory used now by segments in flight.
     pub fn in_flight(&self) -> InFlight {
         let mut sum = InFlight::default();
         for end in self.engine.conns.iter().flat_map(|conn| &conn.ends) {
@@ -138,13 +140,13 @@ impl<S: Sink> World<S> {
         sum
     }
 
-    /// Processes the next event, if there is one by the end of the run.
+    /// Processes the next event of the run. Returns false if there is none before the end.
     pub fn step(&mut self) -> bool {
         self.advance(self.last()) > 0
     }
 
-    /// Processes the next event, if there is one by `last`; returns the work: 0 for no event, 1 for an event, and more for packets
-    /// that arrive together in it.
+    /// Processes the next event if it is due by `last`. Returns the work: 0 without an event, 1 for an event, and more if several
+    /// packets arrive together in it.
     #[inline(always)]
     fn advance(&mut self, last: Time) -> u32 {
         let Some(target) = self.engine.net.events.take(last) else { return 0 };
@@ -188,7 +190,7 @@ impl<S: Sink> World<S> {
         work
     }
 
-    /// Runs to the end of the scenario. Calls `progress` with the fraction done after each slice; false stops the run.
+    /// Runs to the end of the scenario. After each slice it calls `progress` with the fraction done; false stops the run.
     pub fn run(&mut self, mut progress: impl FnMut(f64) -> bool) -> Ended {
         self.run_observed(|world| progress(world.now().secs() / world.end.secs()))
     }
@@ -212,7 +214,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// The last moment of the run: a run is [0, duration).
+    /// Returns the last moment of the run, which is [0, duration).
     fn last(&self) -> Time {
         Time(self.end.0 - 1)
     }
@@ -243,7 +245,7 @@ impl<S: Sink> World<S> {
             return;
         }
         state.pending = Time::NEVER;
-        // bounded: each turn takes one timer that was due when it was set
+        // bounded: each iteration takes one timer that was already due
         while let Some((_, due)) = self.engine.apps[usize::from(i)].timers.take(now) {
             due.call(&mut self.apps[usize::from(i)], &mut AppHost { engine: &mut self.engine, app: i });
         }

@@ -7,11 +7,11 @@ use std::hint::select_unpredictable;
 #[repr(align(64))]
 pub(super) struct Four([u128; 4]);
 
-/// No key.
+/// A group without keys.
 pub(super) const EMPTY: Four = Four([u128::MAX; 4]);
 
-/// A 4-ary implicit min-heap. Node `i` is key `i + 3`, so that the children of `i` are the four keys of group `i + 1`, one cache
-/// line. Unused places hold [`u128::MAX`], so that every group is complete.
+/// A 4-ary implicit min-heap. Node `i` is stored as key `i + 3`, so the children of `i` are the four keys of group `i + 1`, one
+/// cache line. Unused places hold [`u128::MAX`], so that every group is complete.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
     groups: Vec<Four>,
@@ -53,7 +53,7 @@ impl Heap {
         *self.at(i) = key;
     }
 
-    /// Removes the least key, if there is one.
+    /// Removes the smallest key, if there is one.
     #[inline]
     pub(super) fn pop(&mut self) {
         if self.len == 0 {
@@ -70,9 +70,9 @@ impl Heap {
     #[inline]
     fn sift_down(&mut self, key: u128) {
         let mut i = 0;
-        // bounded: each turn goes one level down
+        // bounded: each iteration goes one level down
         while let Some(Four(c)) = self.groups.get(i + 1) {
-            // a tournament of four: two independent comparisons, then one
+            // the smallest of four keys: two independent comparisons, then one
             let a = usize::from(c[1] < c[0]);
             let b = 2 + usize::from(c[3] < c[2]);
             let m = select_unpredictable(c[b] < c[a], b, a);

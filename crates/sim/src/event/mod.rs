@@ -1,14 +1,14 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
-//! A key is 128 bits: time in nanoseconds (64), sequence number (40), target (24). Comparing keys compares times, then the order of
-//! scheduling. Three parts share one sequence, and the next event is the earliest of their first ones, so that the split affects the
-//! cost of an operation but not the order of events:
+//! A key is 128 bits: time in nanoseconds (64), sequence number (40), target (24). Comparing keys compares times, then the order
+//! of scheduling. The set has three parts with one common sequence, and the next event is the earliest of the parts' first
+//! events. So the split changes the cost of an operation, but not the order of events:
 //!
 //! | part | targets | structure |
 //! |---|---|---|
 //! | arrivals | plain links: few, with one event each that fires all the time | a tournament over one leaf per link, no branches |
 //! | ports | links with a discipline: few, with several events each | a 4-ary heap |
-//! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel before a 4-ary heap |
+//! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel in front of a 4-ary heap |
 //!
 //! Events are never cancelled. Timers are lazy: a target that no longer needs one ignores it when it fires.
 //!
@@ -60,7 +60,7 @@ impl Target {
     fn unpack(v: u32) -> Self {
         let index = v & INDEX_MASK;
         let kind = v >> KIND_SHIFT & 7;
-        // most events are of links
+        // most events are those of links
         if kind == 0 {
             return Self::Link(index as u16);
         }
@@ -80,7 +80,7 @@ pub(crate) struct Events {
     arrivals: Tournament,
     ports: Heap,
     timers: Wheel,
-    /// The lesser of the two heaps' tops.
+    /// The smaller of the first keys of `ports` and `timers`.
     other: u128,
     sequence: u64,
     now: Time,
@@ -88,7 +88,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// An empty set, for a world with `links` links.
+    /// Returns an empty set for a world with `links` links.
     pub(crate) fn new(links: usize) -> Self {
         Self {
             arrivals: Tournament::new(links),
@@ -101,18 +101,18 @@ impl Events {
         }
     }
 
-    /// The time of the last event taken.
+    /// Returns the time of the last event taken.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         self.now
     }
 
-    /// Number of events taken.
+    /// Returns the number of events taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Number of pending events.
+    /// Returns the number of pending events.
     #[cfg(test)]
     fn pending(&self) -> usize {
         self.arrivals.pending() + self.ports.len() + self.timers.len()
@@ -140,7 +140,8 @@ impl Events {
         self.other = self.other.min(key);
     }
 
-    /// Sets the one event of a plain link, the arrival of its first packet, if none is pending or it was just taken.
+    /// Sets the one event of a plain link: the arrival of its first packet. Requires that none is pending, or that it was just
+    /// taken.
     ///
     /// A taken event stays in its leaf until it is set again or cleared, which must happen before the next event is taken.
     #[inline]
@@ -153,7 +154,7 @@ impl Events {
         }
     }
 
-    /// Clears the event of a plain link that is empty.
+    /// Clears the event of a plain link that has become empty.
     #[inline]
     pub(crate) fn clear_arrival(&mut self, link: u16) {
         if usize::from(link) < LEAVES {
@@ -161,13 +162,13 @@ impl Events {
         }
     }
 
-    /// Takes the next event if it is due by `until`, and moves `now` to it.
+    /// Takes the next event if it is due by `until`, and advances `now` to it.
     #[inline]
     pub(crate) fn take(&mut self, until: Time) -> Option<Target> {
         let arrival = self.arrivals.top();
         let key = lesser(arrival, self.other);
         let at = Time((key >> 64) as u64);
-        // no event is ever at the end of time: the set is empty
+        // no event is ever scheduled at `NEVER`, so this time means that the set is empty
         if at > until || at == Time::NEVER {
             return None;
         }
@@ -179,7 +180,7 @@ impl Events {
         Some(Target::unpack(key as u32))
     }
 
-    /// The timer that will probably fire next.
+    /// Returns the timer that will probably fire next.
     #[inline]
     pub(crate) fn next_timer(&self) -> Option<u32> {
         match Target::unpack(self.timers.top() as u32) {

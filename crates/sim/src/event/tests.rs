@@ -1,4 +1,4 @@
-//! Order, against a sorted list.
+//! Compares the order of events with that of a sorted list.
 
 use super::*;
 use units::Rng;
@@ -22,8 +22,8 @@ fn equal_times_are_first_in_first_out() {
 
 #[test]
 fn agrees_with_a_sorted_list() {
-    // reference: a vector of (time, order of scheduling, target), searched for its least element
-    // times within a slot of the wheel, over several slots, and beyond all
+    // The reference is a vector of (time, order of scheduling, target), searched for its smallest element. The spans put times
+    // within one slot of the wheel, over several slots, and beyond all of them.
     for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (70, 1 << 34)] {
         let mut rng = Rng::named(3, "events");
         let mut e = Events::new(links as usize);

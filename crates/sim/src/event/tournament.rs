@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-/// The lesser of two keys, without a branch, since which link is next cannot be predicted.
+/// Returns the smaller of two keys without a branch, because the next link to fire cannot be predicted.
 #[inline(always)]
 pub(super) fn lesser(a: u128, b: u128) -> u128 {
     select_unpredictable(b < a, b, a)
@@ -11,14 +11,15 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
 /// Links in a group.
 const GROUP: usize = 8;
 
-/// Links in the tournament; further ones are pushed like ports. Fixed, so that indices need no check.
+/// Links in the tournament; the events of further links are pushed to the heap of ports. A constant, so that indices need no
+/// check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
-/// A tournament tree: the least of one key per link, [`u128::MAX`] for none.
+/// A tournament tree: finds the smallest of one key per link; [`u128::MAX`] is the key of a link without an event.
 ///
-/// Links are in groups of eight. Setting a key repeats the seven comparisons of its group, and with more than one group the
-/// comparison of their winners. Nearly every world has one group. The comparisons are made when a key is set, not when the winner is
-/// read: the next step depends on the winner (a data dependency), and there is other work to do in between.
+/// Links are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one group, the
+/// comparison of the groups' winners. Nearly every world has one group. The comparisons are made when a key is set, not when the
+/// winner is read: the next step has to wait for the winner, and there is other work to do in between.
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
     keys: [[u128; GROUP]; GROUP],
@@ -27,7 +28,7 @@ pub(super) struct Tournament {
     one_group: bool,
 }
 
-/// The winner of a group.
+/// Returns the smallest key of a group.
 #[inline(always)]
 fn least(keys: &[u128; GROUP]) -> u128 {
     let [a, b, c, d, e, f, g, h] = *keys;

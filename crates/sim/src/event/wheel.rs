@@ -1,18 +1,18 @@
-//! A timing wheel before a heap.
+//! A timing wheel in front of a heap.
 
 use super::heap::Heap;
 
 /// Width of a slot as a power of two of nanoseconds (4 ms), shifted by the 64 lower bits of a key.
 pub(super) const SLOT_SHIFT: u32 = 64 + 22;
-/// Number of slots: 4.3 s ahead.
+/// Number of slots: the wheel reaches 4.3 s ahead.
 pub(super) const SLOTS: usize = 1024;
 
 /// Many timers, sorted only when they are near.
 ///
-/// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the least key; those of the next
-/// [`SLOTS`] lie unsorted, slot by slot; those beyond are in a second heap. When the small heap is empty, the cursor moves on to the
-/// next slot with keys. So a timer costs two writes to known places, and operations on a heap that fits in the first-level cache; in
-/// one heap of tens of thousands, every level would be a cache miss.
+/// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the smallest key. Keys of the
+/// next [`SLOTS`] slots are stored unsorted, slot by slot, and later keys are in a second heap. When the small heap is empty, the
+/// cursor moves on to the next slot with keys. So a timer costs two writes to known places, and operations on a heap that fits in
+/// the first-level cache. In a single heap of tens of thousands, every level would be a cache miss.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
     near: Heap,
@@ -40,7 +40,7 @@ impl Wheel {
         self.near.len() + self.held + self.far.len()
     }
 
-    /// The least key. The small heap is empty only if there is no key.
+    /// Returns the smallest key. The small heap is empty only if the wheel has no key.
     #[inline]
     pub(super) fn top(&self) -> u128 {
         self.near.top()
@@ -109,13 +109,13 @@ impl Wheel {
         }
     }
 
-    /// The first slot after the cursor with keys; the end of time if there is none.
+    /// Returns the first slot after the cursor that has keys, or `u64::MAX` if there is none.
     fn next_used(&self) -> u64 {
         if self.held == 0 {
             return u64::MAX;
         }
         let start = self.cursor as usize + 1;
-        // bounded: once around, with the first word twice, for its lower bits
+        // bounded: one round of the bitmap. The first word is read twice, the second time for its lower bits
         for word in 0..=SLOTS / 64 {
             let at = start / 64 + word;
             let mask = if word == 0 { u64::MAX << (start % 64) } else { u64::MAX };
