@@ -1,4 +1,4 @@
-//! Memory stays small and does not grow with simulated time. The test's own allocator counts live bytes.
+//! Memory stays small and does not grow with simulated time. The test has its own allocator, which counts live bytes.
 #![allow(unsafe_code, reason = "an allocator that counts must be an allocator")]
 
 #[path = "it/common/mod.rs"]
@@ -19,12 +19,12 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
         PEAK.fetch_max(live, Relaxed);
-        // SAFETY: the caller's obligations are passed on
+        // SAFETY: the caller guarantees what the system's allocator requires
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's obligations are passed on
+        // SAFETY: the caller guarantees what the system's allocator requires
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -34,7 +34,8 @@ static ALLOCATOR: Counting = Counting;
 
 const MB: usize = 1_000_000;
 
-/// Runs a scenario; returns the live bytes of the world at its end, the peak of the run, and the peak while the result was computed.
+/// Runs a scenario. Returns the live bytes of the world at its end, the peak of the run, and the peak while the result was
+/// computed.
 fn bytes(toml: &str) -> (usize, usize, usize) {
     let s = read(toml);
     let before = LIVE.load(Relaxed);
@@ -46,7 +47,7 @@ fn bytes(toml: &str) -> (usize, usize, usize) {
     (live, peak, PEAK.load(Relaxed) - before)
 }
 
-/// A single test, because the counts cover the whole process.
+/// A single test, because the allocator counts the bytes of the whole process.
 #[test]
 fn memory_stays_small_and_does_not_grow_with_time() {
     let (live, peak, with_results) = bytes(&modem("droptail = { limit = \"417p\" }", 60, D04_APPS));

@@ -1,8 +1,8 @@
-//! BBR through a bottleneck: the queue that CSC458 measured, and the model's estimates.
+//! BBR through a bottleneck: the queue that CSC458 measured, and the estimates of BBR's model.
 
 use crate::common::{number, run, series};
 
-/// Ten seconds or more of one upload over 10 Mbit/s and 4 ms of round trip into a buffer of 100 packets.
+/// One upload over 10 Mbit/s with a round trip of 4 ms, for `seconds` of at least ten.
 fn upload(cc: &str, seconds: u32, queue: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\n\
@@ -24,7 +24,7 @@ fn a_deep_buffer_stays_nearly_empty_and_the_link_full() {
     let queue = |o| number(o, "links.up.queue_packets.mean");
     // CSC458 §5: BBR's queue is a fraction of Reno's, which fills half to all of the buffer
     assert!(queue(&reno) > 50.0 && queue(&bbr) < 0.3 * queue(&reno), "{} {}", queue(&bbr), queue(&reno));
-    // nor in the warm-up
+    // BBR loses no packet, not even in the warm-up
     assert!(series(&bbr, "queue_series", "dropped_packets", "link", "up").iter().all(|n| *n == 0.0));
 }
 
@@ -34,17 +34,17 @@ fn the_model_knows_the_path() {
     let (t, bw) =
         (series(&out, "model_series", "t_s", "app", "ftp"), series(&out, "model_series", "btl_bw_bps", "app", "ftp"));
     let rt = series(&out, "model_series", "rt_prop_ms", "app", "ftp");
-    // 10 Mbit/s without headers: 1448 of 1500 bytes are payload
+    // payload rate of a full link of 10 Mbit/s: 1448 of the 1500 bytes of a packet are payload
     let truth = 10e6 * 1448.0 / 1500.0;
     let settled: Vec<f64> = t.iter().zip(bw).filter(|(t, _)| **t > 2.0).map(|(_, bw)| bw).collect();
-    // the first sample after ProbeRTT, by then ten rounds old, may be of a pipe that has just filled again
+    // the first sample after ProbeRTT may describe a pipe that has just filled again, although it is ten rounds old by then
     let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
     assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
-    // for ten seconds the handshake's: 4 ms and 60 bytes at 10 Mbit/s, 48 us
+    // for ten seconds, the RTT of the handshake is the minimum: 4 ms, and 48 us for 60 bytes at 10 Mbit/s
     let (early, late): (Vec<_>, Vec<_>) = t.iter().zip(rt).partition(|(t, _)| **t < 10.0);
     assert!(early.iter().all(|(_, rt)| (4.04..=4.06).contains(rt)), "{early:?}");
-    // then 4 ms and the serialisation of a segment and its ACK, at most 1.2 ms; for 0.3 s in ten the old minimum has expired
-    // and ProbeRTT has not yet found the new one
+    // from then on it is 4 ms plus the transmission of a segment and its ACK, at most 1.2 ms. It may be higher for 0.3 s in every
+    // ten: the old minimum has expired, and ProbeRTT has not yet found the new one
     let known = late.iter().filter(|(_, rt)| (5.0..=9.0).contains(rt)).count();
     assert!(known as f64 > 0.95 * late.len() as f64, "{known} of {}", late.len());
 }

@@ -3,7 +3,7 @@
 use crate::common::{column, number, run, series};
 use sim::Column;
 
-/// 24 Mbit/s and 40 ms: 2000 segments of 1500 bytes per second, a BDP of 80.
+/// 24 Mbit/s with a round trip of 40 ms: 2000 segments of 1500 bytes per second, so a BDP of 80 segments.
 fn path(buffer: u32, loss: f64, seconds: u32, apps: &[&str]) -> String {
     let mut toml = format!(
         "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\ninterval = \"20ms\"\n\
@@ -26,10 +26,12 @@ fn startup_fills_two_bdp_and_drain_empties_them() {
         let out = run(&path(1000, 0.0, 20, &[form]));
         let of = |column| series(&out, "queue_series", column, "link", "up");
         let (t, queue) = (of("t_s"), of("queue_packets"));
-        // in flight are a BDP and the queue: two BDPs, and at most a fifth more by ACKs that arrive in pairs and bursts
+        // two BDPs are in flight, and one of them (80 packets) queues. ACKs that arrive in pairs and bursts add a fifth at most:
+        // 96 packets
         let most = queue.iter().fold(0.0f64, |a, b| a.max(*b));
         assert!((40.0..=96.0).contains(&most), "{form}: {most}");
-        // seven rounds of doubling, three without growth, two to four of Drain: a second; then a queue of UP at most, a quarter BDP
+        // Startup and Drain take at most a second: seven rounds that double, three without growth, and two to four of Drain.
+        // After that the phase UP queues at most a quarter of a BDP: 20 packets
         let after: Vec<f64> = t.iter().zip(&queue).filter(|(t, _)| (1.5..2.0).contains(*t)).map(|(_, q)| *q).collect();
         assert!(!after.is_empty() && after.iter().all(|q| *q <= 20.0), "{form}: {after:?}");
         assert_eq!(number(&out, "links.up.dropped_packets"), 0.0, "{form}");
@@ -39,7 +41,7 @@ fn startup_fills_two_bdp_and_drain_empties_them() {
 
 #[test]
 fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not() {
-    // 2000 segments a second less headers
+    // payload rate of a full link: 1448 of the 1500 bytes of a segment are payload
     let truth = 24e6 * 1448.0 / 1500.0;
     let both = |tcp: &str, loss| {
         let out = run(&path(200, loss, 60, &[tcp]));
@@ -52,13 +54,14 @@ fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not()
     for form in FORMS {
         let ((model, one), (_, five)) = (both(form, 0.01), both(form, 0.05));
         assert!((0.95..1.05).contains(&model), "{form}: {model}");
-        // a probe every 2 to 3 s, at most 63 rounds, finds the full rate again; in between every round with a loss reduces the rate by
-        // the share lost (draft §5.3.3.5.2): a mean of (1 - 0.99^n) / 0.01 n, 0.75 for 62 rounds, and 1 without
+        // a probe every 2 to 3 s, after at most 63 rounds, finds the full rate again. Between probes, every round with a loss
+        // reduces the rate by the share lost (draft §5.3.3.5.2): after n rounds its mean is (1 - 0.99^n) / 0.01 n, which is 0.75
+        // for n = 62
         assert!((0.75..1.0).contains(&one), "{form}: {one}");
-        // every probe exceeds the loss threshold, so that the long-term bound decreases
+        // every probe exceeds the loss threshold, so the long-term bound decreases
         assert!(five < 0.6 * one, "{form}: {five} {one}");
     }
-    // version 1 ignores losses below its policer's 20 %
+    // version 1 ignores losses: only its policer detection, from 20 % on, reacts to them
     let (_, five) = both("bbr", 0.05);
     assert!(five > 0.85, "{five}");
 }
@@ -68,8 +71,8 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
     for form in FORMS {
         let out = run(&path(40, 0.0, 60, &[form]));
         let share = number(&out, "links.up.dropped_packets") / number(&out, "links.up.offered_packets");
-        // a probe every 2 to 3 s loses at most 2 % of the data in flight, and a quarter of a BDP in the round until it reacts: 20 of
-        // 4000 segments
+        // a probe comes every 2 to 3 s, that is every 4000 segments or more. It loses at most 2 % of the data in flight, and a
+        // quarter of a BDP (20 segments) in the round before it reacts
         assert!(share < 0.01, "{form}: {share}");
         assert!(number(&out, "links.up.utilisation") > 0.85, "{form}: {}", number(&out, "links.up.utilisation"));
     }
@@ -77,7 +80,7 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
 
 #[test]
 fn half_a_bdp_every_five_seconds() {
-    // a buffer without losses; the standing queue of CUBIC keeps round trips long
+    // the buffer is large enough to avoid losses. CUBIC's standing queue keeps round trips long, so only ProbeRTT shortens them
     let out = run(&path(300, 0.0, 60, &["bbr3", "cubic"]));
     let t = series(&out, "model_series", "t_s", "app", "bbr3");
     let Column::Text(mode) = column(&out, "model_series", "mode") else { panic!("a mode is a word") };
@@ -92,7 +95,8 @@ fn half_a_bdp_every_five_seconds() {
         .collect();
     let gaps: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();
     assert!(gaps.len() >= 5, "{begins:?}");
-    // five seconds after the last lower round trip or the end of the last ProbeRTT, which takes 200 ms and a round or more
+    // a ProbeRTT begins 5 s after the last lower round trip, or after the end of the last ProbeRTT, which takes 200 ms and a
+    // round or more
     assert!(gaps.iter().all(|g| *g >= 5.0) && gaps.iter().filter(|g| **g < 6.5).count() >= 3, "{gaps:?}");
 }
 

@@ -33,7 +33,7 @@ fn packets_sent_arrive_or_are_dropped_or_are_in_the_network() {
     for n in 0..80 {
         let toml = Dice::new(3000 + n, Numbers::Round, true).scenario();
         if !toml.contains("[link.neck]") {
-            continue; // in other shapes hosts also forward packets
+            continue; // in other shapes, hosts also forward packets
         }
         seen += 1;
         let s = read(&toml);
@@ -49,13 +49,13 @@ fn packets_sent_arrive_or_are_dropped_or_are_in_the_network() {
         let of = |key: &str| apps.values().map(|a| a[key].as_u64().unwrap()).sum::<u64>();
         let home = of("packets") + of("packets_reverse") + number(&outcome, "flow_gone_packets") as u64;
         assert_eq!(sent, home + dropped + inside, "{n}");
-        // every drop is counted in the row of its flow
+        // every drop is counted in the row of its application
         assert_eq!(dropped, of("dropped_packets"), "{n}");
     }
     assert!(seen > 20);
 }
 
-/// A lossy link, and every kind of application that finishes its work.
+/// A lossy link, and every kind of application that ends by itself.
 const QUIET: &str = r#"
 duration = "900s"
 [link.up]
@@ -115,7 +115,8 @@ fn when_everything_is_quiet_nothing_is_left() {
     assert_eq!(number(&outcome, "apps.kept.goodput_bytes_reverse"), 10.0 * 100_000.0);
     assert_eq!(number(&outcome, "apps.web.web.pages"), 5.0);
     assert_eq!(number(&outcome, "apps.cbr.packets") + number(&outcome, "apps.cbr.dropped_packets"), 5000.0);
-    // the slot of a transfer is freed: 4 + 2 + 6 or 7 + 1 at once, and those of datagrams
+    // slots of finished transfers are freed, so at most 4 + 2 + 6 or 7 + 1 connections exist at once; datagrams have slots of
+    // their own
     assert!(world.slots() <= 24, "{}", world.slots());
 }
 
@@ -140,11 +141,11 @@ fn slots_are_used_again() {
         let mut world = World::build(&s).unwrap();
         world.run(|_| true);
         let pages = number(&world.outcome(&s), "apps.web.web.pages");
-        // some 0.5 s a page, and 2 s to read it
+        // a page takes about 0.5 s to load and 2 s to read
         assert!(pages > f64::from(seconds) / 3.0, "{pages}");
         world.slots()
     };
-    // 6 connections to each of 4 servers, and those that are still closing
+    // 6 connections to each of 4 servers, and connections that are still closing
     let short = slots(600);
     assert_eq!(slots(6000), short);
     assert!((24..=72).contains(&short), "{short}");
@@ -187,12 +188,12 @@ fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // about 270 calls each (one in 1.1 s), and every SYN comes too late
+    // each client makes about 270 calls, one in 1.1 s, and every SYN arrives too late
     assert!(number(&outcome, "flow_gone_packets") > 1000.0);
     assert_eq!(number(&outcome, "apps.hasty.packets"), 0.0);
     assert_eq!(world.bodies(), 0);
     assert!(world.slots() <= 16, "{}", world.slots());
-    // every file of the others arrived once and complete, in the round trips of 0.8 s that it takes
+    // every file of the other clients arrived once and complete; a file takes some round trips of 0.8 s
     for (app, goodput) in [("up", "goodput_bytes"), ("down", "goodput_bytes_reverse")] {
         let files = number(&outcome, &format!("apps.{app}.files.done"));
         assert!(files > 250.0, "{files}");
@@ -232,7 +233,7 @@ fn a_page_with_missing_objects_was_not_loaded() {
     };
     let given_up = page("give_up", 0.05);
     let (pages, abandoned) = (number(&given_up, "apps.web.web.pages"), number(&given_up, "apps.web.web.abandoned"));
-    // each of 11 objects fails with about 5 %: a page is complete with 0.95^11 = 57 %
+    // each of the 11 objects of a page fails with a probability of about 5 %, so a page is complete with 0.95^11 = 57 %
     assert_eq!(pages + abandoned, 60.0);
     assert!((20.0..48.0).contains(&pages), "{pages}");
     let shown = crate::common::series(&given_up, "pages", "load_s", "app", "web").len();

@@ -7,7 +7,7 @@ use sim::World;
 use sim::capture::{Capture, KEPT};
 use std::collections::BTreeMap;
 
-/// One packet of a capture: its time, the bytes kept of it, and its length.
+/// One packet of a capture: its time, the bytes that were kept, and its original length.
 struct Line {
     ns: u64,
     bytes: Vec<u8>,
@@ -27,7 +27,7 @@ fn lines(file: &[u8]) -> Vec<Line> {
     all
 }
 
-/// The files of a run, and its outcome.
+/// Runs a scenario with a capture; returns both files and the outcome.
 fn captured(toml: &str, link: Option<&str>, kept: u32) -> ([Vec<u8>; 2], sim::Outcome) {
     let s = read(toml);
     let mut capture = Capture::new(&s, link, [Vec::new(), Vec::new()], kept).unwrap();
@@ -69,7 +69,7 @@ fn a_run_does_not_notice_that_it_is_captured() {
     }
 }
 
-/// The check of a receiver: the one's complement sum of pseudo-header and segment is all ones.
+/// Checks a packet as a receiver does: the one's complement sum of pseudo-header and segment must be all ones.
 fn checks(p: &[u8]) -> bool {
     let mut words = p[20..].to_vec();
     if words.len() % 2 == 1 {
@@ -102,37 +102,38 @@ fn lengths_checksums_and_counts_are_right() {
     }
     assert!(kinds.iter().all(|n| *n > 20), "{kinds:?}");
     assert!(left.windows(2).chain(right.windows(2)).all(|w| w[0].ns <= w[1].ns));
-    // bytes of the link: all arrivals at its queue on the left, all arrivals at its far end on the right
+    // the capture has the bytes that the link counts: on the left all arrivals at its queue, on the right all arrivals at its far
+    // end
     let bytes = |all: &[Line], to_c: bool| {
         let ours = |l: &&Line| (l.bytes[19] == 2) == to_c;
         all.iter().filter(ours).map(|l| l.length as f64).sum::<f64>()
     };
-    // c is node 2 in the order of names
+    // destination c is node 2 in the order of names
     assert_eq!(bytes(&left, true), number(&outcome, "links.wire.offered_bytes"));
     assert_eq!(bytes(&right, true), number(&outcome, "links.wire.delivered_bytes"));
     assert_eq!(bytes(&right, false), number(&outcome, "links.~wire.offered_bytes"));
     assert_eq!(bytes(&left, false), number(&outcome, "links.~wire.delivered_bytes"));
-    // marks are set between the two, in ECN-capable packets only, and echoed
+    // marks are set between the two ends, in ECN-capable packets only, and the receiver echoes them
     let tos = |all: &[Line], ecn: u8| all.iter().filter(|l| l.bytes[19] == 2 && l.bytes[1] & 3 == ecn).count();
     assert_eq!(tos(&left, 3), 0);
     assert_eq!(tos(&right, 3) as f64, number(&outcome, "links.wire.marked_packets"));
     assert!(tos(&right, 3) > 10);
     assert!(left.iter().any(|l| l.bytes[9] == 6 && l.bytes[33] & 0x42 == 0x40));
-    // the DSCP of the application; the call has none
+    // TCP has the DSCP of its application; the call has DSCP 0
     assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
 }
 
-/// Sequence numbers of one direction of a connection, as a receiver follows them.
+/// Sequence numbers of one direction of a connection, followed as a receiver does.
 #[derive(Default)]
 struct Stream {
-    /// One past the highest.
+    /// One past the highest sequence number so far.
     next: u64,
     stamps: Vec<u32>,
     sacks: u64,
     pure: u64,
 }
 
-/// Kind and content of a segment's options.
+/// Returns the kind and the content of each option of a segment.
 fn options(t: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let end = usize::from(t[12] >> 4) * 4;
     let (mut at, mut found) = (20, Vec::new());
@@ -173,14 +174,14 @@ fn segments_say_what_a_real_stack_would() {
             assert_eq!((kinds, seq, &found[0].1[..]), (vec![2, 4, 8, 3], 0, &[0x05, 0xb4][..]), "MSS 1460");
         }
         if let Some(other) = streams.get(&theirs) {
-            // no segment acknowledges data that were not sent, or echoes a stamp that was not received
+            // no segment acknowledges data that was not sent, or echoes a time stamp that was not received
             assert!(u64::from(ack) <= other.next, "{ack} of {}", other.next);
             let echoed = word(&stamp.1[4..]);
             assert!(echoed == 0 || other.stamps.binary_search(&echoed).is_ok(), "{echoed}");
             for sack in found.iter().filter(|o| o.0 == 5) {
                 for (i, block) in sack.1.chunks(8).enumerate() {
                     let (start, end) = (word(block), word(&block[4..]));
-                    // the first one may report a duplicate below the ACK (RFC 2883)
+                    // only the first block may lie below the ACK: it reports a duplicate (RFC 2883)
                     assert!(start > ack || i == 0 && end <= ack);
                     assert!(start < end && u64::from(end) <= other.next);
                 }
@@ -190,13 +191,14 @@ fn segments_say_what_a_real_stack_would() {
         stream.sacks += found.iter().filter(|o| o.0 == 5).count() as u64;
         if payload == 0 && !h(0x03) {
             stream.pure += 1;
-            // on the left, packets of a are captured before they can be lost: an ACK has the sequence number of the next new byte
+            // a's packets are captured on the left before the link can lose them, so the sequence number of an ACK is that of the
+            // next new byte
             if p[15] == 0 {
                 assert_eq!(u64::from(seq), stream.next);
             }
         }
         let length = payload as u64 + u64::from(h(0x02)) + u64::from(h(0x01));
-        // no gaps where no packet can have been lost before the capture
+        // for the same reason there are no gaps
         if p[15] == 0 {
             assert!(u64::from(seq) <= stream.next, "a gap before {seq}");
         }
@@ -215,7 +217,8 @@ fn a_link_is_found_by_name_or_by_its_rate() {
     let s = read(&modem("droptail = { limit = '50p' }", 1, D04_APPS));
     let refused = Capture::new(&s, Some("upp"), [Vec::new(), Vec::new()], KEPT).unwrap_err();
     assert!(refused.message.contains("did you mean \"up\"?"), "{refused}");
-    // the modem's 5 Mbit/s, although its channel has 100: on the left the frames of speech, every 20 ms for 3 s
+    // `None` chooses the modem with its 5 Mbit/s, although its channel has 100. The left file has the frames of the call, one
+    // every 20 ms for 3 s
     let (files, _) = captured(&modem("droptail = { limit = '50p' }", 3, D04_APPS), None, KEPT);
     let calls = lines(&files[0]).iter().filter(|l| l.bytes[9] == 17).count();
     assert_eq!(calls, 150);

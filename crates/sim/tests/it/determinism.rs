@@ -1,19 +1,19 @@
-//! Rule 9 of docs/architecture.md: the same scenario and seed give the same bytes, twice, on one thread or two, in debug
-//! and release builds; and unrelated additions do not change random numbers.
+//! Rule 9 of docs/architecture.md: the same scenario and seed give the same bytes, on every repetition, on one thread or two, in
+//! debug and release builds. Unrelated additions do not change random numbers.
 
 use crate::common::{D04_APPS, Dice, Numbers, modem, number, read, run, said};
 use scenario::Scenario;
 use sim::{Outcome, World};
 
-/// The results of every build on every machine. The file describes its lines.
+/// The expected results of every build on every machine. The header of the file describes its lines.
 const GOLDEN: &str = include_str!("../golden_outcomes.txt");
 
-/// FNV-1a, 64 bits.
+/// Returns the FNV-1a hash of 64 bits.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The scenarios of the golden file, in its order.
+/// Returns the scenarios of the golden file, in its order.
 fn cases() -> Vec<(String, String)> {
     let mut cases = vec![
         ("modem-droptail".to_owned(), modem("droptail = { limit = \"21p\" }", 20, D04_APPS)),
@@ -61,7 +61,7 @@ fn twice_the_same_and_another_seed_another() {
     let toml = modem("codel = { limit = \"417p\" }", 10, D04_APPS);
     let first = said(&run(&toml));
     assert_eq!(first, said(&run(&toml)));
-    // single steps are the same loop
+    // single steps use the same loop as a run
     let s = read(&toml);
     let mut world = World::build(&s).unwrap();
     while world.step() {}
@@ -84,7 +84,7 @@ fn two_threads_at_once_are_as_one() {
     assert!(both.iter().all(|texts| *texts == alone));
 }
 
-/// A lossy link with everything that draws random numbers: loss, log-normal pages, jittered datagrams, random pauses.
+/// A lossy link with every use of random numbers: loss, log-normal pages, jittered datagrams, random pauses.
 const ISLAND: &str = r#"
 duration = "20s"
 record.interval = "100ms"
@@ -116,7 +116,7 @@ tcp = "rfc"
 traffic.ftp = { size = "50KB", pause = "100ms", pause_spread = "200ms" }
 "#;
 
-/// A second network, whose names of links, applications and nodes sort before and after those of the first.
+/// A second network. The names of its links, applications and nodes sort before and after those of the first.
 const NEIGHBOURS: &str = r#"
 [link.a_line]
 from = "a"
@@ -141,7 +141,7 @@ to = ["a"]
 traffic.cbr = { rate = "1mbit", randomize = 0.7 }
 "#;
 
-/// The results of the first network: its links, its applications, its rows in every table.
+/// Returns the results of the first network: its links, its applications, and its rows in every table.
 fn first_network(outcome: &Outcome) -> String {
     let mut text = String::new();
     for part in ["links", "apps"] {
@@ -180,7 +180,7 @@ fn neighbours_change_nobody_s_numbers() {
 
 #[test]
 fn a_flow_more_draws_no_one_else_s_numbers() {
-    // on the same path all delays change, but the random pages and the times of datagrams do not
+    // another flow on the same path changes all delays, but neither the random pages nor the times of datagrams
     let more = "[app.a_ftp]\nfrom = \"m\"\nto = [\"n\"]\ntraffic.ftp = {}\n";
     let drawn = |toml: &str| {
         let s: Scenario = read(toml);
@@ -193,7 +193,8 @@ fn a_flow_more_draws_no_one_else_s_numbers() {
     assert_eq!(alone, among);
 }
 
-/// Times at which datagrams of the jittered source (1000 bytes, unlike any TCP packet) arrive at a queue, dropped or not.
+/// The times at which datagrams of the jittered source arrive at a queue, dropped or not. They have 1000 bytes, unlike any TCP
+/// packet.
 struct Sizes(Vec<units::Time>);
 
 impl record::Sink for Sizes {

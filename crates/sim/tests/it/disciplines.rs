@@ -1,12 +1,13 @@
-//! Golden results of every discipline with its defaults, in two small scenarios, so that a reviewer sees the effect of a change on all.
+//! Golden results of every discipline with its defaults, in two small scenarios: a reviewer sees how a change affects all
+//! disciplines.
 
 use crate::common::{number, run};
 use qdisc::QDISCS;
 
-/// The head of the file has the units.
+/// The expected results. The header of the file explains the columns and their units.
 const GOLDEN: &str = include_str!("../golden_disciplines.txt");
 
-/// 30 s, 5 Mbit/s up with 20 ms each way: four uploads with ECN, and the applications `beside`.
+/// Returns a scenario of 30 s with 5 Mbit/s up and 20 ms each way: four uploads with ECN, and the applications `beside` them.
 fn scenario(queue: &str, beside: &str) -> String {
     format!(
         "duration = '30s'\n\
@@ -20,7 +21,7 @@ fn scenario(queue: &str, beside: &str) -> String {
 
 const GAME: &str = "app.game = { from = 'home', to = ['net'], tcp = 'linux-6', traffic.messages = {} }\n";
 
-/// A call with a DSCP (87.2 kbit/s), and an unresponsive flood without.
+/// A call with a DSCP (87.2 kbit/s), and an unresponsive flood without one.
 const DATAGRAMS: &str = "app.call = { from = 'home', to = ['net'], dscp = 46, traffic.voip = {} }\n\
                          app.blast = { from = 'home', to = ['net'], traffic.cbr = { rate = '3mbit', size = 1000 } }\n";
 

@@ -1,10 +1,11 @@
-//! The DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude, shares, and invalid settings.
+//! The DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude of delays, shares, and invalid settings.
 
 use crate::common::{number, run};
 use scenario::read::{Format, scenario};
 use sim::Outcome;
 
-/// A small version of the residential case in CableLabs' white paper: a game sends 128 bytes every 33 +- 3 ms, with four uploads.
+/// Returns a small version of the residential case in CableLabs' white paper: a game sends 128 bytes every 33 +- 3 ms beside four
+/// uploads.
 fn home(up: &str, more: &str) -> String {
     format!(
         "duration = '40s'\n\
@@ -40,14 +41,15 @@ fn a_games_delay_is_an_order_of_magnitude_below_that_of_one_queue() {
     let (pie, requests, proactive) = (of(&modem("'docsis_pie'", "")), of(&lld("")), of(&lld(PGS)));
     let delays = [&pie, &requests, &proactive].map(game);
     assert!(delays[2] < delays[0] / 10.0 && delays[1] < delays[0] / 3.0, "{delays:?}");
-    // the bound: a grant every 2.025 ms, its preparation, its frame, the propagation
+    // the longest delay: a grant interval of 2.025 ms, the preparation of the grant (0.135 ms), its frame (0.135 ms), the
+    // propagation (0.04 ms)
     assert!(number(&proactive, "apps.game.delay_ms.max") <= 2.025 + 0.135 + 0.135 + 0.04, "{delays:?}");
     // the uploads fill the link in all cases
     for o in [&pie, &requests, &proactive] {
         let goodput = number(o, "apps.bulk.goodput_mbit");
         assert!((45.0..51.5).contains(&goodput), "{goodput}");
     }
-    // 31 kbit/s of 5 Mbit/s: nearly all proactive grants are unused
+    // the game needs 31 kbit/s of the 5 Mbit/s of proactive grants, so nearly all of these grants are unused
     let grants = |key: &str| number(&proactive, &format!("links.up.grants.L.{key}_bytes"));
     assert_eq!(grants("granted"), grants("used") + grants("unused"));
     assert!(grants("used") < grants("proactive") / 20.0);
@@ -61,13 +63,14 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
         let queue = format!("{{ docsis_lld = {{ queue_protection = {protection}, delay_estimate = '{estimate}' }} }}");
         run(&home(&modem(&queue, &format!(", low_latency = {{ {PGS} }}")), blast))
     };
-    // packets that wait for grants are not delayed in the virtual queue, so a flood may keep that much in L: 1.62 ms and a MAP
+    // the virtual queue does not delay packets that wait for grants, so a flood may keep as much in L as arrives in the time of a
+    // request: 1.62 ms and a MAP interval of 2.025 ms
     for (estimate, less) in [("bytes", 0.0), ("virtual_queue", 1.62 + 2.025)] {
         let (with, without) = (of(true, estimate), of(false, estimate));
         let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
         let sent = number(&with, "apps.blast.datagrams_sent");
         assert!(sanctioned(&with) > 0.3 * sent && sanctioned(&without) == 0.0, "{} of {sent}", sanctioned(&with));
-        // unprotected, L is full: 10 ms of buffer, minus the 2000 bytes that are kept free
+        // without protection L is full: 10 ms of buffer, minus the 2000 bytes that are kept free
         assert!((8.0..25.0).contains(&game(&without)), "{}", game(&without));
         assert!(game(&with) - less < game(&without) / 2.0, "{estimate}: {} {}", game(&with), game(&without));
         // the game is never sanctioned: all its packets arrive
@@ -75,7 +78,7 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
     }
 }
 
-/// Four uploads of CUBIC and four of Prague: goodputs in Mbit/s, and the share of marks by the ramp.
+/// Runs four uploads with CUBIC and four with Prague; returns both goodputs in Mbit/s, and the share of marks that the ramp made.
 fn two_kinds(estimate: &str, rate: &str) -> ([f64; 2], f64) {
     let prague =
         "[app.scalable]\nfrom = 'home'\nto = ['net']\ntcp = 'prague'\nstart = '1s'\ntraffic.ftp = { flows = 4 }\n";
@@ -94,15 +97,15 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
     for rate in ["5mbit", "25mbit"] {
         let ([classic, scalable], ramp) = two_kinds("virtual_queue", rate);
         assert!((0.5..2.0).contains(&(scalable / classic)), "{rate}: {scalable} {classic}");
-        // nearly all marks are coupled
+        // nearly all marks come from the coupling
         assert!(ramp < 0.05, "{rate}: {ramp}");
     }
 }
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // as bytes over MAX_RATE they are a delay above the ramp, which makes most marks; with half of the rate in proactive grants few
-    // packets wait
+    // `bytes` counts bytes that wait for grants as a delay at MAX_RATE. This delay exceeds the ramp and causes most marks. With
+    // half of the rate in proactive grants, few packets wait for requested ones
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");
@@ -156,7 +159,7 @@ fn incompatible_settings_are_refused_with_a_message() {
     }
 }
 
-/// The downstream of a home: a game, and the applications `more`.
+/// Runs the downstream of a home with a game and the applications `more`.
 fn downstream(down: &str, more: &str) -> Outcome {
     run(&format!(
         "duration = '30s'\nrecord.warm_up = '10s'\n\
@@ -175,7 +178,7 @@ fn downloads(name: &str, stack: &str, n: u32) -> String {
     )
 }
 
-/// The downstream of a CMTS, 100 Mbit/s.
+/// Returns the keys of the downstream of a CMTS at 100 Mbit/s.
 fn cmts(queue: &str, low_latency: &str) -> String {
     format!("queue = {queue}, docsis31 = {{ flow.max_sustained_rate = '100mbit', downstream = {{}}{low_latency} }}")
 }
@@ -187,12 +190,12 @@ fn downstream_a_game_passes_eight_downloads() {
     let pie = downstream(&cmts("'docsis_pie'", ""), &bulk);
     let lld = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &bulk);
     let delays = [&tail, &pie, &lld].map(game);
-    // drop-tail: most of 250 ms; DOCSIS-PIE: around its target of 10 ms; the L queue: the tokens of a packet in the other queue
-    // (121 us), two symbols, the pipeline and the interleaver (105 us), and the propagation (40 us)
+    // expected delays: with drop-tail, most of 250 ms; with DOCSIS-PIE, around its target of 10 ms; in the L queue, the tokens of
+    // a packet of the other queue (121 us), two symbols, the pipeline and the interleaver (105 us), and the propagation (40 us)
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {
-        // 1500 of 1518 bytes are the IP packet
+        // the IP packet is 1500 of the 1518 bytes of a frame
         let used = number(o, "links.down.utilisation");
         assert!((0.95..1500.0 / 1518.0 + 1e-3).contains(&used), "{used}");
     }
@@ -206,13 +209,13 @@ fn downstream_prague_and_cubic_share_by_coupling() {
         ["classic", "scalable"].map(|app| number(&o, &format!("apps.{app}.goodput_mbit_reverse")));
     assert!((0.5..2.0).contains(&(scalable / classic)), "{scalable} {classic}");
     assert!(classic + scalable > 88.0, "{scalable} {classic}");
-    // MAXTH is 1 ms at this rate
+    // MAXTH of the ramp is 1 ms at this rate
     assert!(game(&o) < 2.0, "{}", game(&o));
 }
 
 #[test]
 fn service_flows_keep_to_their_own_rates() {
-    // floods into both, 80 Mbit/s each: L has a rate of 10, C of 60
+    // each queue receives a flood of 80 Mbit/s, but L has a rate of 10 Mbit/s and C of 60
     let blast = |name: &str, dscp: u8, way: [&str; 2]| {
         let [from, to] = way;
         format!(
@@ -226,8 +229,8 @@ fn service_flows_keep_to_their_own_rates() {
     let down = downstream(&cmts(queue, own), &pair(["cmts", "home"]));
     let up = modem(queue, own).replace("50mbit", "100mbit");
     let up = run(&home(&up, &pair(["home", "cmts"])).replace("[app.game]", "[app.other]"));
-    // of Ethernet frames. Upstream the CMTS grants 1.05 of that for the MAC headers, of which frames of 1528 bytes need 1.0066; and
-    // the virtual queue drains at L's 10 Mbit/s, and is full
+    // rates refer to Ethernet frames. Upstream, the CMTS grants 1.05 times the rate for the MAC headers, of which frames of 1528
+    // bytes need only 1528 / 1518 = 1.0066. L does not use this surplus: its virtual queue is full and drains at 10 Mbit/s
     let granted = 1.05 * 1518.0 / 1528.0;
     for (o, link, expected) in [(&down, "down", [10.0, 60.0]), (&up, "up", [10.0, 60.0 * granted])] {
         for (class, mbit) in ["L", "C"].iter().zip(expected) {
@@ -249,7 +252,8 @@ fn the_pair_takes_turns_behind_a_shaper() {
         app.bulk = { from = 'home', to = ['net'], traffic.ftp = { flows = 8, direction = 'down' } }\n\
         [app.game]\nfrom = 'net'\nto = ['home']\ndscp = 45\ntraffic.cbr = { rate = '110kbit', size = 450 }\n";
     let o = run(text);
-    // one packet of the other queue at 100 Mbit/s, 0.12 ms, and the depth of the token bucket
+    // beyond 5 ms of propagation, the game waits for one packet of the other queue at 100 Mbit/s (0.12 ms), and for the depth of
+    // the token bucket
     assert!(number(&o, "apps.game.delay_ms.max") < 5.0 + 0.5, "{}", number(&o, "apps.game.delay_ms.max"));
     assert!(number(&o, "links.down.utilisation") > 0.97);
 }

@@ -1,11 +1,12 @@
-//! Rule 5 of docs/architecture.md: a link computed at enqueue gives the results of the same link run as a port, byte for
-//! byte, ties included. Random networks are run twice, once with every link forced onto `port` by a sink with records.
+//! Rule 5 of docs/architecture.md: a link computed at enqueue gives the same results as the same link run as a port, byte for
+//! byte, even for simultaneous events. Random networks run twice, once with a sink for records that forces every link onto
+//! `port`.
 
 use crate::common::{Dice, Ear, Numbers, read, said};
 use record::Mask;
 use sim::World;
 
-/// The results of both worlds, which may differ only in the number of events.
+/// Runs both worlds. Their results may differ only in the number of events.
 fn compare(toml: &str, what: &str) {
     let s = read(toml);
     let mut fast = World::build(&s).unwrap();

@@ -6,7 +6,7 @@ use scenario::read::set;
 use sim::{Outcome, World};
 use units::Time;
 
-/// Links from a to b, with the keys `up`, and from b to a, which is never the bottleneck.
+/// Returns a scenario with a link from a to b, which has the keys `up`, and one from b to a, which is never the bottleneck.
 fn line(seconds: u32, up: &str, delay_ms: f64, apps: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"{delay_ms}ms\"\n{up}\n\
@@ -14,7 +14,7 @@ fn line(seconds: u32, up: &str, delay_ms: f64, apps: &str) -> String {
     )
 }
 
-/// Bytes that link `up` sent in [from, to) seconds.
+/// Returns the bytes that link `up` sent in [from, to) seconds.
 fn sent(outcome: &Outcome, from: f64, to: f64) -> f64 {
     let t = series(outcome, "queue_series", "t_s", "link", "up");
     let bytes = series(outcome, "queue_series", "sent_bytes", "link", "up");
@@ -28,12 +28,12 @@ fn the_ceiling_of_600_seconds() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB; a small initial window uses some credit late but loses none,
-    // unless the link idles while the bucket is full: in the first second or so
+    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. A small initial window uses some credit late, but none is lost
+    // unless the link idles while the bucket is full, as in the first second or so
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
     assert!(delivered > 384.5e6, "{delivered}");
-    // 9 ms of it are on the next link
+    // the packets of the last 9 ms, at most 12, are still on the next link
     let behind = delivered - number(&outcome, "apps.ftp.wire_bytes");
     assert!((0.0..=12.0 * 1500.0).contains(&behind), "{behind}");
     let drops = number(&outcome, "links.up.drops.tail_full") + number(&outcome, "links.up.drops.transmit_queue_full");
@@ -43,7 +43,8 @@ fn the_ceiling_of_600_seconds() {
 
 #[test]
 fn the_burst_phase() {
-    // 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB, then 5 Mbit/s
+    // the bucket of 10 MB empties at 20 - 5 Mbit/s: 10 MB / ((20 - 5)/8 MB/s) = 5.333 s. In that time 13.333 MB are sent at 20
+    // Mbit/s; then the rate is 5 Mbit/s
     let apps = "record.interval = \"1ms\"\n";
     let cbr = "[app.cbr]\nfrom = \"home\"\nto = [\"web1\"]\ntraffic.cbr = { rate = \"40mbit\", size = 1500 }\n";
     let toml =
@@ -58,8 +59,8 @@ fn the_burst_phase() {
 
 #[test]
 fn longest_waits() {
-    // the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one less. The
-    // datagrams arrive every 12 us, some of them at the very moment at which a place becomes free.
+    // the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one packet less. The datagrams
+    // arrive every 12 us, some of them at the very moment at which a place becomes free.
     for (limit, rate, off_by_one, wait) in [
         ("417p", 20, false, 250.2),
         ("417p", 5, false, 1000.8),
@@ -69,7 +70,7 @@ fn longest_waits() {
         ("417p", 5, true, 998.4),
         ("21p", 20, true, 12.0),
         ("21p", 5, true, 48.0),
-        // a buffer in time: at most that time, and less by less than a packet
+        // a limit in time: the longest wait is the largest multiple of a packet's transmission time within the limit
         ("1000ms", 5, false, 1000.0 - 1000.0 % 2.4),
         ("1000ms", 1, false, 1000.0 - 1000.0 % 12.0),
         ("50ms", 20, false, 50.0 - 50.0 % 0.6),
@@ -83,7 +84,7 @@ fn longest_waits() {
     }
 }
 
-/// Times at which SYNs of 40 to 60 bytes enter the queue.
+/// The times at which SYNs of 40 to 60 bytes enter the queue.
 struct Calls(Vec<f64>);
 
 impl Sink for Calls {
@@ -98,21 +99,21 @@ impl Sink for Calls {
 
 #[test]
 fn delays_and_drops_of_a_flow_over_time() {
-    // 2 Mbit/s of 1500 B packets (one every 6 ms) into 1 Mbit/s (12 ms each) and 10 packets of queue: full after 21 are
-    // sent, and from then on every other packet is lost; a stored packet waits for the rest of the one in service and for
-    // those before it: between 9 x 12 and 10 x 12 ms, then 12 ms of service and 5 ms of propagation
+    // 2 Mbit/s of 1500 B packets (one every 6 ms) enter a link of 1 Mbit/s (12 ms each) with a queue of 10 packets. The queue is
+    // full after 21 packets; from then on every other packet is lost. A stored packet waits for the rest of the one in service
+    // and for those before it, between 9 x 12 and 10 x 12 ms. Then come 12 ms of service and 5 ms of propagation
     let cbr = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"2mbit\", size = 1500 }\n\
                [record]\ninterval = \"1s\"\nwarm_up = \"2s\"\n";
     let outcome = run(&line(6, "rate = \"1mbit\"\nqueue.droptail = { limit = \"10p\" }", 5.0, cbr));
     let of = |column| series(&outcome, "flow_series", column, "app", "cbr");
     let dropped = of("dropped_packets");
     assert_eq!(dropped[2..].iter().sum::<f64>(), number(&outcome, "apps.cbr.dropped_packets"));
-    // 6000 ms hold 500 pairs of packets
+    // a second has 1000 / 12 = 83.3 pairs of packets, and each pair loses one
     assert!(dropped[1..].iter().all(|n| (n - 83.3).abs() < 1.0), "{dropped:?}");
     for (mean, max) in of("delay_ms_mean").iter().zip(of("delay_ms_max")).skip(1) {
         assert!(*mean <= max && (125.0..=137.0).contains(mean) && (125.0..=137.0).contains(&max), "{mean} {max}");
     }
-    // the first 2 s, in which the queue fills, are in the series but not in the counters or the distribution
+    // the first 2 s, in which the queue fills, are in the series but not in the counters and the distribution
     assert!(of("delay_ms_mean")[0] < 125.0);
     assert!(number(&outcome, "apps.cbr.delay_ms.min") > 124.9);
     assert!(number(&outcome, "links.up.sojourn_ms.min") > 107.9);
@@ -125,13 +126,14 @@ fn times_of_a_call_that_nobody_answers() {
     let mut world = World::with_sink(&s, Calls(Vec::new())).unwrap();
     world.run(|_| true);
     assert_eq!(world.sink().0, [1.0, 4.0, 10.0, 22.0, 46.0, 94.0, 154.0, 214.0, 274.0]);
-    // a queue with room for the smallest packet (28 bytes) but not for a SYN (60) has the same effect
+    // a queue with room for the smallest packet (28 bytes) but not for a SYN (60) drops every SYN, too
     let ftp = ftp.replace("ns2-fulltcp-sack", "linux-6");
     let s = read(&line(200, "rate = \"1mbit\"\nqueue.droptail = { limit = \"28B\" }", 10.0, &ftp));
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
-    // Linux: timeouts of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s, then, a second later, a new connection: SYNs at 1, 2, 3, 4, 5, 6,
-    // 8, 12, 20, 36, 68 s; aborted at 132 s; at 133, 134, 135, 136, 137, 138, 140, 144, 152, 168 s, and at the end
+    // Linux has timeouts of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s: SYNs at 1, 2, 3, 4, 5, 6, 8, 12, 20, 36 and 68 s, aborted at
+    // 132 s. A second later a new connection sends SYNs at 133, 134, 135, 136, 137, 138, 140, 144, 152 and 168 s, 21 in all; the
+    // next one, at 200 s, is not part of the run
     assert_eq!(number(&world.outcome(&s), "links.up.dropped_packets"), 21.0);
 }
 
@@ -140,7 +142,7 @@ fn a_call_of_ten_minutes() {
     let voip = "[app.voip]\nfrom = \"home\"\nto = [\"web1\"]\ntraffic.voip = {}\n";
     let outcome = run(&modem("droptail = { limit = \"417p\" }", 600, voip));
     assert_eq!(number(&outcome, "apps.voip.datagrams_sent"), 30_000.0);
-    // 218 bytes every 20 ms, from 0 to 599.98 s
+    // a frame of 218 bytes every 20 ms, the last at 599.98 s
     assert_eq!(number(&outcome, "apps.voip.packets"), 30_000.0);
     assert_eq!(number(&outcome, "apps.voip.voip.lost_percent"), 0.0);
     assert_eq!(number(&outcome, "apps.voip.dropped_packets"), 0.0);
@@ -148,7 +150,7 @@ fn a_call_of_ten_minutes() {
 
 #[test]
 fn equal_loss_for_all() {
-    // with an unresponsive load U on a full link of C, TCP gets C - U (1 - p), p being the loss of the load
+    // with an unresponsive load U on a full link of capacity C, TCP gets C - U (1 - p), where p is the loss of the load
     let apps = r#"
         [app.blast]
         from = "a"
@@ -166,15 +168,15 @@ fn equal_loss_for_all() {
     let tcp = number(&outcome, "apps.ftp.wire_bytes") * 8.0 / 100.0 / 1e6;
     let law = 10.0 - 11.26 * (1.0 - p);
     assert!((tcp - law).abs() < 0.05 * law, "{tcp} and {law} Mbit/s at a loss of {p}");
-    // arithmetic: 25 % where TCP keeps 200 kB/s (1.6 Mbit/s)
+    // for example, p is 25 % if TCP keeps 200 kB/s (1.6 Mbit/s)
     assert!((0.11..0.4).contains(&p) && tcp > 0.0, "{p} {tcp}");
 }
 
 #[test]
 fn waiting_for_a_constant_service() {
-    // M/D/1 waits rho / (2 (1 - rho)) services. Many slow sources, each jittered over its whole interval, approximate
-    // a Poisson stream, except for the variance over times as long as a source's interval, here 400 / rho services; a busy period
-    // lasts about 1 / (1 - rho)^2.
+    // in an M/D/1 queue, the mean wait is rho / (2 (1 - rho)) service times. Many slow sources, each jittered over its whole
+    // interval, approximate a Poisson stream, except over times as long as a source's interval. That interval is 400 / rho
+    // service times, much longer than a busy period of about 1 / (1 - rho)^2.
     for (rho, wait) in [(0.5, 0.5), (0.8, 2.0)] {
         let rate = rho * 10e6 / 400.0;
         let mut apps = String::from("[record]\napps = []\ninterval = \"1s\"\n");
@@ -198,7 +200,7 @@ fn waiting_for_a_constant_service() {
     }
 }
 
-/// Share of a 10-Mbit/s link with a round trip of 100 ms that one flow uses from 100 s on; `buffer` in packets.
+/// Returns the share of a 10-Mbit/s link that one flow with a round trip of 100 ms uses from 100 s on. `buffer`: packets.
 fn utilisation(tcp: &str, buffer: u32) -> f64 {
     let queue = format!("rate = \"10mbit\"\nqueue.droptail = {{ limit = \"{buffer}p\" }}");
     let apps = format!(
@@ -210,12 +212,13 @@ fn utilisation(tcp: &str, buffer: u32) -> f64 {
 
 #[test]
 fn buffers_that_keep_a_line_busy() {
-    // the bandwidth-delay product is 125 kB or 83 packets of 1500 B
+    // the bandwidth-delay product is 125 kB, or 83 packets of 1500 B
     let reno = [83, 2].map(|b| utilisation("rfc", b));
     assert!(reno[0] > 0.995, "{reno:?}");
-    // without a buffer the window is between half the product and all of it: 75 %
+    // with hardly any buffer, the window varies between half the product and all of it: 75 % on average
     assert!((0.70..0.82).contains(&reno[1]), "{reno:?}");
-    // CUBIC reduces to 0.7: a buffer of 0.43 of the product suffices, 0.25 does not
+    // CUBIC reduces the window to 0.7, so a buffer of 1 / 0.7 - 1 = 0.43 of the product (36 packets) suffices, and 8 packets do
+    // not. Reno halves the window, so 36 packets do not suffice for it
     let cubic = [36, 8].map(|b| utilisation("linux-6", b));
     assert!(cubic[0] > 0.985 && cubic[1] < 0.975 && cubic[1] > 0.85, "{cubic:?}");
     let reno = utilisation("rfc", 36);
@@ -224,7 +227,7 @@ fn buffers_that_keep_a_line_busy() {
 
 #[test]
 fn windows_under_random_loss() {
-    // Mathis: W = sqrt(3 / (2 b p)), b packets per ACK
+    // the Mathis formula for the mean window: W = sqrt(3 / (2 b p)), with loss p and b packets per ACK
     for (b, p, w) in [(1, 0.001, 38.7), (2, 0.001, 27.4), (1, 0.004, 19.4)] {
         let apps = format!(
             "[tcp.one]\npreset = \"rfc\"\nack_every = {b}\nreceive_window = \"1GB\"\n[app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"one\"\ntraffic.ftp = {{ flows = 4 }}\n"
@@ -238,13 +241,14 @@ fn windows_under_random_loss() {
 
 #[test]
 fn one_cubic_flow_and_codel() {
-    // issue 2: under CoDel one CUBIC flow of CableLabs 2012 leaves part of the rate unused at 100 ms, and none at 20 ms
+    // under CoDel, one CUBIC flow of CableLabs 2012 leaves part of the rate unused at a round trip of 100 ms, but hardly any at
+    // 20 ms
     let of = |server: &str| {
         let apps = format!(
             "[app.ftp]\nfrom = \"home\"\nto = [\"{server}\"]\ntcp = \"ns2-cubic-2.6.22\"\ntraffic.ftp = {{}}\n"
         );
         let outcome = run(&modem("codel = { limit = \"417p\" }", 120, &apps));
-        // of 10 MB + 120 s x 625 kB/s
+        // the modem admits 10 MB + 120 s x 625 kB/s = 85 MB
         sent(&outcome, 0.0, 120.0) / 85e6
     };
     let (near, far) = (of("web1"), of("web4"));
@@ -253,7 +257,7 @@ fn one_cubic_flow_and_codel() {
 
 #[test]
 fn a_setting_by_its_path_is_that_setting() {
-    // the same scenario, written and by `set`
+    // the same scenario, once written with this value and once changed by `set`
     let toml = line(5, "rate = \"5mbit\"", 10.0, "[app.v]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = {}\n");
     let mut tree = scenario::read::parse(&toml, scenario::read::Format::Toml).unwrap();
     set(&mut tree, "link.up.rate", "2mbit").unwrap();
@@ -262,7 +266,7 @@ fn a_setting_by_its_path_is_that_setting() {
     assert_eq!(one.canonical(), read(&toml.replace("5mbit", "2mbit")).canonical());
 }
 
-/// One CUBIC flow from a to b over 10 Mbit/s and a round trip of 40 ms, with this receive window.
+/// Runs one CUBIC flow with this receive window from a to b, over 10 Mbit/s, a queue of `packets` and a round trip of 40 ms.
 fn windowed(window: &str, packets: u32) -> Outcome {
     let queue = format!("rate = \"10mbit\"\nqueue.droptail = {{ limit = \"{packets}p\" }}");
     let apps = format!(
@@ -271,25 +275,27 @@ fn windowed(window: &str, packets: u32) -> Outcome {
     run(&line(30, &queue, 20.0, &apps))
 }
 
-/// An auto-tuned window with at most `max` bytes of memory.
+/// Returns the keys of an auto-tuned window with at most `max` bytes of memory.
 fn tuned(max: u64) -> String {
     format!("receive_window = \"auto\"\nrmem = {{ default = \"131072B\", max = \"{max}B\" }}")
 }
 
 #[test]
 fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
-    // half of 400 kB are 138 segments of 1448 bytes, on the line 1500: 207 kB. 50 kB are in flight, the rest is queued: 104.7
-    // packets, and the queue grows no further although there is room for 1000
+    // the window is half of the 400 kB of memory: 138 segments of 1448 bytes, which are 207 kB in packets of 1500. On the link
+    // there are 50 kB (10 Mbit/s x 40 ms), and the rest queues: 157 kB or 104.7 packets. The queue grows no further, although it
+    // has room for 1000
     let limited = windowed(&tuned(400_000), 1000);
     let most = number(&limited, "links.up.queue_packets.max");
     assert!((103.0..=105.0).contains(&most), "{most}");
-    // one of them is being sent
+    // one of the 104.7 packets is being sent, so a packet waits for 103.7 others of 1.2 ms each
     assert!((number(&limited, "links.up.sojourn_ms.p50") - 103.7 * 1.2).abs() < 2.0);
     assert_eq!(number(&limited, "links.up.dropped_packets"), 0.0);
-    // a window that may grow to 3 MB fills it
+    // a window that may grow to 3 MB fills the queue
     let free = windowed(&tuned(6_291_456), 1000);
     assert_eq!(number(&free, "links.up.queue_packets.max"), 1000.0);
-    // 40 kB are 27 segments: W / RTT, the round trip being 40 ms, a packet's 1.2 ms and an ACK's, and there is hardly any queue
+    // half of 80 kB are 27 segments. The rate is W / RTT, where the round trip is 40 ms and the transmission of a packet (1.2 ms)
+    // and an ACK; there is hardly any queue
     let slow =
         windowed("receive_window = \"auto\"\nrmem = { default = \"80000B\", max = \"80000B\" }\nack_every = 1", 1000);
     let rate = sent(&slow, 10.0, 30.0) * 8.0 / 20.0;
@@ -299,7 +305,7 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
 
 #[test]
 fn a_window_that_never_limits_changes_nothing() {
-    // a window that is advertised in every packet is the same run as a constant window, packet by packet
+    // a run with a window advertised in every packet is equal, packet by packet, to one with a constant window
     for packets in [40, 1000] {
         let of = |outcome: &Outcome| {
             let series = ["sent_bytes", "dropped_packets", "queue_packets"]
@@ -316,7 +322,7 @@ fn a_window_that_never_limits_changes_nothing() {
 
 #[test]
 fn an_ack_filter_treats_acks_that_tell_a_window_as_all_others() {
-    // 4 Mbit/s with a reverse link of 40 kbit/s whose ACKs are filtered, SACKs included
+    // 4 Mbit/s with a reverse link of 40 kbit/s, on which ACKs are filtered, even those with SACK blocks
     let of = |window: &str| {
         let toml = format!(
             "duration = \"30s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"10ms\"\nrate = \"4mbit\"\nqueue.droptail = {{ limit = \"30p\" }}\n\

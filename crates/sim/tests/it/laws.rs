@@ -1,8 +1,8 @@
-//! Control laws end to end: the queue under each of them, at 10 Mbit/s with TCP.
+//! Control laws end to end: the queue that each of them keeps, at 10 Mbit/s with TCP.
 
 use crate::common::{number, run};
 
-/// Measures of the upstream link from 10 s to 60 s.
+/// Measures of the upstream link, from 10 s to 60 s.
 struct Seen {
     sojourn_ms: f64,
     queue_packets: f64,
@@ -13,7 +13,7 @@ struct Seen {
     utilisation: f64,
 }
 
-/// `flows` endless uploads with a base RTT of 40 ms (33 packets) for 60 s.
+/// Runs `flows` endless uploads for 60 s; the base RTT is 40 ms, which is 33 packets.
 fn bottleneck(queue: &str, flows: u32) -> Seen {
     uploads(queue, flows, false)
 }
@@ -41,8 +41,8 @@ fn uploads(queue: &str, flows: u32, ecn: bool) -> Seen {
 
 #[test]
 fn pie_holds_its_target() {
-    // an integrator has no steady-state error: the mean delay is the target for any number of flows, within the tenth that 50 s
-    // of sawtooth allow
+    // an integrator has no steady-state error, so the mean delay is the target for any number of flows. The 50 s of sawtooth
+    // allow a tenth of deviation
     for (queue, flows, target) in [
         ("pie = {}", 1, 15.0),
         ("pie = {}", 10, 15.0),
@@ -64,7 +64,7 @@ fn red_keeps_the_queue_between_its_thresholds() {
         ("red = { variant = \"altq\" }", 15.0, 30.0),
         ("red = { min = \"10p\", max = \"40p\" }", 10.0, 40.0),
         ("wred = {}", 20.0, 40.0),
-        // the band in the middle of 10 ... 30
+        // the target band is the middle of 10 to 30 packets: 18 to 22
         ("ared = { min = \"10p\", max = \"30p\" }", 18.0, 22.0),
     ] {
         let seen = bottleneck(queue, 10);
@@ -75,8 +75,8 @@ fn red_keeps_the_queue_between_its_thresholds() {
 
 #[test]
 fn lred_settles_near_min_th() {
-    // 7: the plateau at MINth 200 ms lies between 190 and 230 ms of latency, of which sojourn is all but 25 ms;
-    // ten flows need more than Pmin here, so the sojourn time is at or above MINth (the mean of a sawtooth: a little below)
+    // at MINth = 200 ms, latency has a plateau between 190 and 230 ms, and all of it but 25 ms is sojourn time. Ten flows need a
+    // probability above Pmin, so the sojourn time is at MINth or above (its mean over a sawtooth is a little lower)
     let seen = bottleneck("lred = {}", 10);
     assert!((190.0..230.0).contains(&seen.sojourn_ms), "{} ms", seen.sojourn_ms);
     assert!(seen.early_head > 0.0 && seen.early_tail == 0.0 && seen.tail_full == 0.0);
@@ -91,8 +91,8 @@ fn cobalt_keeps_a_shorter_queue_than_codel_by_not_forgetting() {
 
 #[test]
 fn marks_do_what_drops_do() {
-    // the laws that define ECN, with an ECN-capable TCP. Still dropped are SYNs and retransmissions, which are not ECN-capable, and
-    // all packets while PIE's probability is above mark_ecnth, as in the overshoot of the first second
+    // the laws with ECN mark packets of an ECN-capable TCP. Only SYNs and retransmissions are dropped, because they are not
+    // ECN-capable, and all packets while PIE's probability is above mark_ecnth, as in the overshoot of the first second
     for queue in [
         "red = { variant = \"altq\", limit = \"1000p\", ecn = true, harddrop = false }",
         "ared = { min = \"10p\", max = \"30p\", ecn = true, harddrop = false }",

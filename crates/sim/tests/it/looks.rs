@@ -1,4 +1,4 @@
-//! A run reports its progress and can be stopped, whether simulated time moves or not.
+//! A run reports its progress and can be stopped, even if simulated time does not advance.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
@@ -8,7 +8,7 @@ fn scenario(text: &str) -> Scenario {
     read::scenario(text, Format::Toml, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// Without a rate whole windows arrive together: an event every 10 us with thousands of packets.
+/// Without a rate, whole windows arrive together: there is an event every 10 us with thousands of packets.
 #[test]
 fn packets_that_arrive_together_count() {
     let run = scenario(
@@ -19,7 +19,7 @@ fn packets_that_arrive_together_count() {
     let (mut looks, mut before) = (0, 0);
     let ended = world.run_observed(|world| {
         let delivered: u64 = world.books().map(|books| books.delivered).sum();
-        // at most 4 windows of 6 291 456 B in segments of 1448 B arrive at once, and exceed the slice by that
+        // a slice may be exceeded by the packets that arrive at once: at most 4 windows of 6 291 456 B, in segments of 1448 B
         let most = u64::from(WORK_PER_SLICE) + 4 * 6_291_456 / 1448;
         assert!(delivered - before <= most, "{} packets without a look", delivered - before);
         before = delivered;
@@ -30,7 +30,7 @@ fn packets_that_arrive_together_count() {
     assert!(world.events() < 100 * u64::from(WORK_PER_SLICE) / 2, "no packets arrived together, so nothing was tested");
 }
 
-/// An idle link counts its opportunities at the next query, at intervals that bound the work, not a day's at once.
+/// An idle link counts the delivery opportunities that passed at intervals that bound the work, not those of a whole day at once.
 #[test]
 fn idle_opportunities_are_counted_in_slices() {
     let run = scenario(
@@ -44,7 +44,7 @@ fn idle_opportunities_are_counted_in_slices() {
         last = done;
         looks < 20
     });
-    // the transfer ends after a second; from then on there is a slice every ten seconds
+    // the transfer ends within a second; after that there is a slice every ten seconds
     assert_eq!(looks, 20);
     assert!(last < 210.0 / 86_400.0, "{last}");
 }

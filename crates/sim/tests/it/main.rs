@@ -1,4 +1,5 @@
-//! The simulated network from outside: one test binary, since each binary links the whole core again.
+//! Tests of the simulated network through its public interface. They are one binary, since each binary links the whole core
+//! again.
 
 mod bbr;
 mod bbr3;

@@ -1,8 +1,8 @@
-//! The summary's numbers for flows and delays, compared with calculations.
+//! The numbers of the summary for flows and delays, compared with calculations.
 
 use crate::common::{number, run, series};
 
-/// 1 Mbit/s and 10 ms each way between a and b.
+/// Returns a scenario with 1 Mbit/s and 10 ms each way between a and b.
 fn line(seconds: u32, apps: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\ndelay = \"10ms\"\n\
@@ -16,16 +16,16 @@ fn app(name: &str, traffic: &str) -> String {
 
 #[test]
 fn fairness_of_flows_that_carry_known_amounts() {
-    // four flows with a file of 10 kB each, and one with a file of 40 kB, all delivered long before the end
+    // four flows carry a file of 10 kB each, and one flow a file of 40 kB; all files are delivered long before the end
     let apps = app("four", "ftp = { flows = 4, size = \"10kB\", count = 1 }")
         + &app("one", "ftp = { size = \"40kB\", count = 1 }")
         + &app("ping", "ping = {}");
     let outcome = run(&line(10, &apps));
     assert_eq!(number(&outcome, "apps.four.fairness"), 1.0);
     assert!(outcome.summary["apps"]["one"].get("fairness").is_none(), "a single flow has no fairness");
-    // (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings do not count
+    // in units of 10 kB, Jain's index is (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings do not count
     assert!((number(&outcome, "fairness") - 0.64).abs() < 1e-12);
-    // 10 kB in 10 s are 8 kbit/s
+    // 10 kB in 10 s are 8 kbit/s, or 0.008 Mbit/s
     for (key, mbit) in [
         ("apps.four.flow_goodput_mbit.min", 0.008),
         ("apps.four.flow_goodput_mbit.mean", 0.008),
@@ -48,8 +48,8 @@ fn fairness_of_flows_that_carry_known_amounts() {
 #[test]
 fn the_grade_of_a_burst_among_pings() {
     // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s and
-    // are sent by 2.09 s: the third ping waits 90 ms. The mean is 44.5 ms, 22.5 above the least; the 99th percentile of four is the
-    // largest, 90 above the least, and is graded: a mean of 22.5 ms would have an A.
+    // are sent by 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the smallest; the 99th percentile of
+    // four pings is the largest, 90 ms above the smallest. The percentile is graded: the mean would have an A.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -61,31 +61,32 @@ fn the_grade_of_a_burst_among_pings() {
     assert!((number(&outcome, "latency.induced_ms") - 22.5).abs() < 1e-9);
     assert_eq!((latency["grade"].as_str(), latency["from"].as_str()), (Some("C"), Some("app.ping")));
     assert!((number(&outcome, "latency.induced_p99_ms") - 90.0).abs() < 1e-9);
-    // the queue: datagrams 0, 10, ... 90 ms, pings 0, 0, 90, 0; (450 + 90) / 14
+    // waits in the queue: 0, 10, ... 90 ms for the datagrams and 0, 0, 90, 0 ms for the pings; the mean is (450 + 90) / 14 ms
     assert!((number(&outcome, "links.up.sojourn_ms.mean") - 540.0 / 14.0).abs() < 1e-6);
     assert_eq!(outcome.summary["links"]["up"]["grade"], "C");
-    // these sojourns: squares 0, 100, ... 8100 of the burst and 8100 of the third ping, mean 540 / 14
+    // squares of these waits in ms^2: 0, 100, ... 8100 for the burst (28 500 together), and 8100 for the third ping; the mean is
+    // 540 / 14 ms
     let mean: f64 = 540.0 / 14.0;
     let variance = (28_500.0 + 8_100.0) / 14.0 - mean * mean;
     let cv = variance.sqrt() / mean;
     assert!((number(&outcome, "links.up.sojourn_ms.cv") / cv - 1.0).abs() < 0.01, "{cv}");
     assert_eq!(number(&outcome, "links.up.sojourn_ms.p99_9"), 90.0);
-    // without pings the longest queue is graded: mean 45 ms, maximum 90
+    // without pings, the queue with the longest waits is graded: mean 45 ms, maximum 90 ms
     let alone = run(&line(4, burst));
     assert!((number(&alone, "latency.induced_ms") - 45.0).abs() < 1e-6);
     assert_eq!(
         (alone.summary["latency"]["grade"].as_str(), alone.summary["latency"]["from"].as_str()),
         (Some("C"), Some("link.up"))
     );
-    // without either there is no grade
+    // without pings and queues there is no grade
     let empty = run(&line(1, ""));
     assert!(empty.summary["latency"]["grade"].is_null() && empty.summary["latency"]["from"].is_null());
 }
 
 #[test]
 fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
-    // 1250 B every 100 ms into 1 Mbit/s (10 ms each) do not wait. Into 100 bit/s, the first packet leaves the queue at once and is
-    // sent for 100 s, while the others wait
+    // packets of 1250 B every 100 ms into 1 Mbit/s (10 ms each) do not wait. Into 100 bit/s, the first packet leaves the queue at
+    // once and its transmission takes 100 s, in which the others wait
     let apps = app("x", "cbr = { rate = \"100kbit\", size = \"1250B\" }");
     let quick = run(&line(4, &apps));
     assert_eq!(
@@ -101,8 +102,8 @@ fn a_queue_in_which_more_wait_than_have_left_has_no_grade() {
 
 #[test]
 fn the_same_burst_on_other_scales() {
-    // As above: pings of 22, 22, 112 and 22 ms, and a burst from 1.99 s on. The idle round trip is 22 ms (two pings), under load
-    // (112 + 22) / 2 = 67 ms: 45 ms more, or 60 000 / 67 = 895.5 round trips per minute.
+    // As above, pings have 22, 22, 112 and 22 ms, and a burst begins at 1.99 s. The idle round trip is 22 ms (the first two
+    // pings). Under load it is (112 + 22) / 2 = 67 ms, 45 ms more: 60 000 / 67 = 895.5 round trips per minute.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -123,7 +124,7 @@ fn the_same_burst_on_other_scales() {
         assert_eq!(outcome.summary["links"]["up"]["grade"].as_str(), queue, "{scale}");
     }
     assert!((number(&on("'rpm'"), "latency.rpm") - 60_000.0 / 67.0).abs() < 1e-6);
-    // a queue has no round trips
+    // a link's queue has waits but no round trips, so it has no grade on this scale
     let alone = run(&line(4, &format!("{burst}[grade]\nscale = 'rpm'\n")));
     assert!(alone.summary["latency"]["grade"].is_null() && alone.summary["latency"]["from"].is_null());
 }
@@ -141,7 +142,7 @@ fn modem(seconds: u32, up: &str, apps: &str) -> String {
 
 #[test]
 fn a_modem_drops_nothing_behind_its_queue_discipline() {
-    // the channel is congested while tokens last, so the transmit queue is full for seconds
+    // the channel is slower than the burst while tokens last, so the transmit queue is full for seconds
     let up = |queue: &str, more: &str| format!("queue = \"{queue}\"\n{UPSTREAM}\ndocsis.max_grant = \"1250B\"\n{more}");
     let apps = app("files", "ftp = { flows = 5 }");
     for queue in ["codel", "droptail"] {
@@ -154,14 +155,14 @@ fn a_modem_drops_nothing_behind_its_queue_discipline() {
 
 #[test]
 fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
-    // 60 s at 5 Mbit/s are 37.5 MB. A source at half the rate uses half: 18.75 MB minus the 2 to 8 ms in flight.
+    // 60 s at 5 Mbit/s are 37.5 MB. A source at half the rate uses half, 18.75 MB, minus the 2 to 8 ms in flight.
     let half = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
     let used = number(&half, "links.up.utilisation");
     assert!((0.5 - 2.0 * 1250.0 / 37.5e6..=0.5).contains(&used), "{used}");
-    // a burst comes on top: 47.5 MB of 37.5 MB
+    // the burst of 10 MB is sent in addition: 47.5 MB of a capacity of 37.5 MB
     let all = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&all, "links.up.utilisation") - 47.5 / 37.5).abs() < 0.001);
-    // the same for a shaper; for a plain link its rate at each moment: 30 s at 5 and 30 s at 10 Mbit/s
+    // a shaper has the same capacity. For a plain link it follows the rate at each moment: 30 s at 5 and 30 s at 10 Mbit/s
     let shaper = "shaper = { max_sustained_rate = \"5mbit\" }";
     let shaped = run(&modem(60, shaper, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&shaped, "links.up.utilisation") - 1.0).abs() < 0.001);
@@ -170,7 +171,8 @@ fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
     assert!((number(&half, "links.up.utilisation") - 1.0 / 3.0).abs() < 0.001);
 }
 
-/// A link of 1 Mbit/s and 10 ms with ten places, at twice its rate: a datagram of 1250 B (10 ms) every 5 ms.
+/// A link of 1 Mbit/s and 10 ms with a queue of ten packets, under twice its rate: a datagram of 1250 B (10 ms) arrives every 5
+/// ms.
 const OVERLOADED: &str = r#"
 duration = "20s"
 record.warm_up = "10s"
@@ -189,8 +191,9 @@ traffic.cbr = { rate = "2mbit", size = 1250 }
 
 #[test]
 fn everything_in_the_summary_begins_after_the_warm_up() {
-    // Busy from 0 on: transmissions begin at 0, 10, 20 ms ... and arrive 20 ms later. An arrival at the same moment gets the
-    // place that became free, the one 5 ms later is dropped. In [10, 20) s that is 2000 offered, 1000 dropped, 1000 arrived.
+    // The link is busy from 0 on: transmissions begin at 0, 10, 20 ms ... and the packets arrive 20 ms later. A datagram that
+    // arrives at such a moment takes the place that becomes free, and the one 5 ms later is dropped. In [10, 20) s, 2000 are
+    // offered, 1000 dropped, and 1000 reach the far end.
     let expected = [
         ("links.up.offered_packets", 2000.0),
         ("links.up.delivered_packets", 1000.0),
@@ -198,13 +201,13 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("links.up.dropped_packets", 1000.0),
         ("links.up.drops.tail_full", 1000.0),
         ("links.up.utilisation", 1.0),
-        // at 10 s, and at 20 s, ten wait, one is being sent and one is on the wire
+        // at 10 s and at 20 s, ten packets wait, one is being sent and one is on the wire
         ("links.up.at_start_packets", 12.0),
         ("links.up.backlog_packets", 10.0),
         ("links.up.in_flight_packets", 2.0),
         ("links.up.queue_packets.mean", 10.0),
         ("links.up.queue_packets.max", 10.0),
-        // behind nine and the one just being sent
+        // each packet waits for nine others and for the one whose transmission just begins: 10 x 10 ms
         ("links.up.sojourn_ms.min", 100.0),
         ("links.up.sojourn_ms.max", 100.0),
         ("links.up.sojourn_ms.count", 1000.0),
@@ -219,7 +222,7 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("apps.cbr.jitter_ms", 0.0),
         ("warm_up_s", 10.0),
     ];
-    // the same on a port and on the fast path
+    // the first link is on the fast path, the second on a port, since its rate changes (to the same value)
     for way in [
         OVERLOADED.to_owned(),
         OVERLOADED.replace("delay = ", "changes = [{ at = \"1s\", rate = \"1mbit\" }]\ndelay = "),
@@ -230,13 +233,13 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         }
         assert_eq!(series(&outcome, "flows", "packets", "app", "cbr"), [1000.0, 0.0]);
         assert_eq!(series(&outcome, "links", "offered_packets", "link", "up"), [2000.0]);
-        // series cover the whole run
+        // series cover the whole run, including the warm-up
         let sent: f64 = series(&outcome, "queue_series", "sent_bytes", "link", "up").iter().sum();
         assert_eq!(sent, 2000.0 * 1250.0);
     }
 }
 
-/// A transfer that continues after the warm-up, files, pages, pings and a call, at a lossy bottleneck.
+/// At a lossy bottleneck: a transfer that continues after the warm-up, files, pages, pings and a call.
 const ACROSS: &str = r#"
 duration = "20s"
 record.warm_up = "5s"
@@ -294,7 +297,7 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
         let of = |key: &str| number(&outcome, &format!("links.{link}.{key}_packets"));
         assert_eq!(of("at_start") + of("offered"), of("delivered") + of("dropped") + of("backlog") + of("in_flight"));
     }
-    // events after the warm-up, from the lists of the whole run
+    // values of all events that end after the warm-up of 5 s, from the tables of the whole run
     let ended = |table: &str, start: &str, took: &str, app: &str| -> Vec<f64> {
         let start = series(&outcome, table, start, "app", app);
         let took = series(&outcome, table, took, "app", app);
@@ -305,11 +308,11 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
     let files = ended("files", "start_s", "took_s", "files");
     assert!(files.len() > 10 && files.len() < series(&outcome, "files", "took_s", "app", "files").len());
     assert_eq!(number(&outcome, "apps.files.files.done"), files.len() as f64);
-    // nearest rank: a value of the list
+    // percentiles use the nearest rank, so they are values of the list
     assert_eq!(number(&outcome, "apps.files.files.p95_s"), files[(files.len() * 95).div_ceil(100) - 1]);
     assert_eq!(number(&outcome, "apps.files.files.max_s"), files[files.len() - 1]);
     assert_eq!(number(&outcome, "apps.web.web.pages"), ended("pages", "start_s", "load_s", "web").len() as f64);
-    // 150 pings leave in 15 s, 750 packets of a call
+    // in the 15 s after the warm-up, 150 pings and 750 packets of a call are sent
     assert_eq!(number(&outcome, "apps.ping.ping.sent"), 150.0);
     assert_eq!(number(&outcome, "apps.voip.voip.sent"), 750.0);
     assert_eq!(number(&outcome, "apps.voip.voip.received"), number(&outcome, "apps.voip.packets"));
@@ -329,10 +332,11 @@ fn chosen_packets_are_lost() {
     assert_eq!(lost(&outcome), [2, 6]);
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), 2.0);
     assert_eq!(number(&outcome, "apps.ping.ping.lost"), 2.0);
-    // both ways: each direction loses its second packet: the second request, and the second of the other replies
+    // with `both_ways`, each direction loses its second packet: the second request, and the second of the remaining replies
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
-    // packets that the queue drops have no number: of a burst of 5 into a queue of 2, three leave, and the third is lost
+    // packets that the queue drops are not counted: of a burst of 5 into a queue of 2, three leave, and the third of these is
+    // lost
     let burst = app("burst", "burst = { transport = \"udp\", bytes = 5000, packet = 1000 }");
     let toml = line(1, &burst).replace("both_ways = true", "lose = [3]\nqueue.droptail = { limit = \"2p\" }")
         + "[link.down]\nfrom = \"b\"\nto = \"a\"\n";
@@ -346,7 +350,7 @@ fn chosen_packets_are_lost() {
 fn a_chosen_loss_costs_one_retransmission() {
     let file = app("file", "ftp = { size = \"500kB\", count = 1 }");
     let whole = run(&line(30, &file));
-    // packet 17 in the forward direction: the SYN, the handshake's ACK, 14 segments
+    // before packet 17 from a to b are the SYN, the ACK of the handshake and 14 segments
     let up = "lose = [17]\n[link.down]\nfrom = \"b\"\nto = \"a\"\ndelay = \"10ms\"\n";
     let one = run(&line(30, &file).replace("both_ways = true", up));
     assert_eq!(number(&whole, "apps.file.retransmits"), 0.0);
@@ -357,14 +361,15 @@ fn a_chosen_loss_costs_one_retransmission() {
 
 #[test]
 fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
-    // Pollaczek-Khinchine for a constant service time s = 1/mu: rho / (2 mu (1 - rho)). Datagrams of 1250 B take 1 ms at 10 Mbit/s.
+    // Pollaczek-Khinchine for a constant service time 1/mu: the mean wait is rho / (2 mu (1 - rho)). Datagrams of 1250 B take 1
+    // ms at 10 Mbit/s.
     for (mbit, rho) in [(3, 0.3_f64), (5, 0.5), (7, 0.7)] {
         let cbr = format!("cbr = {{ rate = \"{mbit}mbit\", size = 1250, arrivals = \"poisson\" }}");
         let toml = line(1000, &app("poisson", &cbr)).replace("1mbit", "10mbit") + "[record]\ninterval = \"1s\"\n";
         let outcome = run(&toml.replace("both_ways", "queue.droptail = { limit = \"100000p\" }\nboth_ways"));
         let wait = rho / (2.0 * (1.0 - rho));
         let mean = number(&outcome, "links.up.sojourn_ms.mean");
-        // 1000 s have 300 000 to 700 000 packets; the standard error of their mean wait is below 0.5 %
+        // 300 000 to 700 000 packets are sent in 1000 s; the standard error of their mean wait is below 0.5 %
         assert!((mean / wait - 1.0).abs() < 0.02, "{rho}: {mean} is not {wait}");
         // Little's law: packets waiting = arrivals per second x mean wait in seconds
         let waiting = number(&outcome, "links.up.queue_packets.mean");

@@ -1,11 +1,11 @@
-//! Packets of several segments (`tso`) in a world: sizes and times by calculation, where they are cut, and balanced accounts.
+//! Packets of several segments (`tso`) in a world: calculated sizes and times, where packets are cut, and balanced accounts.
 
 use crate::common::{number, read, run, said};
 use record::{Mask, Record, Sink};
 use sim::World;
 use units::{Duration, Time};
 
-/// Sizes of packets that leave a queue, and of those that reach a host, with their delays.
+/// Sizes of the packets that leave a queue, and sequence numbers, sizes and delays of those that reach a host.
 #[derive(Default)]
 struct Watch {
     left: Vec<(u16, u16)>,
@@ -25,11 +25,13 @@ impl Sink for Watch {
     }
 }
 
-/// Without tail loss probes, which would retransmit after two round trips of a SYN.
+/// TCP without tail loss probes: after two round trips of the short SYN, a probe would retransmit a large packet still being
+/// sent.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 
-/// a -- neck (10 Mbit/s, `how`) -- b -- 10 Mbit/s -- c, no delay; `flows` downloads of `bytes` each from a to c.
+/// Returns a scenario of links without delay: a -- neck (10 Mbit/s, `how`) -- b -- 10 Mbit/s -- c. `flows` downloads of `bytes`
+/// each go from a to c.
 fn scenario(how: &str, flows: u32, bytes: &str) -> String {
     format!(
         "duration = '20s'\n{HOSTS}\
@@ -52,7 +54,8 @@ fn watched(toml: &str) -> World<Watch> {
 
 #[test]
 fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
-    // ten segments of 1448 and their headers: 7500 bytes twice, 6 ms each, over two links one after the other
+    // ten segments of 1448 bytes with headers are two packets of 7500 bytes. Each takes 6 ms on each of two links; the second
+    // also waits 6 ms for the first
     let world = watched(&scenario("rate = '10mbit'", 1, "14480B"));
     let ms = Duration::from_millis;
     assert_eq!(world.sink().home, [(1, 7500, ms(12)), (7241, 7500, ms(18))]);
@@ -60,7 +63,8 @@ fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
 
 #[test]
 fn where_packets_are_cut() {
-    // ten single segments: the first takes 1.2 ms on each link, the last 12 and 1.2 ms
+    // if cut, the first of ten single segments takes 1.2 ms on each link; the last takes 12 ms on the first link and 1.2 ms on
+    // the second
     let us = Duration::from_micros;
     let whole = |how: &str| {
         let world = watched(&scenario(how, 1, "14480B"));
@@ -77,13 +81,13 @@ fn where_packets_are_cut() {
         assert!(whole(&format!("{how}rate = '10mbit'")), "{how}");
     }
     assert!(whole("rate = '100mbit', shaper.htb = { rate = '10mbit' }"));
-    // with tc's defaults
+    // tc's defaults for CAKE and DualPI2 cut packets
     assert!(!whole("rate = '10mbit', queue = 'cake'"));
     assert!(!whole("rate = '10mbit', queue = 'dualpi2'"));
     assert!(whole("rate = '10mbit', queue = 'cake no-split-gso'"));
     assert!(whole("rate = '10mbit', queue = 'dualpi2 no_split_gso'"));
     assert!(whole("queue = 'cake bandwidth 10mbit no-split-gso'"));
-    // one frame per segment
+    // modems and Wi-Fi send one frame per segment, so packets are cut
     assert!(!whole("rate = '10mbit', shaper = { max_sustained_rate = '5mbit' }"));
     assert!(!whole("rate = '30mbit', docsis = { flow = { max_sustained_rate = '5mbit' } }"));
     assert!(!whole("docsis31 = { flow = { max_sustained_rate = '5mbit' } }"));
@@ -108,7 +112,7 @@ fn bytes_are_conserved_over_links_that_cut_drop_and_lose() {
 
 #[test]
 fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
-    // 10 Mbit/s: payload 1448 of 1500 bytes, cut or not
+    // at 10 Mbit/s, payload is 1448 of the 1500 bytes per segment, cut or not
     let out = |tcp: &str, queue: &str| {
         run(&format!(
             "duration = '20s'\nrecord.warm_up = '5s'\ntcp.a = {{ preset = 'linux-6', {tcp} }}\n\

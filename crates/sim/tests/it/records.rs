@@ -39,12 +39,12 @@ fn the_state_of_a_sender_follows_its_conventions() {
         wanted.collect::<Vec<_>>()
     };
     let client = states(false);
-    // before the handshake is answered: no sample, no threshold
+    // before the SYN is answered there is no RTT sample and no threshold
     assert_eq!((client[0].1, client[0].2), (u32::MAX, 0));
-    // then a round trip of 40 ms and two small packets
+    // the first sample: a round trip of 40 ms and the transmission of two small packets
     let first = client.iter().find(|s| s.2 != 0).unwrap();
     assert!((40_000..41_000).contains(&first.2), "{first:?}");
-    // the first loss sets the threshold to about half of the link's and the queue's capacity: 37 packets
+    // the first loss sets the threshold to about half of what fits into the link and its queue, 37 packets
     let after = client.iter().find(|s| s.1 != u32::MAX).unwrap();
     assert!((8 * 1460..60 * 1460).contains(&after.1), "{after:?}");
     assert!(client.iter().all(|s| s.0 > 0));
@@ -69,9 +69,9 @@ fn records_agree_with_the_counters() {
     assert!(count(Mask::DROPPED) > 0 && count(Mask::DROPPED) == sum("dropped_packets"));
     let arrived = app["packets"].as_u64().unwrap() + app["packets_reverse"].as_u64().unwrap();
     assert_eq!(arrived, sum("delivered_packets"));
-    // ACKs carry no payload, so only data are recorded
+    // `delay_ms` counts packets with payload only, as the records do
     let told = app["delay_ms"]["count"].as_u64().unwrap();
     assert_eq!(count(Mask::DELIVERED), told);
-    // in the order of time
+    // records come in the order of time
     assert!(world.sink().records.is_sorted_by_key(|(at, _)| *at));
 }

@@ -2,8 +2,8 @@
 
 use crate::common::{number, run};
 
-/// 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length before the link: with 84 segments of
-/// 1500 B (1.2 ms each) a round trip takes 100.8 ms, 80.8 of them in the queue.
+/// Returns a scenario of 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length: 84 segments
+/// of 1500 B (1.2 ms each) take a round trip of 100.8 ms, 80.8 ms of it in the queue.
 fn line(queue: &str, traffic: &str) -> String {
     format!(
         "duration = \"60s\"\n[link.line]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
@@ -26,11 +26,11 @@ fn close(what: &str, seen: f64, expected: f64, within: f64) {
 fn one_queue_delays_all_probes_alike() {
     let outcome = run(&line("{ droptail = { limit = \"1000p\" } }", ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
-    // r + d = 100.8 ms: 60000 / 100.8 = 595. The reply of a TLS handshake has three segments, the last of which arrives 3 ms later,
-    // and the probes' own packets lengthen the queue
+    // foreign and self probes have the round trip of the load: RPM = 60 000 / 100.8 = 595. The reply of a TLS handshake has three
+    // segments, the last of which arrives 3 ms later, and the packets of the probes lengthen the queue
     close("tcp", of("tcp_ms"), 100.8, 0.03);
     close("http", of("http_foreign_ms"), 100.8, 0.03);
-    // a self probe also waits for the ACK that allows its segment, at most 1.2 ms
+    // a self probe also waits for the ACK that allows its segment to be sent, at most 1.2 ms
     close("loaded", of("http_loaded_ms"), 101.4, 0.03);
     close("rpm", of("rpm"), 60_000.0 / 100.8, 0.04);
     assert_eq!(outcome.summary["apps"]["test"]["rpm"]["confidence"], "high");
@@ -41,7 +41,8 @@ fn one_queue_delays_all_probes_alike() {
 fn a_queue_of_its_own_lifts_the_foreign_half_alone() {
     let outcome = run(&line(OWN, ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
-    // foreign probes wait for at most one packet of the load: 20 ms and up to 1.2; RPM = 30000/r + 30000/(r + d)
+    // foreign probes wait for at most one packet of the load: r is 20 ms plus up to 1.2 ms. With d, the wait of self probes, RPM
+    // = 30 000 / r + 30 000 / (r + d)
     assert!((20.0..=21.6).contains(&of("tcp_ms")), "{}", of("tcp_ms"));
     close("loaded", of("http_loaded_ms"), 101.4, 0.03);
     let r = (of("tcp_ms") + of("tls_ms") + of("http_foreign_ms")) / 3.0;
@@ -51,14 +52,15 @@ fn a_queue_of_its_own_lifts_the_foreign_half_alone() {
 
 #[test]
 fn unsent_bytes_delay_self_probes_alone() {
-    // 125 kB of payload leave at 10 Mbit/s x 1448 / 1500 = 9.653 Mbit/s: 103.6 ms more
+    // self probes also wait for the 125 kB that their connection has not sent yet: at 10 Mbit/s x 1448 / 1500 = 9.653 Mbit/s,
+    // 103.6 ms
     let outcome = run(&line(OWN, &ONE.replace("\"0B\"", "\"125KB\"")));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
     close("loaded", of("http_loaded_ms"), 101.4 + 103.6, 0.03);
     assert!(of("tcp_ms") < 21.6);
 }
 
-/// CUBIC fills the queue.
+/// Compares FIFO and FQ-CoDel while CUBIC fills the queue.
 #[test]
 fn fq_codel_answers_sooner_than_a_deep_fifo() {
     let test = |queue: &str, direction: &str| {
@@ -67,14 +69,14 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
         let outcome = run(&text);
         ["rpm", "foreign_rpm", "loaded_rpm"].map(|key| number(&outcome, &format!("apps.test.rpm.{key}")))
     };
-    // 250 kB are 200 ms at 10 Mbit/s: a round trip of at most 220 ms, and more than half of the queue is always full. A self
-    // probe is delivered in order after lost segments: it may take a round trip more
+    // 250 kB take 200 ms at 10 Mbit/s, so a round trip takes at most 220 ms, and more than half of the queue is always full. A
+    // self probe is delivered in order, after retransmissions of lost segments: it may take one round trip more
     let fifo = test("{ droptail = { limit = \"250KB\" } }", "down");
     assert!((60_000.0 / 230.0..60_000.0 / 120.0).contains(&fifo[1]), "{fifo:?}");
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");
     let fq = test("{ fq_codel = {} }", "down");
     assert!(fq[1] > 2000.0 && fq[2] > 2.0 * fifo[2] && fq[0] > 4.0 * fifo[0], "{fq:?} beside {fifo:?}");
-    // the other direction has no queue: probes of an idle link have its round trip
+    // with traffic in both directions, the other direction has no queue, so its probes have the round trip of an idle link
     let up = test("{ droptail = { limit = \"250KB\" } }", "both");
     assert!(up[0] < 60_000.0 / 115.0, "{up:?}");
 }

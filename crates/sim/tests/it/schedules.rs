@@ -2,7 +2,7 @@
 
 use crate::common::{number, run, series};
 
-/// Bytes that link `up` began to send in [from, to) seconds.
+/// Returns the bytes whose transmission link `up` began in [from, to) seconds.
 fn sent(outcome: &sim::Outcome, from: f64, to: f64) -> f64 {
     let t = series(outcome, "queue_series", "t_s", "link", "up");
     let bytes = series(outcome, "queue_series", "sent_bytes", "link", "up");
@@ -28,7 +28,7 @@ fn a_rate_changes_and_stops_and_comes_back() {
         to = ["b"]
         traffic.cbr = { rate = "20mbit", size = 1250 }
         "#);
-    // 1.25 MB/s, 0.5 MB/s, nothing, 2 MB/s; up to two packets at the edges
+    // rates of the four periods: 1.25 MB/s, 0.5 MB/s, 0 and 2 MB/s; the sums may differ by the packets at their edges
     for (from, to, bytes) in [(0.0, 3.0, 3.75e6), (3.0, 6.0, 1.5e6), (6.0, 8.0, 0.0), (8.0, 10.0, 4e6)] {
         let sent = sent(&outcome, from, to);
         assert!((sent - bytes).abs() <= 3.0 * 1250.0, "{from} to {to}: {sent}");
@@ -37,7 +37,8 @@ fn a_rate_changes_and_stops_and_comes_back() {
 
 #[test]
 fn a_shorter_delay_reorders_nothing() {
-    // from 100 ms to 5 ms: packets sent after the change arrive after those before it, so there are no gaps and no duplicate ACKs
+    // the delay falls from 100 ms to 5 ms. Packets sent after the change still arrive after those sent before it, so there are no
+    // gaps and no duplicate ACKs
     let outcome = run(r#"
         duration = "20s"
         [tcp.narrow]
@@ -64,7 +65,8 @@ fn a_shorter_delay_reorders_nothing() {
         traffic.voip = {}
         "#);
     assert_eq!(number(&outcome, "apps.ftp.retransmits") + number(&outcome, "apps.ftp.fast_recoveries"), 0.0);
-    // a window of 60 kB in 110, 15, 210 and 10 ms: 0.54, 1.25 (the rate), 0.28 and 1.25 MB/s, with headers
+    // a window of 60 kB per round trip of 110, 15, 210 and 10 ms: 0.54 and 0.28 MB/s in the first and third period. In the others
+    // the link's rate is the limit: 1.25 MB/s, 1.21 MB/s without headers
     let goodput = series(&outcome, "flow_series", "goodput_bytes", "app", "ftp");
     let t = series(&outcome, "flow_series", "t_s", "app", "ftp");
     for (from, to, rate) in [(1.0, 5.0, 0.54), (6.0, 10.0, 1.21), (11.0, 15.0, 0.28), (16.0, 20.0, 1.21)] {
@@ -72,7 +74,7 @@ fn a_shorter_delay_reorders_nothing() {
         let got = bytes / (to - from) / 1e6;
         assert!((got - rate).abs() < 0.05 * rate, "{from} to {to}: {got} MB/s");
     }
-    assert_eq!(number(&outcome, "apps.voip.packets"), 999.0); // every 20 ms, and the last is still in flight
+    assert_eq!(number(&outcome, "apps.voip.packets"), 999.0); // one packet every 20 ms, of which the last is still in flight
 }
 
 #[test]
@@ -96,12 +98,12 @@ fn loss_comes_and_goes() {
     let dropped = series(&outcome, "queue_series", "dropped_packets", "link", "up");
     let by_time = |from: usize, to: usize| dropped[10 * from..10 * to].iter().sum::<f64>();
     assert_eq!(by_time(0, 10) + by_time(20, 30), 0.0);
-    // 5000 packets: 1500 with a standard deviation of 32
+    // of 5000 packets, 1500 are expected to be lost, with a standard deviation of 32
     assert!((by_time(10, 20) - 1500.0).abs() < 130.0, "{}", by_time(10, 20));
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), by_time(10, 20));
 }
 
-/// Pings, a transfer and a call across a link with 20 ms of delay and no queue, and back.
+/// Runs pings, a transfer and a call from a to b over `link`, which has 20 ms of delay and no queue, and back over 20 ms.
 fn shaken(link: &str) -> sim::Outcome {
     run(&format!(
         "duration = \"60s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"20ms\"\n{link}\n\
@@ -123,10 +125,12 @@ fn jitter_delays_and_reorders_only_if_asked() {
     for shaken in [&kept, &free] {
         assert!(rtt(shaken, "min") >= 40.0 && rtt(shaken, "max") <= 50.0);
     }
-    // uniform in 0 ... 10 ms: 5 ms with an sd of 2.9 / sqrt(600) = 0.12; packets that must keep the order arrive later
+    // jitter is uniform in 0 to 10 ms: 5 ms on average, with a standard error of 2.9 / sqrt(600) = 0.12 ms. Packets that must
+    // keep their order wait for earlier ones, so they arrive later
     assert!((rtt(&free, "mean") - rtt(&quiet, "mean") - 5.0).abs() < 0.6, "{}", rtt(&free, "mean"));
     assert!(rtt(&kept, "mean") > rtt(&free, "mean") + 0.5, "{}", rtt(&kept, "mean"));
-    // in order, there are no gaps and no duplicate ACKs; out of order, the sender mistakes some for losses
+    // packets in order leave no gaps, so there are no duplicate ACKs; if packets are out of order, the sender mistakes some for
+    // losses
     let again = |o: &sim::Outcome| number(o, "apps.ftp.retransmits");
     assert_eq!((again(&quiet), again(&kept)), (0.0, 0.0));
     assert!(again(&free) > 0.0 && number(&free, "links.up.dropped_packets") == 0.0);
@@ -135,7 +139,7 @@ fn jitter_delays_and_reorders_only_if_asked() {
     }
 }
 
-/// Two routes from a to b: direct, and via c and d.
+/// Two routes from a to b: a direct one, and one via c and d.
 const TWO_WAYS: &str = r#"
 duration = "2s"
 [link.straight]
@@ -171,12 +175,12 @@ traffic.ftp = { size = "100KB", count = 1 }
 #[test]
 fn an_explicit_route_overrides_the_shortest_path() {
     let delivered = |o: &sim::Outcome, link: &str| number(o, &format!("links.{link}.delivered_packets"));
-    // fewest links, not least delay
+    // the default route has the fewest links, not the smallest delay
     let o = run(TWO_WAYS);
     assert_eq!(delivered(&o, "ac"), 0.0);
     assert!(delivered(&o, "straight") > 69.0 && delivered(&o, "~straight") > 30.0);
     assert!(number(&o, "apps.ftp.delay_ms.min") >= 30.0);
-    // forward the longer route, which is faster, and back the direct one
+    // the configured routes: forward on the longer route, which is faster, and back on the direct one
     let long = [("a", "ac"), ("c", "cd"), ("d", "db")];
     let routes: String =
         long.iter().map(|(at, via)| format!("[[route]]\nat = \"{at}\"\nto = \"b\"\nvia = \"{via}\"\n")).collect();
@@ -184,7 +188,7 @@ fn an_explicit_route_overrides_the_shortest_path() {
     assert_eq!((delivered(&o, "straight"), delivered(&o, "~ac")), (0.0, 0.0));
     assert!(delivered(&o, "db") > 69.0 && delivered(&o, "~straight") > 30.0);
     assert_eq!((delivered(&o, "ac"), delivered(&o, "cd")), (delivered(&o, "db"), delivered(&o, "db")));
-    // three links of 1 ms and a packet's 1.2 ms on each
+    // each of the three links takes 1 ms of delay and 1.2 ms of transmission
     let min = number(&o, "apps.ftp.delay_ms.min");
     assert!((6.0..7.0).contains(&min), "{min}");
     assert_eq!(number(&o, "apps.ftp.goodput_bytes"), 100_000.0);
@@ -206,8 +210,8 @@ fn a_chain_without_delay_or_rate_takes_no_time() {
 
 #[test]
 fn packets_of_one_moment_meet_a_queue_together() {
-    // 24 SYNs leave in one moment and arrive in one moment: one is sent, `limit` wait, the rest are dropped: on a plain
-    // link, with a shaper whose bucket would admit all of them at once, and with a modem.
+    // 24 SYNs leave and arrive at the same moment: one is sent, `limit` wait, and the rest are dropped. This is the same on a
+    // plain link, with a shaper whose bucket would admit all of them at once, and with a modem.
     for (kind, limit) in [
         ("rate = \"1mbit\"", 10),
         ("shaper = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10MB\" }", 10),

@@ -1,4 +1,4 @@
-//! TCP small queues (`tsq`): with the bottleneck in its own host, the sender's data wait in its socket.
+//! TCP small queues (`tsq`): if the bottleneck is in the sender's host, the sender's data waits in its socket.
 
 use crate::common::{number, read, run, said};
 use record::{Mask, Record, Sink};
@@ -23,7 +23,8 @@ impl Sink for Most {
     }
 }
 
-/// `flows` uploads over a bottleneck of `rate` in their own host; `more`: further keys of the link and of TCP.
+/// Returns a scenario of `flows` uploads over a bottleneck of `rate` in their own host. `link` and `tcp`: further keys of the
+/// link and of TCP.
 fn scenario(rate: &str, flows: u32, link: &str, tcp: &str) -> String {
     format!(
         "duration = '15s'\nrecord.warm_up = '3s'\n\
@@ -53,8 +54,8 @@ fn a_local_bottleneck_holds_two_bursts_of_each_flow_or_a_millisecond() {
             for tso in ["", ", tso = true"] {
                 let toml = scenario(rate, flows, "queue = 'pfifo limit 5000'", &format!("tsq = true{tso}"));
                 let (packets, bytes) = most(&toml);
-                // a window that is not the limit grows at most to twice the data in flight, in slow start, so a flow's rate estimate is
-                // at most 4 times its share; a burst is 1/1024 s of it, and at least two segments
+                // a window that is not the limit grows in slow start to at most twice the data in flight, so the rate estimate of
+                // a flow is at most 4 times its share. A burst is the data of 1/1024 s at this rate, and at least two segments
                 let burst = (4.0 * mbit * 1e6 / 8.0 / f64::from(flows) / 1024.0 / 1448.0).floor().max(2.0) as u64;
                 let most = u64::from(flows) * 2 * burst * 1500;
                 println!("{rate}, {flows} flows{tso}: {packets} packets, {bytes} bytes");
@@ -68,7 +69,7 @@ fn a_local_bottleneck_holds_two_bursts_of_each_flow_or_a_millisecond() {
 
 #[test]
 fn without_them_the_window_waits_in_the_queue() {
-    // a window of 500 kB, of which 25 kB are in flight on the link
+    // the window is 500 kB, of which only 25 kB (10 Mbit/s x 20 ms) are in flight on the link
     let (_, bytes) = most(&scenario("10mbit", 1, "queue = 'pfifo limit 5000'", ""));
     assert!(bytes > 400_000, "{bytes}");
 }
@@ -96,7 +97,7 @@ fn nobody_waits_for_ever() {
             assert_eq!(number(&whole.outcome(&out), "apps.x.goodput_bytes"), 3e6, "{link}, {tcp}");
         }
     }
-    // a modem in the host, and single segments
+    // the host has a modem, and TCP sends single segments
     let modem = "docsis = { flow = { max_sustained_rate = '5mbit' } }";
     let out = run(&scenario("30mbit", 2, modem, "tsq = true").replace("gso_max_segs = 65535", "gso_max_segs = 1"));
     let goodput = number(&out, "apps.x.goodput_bytes") * 8.0 / 12e6;

@@ -84,7 +84,7 @@ fn nothing_happens_otherwise_because_of_it() {
     let plain = read(LINE);
     let mut world = World::build(&plain).unwrap();
     world.run(|_| true);
-    // the number of events depends on how the run is computed (traced links are not on the fast path)
+    // the number of events may differ, because traced links are not on the fast path
     let told = |outcome: &sim::Outcome| {
         let mut summary = outcome.summary.clone();
         summary["events"] = 0.into();
@@ -98,7 +98,7 @@ fn nothing_happens_otherwise_because_of_it() {
     ] {
         let (_, outcome) = traced(&with(trace));
         assert_eq!(told(&outcome), told(&untraced), "{trace}");
-        // as text, since empty bins of a series are NaN
+        // compared as text, since empty bins of a series are NaN
         assert!(format!("{:?}", outcome.tables) == format!("{:?}", untraced.tables), "{trace}");
     }
 }
@@ -109,7 +109,7 @@ fn only_selected_tables_exist() {
     assert!(Trace::new(&with("trace = {}"), |_| ()).is_none());
     let (tables, _) = traced(&with("trace = { links = [\"up\"], interval = \"100ms\" }"));
     assert_eq!(tables.keys().copied().collect::<Vec<_>>(), ["links"]);
-    // 10 s at 100 ms, from 0 on; the end is not part of the run
+    // 10 s have 100 readings, one every 100 ms from 0 on; the end is not part of the run
     let t = numbers(&tables["links"], "t_s");
     assert_eq!((t.len(), t[0], t[1], t[99]), (100, 0.0, 0.1, 9.9));
     assert!(words(&tables["links"], "link").iter().all(|l| l == "up"));
@@ -122,7 +122,7 @@ fn every_change_of_codel_is_a_row() {
     let (count, dropping) = (numbers(rows, "count"), numbers(rows, "dropping"));
     let (t, drop_next) = (numbers(rows, "t_s"), numbers(rows, "drop_next_s"));
     assert!(t.is_sorted() && t.len() > 50, "{}", t.len());
-    // RFC 8289 §5.3: while it is dropping, the next drop is an interval over the root of count after the last
+    // RFC 8289 §5.3: while CoDel is dropping, a drop follows the last one after interval / sqrt(count)
     let mut steps = 0;
     for i in 1..t.len() {
         if dropping[i - 1] == 1.0 && dropping[i] == 1.0 && count[i] == count[i - 1] + 1.0 {
@@ -132,14 +132,14 @@ fn every_change_of_codel_is_a_row() {
         }
     }
     assert!(steps > 10, "{steps}");
-    // counters agree with the result
+    // the last counters of the trace agree with the result
     let dropped = outcome.summary["links"]["up"]["dropped_packets"].as_f64().unwrap();
     let last = *numbers(rows, "dropped_packets").last().unwrap();
     assert!((dropped - last).abs() <= 1.0, "{dropped} {last}");
 }
 
-/// Every row is a change. The ends of other series' bins are not events of a link. (Two columns are excluded, since their values
-/// depend on the time of the reading.)
+/// A trace at every change has rows only for changes. The ends of bins are not events of a link, so their interval does not
+/// matter. (Two columns are excluded, since their values depend on the time of the reading.)
 #[test]
 fn changes_do_not_depend_on_bins() {
     for queue in ["fq_codel", "dualpi2"] {
@@ -174,7 +174,7 @@ fn fates_balance_and_have_names() {
     }
     let apps = words(rows, "app");
     assert!(["ftp", "page", "call"].iter().all(|app| apps.iter().any(|a| a == app)));
-    // a call sends a packet every 20 ms, numbered within its flow
+    // a call sends a packet every 20 ms, and packets are numbered within their flow
     let (seq, direction) = (numbers(rows, "seq"), words(rows, "direction"));
     let call: Vec<usize> = (0..fate.len())
         .filter(|i| apps[*i] == "call" && fate[*i] == "dequeued" && direction[*i] == "forward")
@@ -187,7 +187,7 @@ fn senders_and_queues_are_told_apart() {
     let (tables, _) = traced(&with("trace = { flows = true, queues = [\"down\"], interval = \"50ms\" }"));
     let flows = &tables["flows"];
     let (app, connection) = (words(flows, "app"), numbers(flows, "connection"));
-    // the ftp has one connection and its server writes nothing; a user of the web opens many
+    // the ftp application has one connection, whose server writes nothing; a web user opens many
     let mut ends: Vec<(String, u64)> = app.iter().cloned().zip(connection.iter().map(|c| *c as u64)).collect();
     ends.sort();
     ends.dedup();
@@ -196,7 +196,7 @@ fn senders_and_queues_are_told_apart() {
     assert!(app.iter().all(|a| a != "call"), "datagrams have no sender state");
     let (cwnd, state) = (numbers(flows, "cwnd_bytes"), words(flows, "state"));
     assert!(cwnd.iter().all(|w| *w >= 1448.0) && state.iter().any(|s| s == "recovery"));
-    // a queue has rows only while it is active
+    // a flow queue has rows only while it is active
     let queues = &tables["queues"];
     assert!(words(queues, "link").iter().all(|l| l == "down"));
     assert!(!tables.contains_key("links"));

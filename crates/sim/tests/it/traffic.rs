@@ -1,8 +1,8 @@
-//! Applications through whole worlds: probes, bursts and datagrams compared with calculations.
+//! Applications in whole worlds: pings, bursts and datagrams compared with calculations.
 
 use crate::common::{Dice, number, run, series};
 
-/// Links from a to b and back, 5 Mbit/s with 20 ms each way and a queue of 100 packets.
+/// Returns a scenario with 5 Mbit/s from a to b and 10 Mbit/s back, 20 ms each way, and queues of 100 packets.
 fn line(seconds: u32, apps: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"5mbit\"\ndelay = \"20ms\"\n\
@@ -17,7 +17,8 @@ fn a_ping_measures_the_empty_line_exactly() {
         10,
         "[app.ping]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.ping = { interval = \"100ms\", size = \"125B\" }\n",
     ));
-    // 125 B: 0.2 ms at 5 Mbit/s, 0.1 ms at 10 Mbit/s, 40 ms of propagation; probes at 0, 0.1 ... 9.9 s, all answered
+    // a ping of 125 B takes 0.2 ms at 5 Mbit/s, 0.1 ms at 10 Mbit/s, and 40 ms of propagation. Pings leave at 0, 0.1 ... 9.9 s,
+    // and all are answered
     let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
     assert_eq!((rtt("sent"), rtt("answered"), rtt("lost"), rtt("lost_percent")), (100.0, 100.0, 0.0, 0.0));
     assert_eq!((rtt("rtt_ms.min"), rtt("rtt_ms.max")), (40.3, 40.3));
@@ -28,17 +29,17 @@ fn a_ping_measures_the_empty_line_exactly() {
 
 #[test]
 fn a_ping_sees_the_full_buffer_and_its_drops() {
-    // 6 Mbit/s of 1500-B datagrams on 5 Mbit/s: the queue is full after 100 packets of surplus, 1.2 s; from then on a probe
-    // that is not dropped waits for at most 100 x 2.4 ms = 240 ms behind the packet in service
+    // 6 Mbit/s of 1500-B datagrams enter 5 Mbit/s, so the queue is full after 1.2 s, with 100 packets of surplus. From then on, a
+    // ping that is not dropped waits for the packet in service and up to 100 others: 100 x 2.4 ms = 240 ms
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
                 [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
     let outcome = run(&line(60, apps));
     let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
     assert!(rtt("rtt_ms.max") <= 240.0 + 2.4 + 40.3 && rtt("rtt_ms.min") >= 230.0 + 40.0, "{}", rtt("rtt_ms.min"));
-    // every probe is accounted for: those neither answered nor lost were sent in the last 283 ms
+    // every ping is accounted for: those neither answered nor lost were sent in the last 283 ms
     let open = rtt("sent") - rtt("answered") - rtt("lost");
     assert!(rtt("lost") > 50.0 && (0.0..=6.0).contains(&open), "{} lost, {open} open", rtt("lost"));
-    // lost probes are NaN in the table
+    // pings without a reply are NaN in the table
     let each = series(&outcome, "pings", "rtt_ms", "app", "ping");
     assert_eq!(each.iter().filter(|r| r.is_nan()).count() as f64, rtt("lost") + open);
 }
@@ -58,7 +59,7 @@ fn a_transfer_of_a_length_leaves_the_line_idle() {
         );
         let net = line(20, &app).replace("[link.down]", &format!("loss = {loss}\n[link.down]"));
         let outcome = run(&net);
-        // 6 s, a full queue (at most 240 ms) and retransmissions: no packets from 9 s on
+        // 6 s of transfer, a full queue (at most 240 ms) and retransmissions: no packets from 9 s on
         let (bins, sent) = (
             series(&outcome, "queue_series", "t_s", "link", way),
             series(&outcome, "queue_series", "sent_bytes", "link", way),
@@ -81,19 +82,20 @@ fn datagrams_go_down_the_line() {
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"8mbit\", size = 1000, direction = \"down\" }\n\
                 [app.voip]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = { direction = \"down\" }\n";
     let outcome = run(&line(10, apps));
-    // no datagrams up, 1000 B every ms down. Number k arrives at k + 20.8 ms, or up to 0.2 ms later after a frame of
-    // the call: numbers 0 to 9979 before 10 s
+    // no datagrams go up; 1000 B go down every ms. Datagram k arrives at k + 20.8 ms, or up to 0.2 ms later if it waits for a
+    // frame of the call: datagrams 0 to 9979 arrive before 10 s
     assert_eq!(number(&outcome, "links.up.offered_packets"), 0.0);
     assert_eq!(number(&outcome, "apps.cbr.packets"), 0.0);
     assert_eq!(number(&outcome, "apps.cbr.packets_reverse"), 9980.0);
-    // 500 frames of 218 B: 20 ms and 0.1744 ms, and up to 0.8 ms behind a datagram; 0.02 s of them in flight at the end
+    // each of 500 frames of 218 B takes 20 ms and 0.1744 ms, and up to 0.8 ms behind a datagram; the last one is in flight at the
+    // end
     assert_eq!(number(&outcome, "apps.voip.voip.judged"), 499.0);
     assert_eq!(number(&outcome, "apps.voip.voip.lost_percent"), 0.0);
     let delay = number(&outcome, "apps.voip.voip.delay_ms.max");
     assert!((20.17..=20.98).contains(&delay), "{delay}");
 }
 
-/// Both speak, and a flood fills the queue from `a` to `b`: each direction has its own statistics.
+/// Both sides speak, and a flood fills the queue from `a` to `b`. Each direction has its own statistics.
 #[test]
 fn a_call_both_ways_is_judged_twice() {
     let apps = "[app.blast]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"20mbit\", size = 1000 }\n\
@@ -110,7 +112,7 @@ fn a_call_both_ways_is_judged_twice() {
     assert!((lost - number(&outcome, "apps.voip.dropped_packets")).abs() < 1e-6, "{lost}");
 }
 
-/// A game and a burst that fills the upstream queue for 0.2 s: packets that wait more than 50 ms are late, and none are downstream.
+/// A burst fills the upstream queue for 0.2 s. The game's packets that wait more than 50 ms are late; downstream, none are.
 #[test]
 fn a_game_is_late_one_way() {
     let apps = "[app.game]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.game = {}\n\
@@ -118,7 +120,8 @@ fn a_game_is_late_one_way() {
                 traffic.burst = { bytes = \"150KB\", transport = \"udp\" }\n";
     let outcome = run(&line(10, apps));
     let of = |key: &str| number(&outcome, &format!("apps.game.game.{key}"));
-    // 90 packets of 1500 B take 216 ms at 5 Mbit/s: packets of the first 166 ms wait more than 50, 166 / 18.29 of 547
+    // the burst takes at least 216 ms (90 packets of 1500 B at 5 Mbit/s). The game's packets of the first 166 ms wait more than
+    // 50 ms: 166 / 18.29 of 547 packets
     let expected = 100.0 * 166.0 / 18.29 / 547.0;
     assert!((of("up.late_percent") - expected).abs() < 0.6, "{} for {expected}", of("up.late_percent"));
     assert_eq!((of("up.lost_percent"), of("down.late_percent"), of("down.lost_percent")), (0.0, 0.0, 0.0));
@@ -129,7 +132,7 @@ fn a_game_is_late_one_way() {
 
 #[test]
 fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
-    // 250 packets of 1500 B at once: one is sent, 100 wait, 149 are dropped
+    // 250 packets of 1500 B arrive at once: one is sent, 100 wait, 149 are dropped
     let apps = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\n\
                 traffic.burst = { bytes = \"375KB\", transport = \"udp\" }\n\
                 [app.tcp]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.burst = { bytes = \"100KB\" }\n";
@@ -137,10 +140,10 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     let burst = |key: &str| number(&outcome, &format!("apps.burst.{key}"));
     assert_eq!((burst("burst.datagrams_sent"), burst("burst.datagrams_received")), (250.0, 101.0));
     assert_eq!(burst("dropped_packets"), 149.0);
-    // the last accepted packet waits for 100 others: 101 x 2.4 ms + 20 ms
+    // the last accepted packet waits for 100 others: its delay is 101 x 2.4 ms + 20 ms
     assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
-    // 100 kB in 70 segments through windows of 10, 20, 40 and 80 segments: handshake 40.2 ms, then less than three
-    // round trips of 42 ms besides 70 x 2.4 ms of transmission
+    // 100 kB are 70 segments, sent in windows of 10, 20, 40 and 80 segments. They take 40.2 ms for the handshake, 70 x 2.4 = 168
+    // ms of transmission, 20 ms of propagation, and less than three round trips of 43 ms without transmission
     let took = number(&outcome, "apps.tcp.files.mean_s");
     assert!((0.040 + 0.168 + 0.020..0.040 + 0.168 + 0.020 + 3.0 * 0.043).contains(&took), "{took}");
     assert_eq!(series(&outcome, "files", "bytes", "app", "tcp"), [100_000.0]);
@@ -148,21 +151,21 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
 
 #[test]
 fn short_flows_finish_on_an_idle_line_in_their_round_trips() {
-    // 2 arrivals a second of 14 kB on an idle link: SYN 40 ms, GET and response 40 ms, ten segments of 1500 B at 10 Mbit/s
-    // 12 ms; the eleventh does not exist (14 000 / 1448 = 9.7)
+    // a short flow of 14 kB on an idle link takes 40 ms for the SYN, 40 ms for GET and response, and 12 ms for ten segments of
+    // 1500 B at 10 Mbit/s. 14 000 / 1448 = 9.7, so all segments fit into the initial window. Two flows arrive per second
     let apps = "[app.short]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.short = { interval = \"500ms\" }\n";
     let outcome = run(&line(100, apps));
     let files = |key: &str| number(&outcome, &format!("apps.short.files.{key}"));
     assert!((files("median_s") - 0.092).abs() < 0.002, "{}", files("median_s"));
     let arrivals = number(&outcome, "apps.short.short.arrivals");
-    // mean 200, sd 14
+    // 200 arrivals are expected, with a standard deviation of sqrt(200) = 14
     assert!((140.0..=260.0).contains(&arrivals), "{arrivals}");
     assert!(files("done") >= arrivals - 2.0);
 }
 
 #[test]
 fn new_applications_keep_the_books_on_random_networks() {
-    // for any random numbers, every packet is delivered, dropped or in flight
+    // whatever the random numbers, every packet is delivered, dropped or in flight
     for n in 0..4 {
         let mut toml = Dice::new(9000 + n, crate::common::Numbers::Odd, true).scenario();
         let (from, to) = if toml.contains("\"a0\"") { ("a0", "b0") } else { ("n0", "n1") };
@@ -184,7 +187,7 @@ fn new_applications_keep_the_books_on_random_networks() {
     }
 }
 
-/// Sojourn time in the queue of link up after the first minute, ms: mean of the bins' means.
+/// Returns the sojourn time in the queue of link up after the first minute, in ms: the mean of the means of all bins.
 fn standing(outcome: &sim::Outcome) -> f64 {
     let t = series(outcome, "queue_series", "t_s", "link", "up");
     let ms = series(outcome, "queue_series", "sojourn_ms_mean", "link", "up");
@@ -192,7 +195,7 @@ fn standing(outcome: &sim::Outcome) -> f64 {
     late.iter().sum::<f64>() / late.len() as f64
 }
 
-/// An upload by LEDBAT over 5 Mbit/s with a second of buffer, and `more`.
+/// Runs an upload with the stack `tcp` over 5 Mbit/s with a second of buffer, and the applications `more`.
 fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
     let apps =
         format!("{tcp}\n[app.background]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"own\"\ntraffic.ftp = {{}}\n{more}");
@@ -201,8 +204,8 @@ fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
 
 #[test]
 fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
-    // RFC 6817: the queueing delay settles at TARGET; ACKs of every second segment take one segment's time, 2.4 ms, off it.
-    // The link is full and there are no losses.
+    // RFC 6817: the queueing delay settles at TARGET. Since only every second segment is acknowledged, it is lower by the
+    // transmission time of one segment, 2.4 ms. The link is full and there are no losses.
     for target in [100.0, 50.0, 25.0] {
         let tcp = format!("[tcp.own]\npreset = \"ledbat\"\nledbat = {{ target = \"{target}ms\" }}");
         let outcome = background(180, &tcp, "");
@@ -216,8 +219,9 @@ fn ledbat_alone_holds_its_target_in_a_deep_buffer() {
 
 #[test]
 fn ledbat_yields_to_reno() {
-    // Reno fills the second of buffer; LEDBAT measures ten times its target and stays at its minimum window of two segments:
-    // 24 kbit in a round trip that Reno's sawtooth varies from half a second to one, so at most about 1 % of the rate
+    // Reno fills the second of buffer. LEDBAT measures ten times its target and stays at its minimum window of two segments, 24
+    // kbit per round trip. The round trip varies with Reno's sawtooth from half a second to one, so LEDBAT has at most about 1 %
+    // of the rate
     let reno = "[app.reno]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\ntcp = \"rfc\"\ntraffic.ftp = {}\n";
     let outcome = background(240, "[tcp.own]\npreset = \"ledbat\"", reno);
     let goodput = |app: &str| {
@@ -227,7 +231,7 @@ fn ledbat_yields_to_reno() {
     };
     let share = goodput("background") / (goodput("background") + goodput("reno"));
     assert!(share < 0.05, "{share}");
-    // a second Reno instead of LEDBAT takes half
+    // a second Reno flow instead of LEDBAT takes half
     let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
     let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
     assert!(bytes("background") > bytes("reno"), "60 s ahead");
@@ -235,7 +239,8 @@ fn ledbat_yields_to_reno() {
 
 #[test]
 fn a_file_is_faster_beside_ledbat_than_beside_reno() {
-    // 1 MB every 30 s by Linux beside an upload: LEDBAT's queue is a tenth of what Reno keeps in the second of buffer
+    // Linux sends 1 MB every 30 s beside an upload. LEDBAT's queue is a tenth of the queue that Reno keeps in the second of
+    // buffer
     let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
                  traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
     let took = ["ledbat", "rfc"].map(|preset| {
@@ -244,15 +249,16 @@ fn a_file_is_faster_beside_ledbat_than_beside_reno() {
         assert!(number(&outcome, "links.up.utilisation") > 0.9);
         number(&outcome, "apps.file.files.median_s")
     });
-    // alone it would take 1.7 s
+    // without the upload it would take 1.7 s
     assert!(took[0] > 1.7 && took[0] < 0.7 * took[1], "{took:?}");
 }
 
 #[test]
 fn every_second_of_a_video_is_accounted_for() {
-    // bottleneck down: rates at most 0.8 x 1448/1500 of it. Seconds since the start = startup + stalled + played, and the media
-    // played are those that arrived and are not in the buffer. (500 kbit/s would carry 350, but a queue of 100 packets is 2.4 s
-    // of it: the losses of the first slow start may cause a stall.)
+    // The bottleneck is the downstream link; a player chooses rates of at most 0.8 x 1448/1500 of its rate. The time since the
+    // start is startup + stalled + played, and the media played is the media that arrived less that in the buffer. (A link of 500
+    // kbit/s could carry 350 kbit/s, but its queue of 100 packets holds 2.4 s: the losses of the first slow start may cause a
+    // stall.)
     for (rate, most, stalls) in [
         ("10mbit", 6.0, Some(false)),
         ("3mbit", 1.5, Some(false)),
@@ -270,7 +276,7 @@ fn every_second_of_a_video_is_accounted_for() {
         assert!(stalls.is_none_or(|s| s == (video("stalls") > 0.0)), "{rate}");
         assert_eq!(video("stalls") > 0.0, video("stalled_s") > 0.0, "{rate}");
         if stalls == Some(true) {
-            // 4 s of 350 kbit/s take at least 4.83 s at 300 kbit/s x 1448/1500: 17 % of the time
+            // 4 s of media at 350 kbit/s take at least 4.83 s at 300 kbit/s x 1448/1500, so playback stalls for 17 % of the time
             assert!(video("stalled_s") > 0.17 * 280.0, "{}", video("stalled_s"));
         }
         assert_eq!(number(&outcome, "apps.video.files.done"), video("segments"));
@@ -284,7 +290,7 @@ fn a_swarm_fills_the_line_and_its_tcp_decides_the_queue() {
         let outcome = run(&line(180, &apps).replacen("limit = \"100p\"", "limit = \"1s\"", 1));
         let swarm = |key: &str| number(&outcome, &format!("apps.swarm.{key}"));
         assert_eq!(swarm("bittorrent.connected"), 50.0);
-        // goodput is blocks of 16 397 B, chokes of 5 B, and at most one block in flight per peer
+        // goodput consists of blocks of 16 397 B, chokes of 5 B, and at most one block in flight per peer
         let blocks = swarm("bittorrent.blocks_sent") * 16_397.0;
         let rest = swarm("goodput_bytes") - blocks;
         assert!((0.0..=50.0 * 16_397.0 + 10_000.0).contains(&rest), "{preset}: {rest}");

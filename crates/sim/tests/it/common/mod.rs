@@ -8,8 +8,7 @@ use sim::{Column, Outcome, World};
 use std::fmt::Write;
 use units::{Duration, Rng, Time};
 
-/// The scenario of a TOML text, with fixed starts and pauses unless the text sets them; panics with all of its
-/// problems.
+/// Parses a scenario, and fixes start times and pauses unless the text sets them. Panics with all of its problems.
 pub(crate) fn read(toml: &str) -> Scenario {
     let mut read = scenario(toml, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:#?}\n{toml}"));
     read.start_spread.get_or_insert(Duration::ZERO);
@@ -21,7 +20,7 @@ pub(crate) fn read(toml: &str) -> Scenario {
     read
 }
 
-/// Runs to the end on the fast path.
+/// Runs a scenario to its end on the fast path.
 pub(crate) fn run(toml: &str) -> Outcome {
     let s = read(toml);
     let mut w = World::build(&s).unwrap();
@@ -29,7 +28,7 @@ pub(crate) fn run(toml: &str) -> Outcome {
     w.outcome(&s)
 }
 
-/// A sink that counts these records: any mask but [`Mask::NONE`] takes every link off the fast path.
+/// A sink that counts the records of a mask. Any mask but [`Mask::NONE`] takes every link off the fast path.
 pub(crate) struct Ear(pub Mask, pub u64);
 
 impl Sink for Ear {
@@ -41,7 +40,7 @@ impl Sink for Ear {
     }
 }
 
-/// The whole outcome except the number of events, as text: NaN equals NaN, and different numbers have different texts.
+/// Returns the whole outcome except the number of events, as text. As text, NaN equals NaN, and different numbers differ.
 pub(crate) fn said(outcome: &Outcome) -> String {
     let mut summary = outcome.summary.clone();
     summary.as_object_mut().unwrap().remove("events");
@@ -54,19 +53,19 @@ pub(crate) fn said(outcome: &Outcome) -> String {
     text
 }
 
-/// A number of the summary by its path (`links.up.offered_packets`).
+/// Returns a number of the summary by its path (`links.up.offered_packets`).
 pub(crate) fn number(outcome: &Outcome, path: &str) -> f64 {
     let v = path.split('.').fold(&outcome.summary, |v, key| &v[key]);
     v.as_f64().unwrap_or_else(|| panic!("no number at {path}: {v}"))
 }
 
-/// A column of numbers of a table.
+/// Returns a column of a table.
 pub(crate) fn column<'a>(outcome: &'a Outcome, table: &str, name: &str) -> &'a Column {
     let table = outcome.tables.iter().find(|t| t.name == table).expect("a table of this name");
     &table.columns.iter().find(|c| c.0 == name).expect("a column of this name").1
 }
 
-/// The values of a column of real numbers, for the rows where the text column `key` is `is`.
+/// Returns the values of a column of real numbers, for the rows whose text column `key` has the value `is`.
 pub(crate) fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -> Vec<f64> {
     let (Column::Text(keys), values) = (column(outcome, table, key), column(outcome, table, name)) else {
         panic!("{key} is not text")
@@ -79,8 +78,8 @@ pub(crate) fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: 
     (0..keys.len()).filter(|&i| keys[i] == is).map(at).collect()
 }
 
-/// The modem of CableLabs 2012: 5 Mbit/s with 10 MB bursts at 20 Mbit/s up, its access links, and four servers 20, 30, 50 and
-/// 100 ms away, without applications. `{queue}` is the upstream buffer, `{seconds}` the duration.
+/// The modem of CableLabs 2012, without applications: 5 Mbit/s upstream with 10 MB bursts at 20 Mbit/s, its access links, and
+/// four servers 20, 30, 50 and 100 ms away. `{queue}` is the upstream buffer, `{seconds}` the duration.
 pub(crate) const MODEM: &str = r#"
 name = "modem"
 duration = "{seconds}s"
@@ -129,7 +128,7 @@ delay = "49ms"
 both_ways = true
 "#;
 
-/// Voice, a web user and a bulk upload, as in case D04.
+/// A call, a web user and a bulk upload, as in case D04.
 pub(crate) const D04_APPS: &str = r#"
 [app.voip]
 from = "home"
@@ -148,12 +147,12 @@ tcp = "ns2-cubic-2.6.22"
 traffic.ftp = { flows = 5 }
 "#;
 
-/// [`MODEM`] with this buffer, this duration and these applications.
+/// Returns [`MODEM`] with this buffer, this duration and these applications.
 pub(crate) fn modem(queue: &str, seconds: u32, apps: &str) -> String {
     MODEM.replace("{queue}", queue).replace("{seconds}", &seconds.to_string()) + apps
 }
 
-/// The numbers of random scenarios.
+/// The kind of numbers in random scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
     /// Rates, delays and sizes that divide one another, so that many events are simultaneous.
@@ -162,11 +161,11 @@ pub(crate) enum Numbers {
     Odd,
 }
 
-/// A random network with random applications; the same number gives the same network.
+/// Generates random networks with random applications; the same number gives the same network.
 pub(crate) struct Dice {
     pub rng: Rng,
     pub numbers: Numbers,
-    /// Includes links that are never on the fast path: CoDel, loss, shapers, schedules.
+    /// True to include links that are never on the fast path: CoDel, loss, shapers, schedules.
     pub any_link: bool,
 }
 
@@ -208,7 +207,7 @@ impl Dice {
         format!("queue.droptail = {{ limit = \"{limit}\", ns2_off_by_one = {off} }}")
     }
 
-    /// A link's table.
+    /// Writes the table of a link.
     fn link(&mut self, text: &mut String, name: &str, from: &str, to: &str, rate: Option<(u64, u64)>) {
         writeln!(text, "[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"").unwrap();
         writeln!(text, "delay = \"{}\"", self.delay()).unwrap();
@@ -223,7 +222,7 @@ impl Dice {
         }
     }
 
-    /// Sometimes a feature that only a port has.
+    /// Sometimes adds a feature that only a port has.
     fn special(&mut self, text: &mut String) {
         match self.rng.below(6) {
             0 => writeln!(text, "loss = 0.02").unwrap(),
@@ -246,7 +245,7 @@ impl Dice {
         }
     }
 
-    /// A network of this shape with its applications, for 6 s.
+    /// Returns a random network with its applications, for 6 s.
     pub(crate) fn scenario(&mut self) -> String {
         let mut text = format!(
             "name = \"random\"\nduration = \"6s\"\nrecord.interval = \"10ms\"\nseed = {}\n",
@@ -257,7 +256,8 @@ impl Dice {
         text
     }
 
-    /// n hosts, a bottleneck, n hosts; access links are equal in pairs, so that their packets meet at the bottleneck.
+    /// Writes n hosts, a bottleneck, and n hosts behind it. Access links are equal in pairs, so that their packets meet at the
+    /// bottleneck.
     fn dumbbell(&mut self, text: &mut String) -> Vec<String> {
         let n = 2 + self.rng.below(3);
         let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
@@ -275,7 +275,7 @@ impl Dice {
         hosts
     }
 
-    /// A ring of nodes with a few chords; every node is a host.
+    /// Writes a ring of nodes with a few chords; every node is a host.
     fn mesh(&mut self, text: &mut String) -> Vec<String> {
         let n = 4 + self.rng.below(3);
         let mut joined = std::collections::BTreeSet::new();
@@ -298,7 +298,7 @@ impl Dice {
     fn apps(&mut self, text: &mut String, hosts: &[String]) {
         for i in 0..2 + self.rng.below(5) {
             let from = self.rng.below(hosts.len() as u64) as usize;
-            // an odd step crosses the bottleneck of a dumbbell; on one side of it, nothing would limit the rate
+            // an odd step crosses the bottleneck of a dumbbell; without one, nothing would limit the rate
             let to = (from + 1 + 2 * self.rng.below(hosts.len() as u64 / 2) as usize) % hosts.len();
             let to = if to == from { (from + 1) % hosts.len() } else { to };
             let (from, to) = (&hosts[from], &hosts[to]);
