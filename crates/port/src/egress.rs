@@ -1,6 +1,6 @@
-//! The queue, the link and the packets in flight, driven in time order.
+//! The queue, the server and the packets in flight, driven in time order.
 //!
-//! Generic over the server, so that the code of a plain link has no branches for the other servers.
+//! Generic over the server, so that the code for a plain link has no branches for other servers.
 
 use crate::env::{Env, Recorder};
 use crate::propagation::Propagation;
@@ -13,13 +13,13 @@ use units::{BitRate, Rng, Time};
 /// The next thing that a port does on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The link is free and requests a packet from the queue.
+    /// The link becomes free and requests a packet from the queue.
     Free,
-    /// The server's own clock.
+    /// The server's own clock is due.
     Tick,
-    /// The discipline's timer.
+    /// The discipline's timer is due.
     Wake,
-    /// The transmit queue may have room.
+    /// The transmit queue may have room again.
     Room,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Egress {
     pub queue: Queue,
     pub rate: Option<BitRate>,
     pub propagation: Propagation,
-    /// Whether the queue had no packet when the link last requested one; otherwise the next request is at `free_at`.
+    /// True if the queue was empty when the link last requested a packet. Otherwise the next request is at `free_at`.
     pub idle: bool,
     pub free_at: Time,
     pub transmit_dropped: Count,
@@ -98,9 +98,9 @@ impl Egress {
         if self.idle && self.queue.backlog().packets > 0 && room_at < next.0 { (room_at, Step::Room) } else { next }
     }
 
-    /// Does the work due before `now`, or also at `now` if `inclusive`.
+    /// Does the work due before `now`; with `inclusive`, also the work due at `now`.
     ///
-    /// Bound: each step serves a packet, finds the queue empty, or advances a clock (MAP, timer).
+    /// Bound: each step serves a packet, finds the queue empty, or advances a clock (a MAP or a timer).
     #[inline]
     pub(crate) fn run<S: Sink>(
         &mut self,
@@ -125,7 +125,7 @@ impl Egress {
         }
     }
 
-    /// Handles the link becoming free at `now`: a held packet moves on, and the next one is requested.
+    /// Handles the link becoming free at `now`: a held packet moves on, and the link requests the next one.
     #[inline]
     fn free<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         if let Some(Err(packet)) = server.as_server_mut().map(|server| server.free(now)) {
@@ -135,10 +135,10 @@ impl Egress {
         self.serve(server, now, env);
     }
 
-    /// Sends the next packet on a free link, if there is one and the server does not hold it back.
+    /// Sends the next packet on a free link, unless the queue is empty or the server holds its packets back.
     #[inline]
     fn serve<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
-        // bound: every turn that does not return removes a packet from the queue (at an infinite rate, all of them)
+        // bound: every iteration that does not return removes a packet from the queue (at an infinite rate, all of them)
         loop {
             let held_back = server.holds_back(now, self.rate, self.queue.backlog());
             let packet = if held_back { None } else { self.dequeue(server, now, None, env) };
@@ -191,7 +191,7 @@ impl Egress {
         }
     }
 
-    /// Advances the server's own clock: a MAP, or a grant.
+    /// Handles the server's own clock: a MAP, or a grant.
     fn tick<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         let Some(clocked) = server.as_server_mut() else { return };
         let (propagation, link) = (&mut self.propagation, self.link);

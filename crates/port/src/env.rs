@@ -1,15 +1,15 @@
-//! The environment that a host lends to a port, and the port's counters.
+//! The environment that a host provides to a port, and the port's counters.
 
 use packet::{Count, DropReason, FateSink, FlowTable, MarkReason, PacketMeta, Point};
 use qdisc::Counters;
 use record::{LinkId, Mask, Record, Sink};
 use units::Time;
 
-/// The environment that a host lends to a port on every call.
+/// The environment that a host provides to a port on every call.
 pub struct Env<'a, S> {
     /// 5-tuples of the flows, for classifiers.
     pub flows: &'a FlowTable,
-    /// Releases what dropped packets own.
+    /// Frees the resources of dropped packets.
     pub fate: &'a mut dyn FateSink,
     /// Receives the records selected by its mask.
     pub sink: &'a mut S,
@@ -54,19 +54,19 @@ pub struct PortCounters {
     pub transmit_dropped: Count,
     /// Packets lost by the link.
     pub lost: Count,
-    /// Packets sent towards the far end (a modem counts a packet when it is granted).
+    /// Packets sent towards the far end. A modem counts a packet when it is granted.
     pub departed: Count,
     /// Packets that arrived at the far end.
     pub delivered: Count,
 }
 
 impl PortCounters {
-    /// All drops: by the queue, by a full transmit queue, by the link.
+    /// Returns all drops: by the queue, by a full transmit queue, and by the link.
     pub fn dropped(&self) -> Count {
         self.queue.dropped_total().plus(self.transmit_dropped).plus(self.lost)
     }
 
-    /// Packets that have left the queue but neither reached the far end nor been dropped.
+    /// Returns the number of packets that have left the queue but neither reached the far end nor been dropped.
     pub fn in_flight(&self) -> u64 {
         self.queue.delivered.packets - self.transmit_dropped.plus(self.lost).plus(self.delivered).packets
     }

@@ -3,13 +3,13 @@
 //! ```text
 //! tokens  <- min(burst,  tokens  + dt x rate / 8)       both buckets start full
 //! ctokens <- min(cburst, ctokens + dt x ceil / 8)
-//! the head may go while tokens >= 0 and ctokens >= 0, whatever its size; then both -= size
+//! a packet is sent if tokens >= 0 and ctokens >= 0, whatever its size; then both buckets lose its size
 //! ```
 //!
-//! An idle link sends a frame at once, and a busy one waits until the debt is paid. A [`TokenBucket`] takes a packet
-//! from the queue and holds it until its tokens are there; HTB leaves it in the queue, where it can still be dropped.
-//! HTB does not poll an empty queue, so the discipline does not notice that the link is idle (RED's average stays).
-//! While the buckets are in debt, the time between two departures is that of the *first* packet at the rate.
+//! An idle link sends a frame at once; a busy one waits until the debt is paid. A [`TokenBucket`] takes a packet from the queue
+//! and holds it until it has enough tokens. HTB leaves the packet in the queue, where it can still be dropped. HTB does not poll
+//! an empty queue, so the discipline does not notice that the link is idle (RED's average does not decay). While the buckets are
+//! in debt, the time between two departures is that of the *first* packet at the rate.
 //!
 //! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured one.
 //! Units: tokens are 1e-9 bit (see [`Bucket`]).
@@ -27,13 +27,12 @@ use units::{require, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// Assured rate of the class; null: the link's own `rate`, and packets then take no time on the wire. With a rate
-    /// here, the link's `rate` is that of the interface behind the shaper, which sends packets one after another.
+    /// Assured rate of the class; null: the link's own `rate`, and packets then take no time on the wire. If set, the link's
+    /// `rate` is that of the interface behind the shaper, which sends packets one after another.
     pub rate: Option<BitRate>,
     /// Highest rate while `burst` lasts; null: the same as the rate.
     pub ceil: Option<BitRate>,
-    /// Bytes that may be sent at `ceil` in excess of the rate. tc's default for a rate below 8 Gbit/s and an MTU of
-    /// 1500.
+    /// Bytes that may be sent at `ceil` in excess of the rate. The default is tc's for a rate below 8 Gbit/s and an MTU of 1500.
     pub burst: Bytes,
     /// Bytes that may be sent at the interface's speed in excess of `ceil`.
     pub cburst: Bytes,
@@ -46,7 +45,7 @@ impl Default for HtbParams {
 }
 
 impl HtbParams {
-    /// Rate of the class on a link of rate `link`.
+    /// Returns the rate of the class on a link of rate `link`.
     pub fn rate_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         self.rate.or(link)
     }
@@ -71,14 +70,14 @@ pub(crate) struct Htb {
     tokens: Bucket,
     ctokens: Bucket,
     at: Time,
-    /// Whether the class follows the link's rate.
+    /// True if the class follows the link's rate.
     rate_of_link: bool,
-    /// Whether `ceil` follows the rate.
+    /// True if `ceil` follows the rate of the class.
     ceil_is_rate: bool,
 }
 
 impl Htb {
-    /// Both buckets are full at time 0. The parameters must be valid on a link of rate `link`.
+    /// Builds two buckets that are full at time 0. The parameters must be valid on a link of rate `link`.
     pub(crate) fn new(p: &HtbParams, link: Option<BitRate>) -> Self {
         let rate = p.rate_on(link).unwrap_or(BitRate(u64::MAX));
         Self {
@@ -97,8 +96,8 @@ impl Htb {
         self.at = now;
     }
 
-    /// Charges a packet of `bytes` sent at `now`. Returns how long the next one waits: zero while neither bucket is in
-    /// debt.
+    /// Charges a packet of `bytes` sent at `now`. Returns the time for which the next packet must wait: zero while neither bucket
+    /// is in debt.
     #[inline]
     pub(crate) fn charge(&mut self, now: Time, bytes: u64) -> Duration {
         self.refill(now);
@@ -107,20 +106,20 @@ impl Htb {
         self.wait()
     }
 
-    /// Time from the last call until neither bucket is in debt.
+    /// Returns the time from the last call until neither bucket is in debt.
     fn wait(&self) -> Duration {
         let none = Duration::ZERO;
         self.tokens.wait(0).unwrap_or(none).max(self.ctokens.wait(0).unwrap_or(none))
     }
 
-    /// Transmission time of `bytes` on an interface of rate `link`.
+    /// Returns the transmission time of `bytes` on an interface of rate `link`.
     #[inline]
     pub(crate) fn serialize(&self, link: Option<BitRate>, bytes: u64) -> Duration {
         link.filter(|_| !self.rate_of_link).map_or(Duration::ZERO, |r| r.time_for(bytes))
     }
 
-    /// Sets new (positive) rates from `now` on; `None` keeps one. The buckets keep their contents, debts included.
-    /// Returns when the next packet may leave.
+    /// Sets new (positive) rates from `now` on; `None` keeps the old one. The buckets keep their contents, including debts.
+    /// Returns the time at which the next packet may leave.
     pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, ceil: Option<BitRate>) -> Time {
         self.refill(now);
         rate.into_iter().for_each(|r| self.tokens.set_rate(r));
@@ -130,24 +129,24 @@ impl Htb {
         now + self.wait()
     }
 
-    /// Whether a change of the link's rate changes the rate of the class.
+    /// Returns true if the class follows the link's rate.
     pub(crate) fn follows_link(&self) -> bool {
         self.rate_of_link
     }
 
-    /// Rate of the class.
+    /// Returns the rate of the class.
     #[inline]
     pub(crate) fn rate(&self) -> BitRate {
         self.tokens.rate()
     }
 
-    /// Ceil of the class.
+    /// Returns the ceil of the class.
     #[inline]
     pub(crate) fn ceil(&self) -> BitRate {
         self.ctokens.rate()
     }
 
-    /// Whole bytes that may leave at `ceil`.
+    /// Returns the whole bytes that may leave at `ceil`.
     #[inline]
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.tokens.bytes_after(now.since(self.at))

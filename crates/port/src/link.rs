@@ -5,11 +5,11 @@ use measure::{ClassCounts, LinkAccount, LinkCounts, LinkMeter};
 use packet::{DropReason, NodeId};
 use units::Time;
 
-/// Carries the packets of a [`Link`]: a [`Port`], or a host's faster equivalent for simple links.
+/// A carrier of the packets of a [`Link`]: a [`Port`], or a host's faster equivalent for simple links.
 pub trait Carries {
-    /// The port, if the carrier is one.
+    /// Returns the port, if the carrier is one.
     fn port(&self) -> Option<&Port>;
-    /// Counts before `now`, and the packets still inside.
+    /// Returns the counts before `now`, and the packets still inside.
     fn counts(&self, now: Time) -> LinkCounts;
 }
 
@@ -20,7 +20,7 @@ pub struct Link<C = Port> {
     pub name: String,
     /// Node at the far end.
     pub to: NodeId,
-    /// Queue, server and wire.
+    /// Queue, server and propagation.
     pub carrier: C,
     /// Series and distributions, if the link is recorded.
     pub meter: Option<Box<LinkMeter>>,
@@ -29,7 +29,7 @@ pub struct Link<C = Port> {
 }
 
 impl<C: Carries> Link<C> {
-    /// Ends the warm-up at `now`, after all earlier work.
+    /// Ends the warm-up at `now`. All earlier work must be done.
     pub fn begin(&mut self, now: Time) {
         *self.before = self.carrier.counts(now);
         if let Some(meter) = &mut self.meter {
@@ -81,7 +81,7 @@ impl Carries for Port {
     }
 }
 
-/// Dropped packets by reason, in the order of [`DropReason::ALL`].
+/// Returns the number of dropped packets by reason, in the order of [`DropReason::ALL`].
 fn drops(c: &PortCounters) -> [u64; DropReason::ALL.len()] {
     let mut drops = c.queue.dropped.map(|points| points.iter().map(|p| p.packets).sum());
     drops[DropReason::TransmitQueueFull as usize] += c.transmit_dropped.packets;

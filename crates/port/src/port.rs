@@ -17,8 +17,8 @@ pub struct Port {
     egress: Egress,
 }
 
-/// Evaluates `$do` with the port's server. A plain link, by far the most frequent one, gets code of its own without
-/// branches for the other servers.
+/// Evaluates `$do` with the port's server. A plain link, by far the most frequent kind, gets separate code without branches for
+/// the other servers.
 macro_rules! with_server {
     ($port:expr, $server:ident, $egress:ident => $do:expr) => {{
         let Port { server, egress: $egress } = $port;
@@ -66,14 +66,14 @@ impl Port {
         Ok(Self { server: Server::new(spec, stream), egress })
     }
 
-    /// Enqueues an arriving packet. Afterwards [`Port::deadline`] is up to date.
+    /// Enqueues an arriving packet, and updates [`Port::deadline`].
     #[inline]
     pub fn offer<S: Sink>(&mut self, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
         with_server!(self, server, egress => egress.offer(server, now, packet, env));
     }
 
-    /// Does all work due by `now`, in time order, and passes on the packets that have reached the far end; `stamp` is
-    /// their arrival time.
+    /// Does all work due by `now`, in time order, and passes on the packets that have reached the far end. Their `stamp` is the
+    /// arrival time.
     #[inline]
     pub fn poll<S: Sink>(&mut self, now: Time, env: &mut Env<'_, S>, out: &mut impl FnMut(PacketMeta)) {
         self.work(now, env);
@@ -88,15 +88,16 @@ impl Port {
         with_server!(self, server, egress => egress.run(server, now, true, env));
     }
 
-    /// Returns the next packet that has reached the far end by `now`; `stamp` is its arrival time. All work due by
-    /// `now` must be done.
+    /// Returns the next packet that has reached the far end by `now`; its `stamp` is the arrival time. All work due by `now` must
+    /// be done.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
         debug_assert!(self.balances(), "the port's books do not balance: {:?}", self.counters());
         self.egress.propagation.arrive(now)
     }
 
-    /// As [`Port::work`], unless the port is already past `last`; an idle link also counts its missed opportunities.
+    /// Does the work due by `last`, unless the port is already past it. An idle link also counts the opportunities that it
+    /// missed.
     #[inline]
     pub fn catch_up<S: Sink>(&mut self, last: Time, env: &mut Env<'_, S>) {
         if last > self.egress.now {
@@ -105,46 +106,45 @@ impl Port {
         self.server.count_idle(last);
     }
 
-    /// Next time at which [`Port::poll`] has work to do; [`Time::NEVER`] if idle.
+    /// Returns the next time at which [`Port::poll`] has work to do; [`Time::NEVER`] if the port is idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.work_at().min(self.arrival_at())
     }
 
-    /// Time at which the next packet reaches the far end.
+    /// Returns the time at which the next packet reaches the far end.
     #[inline]
     pub fn arrival_at(&self) -> Time {
         self.egress.propagation.arrival_at()
     }
 
-    /// Next time at which [`Port::work`] has work to do.
+    /// Returns the next time at which [`Port::work`] has work to do.
     #[inline]
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
         let (time, step) = egress.next_step(server);
-        // a free link with an empty queue needs no event: its request to the queue is made up for before the next
-        // arrival
+        // a free link with an empty queue needs no event: its pending request to the queue is made before the next arrival
         let no_event = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
 
-    /// Whether the work of [`Port::work`] may wait, while a packet is in flight, for the next offer, arrival or change,
-    /// without an observable difference.
+    /// Returns true if, while a packet is in flight, [`Port::work`] may wait for the next offer, arrival or change without an
+    /// observable difference.
     ///
-    /// On a plain link that keeps packets in order, a later departure arrives later, too. So while a packet is in
-    /// flight, everything due before its arrival can be done at the arrival, with its own time stamps.
+    /// On a plain link that keeps packets in order, packets arrive in the order of their departures. So everything due before the
+    /// arrival of a packet in flight can be done at that arrival, with its own time stamps.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()
     }
 
-    /// Whether packets never overtake one another on the link.
+    /// Returns true if packets never overtake one another on the link.
     #[inline]
     pub fn is_ordered(&self) -> bool {
         self.egress.propagation.is_ordered()
     }
 
-    /// Changes the link from `now` on. The host has polled up to `now`, and has checked [`Change::validate`].
+    /// Changes the link from `now` on. The host must have polled up to `now` and called [`Change::validate`].
     pub fn change(&mut self, now: Time, change: Change) {
         let Self { server, egress } = self;
         if let Some(rate) = change.rate {
@@ -157,13 +157,13 @@ impl Port {
             egress.free_at = free_at;
         }
         if egress.idle && egress.queue.backlog().packets > 0 {
-            // a stopped link may start again: its next poll requests a packet
+            // the rate may have been zero: the next poll requests a packet again
             egress.idle = false;
             egress.free_at = now;
         }
     }
 
-    /// Counts of all packets so far, by their fate.
+    /// Returns the counts of all packets so far, by their fate.
     pub fn counters(&self) -> PortCounters {
         PortCounters {
             queue: *self.egress.queue.counters(),
@@ -174,44 +174,44 @@ impl Port {
         }
     }
 
-    /// The managed queue, for probes.
+    /// Returns the managed queue, for probes.
     pub fn queue(&self) -> &Queue {
         &self.egress.queue
     }
 
-    /// Counts by class; empty for a discipline without classes.
+    /// Returns the counts by class; empty for a discipline without classes.
     pub fn classes(&self) -> Vec<ClassProbe<'_>> {
         self.egress.queue.discipline().classes()
     }
 
-    /// Counts of grants by service flow; empty except for a DOCSIS 3.1 modem.
+    /// Returns the counts of grants by service flow; empty except for a DOCSIS 3.1 modem.
     pub fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         self.server.grants()
     }
 
-    /// Packets and bytes in the managed queue.
+    /// Returns the packets and bytes in the managed queue.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.egress.queue.backlog()
     }
 
-    /// Packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.
+    /// Returns the packets and bytes in the modem's transmit queue whose transmission has not begun by `now`.
     pub fn transmit_backlog(&self, now: Time) -> Backlog {
         self.server.transmit_backlog(now)
     }
 
-    /// Counts of opportunities before `now`, for a link that has them.
+    /// Returns the counts of opportunities before `now`, for a link that has them.
     pub fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
         self.server.opportunities(now)
     }
 
-    /// The link as the discipline sees it.
+    /// Returns the link as the discipline sees it.
     #[inline]
     pub fn link_view(&self, now: Time) -> LinkView {
         self.server.view(now, self.egress.rate)
     }
 
-    /// Checks that every packet that has left the queue is accounted for.
+    /// Returns true if every packet that has left the queue is accounted for.
     fn balances(&self) -> bool {
         let inside = self.server.inside() as u64;
         let left = self.egress.queue.counters().delivered.packets;

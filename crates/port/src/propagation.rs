@@ -1,4 +1,4 @@
-//! The wire behind the server: random loss and propagation.
+//! The wire behind the server: random loss, then propagation.
 
 use crate::env::{Env, Recorder};
 use crate::{Change, Lateness, PortSpec};
@@ -7,8 +7,8 @@ use record::{LinkId, Sink};
 use std::collections::VecDeque;
 use units::{Duration, Rng, Time};
 
-/// Random loss, then propagation: `delay`, plus a time drawn for each packet, uniform over the whole nanoseconds of [0,
-/// `jitter`], plus one drawn from the distribution `lateness`.
+/// The wire: random loss, then propagation. A packet's delay is `delay`, plus a time drawn uniformly from the whole nanoseconds
+/// of [0, `jitter`], plus a time drawn from the distribution `lateness`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Propagation {
     delay: Duration,
@@ -16,7 +16,7 @@ pub(crate) struct Propagation {
     lateness: Option<Lateness>,
     reorder: bool,
     loss: f64,
-    /// Numbers of the packets to lose, in falling order.
+    /// Numbers of the packets to lose, in falling order, so that the next one is last.
     lose: Vec<u64>,
     loss_rng: Rng,
     jitter_rng: Rng,
@@ -30,7 +30,7 @@ pub(crate) struct Propagation {
 }
 
 impl Propagation {
-    /// A wire without packets. `stream` returns the random stream of a name.
+    /// Returns a wire without packets. `stream` returns the random stream of a name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         Self {
             delay: spec.delay,
@@ -57,24 +57,24 @@ impl Propagation {
         self.loss = change.loss.map_or(self.loss, units::Prob::get);
     }
 
-    /// Time at which the next packet reaches the far end; [`Time::NEVER`] if none is in flight.
+    /// Returns the time at which the next packet reaches the far end; [`Time::NEVER`] if none is in flight.
     #[inline]
     pub(crate) fn arrival_at(&self) -> Time {
         self.ring.front().map_or(Time::NEVER, |p| p.stamp)
     }
 
-    /// Number of packets in flight.
+    /// Returns the number of packets in flight.
     pub(crate) fn len(&self) -> usize {
         self.ring.len()
     }
 
-    /// Whether a packet that leaves later never arrives sooner.
+    /// Returns true if a packet that leaves later never arrives earlier.
     #[inline]
     pub(crate) fn is_ordered(&self) -> bool {
         !self.reorder
     }
 
-    /// Sends a packet whose last bit leaves at `end` (known at `now`): it is lost, or in flight.
+    /// Sends a packet whose last bit leaves at `end`, a time known at `now`: the packet is lost, or in flight from then on.
     #[inline]
     pub(crate) fn depart<S: Sink>(
         &mut self,
@@ -109,18 +109,19 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Whether the packet that leaves now is listed in `lose`; earlier packets have departed or been lost.
+    /// Returns true if `lose` lists the packet that leaves now. Earlier packets must be counted as departed or lost.
     #[cold]
     fn chosen(&mut self) -> bool {
         let number = self.departed.packets + self.lost.packets + 1;
-        // bound: each turn removes one number from the list
+        // bound: each iteration removes one number from the list
         while self.lose.pop_if(|next| *next < number).is_some() {}
         self.lose.pop_if(|next| *next == number).is_some()
     }
 
-    /// Inserts `packet` so that it arrives before packets sent earlier, and after those of the same moment.
+    /// Inserts `packet` before the packets that arrive later, even if those were sent earlier, and after those of the same
+    /// arrival time.
     ///
-    /// Bound: one turn for each packet that it overtakes.
+    /// Bound: one iteration for each packet that it overtakes.
     #[cold]
     fn overtake(&mut self, mut packet: PacketMeta, arrival: Time) {
         packet.stamp = arrival;

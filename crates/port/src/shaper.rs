@@ -17,7 +17,7 @@ const EXPECTED: &str =
 /// bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shaper {
-    /// A dual token bucket, which holds the next packet until its tokens are there (a DOCSIS service flow).
+    /// A dual token bucket, which holds the next packet until it has enough tokens (a DOCSIS service flow).
     TokenBucket(ShaperParams),
     /// Linux's hierarchical token bucket with one class, which charges a packet after sending it.
     Htb(HtbParams),
@@ -32,7 +32,7 @@ impl Shaper {
         }
     }
 
-    /// Long-run rate; `None`: the link's.
+    /// Returns the long-run rate; `None` if it is the link's.
     pub fn own_rate(&self) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => Some(p.max_sustained_rate),
@@ -40,7 +40,7 @@ impl Shaper {
         }
     }
 
-    /// Rate while a burst lasts, where it is limited.
+    /// Returns the rate while a burst lasts, if it is limited.
     pub fn peak_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => p.peak_traffic_rate,
@@ -49,7 +49,7 @@ impl Shaper {
     }
 }
 
-/// The canonical form: a token bucket is its table, HTB a table with one key.
+/// The canonical form: a token bucket is its own table, HTB a table with one key.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Named<'a> {

@@ -25,7 +25,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// The service flow of a modem.
+    /// Returns the service flow of a modem.
     pub fn flow(&self) -> Option<&ShaperParams> {
         match self {
             Self::Docsis(p) => Some(&p.flow),
@@ -34,7 +34,7 @@ impl Service {
         }
     }
 
-    /// Long-run rate, where it is not the link's: the sustained rate of a shaper or service flow, the mean rate of
+    /// Returns the long-run rate if it is not the link's: the sustained rate of a shaper or service flow, or the mean rate of
     /// opportunities.
     pub fn own_rate(&self) -> Option<BitRate> {
         match self {
@@ -44,13 +44,13 @@ impl Service {
         }
     }
 
-    /// The opportunities of a link that has them instead of a rate.
+    /// Returns the opportunities of a link that has them instead of a rate.
     pub fn delivery(&self) -> Option<&Delivery> {
         if let Self::Delivery(p) = self { Some(p) } else { None }
     }
 }
 
-/// A random delay added to a packet's propagation delay, given by percentiles, such as a live run's lateness: linear
+/// A random delay added to a packet's propagation delay, such as the lateness of a live run. It is given by percentiles: linear
 /// between them, and constant above the last. Packets keep their order unless `reorder` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -66,12 +66,12 @@ pub struct Lateness {
     pub p95: Duration,
     /// 99th percentile.
     pub p99: Duration,
-    /// 99.9th percentile, and the largest delay.
+    /// 99.9th percentile, which is also the largest delay.
     pub p99_9: Duration,
 }
 
 impl Lateness {
-    /// The points of the distribution: field name, share and delay.
+    /// Returns the points of the distribution: field name, share and delay.
     fn points(&self) -> [(&'static str, f64, Duration); 6] {
         [
             ("min", 0.0, self.min),
@@ -83,7 +83,7 @@ impl Lateness {
         ]
     }
 
-    /// Errors: percentiles that fall, by field name.
+    /// Checks the order of the percentiles.   Errors: the first one below its predecessor, by field name.
     fn validate(&self) -> Result<(), Problem> {
         for pair in self.points().windows(2) {
             let (below, (path, _, this)) = (pair[0].2, pair[1]);
@@ -93,7 +93,7 @@ impl Lateness {
         Ok(())
     }
 
-    /// The quantile of `share`, from 0 to 1.
+    /// Returns the quantile for `share`, from 0 to 1.
     pub(crate) fn at(&self, share: f64) -> Duration {
         let points = self.points();
         let Some(pair) = points.windows(2).find(|pair| share <= pair[1].1) else { return self.p99_9 };
@@ -125,8 +125,8 @@ pub struct PortSpec {
     /// Probability that the link loses a packet after its transmission.
     #[serde(default)]
     pub loss: Prob,
-    /// Packets that the link loses after their transmission, independent of `loss`: by number, from 1, in the order in
-    /// which they leave the queue for the wire.
+    /// Packets that the link loses after their transmission, independent of `loss`: by number, from 1, in the order in which they
+    /// leave the queue for the wire.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// The queue discipline.
@@ -164,7 +164,7 @@ impl PortSpec {
         self.validate_service()
     }
 
-    /// Returns the first invalid key of the service, or of the rest of the link because of the service.
+    /// Returns the first key of the service that is invalid, or the first key of the link that the service excludes.
     pub fn validate_service(&self) -> Result<(), Problem> {
         match &self.service {
             Service::Plain => Ok(()),
@@ -186,9 +186,8 @@ impl PortSpec {
         }
     }
 
-    /// Whether packets of several segments are split before they reach the queue: because the discipline requires it,
-    /// or because the link sends frames. A modem, a CMTS and a radio send frames; a plain link and HTB send packets
-    /// whole.
+    /// Returns true if packets of several segments are split before they reach the queue: because the discipline requires it, or
+    /// because the link sends frames, as a modem, a CMTS and a radio do. A plain link and HTB send packets whole.
     pub fn splits_gso(&self) -> bool {
         let whole = matches!(self.service, Service::Plain | Service::Shaper(Shaper::Htb(_)));
         !whole || self.queue.split_gso()
@@ -214,7 +213,7 @@ impl PortSpec {
     }
 }
 
-/// New values for a running port; omitted ones stay. A packet in transmission ends at its old rate.
+/// New values for a running port; omitted ones stay the same. A packet in transmission ends at its old rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
@@ -222,20 +221,20 @@ pub struct Change {
     pub rate: Option<BitRate>,
     /// Propagation delay of the packets that leave from now on.
     pub delay: Option<Duration>,
-    /// Upper bound on the jitter added to it.
+    /// Upper bound on the jitter added to the delay.
     pub jitter: Option<Duration>,
     /// Loss probability.
     pub loss: Option<Prob>,
     /// Maximum Sustained Traffic Rate of a shaper or modem; the rate of HTB.
     pub max_sustained_rate: Option<BitRate>,
-    /// Peak Traffic Rate of a shaper or modem that limits it; the ceil of HTB, where it has one of its own.
+    /// Peak Traffic Rate of a shaper or modem that has one; the ceil of HTB, if it has its own.
     pub peak_traffic_rate: Option<BitRate>,
     /// Mean of a modem's largest grant per MAP.
     pub max_grant: Option<Bytes>,
 }
 
 impl Change {
-    /// Errors: a change that a port built from `spec` cannot make.
+    /// Checks a change.   Errors: a change that a port built from `spec` cannot make.
     pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
         let plain = spec.service == Service::Plain;
         let (limits_peak, follows_link) = match &spec.service {
@@ -308,7 +307,7 @@ mod tests {
         let spec: PortSpec = toml::from_str(text).unwrap();
         spec.validate().unwrap();
         let late = |share| spec.lateness.unwrap().at(share).0;
-        // between the percentiles: half of 10, half of 10 to 30, half of 80 to 980
+        // linear between the percentiles: half of 0 to 10, of 10 to 30, and of 80 to 980 us
         assert_eq!([0.0, 0.25, 0.5, 0.95, 0.99].map(late), [0, 5_000, 10_000, 40_000, 80_000]);
         assert!(late(0.7).abs_diff(20_000) <= 1 && late(0.9945).abs_diff(530_000) <= 1);
         assert_eq!([0.999, 1.0].map(late), [980_000; 2]);

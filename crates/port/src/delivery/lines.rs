@@ -1,8 +1,8 @@
-//! A recorded trace as text: mahimahi's file format, or a compact form of it.
+//! A recorded trace as text: in mahimahi's file format, or in a compact form of it.
 //!
 //! ```text
-//! file      one whole number of ms per line, never falling, the last above 0; each line is one opportunity
-//! compact   words: +D is D ms after the one before, +DxN is N opportunities there ("+16 +1x3 +4")
+//! file      one whole number of ms per line, never falling, the last one above 0; each line is one opportunity
+//! compact   words: +D is an opportunity D ms after the previous word, +DxN is N opportunities there ("+16 +1x3 +4")
 //! ```
 //!
 //! Source: mahimahi's link_queue.cc (facts only). Results and stores keep the compact form.
@@ -15,9 +15,9 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use units::Duration;
 
-/// Upper bound on the number of lines in a trace.
+/// Largest number of lines in a trace.
 pub(crate) const MOST_LINES: u64 = 100_000_000;
-/// Upper bound on the last time of a trace, so that sums of times do not overflow.   Unit: ms (more than 11 days).
+/// Largest time in a trace, so that sums of times do not overflow.   Unit: ms (more than 11 days).
 const MOST_MS: u64 = 1_000_000_000;
 
 /// The opportunities of one millisecond.
@@ -34,9 +34,9 @@ pub struct Lines(Arc<[Moment]>);
 /// An error in a trace, with its line number (in the compact form, the number of the word).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
-    /// Line or word, from 1.
+    /// Position of the line or word, from 1.
     pub line: usize,
-    /// The text that was read, and the text that would be valid.
+    /// The text that was read, and what would be valid.
     pub message: String,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for BadLine {
 
 const VALID: &str = "expected a whole number of milliseconds, at most 1000000000";
 
-/// Quotes a word in a message if it looks like a number; otherwise returns nothing. The path may name any file, and a
+/// Quotes a word for a message if it looks like a number; otherwise returns an empty text. The path may name any file, and a
 /// message must not leak its contents.
 fn quoted_number(word: &str) -> String {
     let like_a_number = word.len() <= 24 && word.bytes().all(|b| b.is_ascii_digit() || b"+-.,x".contains(&b));
@@ -56,8 +56,8 @@ fn quoted_number(word: &str) -> String {
 }
 
 impl Lines {
-    /// Reads a file with a number in every line.   Errors: the first line that is not a number or is below the one
-    /// before; a file without lines.
+    /// Reads a file with a number in every line.   Errors: the first line that is not a number or is below the previous one; a
+    /// file without lines.
     pub fn read(text: &str) -> Result<Self, BadLine> {
         let mut lines = Builder::default();
         for (i, line) in text.lines().enumerate() {
@@ -97,34 +97,34 @@ impl Lines {
         &self.0
     }
 
-    /// Whether the file is still unread.
+    /// Returns true if the file has not been read yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Number of opportunities in the trace.
+    /// Returns the number of opportunities in the trace.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|s| u64::from(s.count)).sum()
     }
 
-    /// Largest number of opportunities in one millisecond.
+    /// Returns the largest number of opportunities in one millisecond.
     pub(crate) fn most_at_once(&self) -> u64 {
         self.0.iter().map(|s| u64::from(s.count)).max().unwrap_or(0)
     }
 
-    /// The last time of the trace, after which it repeats.
+    /// Returns the last time of the trace, after which it repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.0.last().map_or(0, |s| u64::from(s.ms)))
     }
 
-    /// The gaps between opportunities, in order; the last one runs from the end of the trace to the first opportunity
-    /// of the next round.
+    /// Returns the gaps between opportunities, in order. The last one runs from the end of the trace to the first opportunity of
+    /// the next round.
     pub fn gaps(&self) -> impl Iterator<Item = Duration> {
         let between = self.0.windows(2).map(|w| w[1].ms - w[0].ms);
         between.chain(self.0.first().map(|s| s.ms)).map(|ms| Duration::from_millis(ms.into()))
     }
 
-    /// The longest gap.
+    /// Returns the longest gap.
     pub fn longest_gap(&self) -> Duration {
         self.gaps().max().unwrap_or_default()
     }
@@ -173,7 +173,7 @@ impl Builder {
         if self.lines > MOST_LINES || ms > MOST_MS {
             return Err(format!("a trace has at most {MOST_LINES} lines and {MOST_MS} ms"));
         }
-        // both fit: they are below MOST_MS and MOST_LINES
+        // both fit into 32 bits, since they are at most MOST_MS and MOST_LINES
         let (ms, count) = (ms as u32, count as u32);
         match self.moments.last_mut().filter(|s| s.ms == ms) {
             Some(moment) => moment.count += count,
@@ -234,10 +234,11 @@ mod tests {
         assert_eq!((lines.compact(), lines.file()), ("+0 +16 +1x3 +4".to_owned(), text.to_owned()));
         assert_eq!(Lines::read_compact(&lines.compact()).unwrap(), lines);
         assert_eq!((lines.count(), lines.period(), lines.most_at_once()), (6, Duration::from_millis(21), 3));
-        // 0 to 16; the next round's first opportunity, at 21 + 0, falls on the last of this one: a gap of 0
+        // the first gap is 0 to 16. The first opportunity of the next round, at 21 + 0, coincides with the last one of this
+        // round: a gap of 0
         let gaps: Vec<u64> = lines.gaps().map(|d| d.0 / 1_000_000).collect();
         assert_eq!((gaps, lines.longest_gap()), (vec![16, 1, 4, 0], Duration::from_millis(16)));
-        // "1" alone is an opportunity every ms; lines may end in CR LF, and the last one needs no line end
+        // "1" alone is an opportunity in every ms; lines may end in CR LF, and the last one needs no line end
         assert_eq!(Lines::read("1").unwrap(), Lines::read("1\r\n").unwrap());
         assert_eq!(Lines::read("1").unwrap().longest_gap(), Duration::from_millis(1));
     }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! each ms (TTI)      earned += rate / 8000, where a new rate is drawn every `change_every`
-//! at a grant         one block of everything earned; it fails with probability `block_error` and is retransmitted
+//! at a grant         one block of all earned bytes is sent; it fails with probability `block_error` and is retransmitted
 //!                    `harq` later, at most three times; a block sent twice must be earned twice
-//! in order           RLC delivers a block no earlier than those before it: blocks behind a failed one arrive in a burst
+//! in order           RLC delivers a block no earlier than previous ones: blocks behind a failed one arrive in a burst
 //! handover           no service for a time drawn from `handover_min` to `handover_max`
 //!
 //! mean carried = rate / (1 + p + p^2 + p^3) x every / (every + mean gap)
@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use units::within;
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
 
-/// Most retransmissions of a block; after that it counts as delivered.
+/// Largest number of retransmissions of a block. After the last one it counts as delivered.
 const AGAIN: u32 = 3;
 
 /// Direction of the data.
@@ -37,7 +37,7 @@ pub enum Way {
     Up,
 }
 
-/// A link like LTE's, reproducible from the scenario's seed and the link's name.
+/// A link like LTE's. Its random numbers follow from the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {
@@ -45,21 +45,20 @@ pub struct LteParams {
     pub way: Way,
     /// Mean rate of the grants, including retransmitted blocks.
     pub rate: BitRate,
-    /// Highest rate over lowest: with 10 the rate may change by a factor of up to 10 from one draw to the next; 1 is a
-    /// constant rate.
+    /// Ratio of the highest to the lowest rate. With 10, the rate may change by a factor of up to 10 from one draw to the next; 1
+    /// gives a constant rate.
     pub swing: f64,
     /// Time between two draws of the rate.
     pub change_every: Duration,
-    /// Shortest time from grant to grant; null: 1ms (down), 5ms (up).
+    /// Shortest time between grants; null: 1ms (down), 5ms (up).
     pub grant_min: Option<Duration>,
-    /// Longest time from grant to grant; null: 1ms (down), 20ms (up).
+    /// Longest time between grants; null: 1ms (down), 20ms (up).
     pub grant_max: Option<Duration>,
     /// Probability that a block fails and is retransmitted.
     pub block_error: Prob,
-    /// Delay of a retransmission after its block.
+    /// Time from a block to its retransmission.
     pub harq: Duration,
-    /// Mean time from the end of a handover to the start of the next (drawn between half and one and a half times
-    /// this); 0s: no handovers.
+    /// Mean time from the end of a handover to the start of the next (drawn from 0.5 to 1.5 times this); 0s: no handovers.
     pub handover_every: Duration,
     /// Shortest time without service in a handover.
     pub handover_min: Duration,
@@ -118,7 +117,7 @@ impl LteParams {
         within("block_error", self.block_error.get(), 0.0, 0.9)
     }
 
-    /// Mean rate that the link carries.
+    /// Returns the mean rate that the link carries.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let p = self.block_error.get();
         let sent = 1.0 + p + p * p + p * p * p;
@@ -128,33 +127,33 @@ impl LteParams {
         BitRate((self.rate.0 as f64 * served / sent) as u64)
     }
 
-    /// Upper bound on every draw of the rate.
+    /// Returns an upper bound on every draw of the rate.
     pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Upper bound on the mean rate over any `span`; nothing is stored when the span begins.
+    /// Returns an upper bound on the mean rate over any `span` that begins without waiting blocks.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(1), span)
     }
 }
 
-/// The opportunities of the link, ms by ms.
+/// Generates the opportunities of the link, ms by ms.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lte {
     p: LteParams,
     rates: Rates,
     rng: Rng,
-    /// The current TTI.   Unit of all times: ms.
+    /// Number of the current TTI.   Unit of all times: ms.
     now: u64,
-    /// Bytes per ms, until `drawn_until`.
+    /// Rate until `drawn_until`.   Unit: bytes per ms.
     rate: f64,
     drawn_until: u64,
-    /// Bytes that may be granted; negative after retransmitted blocks.
+    /// Bytes earned and not yet sent; negative after retransmitted blocks.
     earned: f64,
     grant_at: u64,
     handover_at: u64,
-    /// Blocks with their delivery times, which never fall.
+    /// Delivery times (which never fall) and bytes of the blocks under way.
     blocks: VecDeque<(u64, f64)>,
     whole: Accumulator,
 }
@@ -178,7 +177,7 @@ impl Lte {
         }
     }
 
-    /// Bound: at the lowest valid rate an opportunity fills up within some thousands of ms.
+    /// Returns the next opportunity. Bound: at the lowest valid rate, an opportunity fills up within some thousands of ms.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.now += 1;
@@ -203,7 +202,7 @@ impl Lte {
             let gap = between(&mut self.rng, self.p.handover_min, self.p.handover_max);
             let every = self.p.handover_every;
             let half = Duration(every.0 / 2);
-            // the current ms is the first of the gap
+            // the current ms is the first one of the gap
             self.now += gap;
             self.handover_at = self.now + between(&mut self.rng, half, every + half);
             self.grant_at = self.grant_at.max(self.now);
@@ -251,11 +250,11 @@ mod tests {
 
     #[test]
     fn without_random_effects_it_is_a_constant_rate() {
-        // 20 Mbit/s are 2500 B per ms: after 1, 2, 3, 4 ms 1.66, 3.32, 4.99, 6.65 opportunities
+        // 20 Mbit/s are 2500 B per ms: 1.66, 3.32, 4.99, 6.65 opportunities of 1504 B are earned after 1, 2, 3, 4 ms
         let all = opportunities(&steady(), 1000);
         assert_eq!(all[..4], [(1, 1504), (2, 3008), (3, 1504), (4, 3008)]);
         assert_eq!(all.iter().map(|o| o.1).sum::<u64>(), 2_500_000 / 1504 * 1504);
-        // upwards the same bytes come in grants 5 to 20 ms apart
+        // upstream, the same bytes come in grants 5 to 20 ms apart
         let up = LteParams { way: Way::Up, ..steady() };
         let all = opportunities(&up, 10_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
@@ -268,18 +267,18 @@ mod tests {
         let p = LteParams { block_error: Prob::new(0.1).unwrap(), ..steady() };
         let all = opportunities(&p, 100_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        // a failed block comes 8 ms late, 9 after the one before it, and those behind it at once; after three failures,
-        // 25 ms
+        // a block that fails once comes 8 ms late, so 9 ms after its predecessor, and the blocks behind it come with it. A block
+        // that fails three times comes 3 x 8 + 1 = 25 ms after its predecessor
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
-        // 1 + p + p^2 + p^3 = 1.111: 18.0 Mbit/s remain
+        // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so 18.0 of 20 Mbit/s remain
         assert!((mean(&p, 100_000) / (20e6 / 1.111) - 1.0).abs() < 0.01, "{}", mean(&p, 100_000));
     }
 
     #[test]
     fn its_mean_and_its_swing() {
         let p = LteParams { swing: 10.0, ..steady() };
-        // 10 h: 72 000 draws, sd of the mean 0.0026
+        // 10 h have 72 000 draws, and the standard deviation of their mean is 0.0026
         assert!((mean(&p, 36_000_000) / 20e6 - 1.0).abs() < 0.008, "{}", mean(&p, 36_000_000));
         let mut by_draw = vec![0.0; 240];
         for (at, bytes) in opportunities(&p, 120_000) {
@@ -288,7 +287,8 @@ mod tests {
         let ratio = |w: &[f64]| (w[0] / w[1]).max(w[1] / w[0]);
         let steps: Vec<f64> = by_draw.windows(2).map(ratio).collect();
         assert!(steps.iter().all(|r| *r < 10.1), "no step beyond the swing");
-        // with a uniform logarithm the step exceeds 2 with probability (1 - lg 2)^2 = 0.489
+        // the logarithm of a rate is uniform, so the rate changes by more than a factor of 2 with probability (1 - lg 2)^2 =
+        // 0.489
         let share = steps.iter().filter(|r| **r > 2.0).count() as f64 / steps.len() as f64;
         assert!((share - 0.489).abs() < 0.1, "{share}");
     }
@@ -298,7 +298,7 @@ mod tests {
         let p = LteParams { handover_every: Duration::from_secs(10), ..steady() };
         let all = opportunities(&p, 1_000_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).filter(|g| *g > 40).collect();
-        // a mean gap of 525 ms each 10.525 s: 95 in 1000 s; the gap ends with the TTI after it
+        // a mean gap of 525 ms every 10.525 s: 95 gaps in 1000 s; a gap ends with the first TTI after the handover
         assert!((80..=110).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (51..=1001).contains(g)), "{gaps:?}");
         assert!((mean(&p, 1_000_000) / p.mean_rate().0 as f64 - 1.0).abs() < 0.02);

@@ -4,7 +4,7 @@
 //! source (a recorded trace, or a model of one)  --next-->  Opportunity { at, bytes }  --server-->  packets
 //! ```
 //!
-//! An opportunity carries a number of bytes of packets that arrived before it. Several packets may share one, a packet
+//! An opportunity carries a number of bytes of packets that arrived before it. Several packets may share an opportunity, a packet
 //! may begin in one and end in a later one, and unused bytes are lost.
 
 mod lines;
@@ -39,7 +39,7 @@ pub struct DeliveryInfo {
     pub params: fn() -> schemars::Schema,
 }
 
-/// Declares every kind of link with opportunities once: the scenario's enum, the list and the sources follow.
+/// Declares every kind of link with opportunities once, and derives the scenario's enum, the list and the sources from it.
 macro_rules! deliveries {
     ($($name:literal $Variant:ident($Params:ty => $Source:ty), $source:literal, $summary:literal;)+) => {
         /// The opportunities of a link that has no rate: a recorded trace, or a model.
@@ -63,7 +63,7 @@ macro_rules! deliveries {
         ];
 
         impl Delivery {
-            /// Name in a scenario.
+            /// Returns the name in a scenario.
             fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ }
             }
@@ -71,15 +71,15 @@ macro_rules! deliveries {
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|p| p.under(self.name()))
             }
-            /// Mean rate that the link carries.
+            /// Returns the mean rate that the link carries.
             pub fn mean_rate(&self) -> BitRate {
                 match self { $(Self::$Variant(p) => p.mean_rate(),)+ }
             }
-            /// Highest rate within a millisecond.
+            /// Returns the highest rate within a millisecond.
             pub fn peak_rate(&self) -> BitRate {
                 match self { $(Self::$Variant(p) => p.peak_rate(),)+ }
             }
-            /// Upper bound on the mean rate over any `span`.
+            /// Returns an upper bound on the mean rate over any `span`.
             pub fn max_rate_over(&self, span: Duration) -> BitRate {
                 match self { $(Self::$Variant(p) => p.max_rate_over(span),)+ }
             }
@@ -92,11 +92,11 @@ macro_rules! deliveries {
         }
 
         impl Source {
-            /// Builds the source of a valid declaration that is ready.
+            /// Builds the source of a valid declaration whose files have been read.
             pub(crate) fn new(delivery: &Delivery, rng: Rng) -> Self {
                 match delivery { $(Delivery::$Variant(p) => Self::$Variant(<$Source>::new(p, rng)),)+ }
             }
-            /// Returns the next opportunity, never earlier than the one before.
+            /// Returns the next opportunity, never earlier than the previous one.
             pub(crate) fn next(&mut self) -> Opportunity {
                 match self { $(Self::$Variant(s) => s.next(),)+ }
             }
@@ -124,7 +124,7 @@ impl Delivery {
         }
     }
 
-    /// Largest packet that the link carries, where it has a limit.
+    /// Returns the largest packet that the link carries, if it has a limit.
     pub fn largest(&self) -> Option<Bytes> {
         match self {
             Self::Trace(p) => Some(p.opportunity),
@@ -132,8 +132,8 @@ impl Delivery {
         }
     }
 
-    /// Writes the opportunities of `span` on the link `name` under a seed, in mahimahi's format. A varying delay is
-    /// left out.
+    /// Writes the opportunities of link `name` within `span` under a seed, in mahimahi's format. That format cannot express a
+    /// varying delay.
     ///
     /// Errors: invalid parameters; no opportunity in `span`, or more lines than a trace may have.
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {

@@ -11,23 +11,23 @@ use units::{require, within};
 /// A millisecond.   Unit: ns.
 const MS: u64 = 1_000_000;
 
-/// Rate assumed while a scenario is checked whose trace file has not been read.
+/// Rate assumed for a scenario that is checked before its trace file has been read.
 const UNREAD: BitRate = BitRate(1_000_000_000);
 
-/// A recorded trace: a mahimahi file (one whole number of ms per line, each one opportunity to send), read together
-/// with the scenario.
+/// A recorded trace in mahimahi's format: a file with one whole number of ms per line, each one an opportunity to send. It is
+/// read together with the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceParams {
     /// Path of the file, relative to the scenario's folder.
     pub file: String,
-    /// Bytes of one opportunity; no packet may be larger. mahimahi's is 1504: a packet of 1500 and 4 of its tunnel
+    /// Bytes of one opportunity; no packet may be larger. mahimahi's value is 1504: a packet of 1500 and 4 bytes of its tunnel
     /// device.
     pub opportunity: Bytes,
-    /// Offset into the trace at which the run starts. With the same offset all runs share the trace's first gap. The
-    /// trace repeats after its last line.
+    /// Offset into the trace at which the run starts. The trace repeats after its last line. Runs with the same offset share
+    /// their first gap.
     pub start: Duration,
-    /// Lines of the file in compact form ("+16 +1x3" is 16, 17, 17, 17), filled in when the scenario is read so that a
+    /// Lines of the file in compact form ("+16 +1x3" is 16, 17, 17, 17). They are filled in when the scenario is read, so that a
     /// result is complete without the file.
     #[serde(skip_serializing_if = "Lines::is_empty")]
     pub source: Lines,
@@ -56,12 +56,12 @@ impl TraceParams {
         require(!self.source.is_empty(), "file", message)
     }
 
-    /// Bytes of one round of the trace.
+    /// Returns the bytes of one round of the trace.
     fn bytes(&self) -> u64 {
         self.source.count().saturating_mul(self.opportunity.0)
     }
 
-    /// 8 bytes x lines / last time.
+    /// Returns the mean rate: the bytes of a round over the last time of the trace.
     pub(crate) fn mean_rate(&self) -> BitRate {
         match self.source.period() {
             Duration::ZERO => UNREAD,
@@ -69,18 +69,18 @@ impl TraceParams {
         }
     }
 
-    /// Upper bound on the mean rate over any `span`: all rounds that the span may touch, counted whole.
+    /// Returns an upper bound on the mean rate over any `span`: all rounds that the span may touch count in full.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         let period = self.source.period();
         if period.is_zero() || span.is_zero() {
             return UNREAD;
         }
-        // one round that has already begun, and one cut off by the end
+        // one more round has already begun at the start of the span, and another one is cut off by its end
         let rounds = (span.0 / period.0).saturating_add(2);
         rate(self.bytes().saturating_mul(rounds), span)
     }
 
-    /// Rate of the busiest millisecond.
+    /// Returns the rate of the busiest millisecond.
     pub(crate) fn peak_rate(&self) -> BitRate {
         if self.source.is_empty() {
             return UNREAD;
@@ -94,13 +94,14 @@ fn rate(bytes: u64, span: Duration) -> BitRate {
     BitRate(u64::try_from(bits).unwrap_or(u64::MAX).max(1))
 }
 
-/// The opportunities of a trace, round by round.
+/// Generates the opportunities of a trace, round by round.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recorded {
     lines: Lines,
     bytes: u64,
     period: u64,
-    /// The next moment, the time at which its round began, and the length of the trace that the run skips.   Unit: ns.
+    /// Index of the next opportunity, time at which its round began, and length of the trace that the run skips.   Unit of times:
+    /// ns.
     index: usize,
     round: u64,
     skipped: u64,
@@ -122,7 +123,7 @@ impl Recorded {
             return Opportunity { at: Time::NEVER, bytes: 0, extra_delay: Duration::ZERO };
         };
         self.index += 1;
-        // `skipped` ends before this moment or in an earlier round
+        // this does not underflow: `skipped` ends before this opportunity or in an earlier round
         let at = self.round.saturating_add(u64::from(moment.ms) * MS) - self.skipped;
         Opportunity { at: Time(at), bytes: self.bytes * u64::from(moment.count), extra_delay: Duration::ZERO }
     }
@@ -140,9 +141,9 @@ mod tests {
 
     #[test]
     fn it_repeats_after_its_last_time() {
-        // last time 10: the second round is shifted by 10, the third by 20
+        // the last time is 10, so the second round is shifted by 10 and the third by 20
         assert_eq!(trace("3\n3\n10\n", Duration::ZERO), [(3, 2), (10, 1), (13, 2), (20, 1), (23, 2), (30, 1)]);
-        // a first line of 0 falls on the last line of the previous round
+        // a first line of 0 coincides with the last line of the previous round
         assert_eq!(trace("0\n10\n", Duration::ZERO), [(0, 1), (10, 1), (10, 1), (20, 1), (20, 1), (30, 1)]);
     }
 
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn its_rate_is_lines_by_time() {
         let p = TraceParams { source: Lines::read("1\n").unwrap(), ..TraceParams::default() };
-        // 1504 B per ms
+        // 1504 B per ms are 12.032 Mbit/s
         assert_eq!(p.mean_rate(), BitRate(12_032_000));
         assert_eq!(TraceParams { opportunity: Bytes(1500), ..p.clone() }.mean_rate(), BitRate(12_000_000));
         assert!(p.max_rate_over(Duration::from_secs(1)) >= p.mean_rate());

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! each frame (1/750 s)   rate / 8 / 750 bytes, delivered at the next whole ms
-//! each `interval`        a new rate and added delay are drawn; with probability `outage` it begins without service
+//! each `interval`        a new rate and added delay are drawn; with probability `outage`, the interval begins without service
 //!
 //! mean carried = rate x (1 - outage x mean outage / interval)
 //! ```
@@ -11,10 +11,10 @@
 //! Source: links are reassigned every 15 s, worldwide at the same moments, and latency and throughput change in steps
 //! at those moments (Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024, abstract). Frames of 1/750 s:
 //! Humphreys et al., Signal Structure of the Starlink Ku-Band Downlink, 2023.
-//! Not verified, our own round numbers: the size of the steps, the frequency and length of outages. Set them to your
+//! Not verified, but our own round numbers: the size of the steps, and the frequency and length of outages. Set them to your
 //! measurements.
-//! Departs: the seed draws where in an interval the run starts; nothing changes within an interval; a user has a share
-//! of every frame.
+//! Departs: the seed determines the point within an interval at which the run starts; nothing changes within an interval; a user
+//! has a share of every frame.
 
 use super::opportunity::Opportunity;
 use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_burst};
@@ -26,17 +26,17 @@ use units::{require, within};
 /// Frames per second.
 const FRAMES: u64 = 750;
 
-/// A link like Starlink's, reproducible from the scenario's seed and the link's name.
+/// A link like Starlink's. Its random numbers follow from the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StarlinkParams {
     /// Mean rate over all intervals.
     pub rate: BitRate,
-    /// Highest rate over lowest; 1 is a constant rate.
+    /// Ratio of the highest to the lowest rate; 1 gives a constant rate.
     pub swing: f64,
     /// Time for which rate and delay stay the same.
     pub interval: Duration,
-    /// Upper bound on the delay added to the link's own: drawn for each interval, uniform from zero.
+    /// Upper bound on the delay added to the link's own, which is drawn for each interval, uniform from zero.
     pub delay_swing: Duration,
     /// Probability that an interval begins without service.
     pub outage: Prob,
@@ -75,24 +75,24 @@ impl StarlinkParams {
         require(self.outage_max < self.interval, "outage_max", message)
     }
 
-    /// Mean rate that the link carries.
+    /// Returns the mean rate that the link carries.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let outage = (self.outage_min.secs() + self.outage_max.secs()) / 2.0;
         BitRate((self.rate.0 as f64 * (1.0 - self.outage.get() * outage / self.interval.secs())) as u64)
     }
 
-    /// Upper bound on every draw of the rate.
+    /// Returns an upper bound on every draw of the rate.
     pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Upper bound on the mean rate over any `span`; a frame may fall on its start.
+    /// Returns an upper bound on the mean rate over any `span`. One more frame may end at the start of the span.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(2), span)
     }
 }
 
-/// The opportunities of the link, frame by frame.
+/// Generates the opportunities of the link, frame by frame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Starlink {
     p: StarlinkParams,
@@ -109,7 +109,7 @@ pub(crate) struct Starlink {
 
 impl Starlink {
     pub(crate) fn new(p: &StarlinkParams, mut rng: Rng) -> Self {
-        // where in an interval the run starts; the first interval has no outage
+        // draws the point within an interval at which the run starts; the first interval has no outage
         let ends = between(&mut rng, Duration(MS), p.interval);
         let rates = Rates::new(p.rate, p.swing);
         let mut link = Self {
@@ -132,11 +132,11 @@ impl Starlink {
         self.extra_delay = Duration(self.rng.below(self.p.delay_swing.0.saturating_add(1)));
     }
 
-    /// Bound: at the lowest valid rate an opportunity fills up within some thousands of frames.
+    /// Returns the next opportunity. Bound: at the lowest valid rate, an opportunity fills up within some thousands of frames.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.frame += 1;
-            // frame k ends after 4 k / 3 ms
+            // frame k ends after 1000 k / 750 = 4 k / 3 ms
             let now = (self.frame * 4).div_ceil(3);
             if now > self.ends {
                 let outage = if self.rng.chance(self.p.outage.get()) {
@@ -177,11 +177,11 @@ mod tests {
         let steps: Vec<Time> =
             all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
         assert_eq!(steps.len(), 40);
-        // the first opportunity after a multiple of 15 s from the first step: at most one frame of 4/3 ms later
+        // a step shows at the first opportunity after it, at most one frame of 4/3 ms later; steps are multiples of 15 s apart
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
         assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
         assert!(all.iter().all(|o| o.extra_delay <= p.delay_swing));
-        // one rate in each interval: the bytes of its first second and of its tenth agree to an opportunity or two
+        // the rate is constant within an interval: the bytes of its first and of its tenth second differ by an opportunity or two
         let sent = |from: u64| -> u64 {
             let (from, to) = (Time(from), Time(from + 1_000_000_000));
             all.iter().filter(|o| o.at > from && o.at <= to).map(|o| o.bytes).sum()
@@ -197,11 +197,11 @@ mod tests {
         let p = StarlinkParams { outage: Prob::new(0.5).unwrap(), ..StarlinkParams::default() };
         let all = opportunities(&p, 36_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| (w[1].at.0 - w[0].at.0) / MS).filter(|g| *g > 10).collect();
-        // half of 2400 intervals, sd 24.5
+        // half of the 2400 intervals have an outage, with a standard deviation of 24.5
         assert!((1100..=1300).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (50..=1004).contains(g)));
         let rate = all.iter().map(|o| o.bytes as f64).sum::<f64>() * 8.0 / 36_000.0;
-        // 2400 draws with a deviation of 0.39: 0.8 % of the mean
+        // a draw has a standard deviation of 0.39 of the mean, so the mean of 2400 draws has one of 0.8 %
         assert!((rate / p.mean_rate().0 as f64 - 1.0).abs() < 0.025, "{rate}");
     }
 }

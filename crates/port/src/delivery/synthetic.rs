@@ -1,21 +1,21 @@
-//! Parts shared by the synthetic links: random draws, whole opportunities, and checks of ranges.
+//! Parts shared by the synthetic links: random draws, whole opportunities, and checks of parameters.
 
 use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
 use units::{require, within};
 
-/// Bytes of one opportunity of a synthetic link: mahimahi's, so that every link can be written in its format.
+/// Bytes of one opportunity of a synthetic link: the same as mahimahi's, so that every link can be written in its format.
 pub(super) const OPPORTUNITY: u64 = 1504;
 /// A millisecond.   Unit: ns.
 pub(super) const MS: u64 = 1_000_000;
 
-/// Lowest and highest mean rate of a link.   Unit: bit/s.
+/// Lowest and highest valid mean rate of a link.   Unit: bit/s.
 const RATES: (BitRate, BitRate) = (BitRate(100_000), BitRate(10_000_000_000));
 
 /// Draws rates with a uniform logarithm: their mean is `mean`, and the highest is `swing` times the lowest.
 ///
 /// ```text
-/// rate(u) = mean x k x swing^(u - 1/2), u in [0, 1);   k = ln swing / (swing^(1/2) - swing^(-1/2)) makes the mean 1
+/// rate(u) = mean x k x swing^(u - 1/2), u in [0, 1);   k = ln swing / (swing^(1/2) - swing^(-1/2)), so that the mean is right
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rates {
@@ -39,19 +39,19 @@ impl Rates {
         self.at(rng.unit())
     }
 
-    /// Upper bound on every draw.
+    /// Returns an upper bound on every draw.
     pub(crate) fn most(&self) -> BitRate {
         BitRate((self.at(1.0) as u64).saturating_add(1))
     }
 
-    /// Errors: a rate or a swing out of range.
+    /// Checks a mean rate and a swing.   Errors: a value out of range.
     pub(crate) fn validate(mean: BitRate, swing: f64) -> Result<(), Problem> {
         within("rate", mean, RATES.0, RATES.1)?;
         within("swing", swing, 1.0, 100.0)
     }
 }
 
-/// The mean rate over `span` of a link that carries `rate` and a burst of `extra` at that rate.
+/// Returns the mean rate over `span` of a link that carries `rate`, and at the start the bytes of a further time `extra`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;
@@ -59,7 +59,7 @@ pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitR
     BitRate((rate.0 as f64 * (1.0 + extra.0 as f64 / span.0 as f64)) as u64)
 }
 
-/// Collects bytes until they fill whole opportunities.
+/// Bytes that do not yet fill a whole opportunity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Accumulator(f64);
 
@@ -79,13 +79,13 @@ pub(super) fn between(rng: &mut Rng, least: Duration, most: Duration) -> u64 {
     least + rng.below(most.saturating_sub(least) + 1)
 }
 
-/// Errors: a time out of range, or not a whole number of ms.
+/// Checks a time.   Errors: a time out of range, or not a whole number of ms.
 pub(super) fn whole_ms(name: &str, time: Duration, least: Duration, most: Duration) -> Result<(), Problem> {
     let valid = (least..=most).contains(&time) && time.0.is_multiple_of(MS);
     require(valid, name, format!("{time} is not valid; expected {least} to {most}, in whole ms"))
 }
 
-/// Errors: a least time above the greatest.
+/// Checks a pair of times.   Errors: a shortest time above the longest.
 pub(super) fn rising(least: (&str, Duration), most: (&str, Duration)) -> Result<(), Problem> {
     require(least.1 <= most.1, least.0, format!("{} is not valid; expected at most {}, {}", least.1, most.0, most.1))
 }

@@ -1,19 +1,19 @@
-//! A link like Wi-Fi's: turns on the air, won against other stations, each one aggregate long.
+//! A link like Wi-Fi's: a station wins turns on the air against other stations, and each turn carries one aggregate.
 //!
 //! ```text
 //! contention   every station with data waits AIFS, then counts down a random number of slots from 0 to CW; the first at
 //!              zero sends; two at once collide and both double CW (EDCA, best effort: CWmin 15, CWmax 1023)
-//! a turn       RTS, CTS, an aggregate of at most `mpdus` packets and at most `txop` long, block ACK
-//! delivery     the whole aggregate at its end, at the next whole ms
+//! a turn       RTS, CTS, an aggregate of at most `mpdus` packets and at most `txop` of air time, block ACK
+//! delivery     the whole aggregate arrives at its end, rounded up to a whole ms
 //! ```
 //!
-//! The other stations always have data, in aggregates of the same duration as this link's: air time is shared equally.
+//! The other stations always have data, in aggregates that take as long as this link's. So air time is shared equally.
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
 //! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
-//! Departs: no bit errors and no rate control; a turn has its full length even when packets are missing, so a link that
-//! does not fill its aggregates carries less than one that would shorten them. A link is one station with one queue:
-//! other stations of the same access point are separate links and do not share its turns.
+//! Departs: no bit errors and no rate control; a turn has its full length even if packets are missing, so a link that does not
+//! fill its aggregates carries less than one that would shorten them. A link is one station with one queue: other stations of the
+//! same access point are separate links and do not share its turns.
 
 use super::opportunity::Opportunity;
 use super::synthetic::{MS, OPPORTUNITY, with_burst};
@@ -29,28 +29,29 @@ const SIFS: u64 = 16_000;
 const AIFS: u64 = SIFS + 3 * SLOT;
 /// CWmin and CWmax of best effort.
 const CW: (u64, u64) = (15, 1023);
-/// Doublings from CWmin to CWmax.
+/// Number of doublings from CWmin to CWmax.
 const STAGES: i32 = 6;
-/// RTS (20 bytes) and CTS (14) at 24 Mbit/s take 28 us each: a preamble of 20 us, then symbols of 96 bits in 4 us; a
-/// block ACK (32) takes 32 us, the preamble of an aggregate 40 us.   Unit: ns.
+/// Durations of frames. RTS (20 bytes) and CTS (14) at 24 Mbit/s take 28 us each: a preamble of 20 us, then symbols of 96 bits in
+/// 4 us. A block ACK (32 bytes) takes 32 us, and the preamble of an aggregate 40 us.   Unit: ns.
 const RTS: u64 = 28_000;
 const TURN: u64 = RTS + SIFS + 28_000 + SIFS + 40_000 + SIFS + 32_000;
-/// Both stations send an RTS and wait for a CTS that does not come: SIFS, a slot and 28 us.   Unit: ns.
+/// Duration of a collision: two stations send an RTS and wait for a CTS that does not come, for SIFS, a slot and 28 us.   Unit:
+/// ns.
 const COLLISION: u64 = RTS + SIFS + SLOT + 28_000;
 /// A packet in an aggregate, with MAC header, checksum and delimiter.   Unit: bytes.
 const MPDU: u64 = OPPORTUNITY + 36;
 
-/// A link like Wi-Fi's, reproducible from the scenario's seed and the link's name.
+/// A link like Wi-Fi's. Its random numbers follow from the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WifiParams {
-    /// Rate on the air while an aggregate is sent.
+    /// Rate on the air during an aggregate.
     pub rate: BitRate,
     /// Number of other stations, which always have data to send.
     pub stations: u32,
     /// Longest duration of an aggregate.
     pub txop: Duration,
-    /// Most packets in an aggregate.
+    /// Largest number of packets in an aggregate.
     pub mpdus: u32,
 }
 
@@ -73,15 +74,16 @@ impl WifiParams {
         require(valid, "txop", message)
     }
 
-    /// Packets of an aggregate, and the length of a turn.   Unit: ns.
+    /// Returns the number of packets in an aggregate, and the length of a turn.   Unit: ns.
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
-        // with an invalid rate, refused elsewhere, the time would overflow
+        // saturating, since an invalid rate, which `validate` refuses, would overflow
         (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 
-    /// Mean rate that the link carries: Bianchi's fixed point, with p = 1 - (1 - tau)^n for the other stations.
+    /// Returns the mean rate that the link carries: Bianchi's fixed point with p = 1 - (1 - tau)^n, where n is the number of
+    /// other stations.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let n = f64::from(self.stations) + 1.0;
         let w = CW.0 as f64 + 1.0;
@@ -89,7 +91,7 @@ impl WifiParams {
             let doubled: f64 = (0..STAGES).map(|i| pow(2.0 * p, f64::from(i))).sum();
             2.0 / (1.0 + w + p * w * doubled)
         };
-        // tau falls with p, and p rises with tau: bisection finds the intersection
+        // tau falls with p and p rises with tau, so bisection finds their intersection
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
             let p = (low + high) / 2.0;
@@ -105,12 +107,12 @@ impl WifiParams {
         BitRate((alone / n * (count * OPPORTUNITY) as f64 * 8e9 / slot) as u64)
     }
 
-    /// The rate of back-to-back aggregates.
+    /// Returns the rate of back-to-back aggregates.
     pub(crate) fn peak_rate(&self) -> BitRate {
         self.rate
     }
 
-    /// Upper bound on the mean rate over any `span`.
+    /// Returns an upper bound on the mean rate over any `span`.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.rate, self.txop, span)
     }
@@ -123,7 +125,7 @@ struct Station {
     count: u64,
 }
 
-/// The opportunities of the link, turn by turn.
+/// Generates the opportunities of the link, turn by turn.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wifi {
     packets: u64,
@@ -141,7 +143,7 @@ impl Wifi {
         Self { packets, turn, rng, stations, now: 0 }
     }
 
-    /// Bound: on average one turn per station, and the collisions between them.
+    /// Returns the next opportunity. Bound: on average, one turn of each station and the collisions between them.
     pub(crate) fn next(&mut self) -> Opportunity {
         while !self.contend() {}
         let at = self.now.div_ceil(MS).saturating_mul(MS);
@@ -158,7 +160,7 @@ impl Wifi {
                 s.window = if alone { CW.0 } else { (2 * s.window + 1).min(CW.1) };
                 s.count = self.rng.below(s.window + 1);
             } else {
-                // the slot in which a station begins to send counts as well
+                // the slot in which another station begins to send counts as well
                 s.count -= least + 1;
             }
         }
@@ -180,7 +182,7 @@ mod tests {
 
     #[test]
     fn aggregates_are_bounded_by_packets_and_by_time() {
-        // 64 packets of 1540 B at 300 Mbit/s take 2.63 ms; at 50 Mbit/s 4 ms are 25 000 B, 16 packets
+        // 64 packets of 1540 B at 300 Mbit/s take 2.63 ms. At 50 Mbit/s, the limit is time: 4 ms are 25 000 B, or 16 packets
         let turn = |mbit: u64| WifiParams { rate: BitRate(mbit * 1_000_000), ..WifiParams::default() }.turn();
         assert_eq!(turn(300), (64, 176_000 + 2_628_267));
         assert_eq!(turn(50), (16, 176_000 + 3_942_400));
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn alone_it_waits_for_its_own_count_only() {
-        // on average a turn of 64 packets takes AIFS + 7.5 slots + 2.804 ms
+        // without other stations, a turn of 64 packets takes AIFS, 7.5 slots on average, and 2.804 ms
         let p = WifiParams { rate: BitRate(300_000_000), stations: 0, ..WifiParams::default() };
         let all = opportunities(&p, 100);
         let cycle = 43e3 + 7.5 * 9e3 + 2_804_267.0;

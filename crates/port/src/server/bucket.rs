@@ -1,4 +1,4 @@
-//! A dual token bucket before a link: the next packet waits for its tokens, then for the link.
+//! A dual token bucket in front of a link: the next packet waits for its tokens, then for the link.
 
 use super::{INFINITE, Serializer, Serve, Taken};
 use crate::Change;
@@ -6,7 +6,7 @@ use docsis::{ShaperParams, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Duration, Time};
 
-/// The bucket; a packet leaves the queue when it is next in turn, and is held until its tokens are there.
+/// The token bucket. It takes a packet from the queue when it is the packet's turn, and holds it until there are enough tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bucket(TokenBucket);
 
@@ -16,7 +16,7 @@ impl Bucket {
     }
 }
 
-/// The view of a link behind `bucket`, with a further delay of `downstream_delay`.
+/// Returns the view of a link behind `bucket`, with a further delay of `downstream_delay`.
 pub(super) fn shaped(bucket: &TokenBucket, now: Time, rate: Option<BitRate>, downstream_delay: Duration) -> LinkView {
     LinkView {
         rate: bucket.rate(),

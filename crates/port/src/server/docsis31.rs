@@ -1,5 +1,5 @@
-//! The modem of DOCSIS 3.1: no queue but the managed one, or the two of an aggregate; a grant takes the packets of its
-//! own service flow that fit.
+//! The modem of DOCSIS 3.1: it has no queue but the managed one, or the two of an aggregate. A grant takes the packets that fit
+//! from its own service flow.
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;
@@ -21,7 +21,7 @@ impl Docsis31 {
         Self { modem: Modem31::new(p), rng }
     }
 
-    /// Counts of grants by service flow: L, if there is one, and C.
+    /// Returns the counts of grants by service flow: L, if there is one, and C.
     pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         let [l, c] = self.modem.counts();
         let names = if self.modem.has_low_latency() { vec![("L", l)] } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! The CMTS's downstream to a modem of DOCSIS 3.1, which serves the service flows in turn.
+//! The downstream from the CMTS to a modem of DOCSIS 3.1; it serves the service flows in turn.
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;

@@ -1,4 +1,4 @@
-//! The modem of SCTE 2013: no queue but the managed one; a grant takes the packets that fit.
+//! The modem of SCTE 2013: it has no queue but the managed one. A grant takes the packets that fit.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -17,7 +17,7 @@ impl Modem2013 {
     }
 }
 
-/// Returns the departing packet, and when it leaves.
+/// Returns the departing packet and its departure time.
 fn leaving(next: Next) -> Option<(PacketMeta, Time)> {
     if let Next::Depart(packet, end) = next { Some((packet, end)) } else { None }
 }

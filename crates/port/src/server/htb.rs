@@ -1,4 +1,4 @@
-//! One class of HTB before a link: a packet is sent first and charged afterwards.
+//! One class of HTB in front of a link: a packet is sent first and charged afterwards.
 
 use super::{Serializer, Serve, Taken};
 use crate::Change;
@@ -6,7 +6,7 @@ use crate::htb::{Htb, HtbParams};
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Duration, Time};
 
-/// The buckets, and the time at which the interface behind them has sent the last packet.
+/// The buckets, and the time at which the interface behind them finishes its last packet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Class {
     buckets: Htb,
@@ -35,7 +35,7 @@ impl Serve for Class {
 }
 
 impl Serializer for Class {
-    /// An empty class is not polled: HTB counts the packets of its class.
+    /// Does not poll an empty class, since HTB counts the packets of its class.
     #[inline]
     fn holds_back(&mut self, _now: Time, _rate: Option<BitRate>, waiting: Backlog) -> bool {
         waiting.packets == 0

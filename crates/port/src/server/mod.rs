@@ -3,9 +3,9 @@
 //! | trait | implemented by |
 //! |---|---|
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
-//! | [`Granted`]: takes packets at times of its own | the modem of 2013, those of DOCSIS 3.1, opportunities |
+//! | [`Granted`]: takes packets at times that it chooses | the modem of 2013, those of DOCSIS 3.1, opportunities |
 //!
-//! Only the modem of 2012 has a transmit queue behind its token bucket, with MAPs and room of its own.
+//! Only the modem of 2012 has a transmit queue (behind its token bucket), whose MAPs and room need steps of their own.
 
 mod bucket;
 mod docsis31;
@@ -24,10 +24,10 @@ use packet::{
 use qdisc::Queue;
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
-/// A rate at which packets take no time.
+/// The rate of a link on which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
 
-/// The view of a link whose rates are those of a service flow with `tokens` left.
+/// Returns the view of a link whose rates are those of a service flow with `tokens` left.
 fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
     let peak_rate = flow.peak_traffic_rate.unwrap_or(INFINITE);
     LinkView { rate: flow.max_sustained_rate, peak_rate, tokens, downstream_delay: Duration::ZERO }
@@ -35,15 +35,15 @@ fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
 
 /// The result of serving a packet.
 pub(crate) enum Taken {
-    /// Its last bit leaves at `end`; the next packet is requested at `free_at`.
+    /// The last bit leaves at `end`; the next packet is requested at `free_at`.
     Sent { end: Time, free_at: Time },
-    /// It leaves now and takes no time: the next packet is requested at once.
+    /// The packet leaves now and takes no time; the next packet is requested at once.
     Gone,
-    /// It stays inside, until [`Server::free`] at `free_at`.
+    /// The packet stays in the server until [`Server::free`] at `free_at`.
     Held { free_at: Time },
 }
 
-/// A granted server's request to the queue when its own clock is due.
+/// The request that a granted server makes to the queue when its clock is due.
 pub(crate) enum Request {
     /// No packet.
     Nothing,
@@ -53,58 +53,58 @@ pub(crate) enum Request {
     Of(ServiceFlow),
 }
 
-/// Operations of every server. `rate` is the link's own rate, if it has one.
+/// Operations of every server. `rate` is the link's rate, if it has one.
 pub(crate) trait Serve {
-    /// Whether a departure comes before an arrival of the same moment.
+    /// Returns true if a departure comes before an arrival at the same time.
     #[inline]
     fn departs_first(&self) -> bool {
         false
     }
 
-    /// The link as a discipline sees it.
+    /// Returns the link as a discipline sees it.
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView;
 
-    /// Sets new rates from now on. Returns the time at which a busy link becomes free, if that changes.
+    /// Sets new rates from now on. Returns the time at which a busy link becomes free, if the change moves it.
     fn change(&mut self, now: Time, change: &Change) -> Option<Time>;
 }
 
-/// A server that takes the next packet whenever it is free.
+/// A server that takes the next packet whenever the link is free.
 pub(crate) trait Serializer: Serve {
-    /// Whether the packets in the queue, which has this backlog, must wait.
+    /// Returns true if the packets in the queue, whose backlog is `waiting`, must wait.
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool;
 
     /// Serves a packet from the queue.
     fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken;
 
-    /// The server, unless it is known at compile time to have no clock and no room of its own.
+    /// Returns the server, or `None` if it is known at compile time to have neither a clock nor a transmit queue.
     #[inline]
     fn as_server(&self) -> Option<&Server> {
         None
     }
 
-    /// The same server, mutable.
+    /// Does the same as [`Self::as_server`], for a mutable server.
     #[inline]
     fn as_server_mut(&mut self) -> Option<&mut Server> {
         None
     }
 }
 
-/// A server that takes packets at times of its own: a modem's grants, the opportunities of a radio link.
+/// A server that takes packets at times that it chooses: a modem's grants, the opportunities of a radio link.
 pub(crate) trait Granted: Serve {
     /// Reports that packets wait in the queue.
     fn notify(&mut self, now: Time);
 
-    /// Next time of the server's own clock.
+    /// Returns the next time of the server's clock.
     fn next(&self) -> Time;
 
-    /// Does the work due at [`Granted::next`]: departing packets go to `depart` with the time of their last bit.
-    /// Returns a request; its result goes to [`Granted::answer`].
+    /// Does the work due at [`Granted::next`]. Departing packets go to `depart` with the time of their last bit. Returns a
+    /// request; its result goes to [`Granted::answer`].
     fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
 
     /// Receives the packet that [`Granted::tick`] requested; returns a departing packet and its time.
     fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)>;
 
-    /// Number of packets that have left the queue but not departed.
+    /// Returns the number of packets that have left the queue but not departed.
     fn inside(&self) -> usize {
         0
     }
@@ -145,7 +145,7 @@ pub(crate) enum Server {
     Opportunities(Box<opportunity::Opportunities>),
 }
 
-/// Evaluates `$do` with a granted server; `None` for the others.
+/// Evaluates `$do` with a granted server; returns `None` for other servers.
 macro_rules! if_granted {
     ($server:expr, $it:ident => $do:expr) => {
         match $server {
@@ -179,7 +179,7 @@ impl Server {
         }
     }
 
-    /// Counts of grants by service flow; empty except for a DOCSIS 3.1 modem.
+    /// Returns the counts of grants by service flow; empty except for a DOCSIS 3.1 modem.
     pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         if let Self::Docsis31(modem) = self { modem.grants() } else { Vec::new() }
     }
@@ -191,41 +191,41 @@ impl Server {
         }
     }
 
-    /// Whether the link has a rate and nothing else.
+    /// Returns true if the link has a rate and nothing else.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
 
-    /// Counts of opportunities before `now`, if the link has them.
+    /// Returns the counts of opportunities before `now`, if the link has them.
     pub(crate) fn opportunities(&self, now: Time) -> Option<OpportunityCounts> {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
 
-    /// Handles the link becoming free: a held packet moves on, or is returned to be dropped if there is no room.
+    /// Handles the link becoming free: a held packet moves on. Returns it, to be dropped, if there is no room.
     #[inline]
     pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
         if let Self::TwoQueue(modem) = self { modem.free(now) } else { Ok(()) }
     }
 
-    /// Whether the server holds a packet until the link is free.
+    /// Returns true if the server holds a packet until the link is free.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
         matches!(self, Self::TwoQueue(modem) if modem.holds())
     }
 
-    /// Time at which there is room again, for a server that holds the queue back.
+    /// Returns the time at which a full transmit queue has room again.
     #[inline]
     pub(crate) fn room_at(&self) -> Time {
         if let Self::TwoQueue(modem) = self { modem.room_at() } else { Time::NEVER }
     }
 
-    /// Packets and bytes in a transmit queue whose transmission has not begun by `now`.
+    /// Returns the packets and bytes in a transmit queue whose transmission has not begun by `now`.
     pub(crate) fn transmit_backlog(&self, now: Time) -> Backlog {
         if let Self::TwoQueue(modem) = self { modem.transmit_backlog(now) } else { Backlog::default() }
     }
 
-    /// Next time of the server's own clock.
+    /// Returns the next time of the server's clock.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         match self {
@@ -234,7 +234,7 @@ impl Server {
         }
     }
 
-    /// As [`Granted::tick`]; for the modem of 2012, its MAP.
+    /// Does the work of [`Granted::tick`]; for the modem of 2012, handles its MAP.
     pub(crate) fn tick(
         &mut self,
         now: Time,
@@ -248,12 +248,12 @@ impl Server {
         if_granted!(self, s => s.tick(now, queue, rng, depart)).unwrap_or(Request::Nothing)
     }
 
-    /// As [`Granted::answer`].
+    /// Does the work of [`Granted::answer`].
     pub(crate) fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         if_granted!(self, s => s.answer(now, packet))?
     }
 
-    /// Number of packets that have left the queue but not departed.
+    /// Returns the number of packets that have left the queue but not departed.
     pub(crate) fn inside(&self) -> usize {
         match self {
             Self::TwoQueue(modem) => modem.inside(),
@@ -262,7 +262,7 @@ impl Server {
     }
 }
 
-/// Evaluates `$do` with the server of any kind.
+/// Evaluates `$do` with a server of any kind.
 macro_rules! each {
     ($server:expr, $it:ident => $do:expr) => {
         match $server {
@@ -293,7 +293,8 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// A granted server takes nothing when the link is free; the call reports the backlog for its next request.
+    /// Returns true for a granted server, which takes no packet when the link becomes free. Reports the backlog for its next
+    /// request.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

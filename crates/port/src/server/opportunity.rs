@@ -1,7 +1,7 @@
-//! A link that sends at opportunities, each of a number of bytes; bytes that are not used are lost.
+//! A link that sends at opportunities, each of a number of bytes. Unused bytes are lost.
 //!
 //! ```text
-//! at an opportunity of b bytes:   the partly sent packet goes on, then packets are requested while bytes are left
+//! at an opportunity of b bytes:   the partly sent packet continues, then packets are requested while bytes are left
 //!     packet of s <= left         leaves now; left = left - s
 //!     packet of s > left          is partly sent: s - left bytes wait for the next opportunities
 //!     nothing waits               the rest of the opportunity is lost
@@ -9,12 +9,12 @@
 //!
 //! An idle link schedules no events; missed opportunities are counted at the next arrival or query.
 //!
-//! A packet that arrives exactly at an opportunity misses it: opportunities come before arrivals of the same moment
+//! A packet that arrives exactly at an opportunity misses it: opportunities come before arrivals at the same time
 //! ([`Serve::departs_first`]).
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
-//! Departs: times are those of the simulation, not of a clock in whole milliseconds; traces have whole milliseconds, so
-//! both agree. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
+//! Departs: times are those of the simulation, not of a clock in whole milliseconds; both agree, since traces have whole
+//! milliseconds. An empty queue is polled once, as by any free link, so that CoDel notices that it is empty.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -27,22 +27,22 @@ use units::{BitRate, Duration, Rng, Time};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Opportunities {
     source: Source,
-    /// Rate reported to disciplines: the mean.
+    /// Rate reported to disciplines: the mean rate.
     mean: BitRate,
-    /// The current opportunity, and the bytes it has left once it has begun.
+    /// The current opportunity, and, once it has begun, the bytes that it has left.
     current: Opportunity,
     left: Option<u64>,
     /// The partly sent packet, and its bytes still to send.
     under_way: Option<(PacketMeta, u64)>,
-    /// Whether the queue has been polled since it became empty.
+    /// True if the queue has been polled since it became empty.
     empty: bool,
-    /// Whether nothing waits, here or in the queue, so that opportunities pass unused.
+    /// True if no packet waits, here or in the queue, so that opportunities pass unused.
     idle: bool,
     /// Bytes in the queue at the last opportunity.
     waiting: u64,
     /// Time of the last opportunity, at which the current gap began.
     last: Time,
-    /// End of the last long gap that is over.
+    /// End of the most recent long gap that has ended.
     long_until: Time,
     counts: OpportunityCounts,
 }
@@ -66,7 +66,7 @@ impl Opportunities {
         }
     }
 
-    /// Whether the gap before the current opportunity is a long one.
+    /// Returns true if the gap before the current opportunity is a long one.
     fn in_long_gap(&self) -> bool {
         self.current.at.since(self.last) > OpportunityCounts::LONG_GAP
     }
@@ -83,7 +83,7 @@ impl Opportunities {
         self.current.bytes
     }
 
-    /// Ends the current opportunity; its last `left` bytes are lost.
+    /// Ends the current opportunity. Its last `left` bytes are lost.
     fn end(&mut self, left: u64) {
         let used = self.current.bytes - left;
         self.counts.used_bytes += used;
@@ -93,7 +93,7 @@ impl Opportunities {
         self.idle = self.empty && self.waiting == 0 && self.under_way.is_none();
     }
 
-    /// As [`Opportunities::pass`], while nothing waits; otherwise `tick` counts.
+    /// Counts the opportunities that an idle link missed before `now`. On a busy link, `tick` counts them.
     pub(crate) fn count_idle(&mut self, now: Time) {
         if self.idle {
             self.pass(now);
@@ -102,7 +102,7 @@ impl Opportunities {
 
     /// Counts the opportunities that passed unused before `now`.
     ///
-    /// Bound: one turn for each.
+    /// Bound: one iteration for each opportunity.
     fn pass(&mut self, now: Time) {
         while self.current.at < now && self.current.at != Time::NEVER {
             let left = self.begin();
@@ -110,10 +110,10 @@ impl Opportunities {
         }
     }
 
-    /// Counts a packet that the queue dropped and that arrived at `arrived`.
+    /// Counts a dropped packet that arrived at `arrived` if it waited in a long gap.
     ///
-    /// Of several long gaps that have begun, the last one decides: an arrival before the end of an earlier gap is also
-    /// before its end.
+    /// Only the most recent long gap matters: a packet that waited in an earlier gap also arrived before the end of the most
+    /// recent one.
     pub(super) fn dropped(&mut self, now: Time, arrived: Time) {
         if self.idle {
             self.pass(now + Duration(1));
@@ -122,7 +122,7 @@ impl Opportunities {
         self.counts.gap_drops += u64::from(in_gap || arrived < self.long_until);
     }
 
-    /// Counts of the opportunities before `now`.
+    /// Returns the counts of the opportunities before `now`.
     pub(super) fn opportunities(&self, now: Time) -> OpportunityCounts {
         if !self.idle {
             return self.counts;
@@ -150,7 +150,7 @@ impl Serve for Opportunities {
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
         if self.idle {
-            // an arrival also misses an opportunity of its own moment
+            // an arrival also misses an opportunity at the same time
             self.pass(now + Duration(1));
             self.idle = false;
         }

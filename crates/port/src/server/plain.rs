@@ -1,11 +1,11 @@
-//! A link with a rate and nothing else: a packet of n bytes takes 8 n / rate, or no time without a rate.
+//! A link with a rate and nothing else: a packet of n bytes takes 8 n / rate, or no time if there is no rate.
 
 use super::{INFINITE, Serializer, Serve, Taken};
 use crate::Change;
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Time};
 
-/// A server without state: the port keeps the rate.
+/// The server of a plain link. It has no state, since the port keeps the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plain;
 
@@ -26,7 +26,7 @@ impl Serve for Plain {
 }
 
 impl Serializer for Plain {
-    /// A rate of zero stops the link.
+    /// Holds packets back at a rate of zero, which stops the link.
     #[inline]
     fn holds_back(&mut self, _now: Time, rate: Option<BitRate>, _waiting: Backlog) -> bool {
         rate == Some(BitRate(0))

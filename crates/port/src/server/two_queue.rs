@@ -1,4 +1,4 @@
-//! The modem of CableLabs 2012: a token bucket, and behind it a transmit queue emptied by grants.
+//! The modem of CableLabs 2012: a token bucket in front of a transmit queue, which grants empty.
 
 use super::bucket::shaped;
 use super::{Serializer, Serve, Taken};
@@ -26,19 +26,19 @@ impl TwoQueue {
         self.held.take().map_or(Ok(()), |packet| self.mac.push(now, packet))
     }
 
-    /// Whether a packet waits for its tokens.
+    /// Returns true if a packet waits for its tokens.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         self.held.is_some()
     }
 
-    /// Time at which the transmit queue has room again.
+    /// Returns the time at which the transmit queue has room again.
     #[inline]
     pub(super) fn room_at(&self) -> Time {
         self.mac.room_at()
     }
 
-    /// Time of the next MAP.
+    /// Returns the time of the next MAP.
     #[inline]
     pub(super) fn next_map(&self) -> Time {
         self.mac.next_map()
@@ -49,12 +49,12 @@ impl TwoQueue {
         self.mac.map(now, rng, depart);
     }
 
-    /// Number of packets that have left the queue but not departed.
+    /// Returns the number of packets that have left the queue but not departed.
     pub(super) fn inside(&self) -> usize {
         self.mac.queued() + usize::from(self.held.is_some())
     }
 
-    /// Packets and bytes in the transmit queue whose transmission has not begun by `now`.
+    /// Returns the packets and bytes in the transmit queue whose transmission has not begun by `now`.
     pub(super) fn transmit_backlog(&self, now: Time) -> Backlog {
         self.mac.backlog(now)
     }

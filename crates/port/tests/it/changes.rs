@@ -1,4 +1,4 @@
-//! Schedules, loss, and the discipline's view of its link.
+//! Schedules and loss, and the link as the discipline sees it.
 
 use crate::common::{Bench, FLOW, ms};
 use packet::DropReason;
@@ -11,7 +11,7 @@ fn stamps(b: &Bench) -> Vec<Time> {
 
 #[test]
 fn a_rate_changes_for_the_next_packet() {
-    // 1500 B: 2.4 ms at 5 Mbit/s, 1.2 ms at 10 Mbit/s; the packet in transmission at 3 ms ends at 4.8 ms
+    // 1500 B take 2.4 ms at 5 Mbit/s and 1.2 ms at 10 Mbit/s. The packet in transmission at 3 ms ends at its old rate, at 4.8 ms
     let mut b = Bench::new("rate = '5mbit'\nqueue = { droptail = {} }");
     b.burst(ms(0.0), 4, 1500);
     b.run(ms(3.0));
@@ -43,7 +43,7 @@ fn a_shorter_delay_does_not_reorder_packets() {
     b.run(ms(30.0));
     b.burst(ms(30.0), 1, 1500);
     b.run(Time(1 << 40));
-    // the second began before the change; the third has the new delay
+    // the second packet left before the change; the third has the new delay
     assert_eq!(stamps(&b), [ms(22.4), ms(24.8), ms(33.4)]);
     let mut b = Bench::new("rate = '5mbit'\ndelay = '20ms'\nqueue = { droptail = {} }");
     b.burst(ms(0.0), 1, 1500);
@@ -56,7 +56,7 @@ fn a_shorter_delay_does_not_reorder_packets() {
 
 #[test]
 fn a_service_flow_follows_its_schedule() {
-    // a schedule: 10 s each at 5, 2.5 and 5 Mbit/s after the burst is spent
+    // after the burst is spent, the rate is 5, 2.5 and 5 Mbit/s for 10 s each
     let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '10p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     let mut marks = Vec::new();
     for (end, rate) in [(10, 5_000_000), (20, 2_500_000), (30, 5_000_000), (40, 5_000_000)] {
@@ -65,7 +65,7 @@ fn a_service_flow_follows_its_schedule() {
         let change = Change { max_sustained_rate: Some(BitRate(rate)), ..Change::default() };
         b.port.change(Time(end * 1_000_000_000), change);
     }
-    // from 10 s on at 5, from 20 s on at 2.5, from 30 s on at 5 Mbit/s; to a packet
+    // the rates from 10, 20 and 30 s on, each to within two packets
     let spans: Vec<f64> = marks.windows(2).map(|w| (w[1] - w[0]) as f64 * 8.0 / 10.0).collect();
     for (rate, expected) in spans.iter().zip([5e6, 2.5e6, 5e6]) {
         assert!((rate - expected).abs() <= 1500.0 * 8.0 / 10.0 * 2.0, "{spans:?}");
@@ -81,7 +81,7 @@ fn a_channel_becomes_congested() {
     let before = b.port.counters().delivered.bytes;
     b.port.change(Time(10_000_000_000), Change { max_grant: Some(Bytes(500)), ..Change::default() });
     b.saturate(Time(10_000_000_000), Time(20_000_000_000), 4);
-    // 500 B per 2 ms = 2 Mbit/s
+    // 500 B per MAP interval of 2 ms are 2 Mbit/s
     let rate = (b.port.counters().delivered.bytes - before) as f64 * 8.0 / 10.0;
     assert!((rate / 2e6 - 1.0).abs() < 0.005, "{rate}");
 }
@@ -91,11 +91,11 @@ fn the_link_loses_its_share_and_lost_packets_take_their_time() {
     let mut b = Bench::new("rate = '1gbit'\nloss = '10%'\nqueue = { droptail = { limit = '100000p' } }");
     b.burst(ms(0.0), 40_000, 1500);
     b.run(Time(1 << 40));
-    // sd = sqrt(40 000 x 0.1 x 0.9) = 60; five of them
+    // the standard deviation is sqrt(40 000 x 0.1 x 0.9) = 60; the bound is five of them
     let lost = b.dropped(DropReason::LinkLoss);
     assert!((3700..=4300).contains(&lost), "{lost}");
     assert_eq!(b.out.len() + lost, 40_000);
-    // the k-th packet ends at k x 12 us whichever packets were lost before it
+    // the transmission of the k-th packet ends at k x 12 us, whichever packets were lost before it
     assert!(b.out.iter().all(|p| p.stamp == Time((p.seq + 1) * 12_000)));
     b.port.change(Time(1 << 40), Change { loss: Some(Prob::default()), ..Change::default() });
     b.burst(Time(1 << 40), 100, 1500);
@@ -110,13 +110,14 @@ fn the_discipline_sees_tokens_and_the_delay_behind_it() {
     ));
     let view = b.port.link_view(ms(0.0));
     assert_eq!((view.rate, view.peak_rate, view.tokens), (BitRate(5_000_000), BitRate(20_000_000), Bytes(10_000_000)));
-    // q <= tokens: 8 q / peak; else the rest at the sustained rate: 4 s + 4 s
+    // bytes covered by the 10 MB of tokens are sent at the peak rate, in 8 q / peak = 4 s; the rest, at the sustained rate, takes
+    // 4 s more
     assert_eq!(view.expected_delay(10_000_000), Duration::from_secs(4));
     assert_eq!(view.expected_delay(12_500_000), Duration::from_secs(8));
     assert_eq!(view.downstream_delay, Duration::from_millis(4));
     b.burst(ms(0.5), 1, 1500);
     b.poll(ms(0.5));
-    // the bucket was full, so only the charge of 1500 B is visible
+    // the bucket was full and stays so but for the charge of 1500 B
     assert_eq!(b.port.link_view(ms(0.5)).tokens, Bytes(9_998_500));
     assert_eq!(b.port.link_view(ms(0.5)).downstream_delay, Duration::from_micros(5500));
 }

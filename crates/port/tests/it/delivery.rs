@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use record::LinkId;
 use units::{Duration, Time};
 
-/// A link with these times, a long queue, and `more` keys of the trace.
+/// Returns a link whose trace has these times, with a long queue and `more` keys of the trace.
 fn link(lines: &[u64], queue: &str, more: &str) -> Bench {
     let text: Vec<String> = lines.iter().map(u64::to_string).collect();
     Bench::new(&format!(
@@ -24,7 +24,7 @@ const LONG: &str = "droptail = { limit = '100000p' }";
 
 #[test]
 fn two_packets_of_1500_bytes_and_one_opportunity() {
-    // the first leaves with the opportunity at 10 ms, and 4 B of the second, too; its other 1496 B leave at 20 ms. A
+    // the first packet leaves with the opportunity at 10 ms, and so do 4 B of the second. The other 1496 B leave at 20 ms. A
     // third packet of 8 B uses the rest of that opportunity
     let mut b = link(&[10], LONG, "");
     b.burst(ms(1.0), 2, 1500);
@@ -35,7 +35,7 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
     assert_eq!(arrivals(&b)[1..], [(1, ms(20.0)), (2, ms(20.0))]);
     let c = b.port.opportunities(ms(40.5)).unwrap();
     assert_eq!((c.count, c.used, c.bytes, c.used_bytes), (4, 2, 4 * 1504, 3008));
-    // with opportunities of 1500 B no byte of the second leaves with the first
+    // with opportunities of 1500 B, no byte of the second packet leaves with the first
     let mut b = link(&[10], LONG, "opportunity = 1500");
     b.burst(ms(1.0), 2, 1500);
     b.run(ms(40.0));
@@ -46,11 +46,11 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
 fn an_arrival_in_the_same_millisecond_has_missed_it() {
     let mut b = link(&[10, 13], LONG, "");
     b.burst(ms(10.0), 1, 1500);
-    // on a clock of whole milliseconds 12.999 is 12: in time for 13
+    // a clock of whole milliseconds would read 12 at 12.999 ms, which is in time for the opportunity at 13
     b.burst(ms(12.999), 1, 4);
     b.run(ms(13.0));
     assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
-    // in either order of the host's calls, the opportunity of the moment comes first
+    // the opportunity comes before an arrival at the same time, whichever call the host makes first
     let mut b = link(&[10], LONG, "");
     b.poll(ms(10.0));
     b.burst(ms(10.0), 1, 1500);
@@ -60,7 +60,8 @@ fn an_arrival_in_the_same_millisecond_has_missed_it() {
 
 #[test]
 fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
-    // 7 lines, period 31 ms: 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s; 1 s has 32 whole rounds and 8 ms of the 33rd: lines 3, 3, 8
+    // 7 lines per period of 31 ms: 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s. One second has 32 whole rounds, and lines 3, 3, 8 in the
+    // 8 ms of the 33rd
     let lines = [3, 3, 8, 20, 20, 20, 31];
     let mut b = link(&lines, LONG, "");
     b.burst(Time::ZERO, 1000, 1504);
@@ -71,7 +72,7 @@ fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
     b.run(ms(1000.0));
     assert_eq!(b.out.len(), 7 * 32 + 3);
     assert_eq!(b.port.link_view(ms(0.0)).rate.0, 7 * 1504 * 8 * 1000 / 31);
-    // packets of 1500 bytes share them without loss: these 7 x 32 + 3 = 227 lines are 341 408 bytes
+    // packets of 1500 bytes share opportunities without loss: these 7 x 32 + 3 = 227 lines are 341 408 bytes
     let mut b = link(&lines, LONG, "");
     b.burst(Time::ZERO, 1000, 1500);
     b.run(ms(1000.0));
@@ -92,7 +93,7 @@ fn an_idle_link_has_no_moments() {
 
 #[test]
 fn gaps_are_counted() {
-    // 0-200, 200-201, 201-500, then 700, 701, 1000
+    // the gaps are 0-200, 200-201, 201-500, and in the second round 500-700, 700-701, 701-1000
     let mut b = link(&[200, 201, 500], LONG, "");
     b.run(ms(1000.0));
     let c = b.port.opportunities(ms(1000.5)).unwrap();
@@ -102,10 +103,10 @@ fn gaps_are_counted() {
 
 #[test]
 fn codel_drops_after_a_gap_by_its_own_law() {
-    // a packet and an opportunity each ms; none for 300 ms. From 500 ms on every head has waited 300 ms less 1 ms for
-    // each drop: it is above the target at 500, so the first drop comes one interval later and drop k + 1 follows drop
-    // k after 100 ms / sqrt(k). By 1500 ms that gives 600, 700, 770.7, 828.4, 878.4, 923.1, 964.0, 1001.8, 1037.1,
-    // 1070.5, 1102.1, ...
+    // A packet arrives and an opportunity occurs in each ms, but there are no opportunities for 300 ms. From 500 ms on, every
+    // head has waited 300 ms, less 1 ms for each drop. This is above the target, so the first drop comes one interval later, and
+    // drop k + 1 follows drop k after 100 ms / sqrt(k). Until 1500 ms the drops are at 600, 700, 770.7, 828.4, 878.4, 923.1,
+    // 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
     let lines: Vec<u64> = (1..=200).chain(500..=3000).collect();
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..1500 {
@@ -120,10 +121,10 @@ fn codel_drops_after_a_gap_by_its_own_law() {
     }
     assert_eq!(b.dropped(DropReason::EarlyHead), by_hand as usize);
     assert!((22..=28).contains(&by_hand), "{by_hand}");
-    // the head at 600 ms arrived at 300.5, at 700 at 401.5, at 771 at 473.5: in the gap. The head at 829 ms arrived at
-    // 532.5
+    // the heads dropped at 600, 700 and 771 ms arrived in the gap, at 300.5, 401.5 and 473.5 ms. The head dropped at 829 ms
+    // arrived after it, at 532.5 ms
     assert_eq!(b.port.opportunities(ms(1499.0)).unwrap().gap_drops, 3);
-    // nothing waited before the gap, and one packet alone in a gap makes no queue
+    // no packet waits before the gap, and a single packet in a gap makes no queue: CoDel drops nothing
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..201 {
         b.run(ms(f64::from(k) + 0.5));
@@ -135,21 +136,22 @@ fn codel_drops_after_a_gap_by_its_own_law() {
 
 #[test]
 fn drops_of_a_gap_are_those_that_waited_in_it() {
-    // room for two; opportunities at 10, 20, 50 and 250 ms, then 260, 270, 300 and 500: gaps of 200 ms
+    // the queue has room for two packets. Opportunities are at 10, 20, 50 and 250 ms, then at 260, 270, 300 and 500 ms: the gaps
+    // before 250 and 500 ms are long
     let mut b = link(&[10, 20, 50, 250], "droptail = { limit = '2p' }", "opportunity = 1500");
     let gap_drops = |b: &Bench, at: f64| b.port.opportunities(ms(at)).unwrap().gap_drops;
-    // three at once find room for two before the gap; the drop of the third is not in a gap
+    // before the gap, three packets arrive at once and two find room; the drop of the third is not in a gap
     b.burst(ms(1.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 1.5)), (1, 0));
-    // an idle link that has not been polled for 50 ms: the third packet that arrives in the gap is dropped in it
+    // the link is idle and has not been polled for 50 ms. Of three packets that arrive in the gap, the third is dropped in it
     b.run(ms(100.0));
     b.burst(ms(100.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 100.5)), (2, 1));
-    // no drop after the gap
+    // after the gap, the drop does not count
     b.run(ms(260.5));
     b.burst(ms(260.5), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 261.0)), (3, 1));
-    // an arrival at the last opportunity before a gap misses it
+    // packets that arrive at the last opportunity before a gap miss it, so the drop is in the gap
     b.run(ms(550.0));
     b.burst(ms(550.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 551.0)), (4, 2));
@@ -157,7 +159,7 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
 
 #[test]
 fn a_drop_that_waited_through_two_gaps_counts_once() {
-    // one at a time is sent, gaps of 150 ms; the oldest is dropped for the newest
+    // each opportunity sends one packet, and the gaps are 150 ms. The oldest packet is dropped to make room for the newest
     let mut b = link(&[150], "droptail = { limit = '2p', drop_head = true }", "opportunity = 1500");
     b.burst(ms(1.0), 2, 1500);
     b.run(ms(160.0));
@@ -185,8 +187,9 @@ fn invalid_deliveries_are_refused() {
 }
 
 proptest! {
-    /// Counts work instead of packets: with A bytes arrived before an opportunity of b bytes and S sent, S' = min(A, S
-    /// + b). A packet leaves with the first opportunity that covers its last byte.
+    /// Computes departures from bytes instead of packets. If A bytes arrived before an opportunity of b bytes, and S bytes were
+    /// sent before it, then min(A, S + b) are sent after it. A packet leaves with the first opportunity that covers its last
+    /// byte.
     #[test]
     fn departures_are_those_of_the_bytes(
         gaps in prop::collection::vec(0u64..9, 2..40),
@@ -207,7 +210,7 @@ proptest! {
         let (mut sent, mut total, mut k) = (0u64, 0u64, 0usize);
         let mut covered: Vec<u64> = Vec::new();
         for (_, size) in &arrived { total += size; covered.push(total); }
-        // opportunity by opportunity, for as long as bytes can be left
+        // one iteration per opportunity, until every byte is covered
         'rounds: for round in 0u64.. {
             for line in &lines {
                 let Some(at) = (round * period + line).checked_sub(start % period) else { continue };

@@ -1,10 +1,11 @@
-//! The effect of the disciplines on a fixed overload, as a table that a reviewer can judge. A change needs a CHANGELOG
-//! line.
+//! The effect of each discipline on a fixed overload, as a table that a reviewer can judge. A changed value needs a line in
+//! CHANGELOG.
 
 use crate::common::{Bench, ms};
 use units::Time;
 
-/// 1500-B packets every 2 ms (6 Mbit/s) for 20 s, 6 s of silence, then the same for 10 s, into 5 Mbit/s.
+/// Offers 1500-B packets every 2 ms (6 Mbit/s) to a link of 5 Mbit/s, for 20 s and, after 6 s of silence, for 10 s. Returns a row
+/// of the table.
 fn overload(queue: &str) -> String {
     let mut b = Bench::new(&format!("rate = '5mbit'\ndelay = '1ms'\nqueue = {{ {queue} }}"));
     for k in (0..10_000).chain(13_000..18_000) {
@@ -22,10 +23,10 @@ fn overload(queue: &str) -> String {
 
 #[test]
 fn overload_by_twenty_percent() {
-    // 15 000 packets arrive; the link can send 5e6/12e3 = 416.7 per second: 8333 + 4166 in the two bursts, plus what is
-    // still queued at the end of each. A full drop-tail queue of 417 takes 417 x 2.4 = 1000.8 ms; with drops from the
-    // head, the packets that survive advance through 417 places at the arrival rate, 417 x 2 = 834 ms. To hold the
-    // queue, one in six must be dropped: 2500.
+    // 15 000 packets arrive. The link can send 5e6/12e3 = 416.7 per second: 8333 and 4166 in the two bursts, plus those still
+    // queued at the end of each. A packet waits 417 x 2.4 = 1000.8 ms in a full drop-tail queue of 417. With drops from the head,
+    // the packets that survive advance through the 417 places at the arrival rate: 417 x 2 = 834 ms. To hold the queue short, one
+    // in six must be dropped: 2500.
     let golden = "\
 queue                                              drops    p50_ms    p99_ms    max_ms
 droptail = { limit = '417p' }                       1667   999.600  1000.800  1000.800

@@ -1,18 +1,18 @@
-//! HTB against its closed form: the n-th packet of a burst that arrives at an idle link leaves when those before it are
-//! paid for, t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate); for a token bucket the sum is s_1 + .. + s_n.
+//! HTB against its closed form: packet n of a burst that arrives at an idle link leaves when the previous packets are paid for,
+//! at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket the sum includes s_n.
 
 use crate::common::{Bench, ms};
 use port::{Change, PortSpec};
 use units::{BitRate, Time};
 
-/// Both buckets are full from here on.
+/// The time of the first arrivals. Both buckets are full by then.
 const START: Time = Time(1_000_000_000);
 
 fn bench(lines: &str) -> Bench {
     Bench::new(&format!("queue = {{ droptail = {{}} }}\n{lines}"))
 }
 
-/// Arrival time of each packet at the far end, in ns after `START`.
+/// Returns the arrival time of each packet at the far end, in ns after `START`.
 fn arrivals(b: &mut Bench, end: Time) -> Vec<u64> {
     b.run(end);
     b.out.iter().map(|p| p.stamp.since(START).0).collect()
@@ -22,13 +22,13 @@ fn arrivals(b: &mut Bench, end: Time) -> Vec<u64> {
 fn an_idle_link_lets_frames_go_and_then_collects_the_debt() {
     let mut b = bench("rate = '10mbit'\nservice = { shaper = 'htb' }");
     b.burst(START, 5, 1514);
-    // 1600 - 1514 = 86 B are left, so the second leaves at once, too; then 1428 B of debt at 0.8 us a byte, and 1514 B
-    // each
+    // the first packet leaves 1600 - 1514 = 86 B of tokens, so the second leaves at once, too. Its debt of 1428 B is paid at 0.8
+    // us a byte, and after that each packet waits for the 1514 B of its predecessor
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 0, 1_142_400, 2_353_600, 3_564_800]);
     let bucket = "rate = '1gbit'\nservice = { shaper = { max_sustained_rate = '10mbit', max_traffic_burst = 1600 } }";
     let mut b = bench(bucket);
     b.burst(START, 2, 1514);
-    // the token bucket waits for the 1428 B that the second lacks, then the wire takes 12.112 us
+    // the second packet waits for the 1428 B of tokens that it lacks; the wire takes 12.112 us per packet
     assert_eq!(arrivals(&mut b, ms(2000.0)), [12_112, 1_142_400 + 12_112]);
 }
 
@@ -58,10 +58,11 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
     let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
     b.burst(START, 2, 1000);
     b.poll(START);
-    // one byte of tokens is enough for the first; the second waits for 999 B, 7.992 ms, in the queue
+    // one byte of tokens is enough for the first packet. The second waits in the queue until 999 B of debt are paid, 7.992 ms
     assert_eq!((b.port.backlog().packets, b.port.deadline()), (1, START + units::Duration(7_992_000)));
     b.run(ms(1008.0));
-    // 1000 B of debt from 7.992 ms on are paid at 15.992 ms: an arrival at 10 ms waits for that, one at 30 ms does not
+    // the second packet's debt of 1000 B is paid at 7.992 + 8 = 15.992 ms: an arrival at 10 ms waits for that, one at 30 ms does
+    // not
     b.burst(ms(1010.0), 1, 100);
     b.run(ms(1030.0));
     b.burst(ms(1030.0), 1, 100);
@@ -70,7 +71,7 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
 
 #[test]
 fn an_empty_queue_is_not_asked() {
-    // RED below HTB keeps its average while the link is idle; below a shaper that polls an empty queue, it decays
+    // below HTB, RED keeps its average while the link is idle. Below a shaper that polls an empty queue, the average decays
     let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
     let average = |service: &str| {
         let mut b = Bench::new(&format!("{red}\nrate = '8mbit'\nservice = {{ shaper = {service} }}"));
@@ -87,7 +88,7 @@ fn an_empty_queue_is_not_asked() {
 
 #[test]
 fn the_ceil_holds_while_the_burst_lasts() {
-    // 20 packets of 1000 B: at 8 Mbit/s (1 ms each) while the 10 000 B in excess of 2 Mbit/s last, then 4 ms each
+    // 20 packets of 1000 B are sent at 8 Mbit/s (1 ms each) while the 10 000 B in excess of 2 Mbit/s last, then in 4 ms each
     let htb = "service = { shaper = { htb = { ceil = '8mbit', burst = 10000, cburst = 1 } } }";
     let mut b = bench(&format!("rate = '2mbit'\n{htb}"));
     b.burst(START, 20, 1000);
@@ -100,11 +101,12 @@ fn the_ceil_holds_while_the_burst_lasts() {
 
 #[test]
 fn an_interface_behind_it_takes_one_packet_at_a_time() {
-    // 8 Mbit/s: 1 ms a packet of 1000 B; the burst would cover five at once
+    // the interface has 8 Mbit/s: 1 ms per packet of 1000 B. The burst alone would let five packets go at once
     let htb = "service = { shaper = { htb = { rate = '2mbit', burst = 4000, cburst = 4000 } } }";
     let mut b = bench(&format!("rate = '8mbit'\n{htb}"));
     b.burst(START, 8, 1000);
-    // sent when the interface is free and (n x 1000 - 4000) B are paid at 4 us a byte, ended 1 ms later
+    // packet n starts when the interface is free and its predecessors' debt of n x 1000 - 4000 B is paid at 4 us a byte, and ends
+    // 1 ms later
     let expected = (0..8u64).map(|n| (n * 1_000_000).max((n * 1000).saturating_sub(4000) * 4000) + 1_000_000);
     assert_eq!(arrivals(&mut b, ms(3000.0)), expected.collect::<Vec<_>>());
 }
@@ -114,7 +116,8 @@ fn a_debt_is_paid_at_the_new_rate() {
     let mut b = bench("rate = '1mbit'\nservice = { shaper = { htb = { burst = 1, cburst = 1 } } }");
     b.burst(START, 3, 1001);
     b.run(ms(1004.0));
-    // 1000 B of debt; 4 ms at 1 Mbit/s paid 500 B, 500 B at 4 Mbit/s take 1 ms, and the next 1001 B 2.002 ms
+    // the first packet leaves 1000 B of debt. 4 ms at 1 Mbit/s pay 500 B, and 1 ms at 4 Mbit/s pays the other 500 B. Then the
+    // debt of the second packet, 1001 B, takes 2.002 ms
     b.port.change(ms(1004.0), Change { rate: Some(BitRate(4_000_000)), ..Change::default() });
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 5_000_000, 7_002_000]);
     assert_eq!(b.port.link_view(ms(2000.0)).rate, BitRate(4_000_000));
@@ -123,7 +126,7 @@ fn a_debt_is_paid_at_the_new_rate() {
     b.burst(START, 2, 1001);
     b.run(ms(1004.0));
     b.port.change(ms(1004.0), Change { max_sustained_rate: Some(BitRate(4_000_000)), ..Change::default() });
-    // 1001 B at 1 Gbit/s: 8.008 us
+    // each packet of 1001 B takes 8.008 us on the interface of 1 Gbit/s
     assert_eq!(arrivals(&mut b, ms(2000.0)), [8_008, 5_008_008]);
 }
 

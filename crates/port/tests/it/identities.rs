@@ -1,4 +1,4 @@
-//! Numbers that follow from the parameters alone, through the whole port.
+//! Numbers that follow from the parameters alone, measured through the whole port.
 
 use crate::common::{Bench, FLOW, ms};
 use packet::DropReason;
@@ -7,12 +7,12 @@ use units::{Duration, Time};
 #[test]
 fn a_plain_link_stores_and_forwards() {
     let mut b = Bench::new("rate = '5mbit'\ndelay = '10ms'\nqueue = { droptail = { limit = '2p' } }");
-    // the first is in transmission at once and is not in the backlog: two wait, one is refused
+    // the first packet is in transmission at once and not in the backlog: two others wait, and one is refused
     b.burst(ms(1.0), 4, 1500);
     assert_eq!((b.port.backlog().packets, b.fates.0.clone()), (2, vec![(3, DropReason::TailFull)]));
     assert_eq!(b.port.deadline(), ms(3.4));
     b.run(Time(1 << 40));
-    // 2.4 ms each, then 10 ms
+    // each packet takes 2.4 ms, and then 10 ms of propagation
     assert_eq!(b.out.iter().map(|p| p.stamp).collect::<Vec<_>>(), [ms(13.4), ms(15.8), ms(18.2)]);
     assert_eq!(b.port.deadline(), Time::NEVER);
     // an infinite rate forwards at once
@@ -25,7 +25,8 @@ fn a_plain_link_stores_and_forwards() {
 
 #[test]
 fn longest_waits_of_document_001() {
-    // limit x 12 000 bit / rate: 417 and 21 packets at 20 and 5 Mbit/s; one less under the ns-2 convention
+    // the longest wait is limit x 12 000 bit / rate, for 417 and 21 packets at 20 and 5 Mbit/s. Under the ns-2 convention, the
+    // queue holds one packet less
     for (limit, rate, ns2, wait) in [
         (417, 20, false, 250.2),
         (417, 5, false, 1000.8),
@@ -50,11 +51,11 @@ fn longest_waits_of_document_001() {
 fn shaper_ceiling_and_burst_phase() {
     let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '100p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.saturate(Time::ZERO, Time(600_000_000_000), 2);
-    // 10 MB + 5e6/8 x 600 s = 385.000 MB
+    // the bucket and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB
     let delivered = b.port.counters().delivered.bytes;
     assert!((385_000_000 - 1500..=385_000_000).contains(&delivered), "{delivered}");
-    // 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and 13.333 MB; the 1522 B that the peak bucket lets pass at once make it
-    // (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 1522 B + 2.5 MB/s x 5.332 521 s = 13.332 826 MB, to a packet
+    // the burst takes 10 MB / ((20 - 5)/8 MB/s) = 5.3333 s and 13.333 MB. The peak bucket lets 1522 B pass at once, so it is (10
+    // MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 1522 B + 2.5 MB/s x 5.332 521 s = 13.332 826 MB, to within a packet
     let end = b.out.windows(2).position(|w| w[1].stamp.since(w[0].stamp) > Duration::from_micros(600)).unwrap();
     assert!((b.out[end].stamp.secs() - 5.332_521).abs() < 0.0006, "{}", b.out[end].stamp);
     assert!((((end + 1) * 1500) as f64 - 13_332_826.0).abs() < 1500.0, "{}", (end + 1) * 1500);
@@ -62,7 +63,7 @@ fn shaper_ceiling_and_burst_phase() {
 
 #[test]
 fn bursty_file_takes_14_seconds() {
-    // 18.75 MB = 5.333 s at 20 Mbit/s + 8.667 s at 5 Mbit/s
+    // 18.75 MB take 5.333 s at 20 Mbit/s and 8.667 s at 5 Mbit/s
     let mut b =
         Bench::new(&format!("queue = {{ droptail = {{ limit = '20000p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.burst(ms(0.0), 12_500, 1500);
@@ -81,14 +82,15 @@ fn modem_ceiling() {
     let mut b = modem("droptail = { limit = '417p' }", "");
     b.saturate(Time::ZERO, Time(60_000_000_000), 2);
     let c = b.port.counters();
-    // 10 MB + 5e6/8 x 60 s = 47.5 MB minus the bytes in the loop: 4 to 6 ms of 5 Mbit/s, and 1 ms
+    // 10 MB + 5e6/8 B/s x 60 s = 47.5 MB, minus the bytes in the request loop: 4 to 6 ms at 5 Mbit/s, and 1 ms of propagation
     assert!((47_500_000 - 6_000..=47_500_000).contains(&c.delivered.bytes), "{}", c.delivered.bytes);
     assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leave 12 packets of 1500 B in a 6 ms loop");
 }
 
 #[test]
 fn first_packet_latency() {
-    // two MAP intervals after the next boundary: 4 to 6 ms; then 120 us at 100 Mbit/s and 1 ms of propagation
+    // a packet is sent two MAP intervals after the next MAP, so after 4 to 6 ms. Then come 120 us at 100 Mbit/s and 1 ms of
+    // propagation
     for start in [0.0, 0.001, 0.7, 1.999, 2.0, 3.3] {
         let mut b = modem("droptail = {}", "");
         b.burst(ms(start), 1, 1500);
@@ -101,18 +103,19 @@ fn first_packet_latency() {
 
 #[test]
 fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
-    // 32 packets of 50 B pass 20 Mbit/s in 0.64 ms, less than a MAP: a burst of 100 overflows 32 places.
+    // 32 packets of 50 B pass a shaper of 20 Mbit/s in 0.64 ms, less than a MAP interval, so a burst of 100 overflows the 32
+    // places.
     let mut b = modem("droptail = { limit = '417p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
-    // at most 1 + 21 packets enter the small queue at one moment
+    // at most 1 + 21 packets enter the small queue at one moment, which the transmit queue can hold
     let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));
     assert_eq!((b.dropped(DropReason::TransmitQueueFull), b.dropped(DropReason::TailFull)), (0, 78));
-    // and of 24 SYNs, two find no place (three under the ns-2 convention)
+    // two of 24 SYNs find no place (three under the ns-2 convention)
     for (ns2, lost) in [(false, 2), (true, 3)] {
         let mut b =
             modem(&format!("droptail = {{ limit = '21p', ns2_off_by_one = {ns2} }}"), "transmit_queue = 'drop'");
@@ -135,8 +138,8 @@ fn back_pressure_keeps_packets_in_the_managed_queue() {
 
 #[test]
 fn borderline_congestion_fills_the_transmit_queue() {
-    // CableLabs 2012 §3.1.3: grants of 1250 B +- 20 % per 2 ms against a flow of 20, then 5 Mbit/s: the transmit queue overflows
-    // while tokens last, and the channel carries 5 Mbit/s
+    // CableLabs 2012 §3.1.3: grants of 1250 B +- 20 % per 2 ms carry about 5 Mbit/s, but the flow sends at 20 Mbit/s while tokens
+    // last. So the transmit queue overflows, and the channel carries 5 Mbit/s
     let congested = "max_grant = 1250\ngrant_variation = '20%'";
     let mut b = modem("droptail = { limit = '417p' }", &format!("{congested}\ntransmit_queue = 'drop'"));
     b.saturate(Time::ZERO, Time(20_000_000_000), 2);
@@ -152,7 +155,7 @@ fn borderline_congestion_fills_the_transmit_queue() {
 
 #[test]
 fn codel_drops_cost_no_tokens() {
-    // a standing queue under CoDel loses packets, and the shaper still uses all its tokens
+    // CoDel drops packets from a standing queue, and the shaper still uses all its tokens
     let mut b = Bench::new(&format!("queue = {{ codel = {{ limit = '417p' }} }}\nservice = {{ shaper = {FLOW} }}"));
     b.saturate(Time::ZERO, Time(20_000_000_000), 300);
     assert!(b.dropped(DropReason::EarlyHead) > 100);
@@ -165,7 +168,7 @@ fn granted_link_of_2013() {
     let mut b = modem("droptail = { limit = '417p' }", "model = 'docsis_link_2013'");
     b.saturate(Time::ZERO, Time(60_000_000_000), 100);
     let delivered = b.port.counters().delivered.bytes as f64;
-    // 47.5 MB; the peak rate is met, apart from the rounding of requests and the delay of the loop
+    // the flow carries 47.5 MB, apart from the rounding of requests and the delay of the request loop
     assert!((delivered / 47.5e6 - 1.0).abs() < 0.002, "{delivered}");
     assert_eq!(b.fates.0.len(), 0);
     let mut b = modem("droptail = {}", "model = 'docsis_link_2013'");

@@ -1,4 +1,4 @@
-//! Random delay on the wire: uniform, in order unless `reorder` is set, with a random stream of its own.
+//! Random delay on the wire: uniform, in order unless `reorder` is set, and with its own random stream.
 
 use crate::common::{Bench, ms};
 use port::Change;
@@ -11,7 +11,7 @@ fn link(more: &str) -> Bench {
     ))
 }
 
-/// Arrival time by sequence number.
+/// Returns the arrival times in the order of sequence numbers.
 fn arrivals(b: &Bench) -> Vec<Time> {
     let mut all: Vec<(u64, Time)> = b.out.iter().map(|p| (p.seq, p.stamp)).collect();
     all.sort_unstable();
@@ -28,13 +28,14 @@ fn delays_are_uniform() {
     let mut tenths = [0u32; 10];
     let mut sum = 0.0;
     for (i, at) in arrivals(&b).iter().enumerate() {
-        // the excess over 12 us and 10 ms, in ns
+        // the delay in excess of 12 us of transmission and 10 ms of propagation, in ns
         let jitter = at.0 - i as u64 * 20_000_000 - 12_000 - 10_000_000;
         assert!(jitter <= 4_000_000);
         tenths[(jitter / 400_001) as usize] += 1;
         sum += jitter as f64;
     }
-    // mean 2 ms, its sd 4 / sqrt(12) / 100 = 0.0115 ms; a tenth holds 1000 with an sd of 30: five sd
+    // the mean is 2 ms with a standard deviation of 4 / sqrt(12) / 100 = 0.0115 ms. A tenth of the range has 1000 packets with a
+    // standard deviation of 30. The bounds are five standard deviations
     assert!((sum / 1e4 / 1e6 - 2.0).abs() < 0.058, "{}", sum / 1e10);
     assert!(tenths.iter().all(|n| (850..=1150).contains(n)), "{tenths:?}");
 }
@@ -49,9 +50,9 @@ fn packets_wait_behind_the_latest_unless_they_may_overtake() {
     }
     assert!(kept.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let overtaken = free.out.windows(2).filter(|w| w[0].seq > w[1].seq).count();
-    // 333 packets leave in 4 ms: neighbours at the far end are in either order about equally often
+    // 333 packets leave within 4 ms, so neighbours at the far end are about equally often in either order
     assert!((800..1200).contains(&overtaken), "{overtaken}");
-    // both drew the same delays: in order, a packet arrives no earlier than the latest before it
+    // both links drew the same delays; in order, a packet arrives no earlier than any packet before it
     let mut latest = Time::ZERO;
     let behind: Vec<Time> = arrivals(&free)
         .into_iter()
@@ -106,16 +107,17 @@ fn a_lateness_has_its_percentiles() {
         b.burst(Time(i * 20_000_000), 1, 1500);
         b.run(Time((i + 1) * 20_000_000));
     }
-    // the excess over 12 us and 10 ms, in us
+    // the delay in excess of 12 us of transmission and 10 ms of propagation, in us
     let late: Vec<f64> =
         (0u64..).zip(arrivals(&b)).map(|(i, at)| at.0 as f64 / 1e3 - (i * 20_000 + 10_012) as f64).collect();
     assert!(late.iter().all(|l| (1.0..=1640.0).contains(l)));
-    // above a percentile of share q are 10^4 (1 - q) packets, with an sd of 100 sqrt(q (1 - q)): five sd
+    // of 10^4 packets, 10^4 (1 - q) exceed the percentile of share q, with a standard deviation of 100 sqrt(q (1 - q)); the
+    // bounds are five of them
     for (us, above, sd) in [(14.0, 5000, 50), (26.0, 1000, 30), (40.0, 500, 22), (140.0, 100, 10)] {
         let found = late.iter().filter(|l| **l > us).count();
         assert!(found.abs_diff(above) <= 5 * sd, "{found} above {us} us");
     }
-    // and 0.55 % are above 890 us, the midpoint of the last two
+    // 0.55 % exceed 890 us, the midpoint of the last two percentiles
     let found = late.iter().filter(|l| **l > 890.0).count();
     assert!(found.abs_diff(55) <= 37, "{found}");
 }

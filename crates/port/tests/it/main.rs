@@ -1,4 +1,4 @@
-//! The bottleneck from outside, in one test binary, because each binary links the whole core again.
+//! Tests of the bottleneck through its public interface. They are one binary, since each binary links the whole core again.
 
 mod changes;
 mod common;

@@ -75,7 +75,7 @@ fn change(spec: &str, kind: u8) -> Change {
     }
 }
 
-/// Runs the script; `often`: polls at every deadline, otherwise only at an operation.
+/// Runs the script. `often`: polls at every deadline; otherwise polls only at the operations.
 fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
     let mut b = Bench::new(spec);
     let mut now = Time::ZERO;
@@ -96,7 +96,7 @@ fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
             }
         }
     }
-    // a stopped link starts again
+    // a link that was stopped starts again
     b.poll(now);
     b.port.change(now, Change { rate: Some(BitRate(8_000_000)), ..Change::default() });
     if often {

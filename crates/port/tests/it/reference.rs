@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use units::{Duration, Time};
 
 proptest! {
-    /// d(k) = max(a(k), d(k-1)) + size(k)/rate; an arrival is dropped if `limit` packets wait whose transmission has
-    /// not begun.
+    /// d(k) = max(a(k), d(k-1)) + size(k)/rate, for arrivals a and departures d. An arrival is dropped if `limit` packets wait
+    /// whose transmission has not begun.
     #[test]
     fn plain_droptail_is_lindleys_recursion(
         arrivals in prop::collection::vec((0u64..5_000_000, 40u16..=1514), 1..300),
@@ -16,7 +16,7 @@ proptest! {
         let (mut now, mut expected, mut begins) = (Time(1), Vec::new(), Vec::<Time>::new());
         let mut free = Time::ZERO;
         for (gap, size) in arrivals {
-            // no two arrivals at one moment, nor one at the end of a transmission (those are multiples of 2 us)
+            // no two arrivals coincide; an arrival at the end of a transmission comes after it
             now = Time((now.0 + gap) / 2000 * 2000 + 2001);
             b.run(now);
             b.burst(now, 1, size);

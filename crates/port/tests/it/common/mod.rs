@@ -1,4 +1,4 @@
-//! A host for one port: a script goes in, arrivals and records come out.
+//! A host for one port: takes a script of calls, and collects arrivals and records.
 #![allow(dead_code)] // each test file uses its part
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, MarkReason, PacketMeta, Point};
@@ -6,7 +6,7 @@ use port::{Env, Port, PortSpec};
 use record::{LinkId, Record, Tape};
 use units::{Duration, Time};
 
-/// A time in milliseconds, exact to the nanosecond.
+/// Returns a time in milliseconds, exact to the nanosecond.
 pub(crate) fn ms(t: f64) -> Time {
     Time((t * 1e6).round() as u64)
 }
@@ -22,13 +22,13 @@ impl FateSink for Drops {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// A port with its surroundings.
+/// A port and its environment.
 pub(crate) struct Bench {
     pub port: Port,
     pub flows: FlowTable,
     pub fates: Drops,
     pub tape: Tape,
-    /// Packets at the far end, `stamp` = arrival.
+    /// Packets at the far end; `stamp` is the arrival time.
     pub out: Vec<PacketMeta>,
     pub seq: u64,
 }
@@ -38,7 +38,7 @@ impl Bench {
         Self::named(spec, "up")
     }
 
-    /// A rig with random streams of this name.
+    /// Builds a bench whose random streams have this name.
     pub(crate) fn named(spec: &str, name: &str) -> Self {
         let spec: PortSpec = toml::from_str(spec).unwrap();
         let port = Port::build(&spec, LinkId(0), 1, name).unwrap();
