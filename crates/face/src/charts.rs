@@ -2,6 +2,7 @@
 //!
 //! All data are from the result's tables. Merged bins keep sums and maxima exact. Units: ms, Mbit/s, s. A mean without values is null.
 
+use crate::calls::calls;
 use scenario::Scenario;
 use serde_json::{Map, Value, json};
 use sim::{Column, Outcome, QueueDelays, Table};
@@ -17,7 +18,8 @@ const MOST_FLOWS: usize = 8;
 /// `delay_ms_max`, `queue_packets` (longest queue at the end of a bin of the series), `dropped` and `marked` (packets in the bin)
 /// and `cdf` of sojourn times; a dual-queue discipline also `wait_l_ms` and `wait_c_ms`, means of `queue_delays`.
 /// `flows` has a line per flow and direction, or one per application with more than [`MOST_FLOWS`] (then `flow` is null), for flows
-/// with series: the rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction.
+/// with series: the rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction, `calls` the
+/// fate of each frame of a call.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
@@ -32,6 +34,7 @@ pub(crate) fn charts<'a>(
         "links": links(outcome, &queue_delays, &series),
         "flows": flows(outcome, &series),
         "delays": delays(outcome),
+        "calls": calls(outcome, scenario),
     })
 }
 
@@ -201,7 +204,7 @@ fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Each name with its rows, which are consecutive.
-fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
+pub(crate) fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
     let mut found: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
     for (i, name) in names.iter().enumerate() {
         match found.last_mut() {
@@ -212,7 +215,7 @@ fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
     found
 }
 
-fn table<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Table> {
+pub(crate) fn table<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Table> {
     outcome.tables.iter().find(|t| t.name == name)
 }
 
@@ -220,7 +223,7 @@ fn column<'a>(table: Option<&'a Table>, name: &str) -> Option<&'a Column> {
     table.and_then(|t| t.columns.iter().find(|c| c.0 == name)).map(|c| &c.1)
 }
 
-fn numbers<'a>(table: Option<&'a Table>, name: &str) -> &'a [f64] {
+pub(crate) fn numbers<'a>(table: Option<&'a Table>, name: &str) -> &'a [f64] {
     if let Some(Column::F64(values)) = column(table, name) { values } else { &[] }
 }
 
@@ -228,6 +231,6 @@ fn counts<'a>(table: Option<&'a Table>, name: &str) -> &'a [u64] {
     if let Some(Column::U64(values)) = column(table, name) { values } else { &[] }
 }
 
-fn texts<'a>(table: Option<&'a Table>, name: &str) -> &'a [String] {
+pub(crate) fn texts<'a>(table: Option<&'a Table>, name: &str) -> &'a [String] {
     if let Some(Column::Text(values)) = column(table, name) { values } else { &[] }
 }

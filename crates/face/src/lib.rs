@@ -9,6 +9,7 @@
 //! | [`toml`] | a scenario as TOML, in full or without defaults |
 //! | [`charts`] | series and distributions of a result, reduced for drawing |
 
+mod calls;
 mod catalogue;
 mod charts;
 mod run;

@@ -125,3 +125,38 @@ fn drops_marks_and_two_queues() {
     assert!(l < 3.0 && (8.0..25.0).contains(&c), "{l} and {c}");
     assert!(l < both && both < c, "{l}, {both}, {c}");
 }
+
+/// Letters of the only call: played, late, dropped, in transit.
+fn fates(run: &Run, outcome: &sim::Outcome) -> [u64; 4] {
+    let drawn = run.charts(outcome, 100);
+    let frames = drawn["calls"][0]["frames"].as_str().expect("letters").to_owned();
+    ['p', 'l', 'd', '-'].map(|letter| frames.chars().filter(|c| *c == letter).count() as u64)
+}
+
+/// The frames of a call are those of its summary, one by one: as many are late and dropped.
+#[test]
+fn frames_of_a_call_add_up_to_its_summary() {
+    let lossy = TWO_UPLOADS.replace("rate = \"5mbit\"", "rate = \"5mbit\", loss = 0.03");
+    for text in [
+        TWO_UPLOADS.replace("FLOWS", "4").replace("7s", "60s"),
+        TWO_UPLOADS.replace("FLOWS", "4").replace("droptail = { limit = \"100p\" }", "codel = {}"),
+        TWO_UPLOADS.replace("FLOWS", "4").replace("droptail = { limit = \"100p\" }", "fq_codel = {}"),
+        TWO_UPLOADS.replace("FLOWS", "1").replace("100p", "12p").replace("7s", "30s"),
+        lossy.replace("FLOWS", "1"),
+    ] {
+        let (run, outcome) = ran_of(&text);
+        let of = &outcome.summary["apps"]["call"]["voip"];
+        let number = |key: &str| of[key].as_f64().expect(key);
+        let percent = |key: &str| (number(key) / 100.0 * number("judged")).round() as u64;
+        let [played, late, dropped, _] = fates(&run, &outcome);
+        assert_eq!([late, dropped], [percent("late_percent"), percent("lost_percent")], "{text}");
+        assert_eq!(played + late, number("received") as u64, "{text}");
+    }
+}
+
+/// Bins wider than half the interval between frames cannot say which frame arrived.
+#[test]
+fn a_long_run_has_no_frames() {
+    let (run, outcome) = ran_of(&TWO_UPLOADS.replace("FLOWS", "1").replace("7s", "61s"));
+    assert_eq!(run.charts(&outcome, 100)["calls"], serde_json::json!([]));
+}

@@ -1,0 +1,139 @@
+//! The fate of each frame of a call, from the series of its flow.
+//!
+//! ```text
+//!   sent of frame k  = t0 + k T                                 T: interval between frames
+//!   an arrival in the bin [b, b + w) with delay d was sent in    [b - d, b - d + w)
+//!   k                = the frame nearest to that;  each arrival narrows the range of t0
+//!   played           = d <= least delay + late_after             (measure::VoipMeter)
+//! ```
+//!
+//! Bins must be at most T/2 wide, so that the nearest frame is the right one. Longer runs have wider bins, and no fates.
+
+use crate::charts::{numbers, runs, table, texts};
+use scenario::Scenario;
+use serde_json::{Value, json};
+use sim::Outcome;
+use traffic::Traffic;
+
+/// The properties that all frames of a call share.
+struct Frames {
+    /// The first is sent after this, less than `interval_s` later.
+    begin_s: f64,
+    interval_s: f64,
+    late_after_s: f64,
+    bytes: f64,
+}
+
+/// The series of one flow: start of the bins, bytes that arrived in each, their mean delay, packets dropped.
+struct Series<'a> {
+    begins_s: &'a [f64],
+    bytes: &'a [f64],
+    delay_ms: &'a [f64],
+    dropped: &'a [f64],
+}
+
+/// Returns the frames of each call: `app`, `direction`, `start_s` (when frame 0 was sent), `interval_s`, `late_after_s`, and
+/// `frames`, a letter for each frame: `p` played, `l` late, `d` dropped, `-` in transit at the end.
+pub(crate) fn calls(outcome: &Outcome, scenario: &Scenario) -> Value {
+    let series = table(outcome, "flow_series");
+    let (apps, ways) = (texts(series, "app"), texts(series, "direction"));
+    let mut found = Vec::new();
+    for (app, rows) in runs(apps) {
+        let Some(of) = scenario.app.get(app) else { continue };
+        let Traffic::Voip(call) = &of.traffic else { continue };
+        let all = Frames {
+            begin_s: of.start.secs(),
+            interval_s: call.interval.secs(),
+            late_after_s: call.late_after.secs(),
+            bytes: call.size.0 as f64,
+        };
+        if 2 * scenario.bin().0 > call.interval.0 {
+            continue;
+        }
+        for (way, own) in runs(&ways[rows.clone()]) {
+            let own = rows.start + own.start..rows.start + own.end;
+            let of = |column| &numbers(series, column)[own.clone()];
+            let of = Series {
+                begins_s: of("t_s"),
+                bytes: of("wire_bytes"),
+                delay_ms: of("delay_ms_mean"),
+                dropped: of("dropped_packets"),
+            };
+            if let Some((start_s, frames)) = of.letters(&all, scenario.bin().secs()) {
+                found.push(json!({
+                    "app": app, "direction": way, "start_s": start_s, "interval_s": all.interval_s,
+                    "late_after_s": all.late_after_s, "frames": frames,
+                }));
+            }
+        }
+    }
+    Value::Array(found)
+}
+
+/// A range of possible values.
+#[derive(Clone, Copy)]
+struct Span {
+    low: f64,
+    high: f64,
+}
+
+impl Span {
+    fn middle(self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+
+    fn earlier(self, by: f64) -> Self {
+        Self { low: self.low - by, high: self.high - by }
+    }
+
+    /// Both ranges at once; `self` if they have nothing in common.
+    fn narrowed(self, other: Self) -> Self {
+        let both = Self { low: self.low.max(other.low), high: self.high.min(other.high) };
+        if both.low <= both.high { both } else { self }
+    }
+}
+
+impl Series<'_> {
+    /// The arrivals: start of the bin, frames in it, their mean delay in seconds.
+    fn arrivals(&self, size: f64) -> impl Iterator<Item = (f64, usize, f64)> {
+        let bins = self.begins_s.iter().zip(self.bytes).zip(self.delay_ms);
+        bins.filter(|((_, bytes), _)| **bytes > 0.0)
+            .map(move |((begin, bytes), ms)| (*begin, (bytes / size).round() as usize, ms * 1e-3))
+    }
+
+    /// When frame 0 was sent, and a letter for each frame; `None` if no frame arrived.
+    fn letters(&self, all: &Frames, width_s: f64) -> Option<(f64, String)> {
+        let interval = all.interval_s;
+        let late = self.arrivals(all.bytes).map(|(_, _, d)| d).reduce(f64::min)? + all.late_after_s;
+        let mut zero: Option<Span> = None;
+        let mut letters = Vec::new();
+        for (bin_s, count, mean) in self.arrivals(all.bytes) {
+            for i in 0..count {
+                // frames of one bin follow each other, so the first of them took longest
+                let delay = mean + ((count as f64 - 1.0) / 2.0 - i as f64) * interval;
+                let sent = Span { low: bin_s - delay, high: bin_s - delay + width_s };
+                let k = match zero {
+                    None => ((sent.middle() - all.begin_s) / interval).floor().max(0.0),
+                    Some(zero) => ((sent.middle() - zero.middle()) / interval).round().max(0.0),
+                };
+                let own = sent.earlier(k * interval);
+                zero = Some(zero.map_or(own, |zero| zero.narrowed(own)));
+                let k = k as usize;
+                letters.resize(letters.len().max(k + 1), b'-');
+                letters[k] = if delay <= late { b'p' } else { b'l' };
+            }
+        }
+        fill(&mut letters, self.dropped.iter().sum::<f64>() as usize);
+        Some((zero?.middle(), String::from_utf8_lossy(&letters).into_owned()))
+    }
+}
+
+/// Marks dropped frames: those between frames that arrived, then those after the last that did.
+fn fill(letters: &mut Vec<u8>, dropped: usize) {
+    let mut left = dropped;
+    for letter in letters.iter_mut().filter(|l| **l == b'-').take(dropped) {
+        *letter = b'd';
+        left -= 1;
+    }
+    letters.resize(letters.len() + left, b'd');
+}
