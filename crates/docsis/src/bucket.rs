@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Source: ns-2 DelayLinkTb; CableLabs 2012 §2.2.1.
-//! Departs: ns-2 keeps reals; here a token is 1e-9 bit, so that rate x time is an exact integer and no rounding accumulates in long
-//! runs. txtime is rounded up to a nanosecond; the tokens gained by that stay in the bucket.
+//! Departs: ns-2 keeps real numbers. Here a token is 1e-9 bit, so that rate x time is an exact integer and no rounding
+//! accumulates in long runs. txtime is rounded up to a nanosecond; the tokens gained by that stay in the bucket.
 
 use crate::ShaperParams;
 use units::{BitRate, Bytes, Duration, Time};
@@ -27,13 +27,13 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket. The rate is positive, the depth at most 1 GB.
+    /// Returns a full bucket. `rate` must be positive, `depth` at most 1 GB.
     pub fn full(rate: BitRate, depth: Bytes) -> Self {
         let depth = depth.0 as i64 * PER_BYTE;
         Self { rate: rate.0, depth, tokens: depth }
     }
 
-    /// Tokens after `dt`, up to the depth.
+    /// Returns the tokens after `dt`, at most the depth.
     #[inline]
     fn after(&self, dt: Duration) -> i64 {
         let room = (self.depth - self.tokens) as u64;
@@ -41,7 +41,7 @@ impl Bucket {
         if gain >= u128::from(room) { self.depth } else { self.tokens + gain as i64 }
     }
 
-    /// Adds the tokens of `dt`, up to the depth.
+    /// Adds the tokens of a time `dt`, up to the depth.
     #[inline]
     pub fn fill(&mut self, dt: Duration) {
         self.tokens = self.after(dt);
@@ -53,44 +53,44 @@ impl Bucket {
         self.tokens -= bytes as i64 * PER_BYTE;
     }
 
-    /// Sets rate (positive) and depth; the bucket keeps its tokens, up to the depth.
+    /// Sets the rate (positive) and the depth. The bucket keeps its tokens, up to the new depth.
     pub(crate) fn reshape(&mut self, rate: BitRate, depth: Bytes) {
         let other = Self::full(rate, depth);
         *self = Self { tokens: self.tokens.min(other.tokens), ..other };
     }
 
-    /// Returns the tokens of `bytes` to the bucket, up to the depth.
+    /// Gives the tokens of `bytes` back to the bucket, up to the depth.
     pub(crate) fn refund(&mut self, bytes: u64) {
         let back = i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(PER_BYTE);
         self.tokens = self.tokens.saturating_add(back).min(self.depth);
     }
 
-    /// Time until the bucket holds `bytes`; `None` if it does now.
+    /// Returns the time until the bucket holds `bytes`; `None` if it holds them now.
     #[inline]
     pub fn wait(&self, bytes: u64) -> Option<Duration> {
         let need = bytes as i64 * PER_BYTE;
         (self.tokens < need).then(|| Duration(((need - self.tokens) as u64).div_ceil(self.rate)))
     }
 
-    /// Whole bytes in the bucket `dt` after its last filling; 0 while in debt.
+    /// Returns the whole bytes in the bucket `dt` after it was last filled; 0 while it is in debt.
     #[inline]
     pub fn bytes_after(&self, dt: Duration) -> Bytes {
         Bytes((self.after(dt).max(0) / PER_BYTE) as u64)
     }
 
-    /// Token rate.
+    /// Returns the token rate.
     pub fn rate(&self) -> BitRate {
         BitRate(self.rate)
     }
 
-    /// Sets the rate, which is positive; the bucket keeps its tokens.
+    /// Sets the rate, which must be positive. The bucket keeps its tokens.
     pub fn set_rate(&mut self, rate: BitRate) {
         debug_assert!(rate.0 > 0, "a shaper's rates are positive");
         self.rate = rate.0;
     }
 }
 
-/// The buckets of one service flow, with the time of their last filling.
+/// The buckets of one service flow, with the time at which they were last filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Buckets {
     pub sustained: Bucket,
@@ -100,18 +100,18 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// Both buckets full at time 0.
+    /// Begins with both buckets full at time 0.
     pub(crate) fn full(sustained: Bucket, peak: Option<Bucket>) -> Self {
         Self { sustained, peak, at: Time::ZERO }
     }
 
-    /// Both buckets full at time 0, with the rates and depths of a service flow.
+    /// Begins with both buckets full at time 0, with the rates and depths of a service flow.
     pub(crate) fn of(p: &ShaperParams) -> Self {
         let peak = p.peak_traffic_rate.map(|rate| Bucket::full(rate, p.peak_burst));
         Self::full(Bucket::full(p.max_sustained_rate, p.max_traffic_burst), peak)
     }
 
-    /// Both buckets, if there are two.
+    /// Returns the sustained bucket and, if there is one, the peak bucket.
     #[inline]
     fn each(&mut self) -> impl Iterator<Item = &mut Bucket> {
         std::iter::once(&mut self.sustained).chain(&mut self.peak)
@@ -131,18 +131,19 @@ impl Buckets {
         self.each().for_each(|bucket| bucket.charge(bytes));
     }
 
-    /// Returns the tokens of `bytes`.
+    /// Gives the tokens of `bytes` back.
     pub(crate) fn refund(&mut self, bytes: u64) {
         self.each().for_each(|bucket| bucket.refund(bytes));
     }
 
-    /// Time until both buckets hold `bytes`, or are full if `bytes` is more than their depth. They must be filled up to now.
+    /// Returns the time until both buckets hold `bytes`, or are full if `bytes` exceeds their depth. They must be filled up to
+    /// now.
     pub(crate) fn wait(&mut self, bytes: u64) -> Duration {
         let wait = |bucket: &mut Bucket| bucket.wait(bytes.min((bucket.depth / PER_BYTE) as u64));
         self.each().filter_map(wait).max().unwrap_or(Duration::ZERO)
     }
 
-    /// Whole bytes in the sustained bucket at `now`.
+    /// Returns the whole bytes in the sustained bucket at `now`.
     #[inline]
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.sustained.bytes_after(now.since(self.at))
@@ -151,17 +152,17 @@ impl Buckets {
 
 /// The rate shaper of a service flow.
 ///
-/// Contract: [`TokenBucket::take`] is called for one packet at a time, not before the wait that it last returned has passed.
+/// Contract: [`TokenBucket::take`] is called for one packet at a time, and only after the wait that it last returned has passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBucket(Buckets);
 
 impl TokenBucket {
-    /// Both buckets full at time 0. The parameters are valid.
+    /// Begins with both buckets full at time 0. The parameters must be valid.
     pub fn new(p: &ShaperParams) -> Self {
         Self(Buckets::of(p))
     }
 
-    /// Charges a packet of `bytes` and returns the time until it has passed: zero while both buckets hold enough.
+    /// Charges a packet of `bytes`. Returns the time until the packet may pass: zero while both buckets hold enough.
     #[inline]
     pub fn take(&mut self, now: Time, bytes: u64) -> Duration {
         self.0.fill(now);
@@ -171,24 +172,24 @@ impl TokenBucket {
         wait.unwrap_or(Duration::ZERO)
     }
 
-    /// Whole bytes that may leave at the peak rate.
+    /// Returns the whole bytes that may leave at the peak rate.
     #[inline]
     pub fn tokens(&self, now: Time) -> Bytes {
         self.0.tokens(now)
     }
 
-    /// Maximum Sustained Traffic Rate.
+    /// Returns the Maximum Sustained Traffic Rate.
     pub fn rate(&self) -> BitRate {
         self.0.sustained.rate()
     }
 
-    /// Peak Traffic Rate, if limited.
+    /// Returns the Peak Traffic Rate, if it is limited.
     pub fn peak_rate(&self) -> Option<BitRate> {
         self.0.peak.as_ref().map(Bucket::rate)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps a rate. The buckets keep their tokens. A peak rate that was not
-    /// limited stays so.
+    /// Changes the rates (positive) from `now` on; `None` keeps a rate. The buckets keep their tokens. A peak rate without a
+    /// limit keeps having none.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) {
         self.0.fill(now);
         if let Some(rate) = rate {
@@ -204,7 +205,7 @@ impl TokenBucket {
 mod tests {
     use super::*;
 
-    /// Upstream of CableLabs 2012: 5 Mbit/s, 10 MB, 20 Mbit/s.
+    /// Returns the upstream shaper of CableLabs 2012: 5 Mbit/s, bursts of 10 MB, peak rate of 20 Mbit/s.
     fn upstream() -> TokenBucket {
         TokenBucket::new(&ShaperParams {
             max_sustained_rate: BitRate(5_000_000),
@@ -214,7 +215,8 @@ mod tests {
         })
     }
 
-    /// Sends packets of `size` back to back from `now` until one would pass after `end`; returns bytes and time of the last.
+    /// Sends packets of `size` back to back from `now` on, until one would pass after `end`. Returns the bytes, and the time of
+    /// the last packet.
     fn saturate(b: &mut TokenBucket, mut now: Time, end: Time, size: u64) -> (u64, Time) {
         let mut bytes = 0;
         loop {
@@ -229,17 +231,18 @@ mod tests {
 
     #[test]
     fn ceiling_of_600_seconds() {
-        // 10 MB + 5e6/8 x 600 = 385.000 MB, that is 256 666 whole packets of 1500 B and 1000 B of a next one
+        // the bucket and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB: 256 666 whole packets of 1500 B, and 1000 B of
+        // another
         let (bytes, last) = saturate(&mut upstream(), Time::ZERO, Time(600_000_000_000), 1500);
         assert_eq!(bytes, 256_666 * 1500);
         assert!(385_000_000 - bytes < 1500);
-        // the 256 666th packet needs 384 999 000 B: (384 999 000 - 10 000 000) x 8 / 5e6 = 599.9984 s
+        // when the last packet passes, 384 999 000 B have been sent: (384 999 000 - 10 000 000) x 8 / 5e6 = 599.9984 s
         assert_eq!(last, Time(599_998_400_000));
     }
 
     #[test]
     fn nothing_is_lost_over_a_day_at_an_awkward_rate() {
-        // 3 bit/s short of 7 Mbit/s: 86400 s x 6 999 997 / 8 + 10 MB in packets of 999 B, exactly
+        // a rate of 3 bit/s less than 7 Mbit/s: 86400 s x 6 999 997 / 8 + 10 MB are sent, to the exact packet of 999 B
         let mut b = upstream();
         b.set_rates(Time::ZERO, Some(BitRate(6_999_997)), None);
         let (bytes, _) = saturate(&mut b, Time::ZERO, Time(86_400_000_000_000), 999);
@@ -249,8 +252,8 @@ mod tests {
 
     #[test]
     fn burst_phase() {
-        // 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB. The 1522 B that the peak bucket lets pass at once make
-        // it (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 13.332 826 MB, to a packet
+        // the burst takes 10 MB / ((20 - 5)/8 MB/s) = 5.333 s and 13.333 MB. The peak bucket lets 1522 B pass at once, so it
+        // takes (10 MB - 1522 B) / 1.875 MB/s = 5.332 521 s and 13.332 826 MB, to within a packet
         let (mut b, mut now, mut bytes) = (upstream(), Time::ZERO, 0);
         loop {
             let wait = b.take(now, 1500);
@@ -267,12 +270,12 @@ mod tests {
 
     #[test]
     fn sixteen_idle_seconds_refill_ten_megabytes() {
-        // the bucket holds min(B, r T) after an idle time T
+        // after an idle time T, the bucket holds min(burst, rate x T)
         let mut b = upstream();
         let (_, last) = saturate(&mut b, Time::ZERO, Time(30_000_000_000), 1500);
         let left = b.tokens(last).0;
         assert!(left < 1500);
-        // the packet that `saturate` charged but did not send also counts: at most 1500 B of debt
+        // `saturate` charged one more packet than it sent: at most 1500 B of debt
         let after = |s: u64| b.tokens(last + Duration::from_secs(s)).0;
         assert!((5_000_000 - 3000..=5_000_000).contains(&after(8)), "{}", after(8));
         assert_eq!(after(17), 10_000_000);
@@ -280,7 +283,8 @@ mod tests {
 
     #[test]
     fn peak_bucket_passes_one_frame_at_once() {
-        // 1500 of 1522 B pass; the next lacks 1478 B: 1478 x 8 / 20e6 = 591.2 us; then 1500 B: 600 us
+        // 1500 of 1522 B pass at once. The next packet lacks 1478 B: 1478 x 8 / 20e6 = 591.2 us. Each packet after that waits for
+        // 1500 B: 600 us
         let mut b = upstream();
         assert_eq!(b.take(Time::ZERO, 1500), Duration::ZERO);
         assert_eq!(b.take(Time::ZERO, 1500), Duration(591_200));

@@ -1,16 +1,16 @@
 //! The CMTS's upstream scheduler for one modem: the minislots of a MAP for each service flow, and their places.
 //!
 //! ```text
-//! proactive   every GGI in L's service flow, without requests
-//! tokens      min(AMSR's, peak's), filled at each MAP; a bucket is as deep as its burst and the tokens of a MAP interval;
-//!             requested grants are charged when granted (unused bytes are refunded), proactive ones when used;
-//!             a service flow with rates of its own has buckets of its own, which limit its requests
-//! allocation  all = min(tokens, free minislots, requested) + proactive;  L = its weight of all, less if it requested less, more
-//!             if C leaves some;  C = the rest, up to its requests
+//! proactive   grants every GGI in L's service flow, without requests
+//! tokens      min(AMSR's, peak's), filled at each MAP; the depth of a bucket is its burst plus the tokens of a MAP interval. A
+//!             requested grant is charged when granted (unused bytes are refunded), a proactive one when used. A service flow
+//!             with rates of its own also has its own buckets, which limit its requests
+//! allocation  all = min(tokens, free minislots, requested) + proactive;  L = weight x all, less if L requested less, more if C
+//!             leaves some;  C = the rest, up to its requests
 //! place       L's minislots beyond the proactive ones: from the first proactive one on, or anywhere;  C's: anywhere (uniform)
 //! ```
 //!
-//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts): its scheduler is one of many that the specification allows.
+//! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; this one is that of docsis-ns3.
 
 use crate::bucket::Buckets;
 use crate::map::MaxGrant;
@@ -25,23 +25,23 @@ pub(crate) const C: usize = 1;
 /// The grants in one frame of a MAP, in minislots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FrameGrant {
-    /// Of L and of C.
+    /// Minislots of L and of C.
     pub slots: [u64; 2],
-    /// The proactive ones of L's.
+    /// Minislots of L that are granted proactively.
     pub proactive: u64,
 }
 
 /// The schedule of proactive grants.
 #[derive(Clone, Debug, PartialEq)]
 struct Proactive {
-    /// Frames from one grant to the next.
+    /// Number of frames from one grant to the next.
     every: u64,
     slots: u64,
-    /// The frame of the next grant, counted from the start of the first MAP.
+    /// Frame of the next grant, counted from the start of the first MAP.
     next: u64,
 }
 
-/// The scheduler.
+/// The scheduler's state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cmts {
     slot_bytes: u64,
@@ -52,9 +52,9 @@ pub(crate) struct Cmts {
     /// Bursts of the aggregate's buckets, sustained and peak.
     bursts: [Bytes; 2],
     map: Duration,
-    /// Buckets of L and of C, where these have rates of their own.
+    /// Buckets of L and of C, for flows with rates of their own.
     flows: [Option<Buckets>; 2],
-    /// Bytes of a MAP that other modems leave free.
+    /// Draws the bytes of a MAP that other modems leave free.
     free: MaxGrant,
     proactive: Option<Proactive>,
     /// Bytes requested and not yet granted.
@@ -64,12 +64,13 @@ pub(crate) struct Cmts {
     free_slots: Vec<u64>,
 }
 
-/// Depth of a bucket that is read once per MAP: at most its burst and the tokens of a MAP interval pass in that time.
+/// Returns the depth of a bucket that is read once per MAP: within a MAP interval, its burst and the tokens of that interval may
+/// pass.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
 
-/// The token buckets of one service flow or aggregate, read once per MAP.
+/// Returns the token buckets of a service flow or aggregate, which are read once per MAP.
 fn buckets(flow: &ShaperParams, p: &Docsis31Params) -> Buckets {
     let bucket = |rate: BitRate, burst: Bytes| {
         let rate = p.inflated(rate);
@@ -79,14 +80,14 @@ fn buckets(flow: &ShaperParams, p: &Docsis31Params) -> Buckets {
     Buckets::full(bucket(flow.max_sustained_rate, flow.max_traffic_burst), peak)
 }
 
-/// Whole bytes that may be granted, as of the last filling.
+/// Returns the whole bytes that may be granted, as of the last filling.
 fn available(buckets: &Buckets) -> u64 {
     let tokens = buckets.sustained.bytes_after(Duration::ZERO).0;
     buckets.peak.as_ref().map_or(tokens, |p| tokens.min(p.bytes_after(Duration::ZERO).0))
 }
 
 impl Cmts {
-    /// A scheduler with full buckets and no requests. The parameters are valid.
+    /// Returns a scheduler with full buckets and no requests. The parameters must be valid.
     pub(crate) fn new(p: &Docsis31Params) -> Self {
         let map = p.map();
         let own = p.low_latency.as_ref().map_or([None; 2], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
@@ -108,12 +109,12 @@ impl Cmts {
         }
     }
 
-    /// Returns true if it grants proactively.
+    /// Returns true if the scheduler grants proactively.
     pub(crate) fn is_proactive(&self) -> bool {
         self.proactive.is_some()
     }
 
-    /// Bytes requested and not yet granted, of L and of C.
+    /// Returns the bytes of L and of C that are requested and not yet granted.
     pub(crate) fn requests(&self) -> [u64; 2] {
         self.requests
     }
@@ -123,7 +124,8 @@ impl Cmts {
         self.requests[flow] += bytes;
     }
 
-    /// Charges `flow` for a grant that has ended. Unused bytes count as proactive ones first.
+    /// Charges `flow` for the `proactive` bytes used of a grant that has ended, and refunds the requested ones not used. The
+    /// `unused` bytes count as proactive first.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
             buckets.charge(proactive.saturating_sub(unused));
@@ -141,12 +143,13 @@ impl Cmts {
         self.flows.iter_mut().flatten().for_each(|own| own.fill(now));
     }
 
-    /// Whole bytes that may be granted now.
+    /// Returns the whole bytes that may be granted now.
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.aggregate.tokens(now)
     }
 
-    /// Changes the aggregate's rates from `now` on, with MAC headers included; `None` keeps a rate. The buckets keep their tokens.
+    /// Changes the aggregate's rates, which include MAC headers, from `now` on; `None` keeps a rate. The buckets keep their
+    /// tokens.
     pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.fill(now);
         let [burst, peak_burst] = self.bursts;
@@ -158,9 +161,9 @@ impl Cmts {
         }
     }
 
-    /// Allocates a MAP with `free` minislots, of which `proactive` are L's already; returns the minislots of L and C.
+    /// Allocates a MAP with `free` minislots, of which `proactive` already belong to L; returns the minislots of L and C.
     ///
-    /// Source: docsis-ns3's rule, as a formula.
+    /// Source: the rule of docsis-ns3, written as a formula.
     fn allocate(&self, free: u64, proactive: u64) -> [u64; 2] {
         let slots = |bytes: u64| bytes.div_ceil(self.slot_bytes);
         let own = |flow: usize| self.flows[flow].as_ref().map_or(u64::MAX, |own| slots(available(own)));
@@ -172,7 +175,7 @@ impl Cmts {
         [proactive + more_l, want_c.min(all - more_l)]
     }
 
-    /// Places `slots` of `flow` behind the first `skip` free minislots.
+    /// Places `slots` minislots of `flow` after the first `skip` free minislots.
     fn place(&mut self, flow: usize, mut slots: u64, mut skip: u64) {
         for (frame, free) in self.frames.iter_mut().zip(&mut self.free_slots) {
             let skipped = skip.min(*free);
@@ -184,7 +187,8 @@ impl Cmts {
         }
     }
 
-    /// Schedules at `now` the MAP that begins with frame `first`, counted from the start of the first MAP; returns its frames.
+    /// Schedules at `now` the MAP that begins with frame `first`, counted from the start of the first MAP; returns the frames of
+    /// the MAP.
     pub(crate) fn map(&mut self, now: Time, first: u64, rng: &mut Rng) -> &[FrameGrant] {
         self.fill(now);
         let frames = self.frames_per_map as usize;
@@ -217,11 +221,11 @@ impl Cmts {
         &self.frames
     }
 
-    /// Places the proactive grants of the MAP; returns their minislots and the frame of the first.
+    /// Places the proactive grants of the MAP; returns their minislots, and the frame of the first grant.
     fn place_proactive(&mut self, first: u64) -> (u64, Option<usize>) {
         let Some(mut p) = self.proactive.take() else { return (0, None) };
         if p.next < first {
-            // MAPs that were not scheduled
+            // skips the grants of MAPs that were not scheduled
             p.next += (first - p.next).div_ceil(p.every) * p.every;
         }
         let (end, mut earliest) = (first + self.frames_per_map, None);
@@ -277,18 +281,18 @@ mod tests {
             m.requests = [l * 48, c * 48];
             m.allocate(276, proactive)
         };
-        // tokens: 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, 341 minislots: enough for all 276 free ones
-        // both request more than all: 276 x 230/256 = 247.97
+        // the tokens are 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, or 341 minislots: enough for all 276 free ones
+        // both request more than all: L gets 276 x 230/256 = 247.97 minislots
         assert_eq!(allocate(1000, 1000, 0), [247, 29]);
-        // L requests less than its share: C gets the rest; C requests little: L gets the rest
+        // if L requests less than its share, C gets the rest; if C requests little, L gets the rest
         assert_eq!(allocate(100, 1000, 0), [100, 176]);
         assert_eq!(allocate(1000, 10, 0), [266, 10]);
         assert_eq!(allocate(100, 100, 0), [100, 100]);
-        // proactive ones are L's, even without a request
+        // proactive minislots belong to L, even without a request
         assert_eq!(allocate(0, 1000, 28), [28, 248]);
         assert_eq!(allocate(30, 1000, 28), [30, 246]);
         assert_eq!(allocate(0, 0, 28), [28, 0]);
-        // one service flow
+        // a single service flow
         let mut m = cmts(50, None);
         m.requests = [0, 1000 * 48];
         assert_eq!(m.allocate(276, 0), [0, 276]);
@@ -296,7 +300,8 @@ mod tests {
 
     #[test]
     fn proactive_grants_lie_on_their_grid() {
-        // each 7 frames of 135 us, in MAPs of 15: 0 7 14 | 6 13 | 5 12 | 4 11 | ...
+        // a grant every 7 frames of 135 us, in MAPs of 15 frames. The grants are in frames 0 7 14 | 6 13 | 5 12 | 4 11 | ... of
+        // the MAPs
         let mut m = cmts(50, pgs(5, 1000));
         let mut rng = Rng::named(1, "mac");
         let mut at = Vec::new();
@@ -304,18 +309,18 @@ mod tests {
             let frames = m.map(Time(map * 2_025_000), map * 15, &mut rng);
             at.extend(frames.iter().enumerate().filter(|(_, f)| f.proactive > 0).map(|(i, f)| (i, f.proactive)));
         }
-        // 5.25 Mbit/s x 945 us / 8 = 620.2 B: 13 minislots
+        // a grant has 5.25 Mbit/s x 945 us / 8 = 620.2 B: 13 minislots
         let frames: Vec<_> = [0, 7, 14, 6, 13, 5, 12, 4, 11].iter().map(|i| (*i, 13)).collect();
         assert_eq!(at, frames);
-        // a pause leaves the grid unchanged: 105 = 15 x 7
+        // MAPs that are not scheduled do not move the grants: frame 105 = 15 x 7 has one
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
     }
 
     #[test]
     fn requests_are_granted_at_the_aggregates_rate() {
-        // C always has requests, L has 5 Mbit/s of proactive grants that it never uses and that are refunded: C gets 52.5 Mbit/s,
-        // except for outstanding grants
+        // C always has requests. L has 5 Mbit/s of proactive grants, which it never uses and which are refunded. So C gets 52.5
+        // Mbit/s, except for outstanding grants
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");
         let (mut c, maps) = (0, 1000);
@@ -331,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_service_flow_is_limited_to_its_own_rate() {
-        // both always have requests; 50 Mbit/s in all, 52.5 with headers
+        // both flows always have requests; the aggregate is 50 Mbit/s, or 52.5 with MAC headers
         let grants = |own: [Option<u64>; 2], wants: [u64; 2], ggr: Option<u64>| {
             let flow = |mbit: u64| ShaperParams {
                 max_sustained_rate: BitRate(mbit * 1_000_000),
@@ -348,7 +353,7 @@ mod tests {
             for map in 0..maps {
                 wants.iter().enumerate().for_each(|(flow, bytes)| m.request(flow, *bytes));
                 let (slots, proactive) = sum(m.map(Time(map * 2_025_000), map * 15, &mut rng));
-                // every grant is used
+                // every proactive grant is used
                 m.grant_ended(L, proactive * 48, 0);
                 (0..2).for_each(|flow| sent[flow] += slots[flow] * 48);
             }
@@ -356,12 +361,12 @@ mod tests {
         };
         let close = |a: [f64; 2], b: [f64; 2]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 0.01 * 50.0);
         let much = [20_000; 2];
-        // by weight: 44.9 and 5.1
+        // shares by weight: 50 x 230/256 = 44.9 and 5.1 Mbit/s
         assert!(close(grants([None, None], much, None), [44.9, 5.1]));
         assert!(close(grants([Some(10), None], much, None), [10.0, 40.0]));
         assert!(close(grants([Some(10), Some(20)], much, None), [10.0, 20.0]));
         assert!(close(grants([None, Some(2)], much, None), [48.0, 2.0]));
-        // one alone
+        // only L has requests
         assert!(close(grants([Some(10), Some(20)], [20_000, 0], None), [10.0, 0.0]));
         // proactive grants also count towards L's own rate
         assert!(close(grants([Some(10), None], much, Some(5)), [10.0, 40.0]));

@@ -1,17 +1,17 @@
 //! The CMTS's downstream to a modem of DOCSIS 3.1: a shaper, deficit round robin between two service flows, and OFDM symbols.
 //!
 //! ```text
-//! flow      a service flow may send if it has a packet and, with rates of its own, the tokens for it;  of two that may, the one with
-//!           a deficit above 0 sends: a round adds 16 B x weight to L's deficit and 16 B x (256 - weight) to C's, and a packet's
-//!           bytes are subtracted.  A flow alone has no deficit
+//! flow      a service flow may send if it has a packet and, with rates of its own, enough tokens;  if both may, the one with a
+//!           deficit above 0 sends. A round adds 16 B x weight to L's deficit and 16 B x (256 - weight) to C's, and a
+//!           packet's bytes are subtracted.  A flow that may send alone has no deficit
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
-//! symbols   it occupies the channel from the next symbol on, at the channel's rate, and arrives three symbols (encoder, channel,
-//!           decoder) and the interleaver's delay after its last symbol began
+//! symbols   it occupies the channel from the next symbol on, at the channel's rate. It arrives three symbols (encoder, channel,
+//!           decoder) and the interleaver's delay after the start of its last symbol
 //! ```
 //!
-//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except its quanta: there 230 of 256 is L's share of C's, not
-//! of both).
-//! Units: rates and weights count Ethernet frames without the MAC header, the channel's rate with it.
+//! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts, except its quanta: there, 230 of 256 is the ratio of L to
+//! C, not L's share of both).
+//! Units: rates and weights count Ethernet frames without the MAC header; the channel's rate includes it.
 //! Departs: packets are not fragmented; codewords, their padding and the CMTS's traffic to other modems are not modelled.
 
 use crate::bucket::Buckets;
@@ -19,7 +19,7 @@ use crate::{Action, C, Docsis31Params, L, ShaperParams, TokenBucket};
 use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
 use units::{BitRate, Bytes, Duration, Time};
 
-/// Bytes of a quantum for each 256th of weight.
+/// Bytes of a quantum per 1/256 of weight.
 const QUANTUM: i64 = 16;
 
 /// Deficit round robin between L and C.
@@ -36,12 +36,12 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// The flow that sends next. At least one of the two may send.
+    /// Returns the flow that sends next. At least one of the two may send.
     ///
-    /// Bound: a turn adds at least 16 bytes to a deficit of at most one frame.
+    /// Bound: a turn adds at least 16 bytes to a deficit, which is at least minus one frame.
     fn pick(&mut self, may: [bool; 2]) -> usize {
         if may != [true; 2] {
-            // after a pause of either, L's turn comes first
+            // when both may send again, L's turn comes first
             (self.deficit, self.turn) = ([0; 2], C);
             return if may[L] { L } else { C };
         }
@@ -64,7 +64,7 @@ impl Rounds {
 pub struct Downstream31 {
     shaper: TokenBucket,
     flow: ShaperParams,
-    /// Buckets of L and of C, where these have rates of their own.
+    /// Buckets of L and of C, for flows with rates of their own.
     own: [Option<Buckets>; 2],
     rounds: Rounds,
     low_latency: bool,
@@ -72,18 +72,18 @@ pub struct Downstream31 {
     symbol: Duration,
     /// Time from the start of a packet's last symbol to its arrival.
     pipeline: Duration,
-    /// Time of the next dequeue; `NEVER` while nothing waits.
+    /// Time of the next dequeue; `NEVER` while no packet waits.
     dequeue_at: Time,
-    /// Earliest time of the next dequeue.
+    /// Earliest possible time of the next dequeue.
     free_at: Time,
     /// Time up to which the channel is occupied.
     busy_until: Time,
-    /// The flow that it dequeues from, and the flows that may send.
+    /// The flow chosen for the next dequeue, and the flows that may send.
     chosen: Option<(usize, [bool; 2])>,
 }
 
 impl Downstream31 {
-    /// An idle downstream. The parameters are valid and those of a downstream.
+    /// Returns an idle downstream. The parameters must be valid and those of a downstream.
     pub fn new(p: &Docsis31Params) -> Self {
         let own = p.low_latency.as_ref().map_or([None, None], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
         let of = p.downstream.clone().unwrap_or_default();
@@ -111,14 +111,14 @@ impl Downstream31 {
         }
     }
 
-    /// When to call [`Downstream31::advance`]; `NEVER` while idle.
+    /// Returns the time of the next call of [`Downstream31::advance`]; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.dequeue_at
     }
 
-    /// Chooses at `now` = [`Downstream31::deadline`] the flow to dequeue from. `heads`: sizes of the next IP packets of L and C in
-    /// bytes, 0 for none; without service flows, any positive size in C's place if a packet waits.
+    /// Chooses, at `now` = [`Downstream31::deadline`], the flow to dequeue from. `heads`: sizes in bytes of the next IP packets
+    /// of L and C, 0 for none. A downstream with a single queue gives any positive size in C's place if a packet waits.
     pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
         debug_assert!(now == self.dequeue_at);
         let mut may = [false; 2];
@@ -143,7 +143,7 @@ impl Downstream31 {
         Action::Dequeue(if flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Sends the packet of [`Action::Dequeue`], if there was one; returns it and its time of arrival.
+    /// Sends the packet of [`Action::Dequeue`], if there was one; returns it and its arrival time.
     pub fn dequeued(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         let chosen = self.chosen.take();
         let (Some((flow, may)), Some(packet)) = (chosen, packet) else {
@@ -158,19 +158,19 @@ impl Downstream31 {
         let allowed = now + self.shaper.take(now, bytes);
         let begin = self.next_symbol(allowed).max(self.busy_until);
         self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
-        // the symbol of its last byte, which may end with it
+        // the symbol of the packet's last byte, which may be at the end of the symbol
         let last = Time(self.busy_until.0.saturating_sub(1) / self.symbol.0 * self.symbol.0);
         self.free_at = allowed.max(Time(self.busy_until.0.saturating_sub(self.symbol.0)));
         self.dequeue_at = self.free_at;
         Some((packet, last + self.pipeline))
     }
 
-    /// The first symbol that begins at or after `t`.
+    /// Returns the first symbol boundary at or after `t`.
     fn next_symbol(&self, t: Time) -> Time {
         Time(t.0.div_ceil(self.symbol.0) * self.symbol.0)
     }
 
-    /// The current rate shaping.
+    /// Returns the current rate shaping.
     pub fn flow(&self) -> &ShaperParams {
         &self.flow
     }
@@ -180,12 +180,13 @@ impl Downstream31 {
         self.low_latency
     }
 
-    /// Bytes that may leave at the peak rate.
+    /// Returns the bytes that may leave at the peak rate.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.shaper.tokens(now)
     }
 
-    /// Changes the aggregate's rates (positive) from `now` on; `None` keeps a rate. A peak rate that was not limited stays so.
+    /// Changes the aggregate's rates (positive) from `now` on; `None` keeps a rate. A peak rate without a limit keeps having
+    /// none.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.shaper.set_rates(now, rate, peak);
         self.flow.max_sustained_rate = self.shaper.rate();
@@ -216,7 +217,7 @@ mod tests {
         p
     }
 
-    /// The order of `n` turns of two flows that always have packets of these sizes.
+    /// Returns the order of `n` turns of two flows that always have packets, of `l` and `c` bytes.
     fn order(weight: u8, l: u64, c: u64, n: usize) -> String {
         let mut rounds = Rounds::new(weight);
         let one = |_| {
@@ -229,10 +230,12 @@ mod tests {
 
     #[test]
     fn turns_by_hand() {
-        // quanta 3680 and 416, packets of 1518.  L: 3680, 2162, 644, -874;  C: 416, -1102;  L: 2806, 1288, -230;  C: -686;
+        // deficits: quanta are 3680 (L) and 416 (C), packets have 1518 bytes.  L: 3680, 2162, 644, -874;  C: 416, -1102;  L:
+        // 2806, 1288, -230;  C: -686;
         // L: 3450, 1932, 414, -1104;  C: -270;  L: 2576, 1058, -460;  C: 146, -1372
         assert_eq!(order(230, 1518, 1518, 13), "LLLCLLLLLLLCL");
-        // 128 of 256: 2048 each.  L: 530, -988;  C: 530, -988;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;  C the same
+        // with 128 of 256, both quanta are 2048.  L: 530, -988;  C: 530, -988;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;
+        // C the same
         assert_eq!(order(128, 1518, 1518, 11), "LLCCLCLLCCL");
     }
 
@@ -248,7 +251,8 @@ mod tests {
         }
     }
 
-    /// Arrival time and flow of the packets sent before `end`, with 1500-byte packets always waiting in these queues.
+    /// Returns arrival time and flow of the packets sent before `end`, while 1500-byte packets always wait in the queues that
+    /// `wants` names.
     fn saturate(p: &Docsis31Params, wants: [bool; 2], end: Time) -> Vec<(Time, usize)> {
         let mut down = Downstream31::new(p);
         let mut out = Vec::new();
@@ -273,7 +277,7 @@ mod tests {
     fn two_flows_share_the_aggregates_rate_by_weight_and_one_alone_gets_it_all() {
         let p = params(100, Some(LowLatencyParams::default()));
         let s = Time(10_000_000_000);
-        // 100 Mbit/s x 10 s / 12 144 bit = 82 345 frames, plus the burst
+        // the aggregate's 100 Mbit/s carry 100 Mbit/s x 10 s / 12 144 bit = 82 345 frames, plus the burst of two
         let both = saturate(&p, [true, true], s);
         let (l, c) = (count(&both, L), count(&both, C));
         assert!((l + c - 82_347.0).abs() < 3.0, "{l} {c}");
@@ -281,18 +285,18 @@ mod tests {
         for wants in [[true, false], [false, true]] {
             assert!((saturate(&p, wants, s).len() as f64 - 82_347.0).abs() < 3.0);
         }
-        // without a Low Latency service flow there is one queue
+        // without a Low Latency service flow, there is one queue
         assert_eq!(count(&saturate(&params(100, None), [false, true], s), L), 0.0);
     }
 
     #[test]
     fn a_service_flow_is_limited_to_its_own_rate() {
         let s = Time(10_000_000_000);
-        // L 20, of 100: 20 Mbit/s x 10 s / 12 144 bit = 16 469 and its burst of two frames; C the rest
+        // L has 20 of 100 Mbit/s: 20 Mbit/s x 10 s / 12 144 bit = 16 469 frames, and its burst of two; C has the rest
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);
         assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
-        // alone, it leaves the channel idle, and it never sends more than burst and rate allow
+        // without packets of C, L leaves the channel idle: it never sends more than its burst and rate allow
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, false], s);
         assert!((out.len() as f64 - 16_471.0).abs() < 3.0, "{}", out.len());
@@ -300,7 +304,7 @@ mod tests {
             let most = 3044.0 + 20e6 / 8.0 * at.secs();
             assert!(1518.0 * (i + 1) as f64 <= most, "{i} {at}");
         }
-        // both have one: 20 and 30
+        // both flows have rates: 20 and 30 Mbit/s
         let (l, c) = (Some(flow(20)), Some(flow(30)));
         let low = LowLatencyParams { flow: l, classic_flow: c, ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);
@@ -310,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_lonely_packet_takes_symbols_pipeline_and_interleaver() {
-        // it waits for the next symbol of 22.5 us, and has arrived 60 us and 45 us after the symbol began
+        // a packet waits for the next symbol of 22.5 us, and arrives 60 us (interleaver) and 45 us after the symbol began
         let p = params(300, None);
         for offset in [0, 1, 10_000, 22_499, 22_500] {
             let mut down = Downstream31::new(&p);
@@ -321,7 +325,7 @@ mod tests {
             let symbol = now.0.div_ceil(22_500) * 22_500;
             assert_eq!(at, Time(symbol + 105_000));
             assert!(at.since(now) < Duration(127_500));
-            // the queue is empty
+            // the queue is empty now
             let now = down.deadline();
             assert_eq!((down.advance(now, [0, 0]), down.deadline()), (Action::Wait, Time::NEVER));
         }
@@ -329,7 +333,8 @@ mod tests {
 
     #[test]
     fn a_burst_goes_at_the_channels_rate_and_shares_symbols() {
-        // 1700 Mbit/s: 1528 B take 7.191 us, three in a symbol of 22.5 us and the fourth ends in the next one
+        // 1528 B take 7.191 us at 1700 Mbit/s: three packets are sent in a symbol of 22.5 us, and the fourth ends in the next
+        // symbol
         let burst = ShaperParams { max_traffic_burst: Bytes(100_000), ..flow(300) };
         let p = Docsis31Params { flow: burst, ..params(300, None) };
         let mut down = Downstream31::new(&p);
@@ -375,7 +380,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_stops_the_downstream() {
-        // the packets that it was notified of are gone
+        // the packets of the notification have been removed since
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));

@@ -3,7 +3,7 @@
 //! ```text
 //! at each MAP:  grant  = min(REQ(0), max_grant)            max_grant = mean + U{-w .. w-1}
 //!               REQ(0) <- REQ(0) - grant + REQ(1);  REQ(1) <- 0;  tokens += grant
-//!               no tokens: a contention request at once; tokens: the grant begins at MAP + U(0, interval - its length)
+//! no tokens: a contention request at once; tokens: the grant begins at MAP + U(0, interval - its length)
 //! request:      queued + rest of a fragment - REQ(0) - tokens, at most min(MSR tokens, peak tokens)  -> REQ(1)
 //!               MSR tokens are charged for what was requested; peak tokens = time since the last request x peak rate / 8
 //! in a grant:   a packet is dequeued when the channel is free; one that does not fit is fragmented
@@ -12,9 +12,9 @@
 //! Tokens that are left when the queue is empty are discarded. Byte counts are integers.
 //!
 //! Source: ns-2 link/docsislink.cc, facts only.
-//! Readings: a contention request always succeeds; the time of the last request is that of the last opportunity for one, even if it
-//! was empty, so an idle modem (which has an opportunity in every MAP) has peak tokens of one interval; a packet that finds the modem
-//! idle is requested at the next MAP boundary.
+//! Readings: a contention request always succeeds. The time of the last request is that of the last opportunity for one, even if
+//! nothing was requested; an idle modem has an opportunity in every MAP, so its peak tokens are those of one interval. A packet
+//! that arrives at an idle modem is requested at the next MAP boundary.
 
 use crate::map::{Boundaries, MaxGrant};
 use crate::{DocsisParams, TokenBucket};
@@ -24,11 +24,11 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The host's next step after [`GrantedLink::advance`] or [`GrantedLink::send`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// Nothing before [`GrantedLink::deadline`].
+    /// Nothing to do before [`GrantedLink::deadline`].
     Wait,
-    /// Dequeue a packet and pass it, or `None`, to [`GrantedLink::send`].
+    /// A packet is dequeued and passed to [`GrantedLink::send`], or `None` if the queue is empty.
     Dequeue,
-    /// This packet's last bit is sent at this time.
+    /// The last bit of this packet is sent at this time.
     Depart(PacketMeta, Time),
 }
 
@@ -48,18 +48,18 @@ pub struct GrantedLink {
     tokens: u64,
     /// The fragmented packet, and its bytes not yet sent.
     fragment: Option<(PacketMeta, u64)>,
-    /// The next MAP that matters; `NEVER` while idle.
+    /// Time of the next MAP; `NEVER` while idle.
     next_map: Time,
-    /// When the current grant begins, with its piggybacked request; `NEVER` after that.
+    /// Start of the current grant, with its piggybacked request; `NEVER` once it has begun.
     grant_at: Time,
-    /// When the next packet of the grant is sent; `NEVER` outside a grant.
+    /// Time at which the next packet of the grant is sent; `NEVER` outside a grant.
     send_at: Time,
     /// End of this modem's transmission on the channel.
     busy_until: Time,
 }
 
 impl GrantedLink {
-    /// An idle modem on a channel of this rate (`None` is infinite). The parameters are valid.
+    /// Returns an idle modem on a channel of rate `rate` (`None` is infinite). The parameters must be valid.
     pub fn new(params: &DocsisParams, rate: Option<BitRate>) -> Self {
         let peak_rate = params.flow.peak_traffic_rate.or(rate).unwrap_or(BitRate(u64::MAX));
         let unlimited = Bytes(peak_rate.bytes_in(params.map_interval).max(1));
@@ -85,18 +85,18 @@ impl GrantedLink {
     pub fn notify(&mut self, now: Time) {
         if self.next_map == Time::NEVER {
             self.next_map = self.clock.boundary(now);
-            // the opportunity at the previous boundary had no event
+            // the idle modem also had an opportunity at the previous boundary, without an event
             self.last_request = self.last_request.max(self.next_map - self.clock.interval);
         }
     }
 
-    /// When to call [`GrantedLink::advance`]; `NEVER` while idle.
+    /// Returns the time of the next call of [`GrantedLink::advance`]; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.next_map.min(self.grant_at).min(self.send_at)
     }
 
-    /// Runs the first event that is due at `now` = [`GrantedLink::deadline`]. `queued`: bytes in the queue.
+    /// Handles the first event that is due at `now` = [`GrantedLink::deadline`]. `queued`: bytes in the queue.
     pub fn advance(&mut self, now: Time, queued: u64, rng: &mut Rng) -> Next {
         debug_assert!(now == self.deadline());
         if self.send_at <= now {
@@ -126,7 +126,7 @@ impl GrantedLink {
             let slack = self.clock.interval.saturating_sub(length);
             self.grant_at = now + Duration(rng.below(slack.0 + 1));
         } else {
-            // the previous grant extends into this MAP: this grant follows without a gap, and its request is sent now
+            // the previous grant extends into this MAP: this grant follows it without a gap, and its request is sent now
             self.request(now, queued);
         }
         let left = queued + self.fragment.map_or(0, |f| f.1);
@@ -146,7 +146,7 @@ impl GrantedLink {
         }
     }
 
-    /// Sends the packet of [`Next::Dequeue`]; after `None`, the rest of the grant is lost.
+    /// Sends the packet of [`Next::Dequeue`]. `None` means that the queue was empty: the rest of the grant is lost.
     pub fn send(&mut self, now: Time, packet: Option<PacketMeta>) -> Next {
         match packet {
             Some(packet) => self.send_part(now, packet, packet.bytes()),
@@ -171,22 +171,22 @@ impl GrantedLink {
         Next::Depart(packet, end)
     }
 
-    /// The fragmented packet, if any.
+    /// Returns the fragmented packet, if there is one.
     pub fn fragment(&self) -> Option<&PacketMeta> {
         self.fragment.as_ref().map(|f| &f.0)
     }
 
-    /// Bytes that may still be requested at the peak rate.
+    /// Returns the bytes that may still be requested at the peak rate.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.msr.tokens(now)
     }
 
-    /// Maximum Sustained Traffic Rate.
+    /// Returns the Maximum Sustained Traffic Rate.
     pub fn sustained_rate(&self) -> BitRate {
         self.msr.rate()
     }
 
-    /// Peak Traffic Rate, or the channel's.
+    /// Returns the Peak Traffic Rate, or the channel's rate if the peak is not limited.
     pub fn peak_rate(&self) -> BitRate {
         self.peak_rate
     }
@@ -215,7 +215,8 @@ mod tests {
     use std::collections::VecDeque;
     use units::Prob;
 
-    /// The example script of ns-2's DocsisLink: 2 Mbit/s, 6.25 MB, 5 Mbit/s, 2 ms; on a channel of 100 Mbit/s.
+    /// Returns the parameters of the example script of ns-2's DocsisLink: 2 Mbit/s, bursts of 6.25 MB at 5 Mbit/s, MAPs of 2 ms;
+    /// on a channel of 100 Mbit/s.
     fn params() -> DocsisParams {
         DocsisParams {
             model: Model::DocsisLink2013,
@@ -228,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Departures until `end` from a queue of `n` packets of 1500 B, which arrive at `start`.
+    /// Returns the departures until `end` from a queue of `n` packets of 1500 B, which arrive at `start`.
     fn drain(p: &DocsisParams, n: usize, start: Time, end: Time) -> Vec<Time> {
         let mut link = GrantedLink::new(p, Some(BitRate(100_000_000)));
         let mut queue: VecDeque<PacketMeta> = (0..n).map(|_| PacketMeta { size: 1500, ..Default::default() }).collect();
@@ -250,21 +251,22 @@ mod tests {
 
     #[test]
     fn one_packet_takes_two_intervals_and_a_place_in_the_grant() {
-        // arrives at 4.5 ms, is requested by contention at 6 ms and granted at 10 ms (REQ(1) at 6, REQ(0) at 8, grant at 10), in
-        // [10 ms, 12 ms - 120 us], then takes 120 us on the channel
+        // the packet arrives at 4.5 ms, is requested by contention at 6 ms (REQ(1)), is in REQ(0) at 8 ms and granted at 10 ms.
+        // The grant begins in [10 ms, 12 ms - 120 us], and the packet takes 120 us on the channel
         let flow = ShaperParams { peak_traffic_rate: Some(BitRate(20_000_000)), ..params().flow };
         let wide = DocsisParams { flow, ..params() };
         let out = drain(&wide, 1, Time(4_500_000), Time(1 << 40));
         assert_eq!(out.len(), 1);
         assert!((Time(10_120_000)..=Time(12_000_000)).contains(&out[0]), "{}", out[0]);
-        // without a limit a grant is 5e6 x 2 ms / 8 = 1250 B: the last 250 B (20 us) are in the next one
+        // at the peak rate of 5 Mbit/s, a grant is 5e6 x 2 ms / 8 = 1250 B: the last 250 B (20 us) of the packet are in the next
+        // grant
         let out = drain(&params(), 1, Time(4_500_000), Time(1 << 40));
         assert!((Time(12_020_000)..=Time(14_000_000)).contains(&out[0]), "{}", out[0]);
     }
 
     #[test]
     fn peak_then_sustained() {
-        // 6.25 MB last 6.25e6 x 8 / (5e6 - 2e6) = 16.67 s at the peak rate; then 2 Mbit/s
+        // the burst of 6.25 MB lasts 6.25e6 x 8 / (5e6 - 2e6) = 16.67 s at the peak rate; then the rate is 2 Mbit/s
         let out = drain(&params(), 100_000, Time(2_000_000_000), Time(40_000_000_000));
         let rate = |a: u64, b: u64| {
             let n = out.iter().filter(|t| (a..b).contains(&(t.0 / 1_000_000_000))).count();
@@ -277,7 +279,7 @@ mod tests {
 
     #[test]
     fn congested_grants_limit_the_rate() {
-        // 450 B +- 20 % per 2 ms: 1.8 Mbit/s, below the sustained rate
+        // 450 B +- 20 % per MAP of 2 ms are 1.8 Mbit/s, less than the sustained rate
         let p = DocsisParams { max_grant: Some(Bytes(450)), grant_variation: Prob::new(0.2).unwrap(), ..params() };
         let out = drain(&p, 100_000, Time(0), Time(20_000_000_000));
         let rate = out.len() as f64 * 12_000.0 / 20.0;

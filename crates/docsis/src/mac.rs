@@ -7,13 +7,15 @@
 //!               the grant's bytes are sent from the MAP's start on, at the channel's rate
 //! ```
 //!
-//! A packet that arrives between two MAPs enters REQ(1) at the next one, REQ(0) at the second, and is granted at the third:
-//! 2 intervals after the next boundary, 4 to 6 ms for 2 ms MAPs. This is the document's delay of the first packet in an empty queue;
-//! the packets behind it are requested by piggybacking, one vector step per MAP, and keep the channel full.
+//! A packet that arrives between two MAPs enters REQ(1) at the next MAP and REQ(0) at the second, and is granted at the third: 2
+//! intervals after the next boundary, so after 4 to 6 ms with MAPs of 2 ms. This is the document's delay of the first packet in
+//! an empty queue. Packets behind it are requested by piggybacking, one step of the request vector per MAP, and keep the channel
+//! full.
 //!
-//! The document leaves two details open, so they are parameters. [`MapClock`]: MAPs of a free-running clock, or from the first packet
-//! on ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) as recorded at the previous MAP, or live
-//! ("REQ(1) tracks the occupancy of the queue"), which shortens every wait by one interval.
+//! The document leaves two details open, so they are parameters. [`MapClock`]: MAPs follow a free-running clock, or begin with
+//! the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is what was recorded
+//! at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"), which shortens every wait by one
+//! interval.
 //!
 //! A packet that does not fit into the rest of a grant is fragmented (continuous concatenation and fragmentation): it leaves the
 //! queue when its first byte is sent and arrives when its last byte has been sent, in a later grant.
@@ -41,24 +43,24 @@ pub struct Mac {
     rate: Option<BitRate>,
     /// Packets not yet granted in full; the first may have been granted in part.
     queue: VecDeque<PacketMeta>,
-    /// Bytes of the first packet granted so far.
+    /// Bytes of the first packet that have been granted so far.
     sent_of_first: u64,
-    /// REQ(0), REQ(1).
+    /// REQ(0) and REQ(1).
     req: [u64; 2],
-    /// Bytes that have arrived since the last MAP.
+    /// Bytes that arrived since the last MAP.
     unrequested: u64,
     /// Time of the next MAP; `NEVER` while nothing is queued.
     next_map: Time,
     /// End of this modem's transmission on the channel.
     busy_until: Time,
-    /// Start of transmission and size of granted packets, until the start has passed.
+    /// Start of transmission and size of granted packets whose transmission has not begun.
     starts: VecDeque<(Time, u16)>,
     /// Packets whose transmission has not begun, as of the last update of `starts`.
     waiting: Backlog,
 }
 
 impl Mac {
-    /// An idle modem on a channel of this rate. The parameters are valid.
+    /// Returns an idle modem on a channel of rate `rate`. The parameters must be valid.
     pub fn new(params: &DocsisParams, rate: Option<BitRate>) -> Self {
         Self {
             clock: Boundaries::new(params.map_interval, params.map_offset),
@@ -100,8 +102,8 @@ impl Mac {
         }
     }
 
-    /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet: the host checks
-    /// [`Mac::holds_back`] before it dequeues one.
+    /// Queues `packet`, or returns it if the queue is full. Under back-pressure the queue accepts every packet: the host must
+    /// check [`Mac::holds_back`] before it dequeues one.
     pub fn push(&mut self, now: Time, packet: PacketMeta) -> Result<(), PacketMeta> {
         self.update_waiting(now);
         if self.overflow == TransmitOverflow::Drop && self.full(packet.bytes()) {
@@ -117,7 +119,7 @@ impl Mac {
         Ok(())
     }
 
-    /// The first MAP for a packet that arrives at `now` at an empty queue.
+    /// Returns the first MAP for a packet that arrives at `now` in an empty queue.
     fn first_map(&self, now: Time) -> Time {
         match (self.starts_clock, self.requests) {
             (MapClock::FreeRunning, _) => self.clock.boundary(now),
@@ -133,18 +135,18 @@ impl Mac {
         self.overflow == TransmitOverflow::BackPressure && self.full(1)
     }
 
-    /// Earliest time at which a full queue may have room.
+    /// Returns the earliest time at which a full queue may have room.
     pub fn room_at(&self) -> Time {
         self.starts.front().map_or(self.next_map, |s| s.0)
     }
 
-    /// When to call [`Mac::map`]; `NEVER` while nothing is queued.
+    /// Returns the time of the next call of [`Mac::map`]; `NEVER` while the queue is empty.
     #[inline]
     pub fn next_map(&self) -> Time {
         self.next_map
     }
 
-    /// Begins a MAP: advances the requests and passes the granted packets to `depart` with the time of their last bit.
+    /// Handles a MAP: advances the requests, and passes the granted packets to `depart` with the time of their last bit.
     pub fn map(&mut self, now: Time, rng: &mut Rng, mut depart: impl FnMut(PacketMeta, Time)) {
         if self.requests == RequestVector::Live {
             self.req[1] += std::mem::take(&mut self.unrequested);
@@ -167,7 +169,7 @@ impl Mac {
         let begin = now.max(self.busy_until);
         let time_of = |bytes: u64| begin + self.rate.map_or(Duration::ZERO, |r| r.time_for(bytes));
         let mut used = 0;
-        // bound: each turn removes a packet or uses up the grant
+        // bound: each iteration removes a packet or uses up the grant
         while used < grant {
             let first = self.queue.front().expect("a grant never exceeds what was requested");
             if self.sent_of_first == 0 {
@@ -187,26 +189,26 @@ impl Mac {
         self.busy_until = time_of(used);
     }
 
-    /// Packets whose transmission has not begun by `now`.
+    /// Returns the packets whose transmission has not begun by `now`.
     pub fn backlog(&self, now: Time) -> Backlog {
         let begun = self.starts.iter().take_while(|s| s.0 <= now);
         begun.fold(self.waiting, |b, s| Backlog { packets: b.packets - 1, bytes: b.bytes - u64::from(s.1) })
     }
 
-    /// Packets not yet passed to `depart`, including a fragmented one.
+    /// Returns the number of packets not yet passed to `depart`, including a fragmented one.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// Expected time until the grant of a packet that enters now, with grants of mean size: the time to the next boundary, two
-    /// intervals, and the intervals that the bytes still queued before it need.
+    /// Returns the expected time until the grant of a packet that enters now, with grants of mean size: the time to the next
+    /// boundary, two intervals (one if requests are live), and the intervals for the bytes that are queued before it.
     ///
     /// Source: CableLabs 2012 §2.2.3 a (sojourn time across both queues); the estimate is ours.
     pub fn expected_wait(&self, now: Time) -> Duration {
         let boundary = if self.next_map == Time::NEVER { self.first_map(now) } else { self.next_map };
         let steps = if self.requests == RequestVector::Live { 1 } else { 2 };
         let more = self.max_grant.mean().map_or(0, |mean| {
-            // the next two MAPs grant only from REQ(0) and REQ(1); see the module's formulas
+            // the next two MAPs grant only bytes of REQ(0) and REQ(1); see the module's formulas
             let after_first = self.req[0].saturating_sub(mean) + self.req[1];
             (after_first.saturating_sub(mean) + self.unrequested) / mean
         });
@@ -244,7 +246,7 @@ mod tests {
         PacketMeta { seq, size, ..Default::default() }
     }
 
-    /// Runs every MAP up to `end`; returns sequence number and time of the departures.
+    /// Runs every MAP up to `end`; returns the sequence numbers and times (us) of the departures.
     fn run(mac: &mut Mac, rng: &mut Rng, end: Time) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         while mac.next_map() <= end {
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn first_packet_waits_two_maps_after_the_next_boundary() {
-        // MAPs at 0, 2, 4 ... ms; times in us; a channel without serialisation
+        // MAPs are at 0, 2, 4 ... ms, and the channel has no serialisation; times in us
         let mut rng = Rng::named(1, "mac");
         for (arrival, leaves) in [(1, 6000), (1999, 6000), (2000, 6000), (2001, 8000), (10_500, 16_000)] {
             let mut mac = Mac::new(&params(), None);
@@ -272,11 +274,12 @@ mod tests {
 
     #[test]
     fn the_four_readings_of_the_loop() {
-        // A arrives at 1.0 ms at an empty queue, B at 3.5 ms behind it, C at 20.5 ms at an empty queue; times in us
-        //   free-running, recorded: next MAP + 4 ms: 2 -> 6, 4 -> 8, 22 -> 26
+        // packet A arrives in an empty queue at 1.0 ms, B behind it at 3.5 ms, C in an empty queue at 20.5 ms; times in ms
+        // free-running, recorded: next MAP + 4 ms: 2 -> 6, 4 -> 8, 22 -> 26
         //   free-running, live: next MAP + 2 ms: 4, 6, 24
-        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A requested at 1, granted at 5; B at 5, granted at 9
-        //   from the first packet, live: MAPs at 3, 5, 7: A requested at 3, granted at 5; B requested at 5, granted at 7
+        // from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A is requested at 1, granted at 5; B requested at 5, granted at
+        // 9
+        // from the first packet, live: MAPs at 3, 5, 7: A is requested at 3, granted at 5; B requested at 5, granted at 7
         use {MapClock::*, RequestVector::*};
         for (map_clock, request_vector, leaves) in [
             (FreeRunning, Recorded, [6000, 8000, 26_000]),
@@ -298,12 +301,13 @@ mod tests {
 
     #[test]
     fn request_vector_by_hand() {
-        // A: 1500 B at 0.5 ms, B: 1000 B at 2.5 ms, C: 50 B at 4.5 ms; grants of at most 1200 B, channel 12 Mbit/s
+        // A has 1500 B and arrives at 0.5 ms; B: 1000 B, 2.5 ms; C: 50 B, 4.5 ms. Grants of at most 1200 B, a channel of 12
+        // Mbit/s, times in ms
         //   MAP 2: REQ = (0, 1500)
         //   MAP 4: REQ = (1500, 1000)
-        //   MAP 6: grant 1200; REQ = (300 + 1000, 50)             A's first 1200 B
-        //   MAP 8: grant 1200; REQ = (100 + 50, 0)                A's last 300 B: 8.2 ms; B's first 900 B
-        //   MAP 10: grant 150                                     B's last 100 B: 10.0667 ms; C: 10.1 ms
+        // MAP 6: grant 1200; REQ = (300 + 1000, 50)             sends A's first 1200 B
+        // MAP 8: grant 1200; REQ = (100 + 50, 0)                sends A's last 300 B by 8.2 ms, and B's first 900 B
+        // MAP 10: grant 150                                     sends B's last 100 B by 10.0667 ms, and C by 10.1 ms
         let mut mac = Mac::new(&DocsisParams { max_grant: Some(Bytes(1200)), ..params() }, Some(BitRate(12_000_000)));
         let mut rng = Rng::named(1, "mac");
         let mut out = Vec::new();
@@ -325,7 +329,7 @@ mod tests {
         }
         assert_eq!(mac.push(Time(1), packet(32, 1500)).unwrap_err().seq, 32);
         run(&mut mac, &mut rng, Time(6_000_000));
-        // granted at 6 ms; one packet begins every 120 us
+        // all packets are granted at 6 ms, and one begins every 120 us
         assert_eq!(mac.backlog(Time(6_000_000)).packets, 31);
         assert_eq!(mac.backlog(Time(6_119_999)).packets, 31);
         assert_eq!(mac.backlog(Time(6_120_000)), Backlog { packets: 30, bytes: 45_000 });
@@ -334,7 +338,7 @@ mod tests {
 
     #[test]
     fn transmit_queue_drains_in_76_8_ms_at_5_mbit() {
-        // 32 packets of 1500 B at 5 Mbit/s = 76.8 ms, after the first grant; grants of 1250 B fill each MAP
+        // 32 packets of 1500 B take 76.8 ms at 5 Mbit/s after the first grant; grants of 1250 B fill each MAP interval
         let p = DocsisParams { max_grant: Some(Bytes(1250)), ..params() };
         let mut mac = Mac::new(&p, Some(BitRate(5_000_000)));
         for i in 0..32 {
@@ -347,13 +351,13 @@ mod tests {
 
     #[test]
     fn varied_grants_keep_their_mean_and_range() {
-        // CableLabs 2012's borderline congestion: 1250 B +- 20 %, so 1000..=1500 B per MAP and 5 Mbit/s on average
+        // CableLabs 2012's borderline congestion: 1250 B +- 20 % is 1000 to 1500 B per MAP, and 5 Mbit/s on average
         let p = DocsisParams { max_grant: Some(Bytes(1250)), grant_variation: Prob::new(0.2).unwrap(), ..params() };
         let draw = MaxGrant::new(p.max_grant, p.grant_variation, 1);
         let mut rng = Rng::named(1, "mac");
         let grants: Vec<u64> = (0..20_000).map(|_| draw.draw(&mut rng)).collect();
         assert_eq!((*grants.iter().min().unwrap(), *grants.iter().max().unwrap()), (1000, 1500));
-        // standard error: 500/sqrt(12)/sqrt(20000) = 1.02; the bound is five of them
+        // the standard error of the mean is 500 / sqrt(12) / sqrt(20 000) = 1.02 B; the bound is five of them
         assert!((grants.iter().sum::<u64>() as f64 / 20_000.0 - 1250.0).abs() < 5.1);
     }
 
@@ -378,12 +382,12 @@ mod tests {
         for i in 0..20 {
             mac.push(Time(100_000), packet(i, 1500)).unwrap();
         }
-        // 30 000 B ahead take 24 grants; its own is the 25th of those from 6 ms on, at 54 ms
+        // the 30 000 B before the packet take 24 grants. The packet has the 25th of the grants that begin at 6 ms, at 54 ms
         let expected = mac.expected_wait(Time(100_000));
         mac.push(Time(100_000), packet(20, 50)).unwrap();
         let mut rng = Rng::named(1, "mac");
         let mut out = run(&mut mac, &mut rng, Time(20_000_000));
-        // again with outstanding requests, at 20.1 ms
+        // a second packet arrives at 20.1 ms, with requests outstanding
         let later = mac.expected_wait(Time(20_100_000));
         mac.push(Time(20_100_000), packet(21, 50)).unwrap();
         out.extend(run(&mut mac, &mut rng, Time(1 << 40)));

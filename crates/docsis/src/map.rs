@@ -2,7 +2,7 @@
 
 use units::{Bytes, Duration, Prob, Rng, Time};
 
-/// MAPs at `offset + k x interval`. The clock has no events of its own: an idle machine computes the next boundary.
+/// MAPs at `offset + k x interval`. The clock has no events: an idle machine computes the next boundary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boundaries {
     pub(crate) interval: Duration,
@@ -14,19 +14,19 @@ impl Boundaries {
         Self { interval, offset }
     }
 
-    /// The first boundary at or after `now`.
+    /// Returns the first boundary at or after `now`.
     pub(crate) fn boundary(&self, now: Time) -> Time {
         let since = now.0.saturating_sub(self.offset.0);
         Time(self.offset.0 + since.div_ceil(self.interval.0) * self.interval.0)
     }
 }
 
-/// The largest grant of a MAP: uniform in mean +- width.
+/// The largest grant of a MAP, drawn uniformly from mean +- width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MaxGrant {
     mean: Option<u64>,
     variation_ppb: u64,
-    /// 1 if the upper end can be drawn (2012, "uniform mean +- range"), 0 if not (2013, U{-w..w-1}).
+    /// 1 if the upper end of the range can be drawn (2012, "uniform mean +- range"), 0 if not (2013, U{-w..w-1}).
     upper: u64,
 }
 
@@ -43,7 +43,7 @@ impl MaxGrant {
         self.mean = Some(mean.0);
     }
 
-    /// Draws the largest grant of one MAP. Without variation, nothing is drawn.
+    /// Draws the largest grant of one MAP. Without variation, no random number is drawn.
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         let Some(mean) = self.mean else { return u64::MAX };
         let width = (u128::from(mean) * u128::from(self.variation_ppb) / 1_000_000_000) as u64;

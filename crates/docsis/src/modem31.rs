@@ -1,19 +1,19 @@
 //! A DOCSIS 3.1 modem: requests, and bursts in the granted frames.
 //!
 //! ```text
-//! MAP j          begins at map_offset + j MAP; is scheduled MinReqGntDelay earlier, from the requests received by then
-//! request        bytes waiting - requested - granted: at the preparation of each burst; for a service flow without a burst in a
-//!                MAP, once in a frame of that MAP, drawn uniformly
-//! burst          one frame of one service flow: filled `burst_preparation` before the frame with the packets that wait then;
-//!                packets that end in it leave when the frame ends; one that does not fit is fragmented
+//! MAP j          begins at map_offset + j MAP; it is scheduled MinReqGntDelay earlier, from the requests received by then
+//! request        bytes waiting - requested - granted: at the preparation of each burst. A service flow without a burst in a MAP
+//!                requests once in a frame of that MAP, drawn uniformly
+//! burst          one frame of one service flow. It is filled `burst_preparation` before the frame with the waiting packets.
+//!                Packets that end in it leave when the frame ends; one that does not fit is fragmented
 //! ```
 //!
 //! So a packet waits for the time of a request, MinReqGntDelay, the start of the MAP, its place in the MAP, and a frame. With
-//! proactive grants it only waits for the next of these.
+//! proactive grants it only waits for the next proactive grant.
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts).   Units: bytes of frames with the MAC header.
-//! Departs: contention requests always succeed; there are no segment headers; the modem learns of a grant when it is scheduled. An
-//! idle modem without proactive grants schedules no events; its request times are drawn when a packet arrives.
+//! Departs: contention requests always succeed; there are no segment headers; the modem learns of a grant when the grant is
+//! scheduled. An idle modem without proactive grants schedules no events; its request times are drawn when a packet arrives.
 
 use crate::cmts::{C, Cmts, L};
 use crate::{Docsis31Params, ShaperParams};
@@ -24,9 +24,9 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The host's next step after [`Modem31::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing before [`Modem31::deadline`].
+    /// Nothing to do before [`Modem31::deadline`].
     Wait,
-    /// Dequeue a packet of this service flow and pass it, or `None`, to [`Modem31::dequeued`].
+    /// A packet of this service flow is dequeued and passed to [`Modem31::dequeued`], or `None` if there is none.
     Dequeue(ServiceFlow),
 }
 
@@ -48,31 +48,31 @@ pub struct Modem31 {
     map: Duration,
     min_req_gnt: Duration,
     slot_bytes: u64,
-    /// MAPs are processed; false while idle.
+    /// True while MAPs are processed; false while idle.
     running: bool,
     /// Number of the next MAP to schedule.
     next_map: u64,
     /// Number of the next MAP to begin.
     begin: u64,
-    /// Times of requests without a burst, of L and C.
+    /// Times of the requests of L and C for service flows without a burst.
     request_at: [Time; 2],
-    /// Number of the MAP for which they were drawn, plus one.
+    /// Number of the MAP for which `request_at` was drawn, plus one.
     drawn: u64,
     /// Granted bursts that are not yet prepared, in order of time.
     bursts: VecDeque<Burst>,
-    /// Bytes in them.
+    /// Bytes of L and C in `bursts`.
     granted: [u64; 2],
     /// The burst in preparation, and its free bytes.
     burst: Option<(Burst, u64)>,
-    /// Fragmented packets, and their bytes not yet sent.
+    /// Fragmented packets of L and C, with their bytes not yet sent.
     fragments: [Option<(PacketMeta, u64)>; 2],
-    /// Packets in a burst, with the end of its frame.
+    /// Packets in a burst, with the end of the burst's frame.
     sent: VecDeque<(Time, PacketMeta)>,
     counts: [GrantCounts; 2],
 }
 
 impl Modem31 {
-    /// An idle modem. The parameters are valid.
+    /// Returns an idle modem. The parameters must be valid.
     pub fn new(params: &Docsis31Params) -> Self {
         let mut modem = Self {
             cmts: Cmts::new(params),
@@ -94,23 +94,23 @@ impl Modem31 {
         };
         if modem.cmts.is_proactive() {
             modem.start(Time::ZERO);
-            // proactive grants need no request, so the first MAP has them too
+            // proactive grants need no request, so the first MAP has them as well
             modem.next_map = 0;
         }
         modem
     }
 
-    /// Start of a MAP.
+    /// Returns the start of a MAP.
     fn map_at(&self, number: u64) -> Time {
         Time(self.params.map_offset.0 + number * self.map.0)
     }
 
-    /// The first MAP that begins at or after `t`.
+    /// Returns the first MAP that begins at or after `t`.
     fn map_from(&self, t: Time) -> u64 {
         t.0.saturating_sub(self.params.map_offset.0).div_ceil(self.map.0)
     }
 
-    /// When the next MAP is scheduled.
+    /// Returns the time at which the next MAP is scheduled.
     fn schedule_at(&self) -> Time {
         Time(self.map_at(self.next_map).0.saturating_sub(self.min_req_gnt.0))
     }
@@ -127,7 +127,7 @@ impl Modem31 {
             return;
         }
         self.start(now);
-        // request times in the current MAP, which began while the modem was idle
+        // draws the request times in the current MAP, which began while the modem was idle
         if self.begin > 0 && self.map_at(self.begin) > now && self.drawn < self.begin {
             self.draw(self.begin - 1, rng);
             for at in &mut self.request_at {
@@ -154,7 +154,7 @@ impl Modem31 {
         }
     }
 
-    /// When to call [`Modem31::advance`]; `NEVER` while idle.
+    /// Returns the time of the next call of [`Modem31::advance`]; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         let sent = self.sent.front().map_or(Time::NEVER, |s| s.0);
@@ -170,7 +170,7 @@ impl Modem31 {
         sent.min(burst).min(requests).min(schedule).min(self.map_at(self.begin))
     }
 
-    /// Runs the first event that is due at `now` = [`Modem31::deadline`]. `waiting`: bytes of frames in the queues of L and C.
+    /// Handles the first event that is due at `now` = [`Modem31::deadline`]. `waiting`: bytes of frames in the queues of L and C.
     /// Packets that have left are passed to `depart`.
     pub fn advance(
         &mut self,
@@ -208,7 +208,7 @@ impl Modem31 {
         Action::Wait
     }
 
-    /// Begins a MAP; an idle modem stops.
+    /// Handles the start of a MAP, at which an idle modem stops.
     fn begin(&mut self, waiting: [u64; 2], rng: &mut Rng) {
         let nothing = waiting == [0; 2]
             && self.cmts.requests() == [0; 2]
@@ -252,7 +252,7 @@ impl Modem31 {
         self.cmts.request(flow, more);
     }
 
-    /// Begins a burst, with the rest of a fragmented packet first.
+    /// Begins a burst; the rest of a fragmented packet is sent first.
     fn prepare(&mut self, burst: Burst) -> Action {
         let flow = burst.flow;
         self.granted[flow] -= burst.bytes;
@@ -277,7 +277,7 @@ impl Modem31 {
         Action::Dequeue(if burst.flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Adds the packet of [`Action::Dequeue`] to the burst; after `None`, the rest of the burst stays unused.
+    /// Adds the packet of [`Action::Dequeue`] to the burst. `None` means that there was none: the rest of the burst stays unused.
     pub fn dequeued(&mut self, packet: Option<PacketMeta>) {
         let Some((burst, left)) = self.burst.take() else { return };
         let Some(packet) = packet else {
@@ -297,7 +297,7 @@ impl Modem31 {
         self.cmts.grant_ended(burst.flow, burst.proactive, unused);
     }
 
-    /// Sends as much of a packet as fits into `room`; returns the rest of the room.
+    /// Sends as much of a packet as fits into `room`; returns the room that is left.
     fn send(&mut self, burst: &Burst, packet: PacketMeta, bytes: u64, room: u64) -> u64 {
         if bytes > room {
             self.fragments[burst.flow] = Some((packet, bytes - room));
@@ -307,17 +307,17 @@ impl Modem31 {
         room - bytes
     }
 
-    /// Number of packets that have left the queue and are not yet sent.
+    /// Returns the number of packets that have left the queue and are not yet sent.
     pub fn inside(&self) -> usize {
         self.sent.len() + self.fragments.iter().flatten().count()
     }
 
-    /// Counts of requested, granted and used bytes of L and C.
+    /// Returns the counts of requested, granted and used bytes of L and C.
     pub fn counts(&self) -> [GrantCounts; 2] {
         self.counts
     }
 
-    /// The current rate shaping.
+    /// Returns the current rate shaping.
     pub fn flow(&self) -> &ShaperParams {
         &self.params.flow
     }
@@ -327,12 +327,12 @@ impl Modem31 {
         self.params.low_latency.is_some()
     }
 
-    /// Bytes that may still be granted at the peak rate.
+    /// Returns the bytes that may still be granted at the peak rate.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.cmts.tokens(now)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps a rate. A peak rate that was not limited stays so.
+    /// Changes the rates (positive) from `now` on; `None` keeps a rate. A peak rate without a limit keeps having none.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         let flow = &mut self.params.flow;
         flow.max_sustained_rate = rate.unwrap_or(flow.max_sustained_rate);

@@ -22,7 +22,7 @@ impl Default for DownstreamParams {
 }
 
 impl DownstreamParams {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         positive("channel", self.channel)?;
         within("symbol", self.symbol, Duration::from_micros(1), Duration::from_millis(1))

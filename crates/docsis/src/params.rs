@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, ensure, positive, within};
 
-/// Largest depth of a bucket: its tokens of 1e-9 bit then fit into 63 bits.   Unit: bytes.
+/// Largest depth of a bucket, so that its tokens of 1e-9 bit fit into 63 bits.   Unit: bytes.
 pub const MAX_BURST: u64 = 1_000_000_000;
 
-/// Declares functions that return defaults, for serde and for [`DocsisParams::new`] and its like.
+/// Declares functions that return defaults, for serde and for constructors such as [`DocsisParams::new`].
 macro_rules! defaults {
     ($($key:ident: $Type:ty = $value:expr;)+) => {
         $(fn $key() -> $Type {
@@ -43,7 +43,7 @@ defaults! {
 }
 
 impl ShaperParams {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     pub fn validate(&self) -> Result<(), Problem> {
         positive("max_sustained_rate", self.max_sustained_rate)?;
         let (least, peak) = (self.max_sustained_rate, self.peak_traffic_rate.unwrap_or(self.max_sustained_rate));
@@ -73,11 +73,11 @@ pub enum Model {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapClock {
-    /// At `map_offset` and every interval after it, whether or not anything waits: the channel's own clock.
+    /// At `map_offset` and every interval after it, even if no packet waits: the channel's own clock.
     #[default]
     FreeRunning,
-    /// Every interval from the arrival of a packet at an empty transmit queue until the queue is empty again, as in a simulation
-    /// with a timer that starts on demand: the first packet waits a whole number of intervals.
+    /// Every interval from the arrival of a packet in an empty transmit queue until the queue is empty again, as in a simulation
+    /// whose timer starts on demand: the first packet waits a whole number of intervals.
     FromFirstPacket,
 }
 
@@ -85,10 +85,11 @@ pub enum MapClock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestVector {
-    /// The bytes unrequested at the MAP before: a packet waits for the next MAP and two more intervals, 4 to 6 ms.
+    /// The bytes that were not yet requested at the previous MAP: a packet waits for the next MAP and two more intervals, 4 to 6
+    /// ms.
     #[default]
     Recorded,
-    /// The bytes unrequested now ("REQ(1) tracks the occupancy of the queue"): one interval less.
+    /// The bytes that are not yet requested now ("REQ(1) tracks the occupancy of the queue"): the wait is one interval shorter.
     Live,
 }
 
@@ -99,7 +100,7 @@ pub enum TransmitOverflow {
     /// The managed queue keeps its packets until there is room, as in a modem (CableLabs 2012 §2.2.3 b).
     #[default]
     BackPressure,
-    /// The transmit queue drops the arrival, behind the queue discipline: the simulated modem of CableLabs 2012.
+    /// The transmit queue drops the arriving packet, behind the queue discipline, as the simulated modem of CableLabs 2012 does.
     Drop,
 }
 
@@ -115,7 +116,7 @@ pub struct DocsisParams {
     /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. Default 2 ms (CableLabs 2012).
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
-    /// Time of the first MAP; the others follow at whole intervals. Default 0.
+    /// Time of the first MAP; further MAPs follow at whole intervals. Default 0.
     #[serde(default)]
     pub map_offset: Duration,
     /// The times of MAPs in the 2012 model.
@@ -124,15 +125,15 @@ pub struct DocsisParams {
     /// The bytes that a MAP requests (2012 model).
     #[serde(default)]
     pub request_vector: RequestVector,
-    /// Mean of the largest grant of a MAP; null for no limit (an uncongested channel; the 2013 model then grants as much as the peak
-    /// rate carries in an interval). CableLabs 2012's `maxgrant_`. Unit: bytes.
+    /// Mean of the largest grant of a MAP; null for no limit, which is an uncongested channel (a grant of the 2013 model is then
+    /// at most what the peak rate carries in an interval). CableLabs 2012's `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Variation of the largest grant: drawn for each MAP, uniform within this share of its mean. CableLabs 2012's `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
-    /// Limit of the transmit queue, in packets or bytes (2012 model). Default 32p (CableLabs 2012): enough for 64 to 96 Mbit/s, as a
-    /// packet waits 4 to 6 ms for its grant. A faster modem needs more.
+    /// Limit of the transmit queue, in packets or bytes (2012 model). Default 32p (CableLabs 2012): a packet waits 4 to 6 ms for
+    /// its grant, so this is enough for 64 to 96 Mbit/s. A faster modem needs more.
     #[serde(default = "transmit_limit")]
     pub transmit_limit: Limit,
     /// Behaviour of a full transmit queue (2012 model). Default `back_pressure`.
@@ -141,7 +142,7 @@ pub struct DocsisParams {
 }
 
 impl DocsisParams {
-    /// An uncongested modem with two queues and this shaping.
+    /// Returns an uncongested modem with two queues and this shaping.
     pub fn new(flow: ShaperParams) -> Self {
         Self {
             flow,
@@ -157,7 +158,7 @@ impl DocsisParams {
         }
     }
 
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     pub fn validate(&self) -> Result<(), Problem> {
         self.flow.validate().map_err(|p| p.under("flow"))?;
         positive("map_interval", self.map_interval)?;

@@ -1,9 +1,9 @@
-//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel and the delays of the request/grant loop; or
-//! of the CMTS's downstream to it.
+//! Parameters of a DOCSIS 3.1 modem: its (aggregate) service flow, the OFDMA channel and the delays of the request/grant loop. Or
+//! those of the CMTS's downstream to it.
 //!
 //! ```text
 //! channel           minislots x minislot_bytes per frame
-//! MAP               the nearest whole number of frames to map_interval
+//! MAP               the whole number of frames nearest to map_interval
 //! MinReqGntDelay    ceil((CM MAP processing + frame (K+1)/K + plant RTT + downstream interleaver + CMTS MAP processing
 //!                   + downstream pipeline) / frame) + upstream pipeline, in frames; K symbols in a frame
 //! ```
@@ -23,19 +23,20 @@ use units::{BitRate, Bytes, Duration, Prob};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LowLatencyParams {
-    /// Guaranteed Grant Rate: granted without requests, whether used or not (proactive grant service, PGS); null: no PGS, the flow
-    /// sends requests like the Classic one. Unit: bit/s.
+    /// Guaranteed Grant Rate: granted without requests, whether used or not (proactive grant service, PGS); null: no PGS, so that
+    /// the flow sends requests as the Classic one does. Unit: bit/s.
     pub guaranteed_grant_rate: Option<BitRate>,
-    /// Guaranteed Grant Interval: longest time between two such grants, rounded down to whole frames; null: the MAP interval.
+    /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the MAP
+    /// interval.
     pub guaranteed_grant_interval: Option<Duration>,
-    /// Share of the Low Latency service flow while both flows have packets, in 256ths: upstream of the grants of a MAP that is too
-    /// small for all requests, downstream of the bytes.
+    /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, it is the share of the grants in
+    /// a MAP that is too small for all requests; downstream, the share of bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's. The lower of its Maximum Sustained Rate and
-    /// the aggregate's is the ramp's MAX_RATE.
+    /// Rate shaping of the Low Latency service flow alone; null: only that of the aggregate. MAX_RATE of the ramp is the lower of
+    /// this Maximum Sustained Rate and the aggregate's.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow alone; null: only the aggregate's. Its buffer is 100ms at the greater of its two
-    /// rates.
+    /// Rate shaping of the Classic service flow alone; null: only that of the aggregate. The flow's buffer is 100ms at the higher
+    /// of its two rates.
     pub classic_flow: Option<ShaperParams>,
 }
 
@@ -52,24 +53,24 @@ impl Default for LowLatencyParams {
 }
 
 /// An upstream (or, with `downstream`, a downstream) of DOCSIS 3.1: a single service flow, or an aggregate of a Classic and a Low
-/// Latency one.
+/// Latency service flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Docsis31Params {
-    /// Rate shaping of the aggregate: its Maximum Sustained Rate (AMSR), for Ethernet frames. The CMTS counts tokens once per MAP, so
-    /// each bucket holds at least the tokens of a MAP interval.
+    /// Rate shaping of the aggregate: its Maximum Sustained Rate (AMSR), for Ethernet frames. The CMTS counts tokens once per
+    /// MAP, so each bucket holds at least the tokens of a MAP interval.
     pub flow: ShaperParams,
     /// The Low Latency service flow; null: a single service flow, with any discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
-    /// Makes the link a CMTS's downstream, without requests and grants: only `downstream_interleaver` and `downstream_pipeline` of
-    /// the parameters below apply. Null: an upstream.
+    /// Makes the link a CMTS's downstream, without requests and grants: of the parameters below, only `downstream_interleaver`
+    /// and `downstream_pipeline` apply. Null: an upstream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
-    /// Time between MAPs, rounded to whole frames: 2ms are 15 frames of 135us, 1ms are 7.
+    /// Time between MAPs, rounded to whole frames: 2ms become 15 frames of 135us, and 1ms becomes 7.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
-    /// Start of the first MAP interval; the others follow.
+    /// Start of the first MAP interval; further intervals follow without gaps.
     #[serde(default)]
     pub map_offset: Duration,
     /// Length of an OFDMA frame. Default 135us: 6 symbols of 20us, each with a cyclic prefix of 2.5us.
@@ -78,7 +79,7 @@ pub struct Docsis31Params {
     /// Symbols in a frame, K.
     #[serde(default = "symbols")]
     pub symbols: u32,
-    /// Minislots in a frame. With those of 48 bytes, 235 are a channel of 668 Mbit/s.
+    /// Minislots in a frame. 235 minislots of 48 bytes make a channel of 668 Mbit/s.
     #[serde(default = "minislots")]
     pub minislots: u32,
     /// Bytes in a minislot.
@@ -99,7 +100,7 @@ pub struct Docsis31Params {
     /// Time that the CMTS takes to generate a MAP.
     #[serde(default = "cmts_map_processing")]
     pub cmts_map_processing: Duration,
-    /// Round trip of the plant that the CMTS allows for, 1us per 100m. The link's `delay` is separate.
+    /// Round-trip time of the plant that the CMTS allows for: 1us per 100m. The link's `delay` is separate.
     #[serde(default = "plant_rtt")]
     pub plant_rtt: Duration,
     /// Delay of the downstream interleaver.
@@ -111,7 +112,7 @@ pub struct Docsis31Params {
     /// Delay of the upstream receiver, in frames.
     #[serde(default = "upstream_pipeline")]
     pub upstream_pipeline: u32,
-    /// Packet size by which the CMTS converts rates of Ethernet frames into rates with MAC headers (10 bytes per packet).
+    /// Packet size with which the CMTS converts rates of Ethernet frames into rates with MAC headers (10 bytes per packet).
     #[serde(default = "mean_packet")]
     pub mean_packet: Bytes,
 }
@@ -132,7 +133,7 @@ defaults! {
 }
 
 impl Docsis31Params {
-    /// A single service flow with this shaping, on the default channel.
+    /// Returns a single service flow with this shaping, on the default channel.
     pub(crate) fn new(flow: ShaperParams) -> Self {
         Self {
             flow,
@@ -157,17 +158,17 @@ impl Docsis31Params {
         }
     }
 
-    /// Frames in a MAP interval.
+    /// Returns the number of frames in a MAP interval.
     pub(crate) fn frames_per_map(&self) -> u64 {
         ((self.map_interval.0 + self.frame.0 / 2) / self.frame.0).max(1)
     }
 
-    /// The effective MAP interval: a whole number of frames.
+    /// Returns the effective MAP interval: a whole number of frames.
     pub fn map(&self) -> Duration {
         Duration(self.frames_per_map() * self.frame.0)
     }
 
-    /// MinReqGntDelay, in frames: from a request to the earliest grant for it.
+    /// Returns MinReqGntDelay in frames: the time from a request to the earliest grant for it.
     fn min_req_gnt_frames(&self) -> u64 {
         let k = u64::from(self.symbols);
         let received = self.frame.0 * (k + 1) / k;
@@ -182,12 +183,12 @@ impl Docsis31Params {
         all.div_ceil(self.frame.0) + u64::from(self.upstream_pipeline)
     }
 
-    /// MinReqGntDelay as a time.
+    /// Returns MinReqGntDelay as a time.
     pub(crate) fn min_req_gnt(&self) -> Duration {
         Duration(self.min_req_gnt_frames() * self.frame.0)
     }
 
-    /// Frames from one proactive grant to the next, and the minislots of each; `None` without PGS.
+    /// Returns the number of frames from one proactive grant to the next, and the minislots of each; `None` without PGS.
     pub(crate) fn proactive(&self) -> Option<(u64, u64)> {
         let low_latency = self.low_latency.as_ref()?;
         let rate = self.inflated(low_latency.guaranteed_grant_rate?);
@@ -197,7 +198,7 @@ impl Docsis31Params {
         Some((frames, bytes.div_ceil(self.minislot_bytes.0)))
     }
 
-    /// Rate of the channel.
+    /// Returns the rate of the channel.
     pub fn channel(&self) -> BitRate {
         if let Some(downstream) = &self.downstream {
             return downstream.channel;
@@ -212,7 +213,7 @@ impl Docsis31Params {
         BitRate(u64::try_from(u128::from(rate.0) * (mean + u128::from(MAC_HEADER)) / mean).unwrap_or(u64::MAX))
     }
 
-    /// Parameters that the discipline of an aggregate needs; `None` for a single service flow.
+    /// Returns the parameters that the discipline of an aggregate needs; `None` for a single service flow.
     pub fn aggregate(&self) -> Option<Aggregate> {
         let low_latency = self.low_latency.as_ref()?;
         let (l, c) = (&low_latency.flow, &low_latency.classic_flow);
@@ -246,9 +247,10 @@ mod tests {
     #[test]
     fn the_loop_takes_twelve_frames() {
         let p = params(50);
-        // 600 + 157.5 + 80 + 45 + 200 + 60 = 1142.5 us, 8.46 frames: 9, and 3 of the pipeline
+        // MinReqGntDelay: 600 + 157.5 + 80 + 45 + 200 + 60 = 1142.5 us are 8.46 frames, rounded up to 9, and the upstream
+        // pipeline adds 3
         assert_eq!((p.min_req_gnt_frames(), p.min_req_gnt()), (12, Duration::from_micros(1620)));
-        // 235 x 48 B x 8 / 135 us
+        // 235 minislots x 48 B x 8 / 135 us
         assert_eq!(p.channel(), BitRate(668_444_444));
         assert_eq!((p.frames_per_map(), p.map()), (15, Duration::from_micros(2025)));
         let short = Docsis31Params { map_interval: Duration::from_millis(1), ..params(50) };
@@ -257,7 +259,7 @@ mod tests {
 
     #[test]
     fn rates_are_inflated_by_the_headers() {
-        // 210/200; 5.25 Mbit/s for 15 frames: 1328.9 B, 28 minislots
+        // headers make 200 B into 210 B: 5 Mbit/s become 5.25 Mbit/s. In 15 frames these are 1328.9 B, so 28 minislots
         let low_latency = LowLatencyParams { guaranteed_grant_rate: Some(BitRate(5_000_000)), ..Default::default() };
         let p = Docsis31Params { low_latency: Some(low_latency), ..params(50) };
         assert_eq!(p.inflated(BitRate(50_000_000)), BitRate(52_500_000));

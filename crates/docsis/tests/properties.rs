@@ -1,4 +1,4 @@
-//! Properties of the machines, computed by other methods.
+//! Properties of the machines, compared with results of other methods.
 
 use docsis::{DocsisParams, Mac, ShaperParams, TokenBucket, TransmitOverflow};
 use packet::PacketMeta;
@@ -20,17 +20,17 @@ fn roomy() -> DocsisParams {
     DocsisParams { transmit_limit: Limit::Packets(100_000), ..DocsisParams::new(flow()) }
 }
 
-/// Arrivals as (gap in ns, size).
+/// Generates arrivals as (gap in ns, size).
 fn arrivals() -> impl Strategy<Value = Vec<(u64, u16)>> {
     prop::collection::vec((prop_oneof![Just(0), 1u64..3_000_000, 1u64..30_000_000], 40u16..=1514), 1..200)
 }
 
-/// Pushes every arrival and runs the MAPs in between; returns departures and refused packets.
+/// Pushes every arrival and runs the MAPs in between; returns the departures and the refused packets.
 fn run(mac: &mut Mac, rng: &mut Rng, arrivals: &[(u64, u16)]) -> (Vec<(u64, Time)>, Vec<u64>) {
     let (mut out, mut refused, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
     for (seq, (gap, size)) in arrivals.iter().enumerate() {
         now += Duration(*gap);
-        // an arrival at the time of a MAP belongs to it
+        // an arrival at the time of a MAP comes before that MAP
         while mac.next_map() < now {
             mac.map(mac.next_map(), rng, |p, t| out.push((p.seq, t)));
         }
@@ -44,7 +44,7 @@ fn run(mac: &mut Mac, rng: &mut Rng, arrivals: &[(u64, u16)]) -> (Vec<(u64, Time
     (out, refused)
 }
 
-/// Number of the first MAP at or after `t`.
+/// Returns the number of the first MAP at or after `t`.
 fn map_at(t: u64) -> u64 {
     t.div_ceil(MAP)
 }
@@ -66,8 +66,8 @@ proptest! {
     fn with_a_limit_grants_follow_the_cumulative_curves(arrivals in arrivals(), limit in 100u64..4000) {
         let params = DocsisParams { max_grant: Some(Bytes(limit)), ..roomy() };
         let (out, _) = run(&mut Mac::new(&params, None), &mut Rng::named(1, "mac"), &arrivals);
-        // A(k): bytes that have arrived by MAP k. Bytes served up to MAP k: S(k) = min(S(k-1) + limit, A(k-2)). A packet leaves at
-        // the first k for which S(k) covers it.
+        // A(k) is the number of bytes that have arrived by MAP k, and S(k) = min(S(k-1) + limit, A(k-2)) those served up to MAP
+        // k. A packet leaves at the first k for which S(k) covers it.
         let (mut t, mut sum) = (0, 0u64);
         let ends: Vec<(u64, u64)> = arrivals.iter().map(|(gap, size)| {
             t += gap;
@@ -142,8 +142,8 @@ proptest! {
             free = start + bucket.take(start, u64::from(*size));
             sent.push((free, u64::from(*size)));
         }
-        // from s to t at most burst + rate (t - s) bytes leave; at the peak rate one packet more, because the wait for tokens replaces
-        // the wait for the peak bucket ("else if"); times are rounded up by less than a byte
+        // from s to t, at most burst + rate (t - s) bytes leave. At the peak rate it is one packet more, because a wait for
+        // tokens replaces a wait for the peak bucket (the module's "else if"). Rounding a time up adds less than a byte
         for i in 0..sent.len() {
             let mut bytes = 0;
             for (t, size) in &sent[i..] {

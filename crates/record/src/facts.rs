@@ -1,23 +1,23 @@
-//! Records of a run, and the links and flows they belong to.
+//! Records of a run, and the ids of the links and flows they belong to.
 
 use packet::{DropReason, Flags, FlowId, FlowTuple, MarkReason, PacketMeta, Point, Reading};
 use tcp::Segment;
 use units::Duration;
 
-/// Index of a link in the world's link table (in a live bench: 0 and 1, the two directions).
+/// Index of a link in the world's link table. In a live bench, 0 and 1 are the two directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
 /// The packet of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketId {
-    /// Its [`PacketMeta::seq`].
+    /// The packet's [`PacketMeta::seq`].
     pub seq: u64,
-    /// Its flow.
+    /// The packet's flow.
     pub flow: FlowId,
-    /// Its bytes on the wire.
+    /// Bytes on the wire.
     pub size: u16,
-    /// True from the flow's responder to its initiator.
+    /// True for a packet from the flow's responder to its initiator.
     pub reverse: bool,
 }
 
@@ -33,7 +33,7 @@ impl From<&PacketMeta> for PacketId {
 pub enum Record {
     /// A packet entered a queue; the backlog includes it.
     Enqueued {
-        /// FlowOwner queue.
+        /// The link whose queue it entered.
         link: LinkId,
         /// The packet.
         packet: PacketId,
@@ -44,7 +44,7 @@ pub enum Record {
     },
     /// A packet left a queue for transmission; the backlog no longer includes it.
     Dequeued {
-        /// FlowOwner queue.
+        /// The link whose queue it left.
         link: LinkId,
         /// The packet.
         packet: PacketId,
@@ -55,7 +55,7 @@ pub enum Record {
     },
     /// A packet was dropped.
     Dropped {
-        /// FlowOwner queue.
+        /// The link that dropped it.
         link: LinkId,
         /// The packet.
         packet: PacketId,
@@ -63,12 +63,12 @@ pub enum Record {
         reason: DropReason,
         /// The side of the queue.
         point: Point,
-        /// Time since its arrival at the queue.
+        /// Time since the packet's arrival at the queue.
         sojourn: Duration,
     },
     /// A packet was marked with CE.
     Marked {
-        /// FlowOwner queue.
+        /// The link whose queue marked it.
         link: LinkId,
         /// The packet.
         packet: PacketId,
@@ -88,7 +88,7 @@ pub enum Record {
     Sender {
         /// The sender's flow.
         flow: FlowId,
-        /// True for the flow's responder, whose data travel in the reverse direction.
+        /// True for the flow's responder, whose data travels in the reverse direction.
         reverse: bool,
         /// Congestion window in bytes.
         cwnd: u32,
@@ -100,7 +100,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// The kind of this record.
+    /// Returns the kind of this record.
     #[inline]
     pub const fn kind(&self) -> Mask {
         match self {
@@ -143,12 +143,12 @@ impl Mask {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// These kinds except `other`.
+    /// Returns these kinds without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
-    /// Both sets of kinds.
+    /// Returns the kinds of either set.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -173,9 +173,9 @@ pub struct CapturedPacket<'a> {
     pub end: LinkEnd,
     /// The packet as queues see it, except for `body`.
     pub packet: &'a PacketMeta,
-    /// Its flow's addresses and ports, in the flow's forward direction.
+    /// The addresses and ports of its flow, in the forward direction.
     pub tuple: FlowTuple,
-    /// Its segment; none for a datagram.
+    /// Its segment; `None` for a datagram.
     pub segment: Option<&'a Segment>,
 }
 
@@ -186,19 +186,19 @@ pub enum Subject {
     Link(LinkId),
     /// One end of a connection as a sender.
     Sender {
-        /// Its flow.
+        /// The sender's flow.
         flow: FlowId,
         /// True for the flow's responder.
         reverse: bool,
     },
 }
 
-/// The owner of a flow.
+/// The application and connection that a flow belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowOwner {
-    /// Number of the application, in the order of names.
+    /// Number of the application, in the order of their names.
     pub app: u16,
-    /// Number of the flow within the application; all connections of a user are one flow.
+    /// Number of the flow within the application. All connections of a user are one flow.
     pub flow: u32,
     /// Number of the connection within the application, from 1.
     pub connection: u32,
@@ -206,9 +206,9 @@ pub struct FlowOwner {
 
 /// A link or sender whose state can be read.
 pub trait Probed {
-    /// Reads the state around it, such as the backlog of a law's queue.
+    /// Reads the state around the link or sender, such as the backlog of a law's queue.
     fn around(&self, _out: &mut Reading<'_>) {}
-    /// Reads its own state, by which changes are detected.
+    /// Reads the link's or sender's own state, by which changes are detected.
     fn own(&self, out: &mut Reading<'_>);
 }
 

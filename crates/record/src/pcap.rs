@@ -1,4 +1,5 @@
-//! Capture files: classic pcap with stamps in nanoseconds (magic 0xa1b23c4d), link type 101 (packets begin with their IP header).
+//! Capture files: classic pcap with time stamps in nanoseconds (magic 0xa1b23c4d) and link type 101 (packets begin with their IP
+//! header).
 //!
 //! Source: draft-ietf-opsawg-pcap; tcpdump.org, link-layer header types.
 
@@ -25,14 +26,14 @@ impl<W: Write> Pcap<W> {
         to.write_all(&MAGIC.to_le_bytes())?;
         to.write_all(&VERSION.0.to_le_bytes())?;
         to.write_all(&VERSION.1.to_le_bytes())?;
-        // time zone and accuracy: always zero in practice
+        // time zone and accuracy, which are always zero in practice
         to.write_all(&[0; 8])?;
         to.write_all(&snap.to_le_bytes())?;
         to.write_all(&LINKTYPE_RAW.to_le_bytes())?;
         Ok(Self { to, snap })
     }
 
-    /// Writes a packet captured at `ns` since 1970.
+    /// Writes a packet captured `ns` nanoseconds after 1970.
     pub fn put(&mut self, ns: u64, packet: &[u8]) -> io::Result<()> {
         let kept = &packet[..packet.len().min(self.snap as usize)];
         let mut head = [0; 16];
@@ -44,7 +45,7 @@ impl<W: Write> Pcap<W> {
         self.to.write_all(kept)
     }
 
-    /// Flushes, and returns the underlying writer.
+    /// Flushes and returns the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.to.flush()?;
         Ok(self.to)
@@ -64,7 +65,7 @@ mod tests {
         assert_eq!(bytes.len(), 24 + 16 + 3 + 16 + 1);
         assert_eq!(bytes[..8], [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0]);
         assert_eq!((bytes[16], bytes[20]), (3, 101));
-        // 1 s and 500 000 007 ns; 3 of 5 bytes
+        // the packet's header: 1 s, 500 000 007 ns (0x1dcd6507), 3 bytes kept of 5
         assert_eq!(bytes[24..40], [1, 0, 0, 0, 0x07, 0x65, 0xcd, 0x1d, 3, 0, 0, 0, 5, 0, 0, 0]);
         assert_eq!((&bytes[40..43], bytes[59]), (&[0x45, 1, 2][..], 0x60));
     }

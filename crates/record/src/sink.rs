@@ -6,24 +6,26 @@ use units::Time;
 
 /// A receiver of records.
 pub trait Sink {
-    /// True if it captures packets ([`Sink::packet`]). Known when a run is compiled, so that other runs pay nothing for it.
+    /// True if the sink captures packets ([`Sink::packet`]). A constant, so that runs without captures pay nothing for them.
     const PACKETS: bool = false;
-    /// The kinds of records that it receives. Tested before a record is built.
+    /// Returns the kinds of records that the sink receives. It is tested before a record is built.
     fn mask(&self) -> Mask;
     /// Receives a record of a kind in the mask.
     fn put(&mut self, now: Time, record: Record);
     /// Receives a packet at an end of a link. Called only with [`Sink::PACKETS`].
     fn packet(&mut self, _now: Time, _captured: &CapturedPacket<'_>) {}
 
-    /// True if it reads the state of links and senders, by the methods below. Known when a run is compiled.
+    /// True if the sink reads the state of links and senders, by the methods below.
     const PROBES: bool = false;
-    /// The time of its next reading of everything that it [`wants`](Sink::wants), made just before the events of that moment.
+    /// Returns the time of the next reading of everything that the sink [`wants`](Sink::wants). It is made just before the events
+    /// of that time.
     fn next_reading(&self) -> Time {
         Time::NEVER
     }
-    /// Advances [`Sink::next_reading`], after that reading was made.
+    /// Advances [`Sink::next_reading`] after that reading was made.
     fn reading_done(&mut self) {}
-    /// Returns true if it reads this state: after every event that may have `changed` it, or at its moments.
+    /// Returns true if the sink reads the state of this link or sender. `changed`: after an event that may have changed it;
+    /// otherwise at the times of [`Sink::next_reading`].
     fn wants(&self, _of: Subject, _changed: bool) -> bool {
         false
     }
@@ -33,7 +35,7 @@ pub trait Sink {
     fn opened(&mut self, _flow: FlowId, _owner: FlowOwner) {}
 }
 
-/// Receives nothing.
+/// A sink that receives nothing.
 impl Sink for () {
     #[inline]
     fn mask(&self) -> Mask {
@@ -59,14 +61,14 @@ impl Sink for Tape {
     }
 }
 
-/// Passes records on to two sinks, by their masks.
+/// Passes records on to two sinks, according to their masks.
 impl<A: Sink, B: Sink> Sink for (A, B) {
     const PACKETS: bool = A::PACKETS || B::PACKETS;
     #[inline]
     fn mask(&self) -> Mask {
         self.0.mask().with(self.1.mask())
     }
-    // inlined where the kind of record is constant, so that no field is computed that no sink reads
+    // inlined where the kind of record is constant, so that a field is computed only if a sink reads it
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         let kind = record.kind();
@@ -111,7 +113,7 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     }
 }
 
-/// A borrowed sink, for callers that keep theirs.
+/// A borrowed sink, for callers that need it again after the run.
 impl<S: Sink> Sink for &mut S {
     const PACKETS: bool = S::PACKETS;
     #[inline]
@@ -162,7 +164,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// Receives some kinds and panics at others.
+    /// A sink that receives some kinds of records and panics at others.
     struct Picky(Mask, usize);
     impl Sink for Picky {
         fn mask(&self) -> Mask {

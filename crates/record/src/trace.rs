@@ -1,11 +1,11 @@
-//! Tables of a trace, by columns and in chunks.
+//! Tables of a trace, stored by columns and passed on in chunks.
 //!
-//! [`ReadingTable`] is a table of probe readings: a row is a reading, a column a value by its name and unit. Laws report different
-//! values, so a table has the columns of all laws, with nulls where a law has no such value. [`FateTable`] is a table of records: a
-//! row is an event in the life of a packet.
+//! [`ReadingTable`] is a table of probe readings: a row is a reading, and a column is named after a value and its unit. Laws
+//! report different values, so a table has the columns of all laws, with nulls where a law does not report a value. [`FateTable`]
+//! is a table of records: a row is an event in the life of a packet.
 //!
-//! A table that reaches `CHUNK_ROWS` rows is passed on as a chunk and restarts empty, so memory stays at a few chunks whatever the
-//! length of the run. The receiver of a chunk owns its columns.
+//! A table that reaches `CHUNK_ROWS` rows is passed on as a chunk and begins again empty, so memory stays at a few chunks,
+//! however long the run is. The receiver of a chunk owns its columns.
 
 use crate::{FlowOwner, Record};
 use packet::{DropReason, MarkReason, Point, Unit, Value};
@@ -18,7 +18,7 @@ pub enum Data {
     F64(Vec<f64>),
     /// Whole numbers; null is `u64::MAX`.
     U64(Vec<u64>),
-    /// 0, 1, and 2 for null.
+    /// Flags: 0 or 1, and 2 for null.
     Flag(Vec<u8>),
     /// Indices into a list of words; null is [`NO_WORD`].
     Word(Vec<u16>, Vec<String>),
@@ -28,7 +28,7 @@ pub enum Data {
 pub const NO_WORD: u16 = u16::MAX;
 
 impl Data {
-    /// Number of rows.
+    /// Returns the number of rows.
     fn len(&self) -> usize {
         match self {
             Self::F64(v) => v.len(),
@@ -55,7 +55,7 @@ impl Data {
             Self::Word(v, _) => v.truncate(rows),
         }
     }
-    /// An empty column of this type.
+    /// Returns an empty column of this type.
     fn emptied(&self) -> Self {
         match self {
             Self::F64(_) => Self::F64(Vec::new()),
@@ -78,19 +78,19 @@ pub struct Column {
 /// Consecutive rows of one table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {
-    /// The table.
+    /// Name of the table.
     pub table: &'static str,
     /// Columns of equal length. Later chunks of a table may have more columns.
     pub columns: Vec<Column>,
 }
 
 impl Chunk {
-    /// Number of rows.
+    /// Returns the number of rows.
     #[cfg(test)]
     fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| c.data.len())
     }
-    /// The column of this name.
+    /// Returns the column of this name.
     pub fn column(&self, name: &str) -> Option<&Data> {
         self.columns.iter().find(|c| c.name == name).map(|c| &c.data)
     }
@@ -105,17 +105,17 @@ pub struct ReadingTable {
     table: &'static str,
     rows: usize,
     columns: Vec<Column>,
-    /// The column of the next value, if the probe reports its values in the same order as before.
+    /// Index of the column of the next value, provided that the probe reports its values in the same order as before.
     next: usize,
 }
 
 impl ReadingTable {
-    /// An empty table.
+    /// Returns an empty table.
     pub fn new(table: &'static str) -> Self {
         Self { table, rows: 0, columns: Vec::new(), next: 0 }
     }
 
-    /// Returns true if there are enough rows for a chunk.
+    /// Returns true if the table has enough rows for a chunk.
     pub fn is_full(&self) -> bool {
         self.rows >= CHUNK_ROWS
     }
@@ -152,7 +152,7 @@ impl ReadingTable {
             (Data::F64(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Flag(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Word(v, words), Value::Word(word)) => v.push(place(words, word)),
-            // another law uses this name for a value of another type
+            // another law uses this name for a value of a different type
             (other, _) => other.pad(self.rows + 1),
         }
     }
@@ -172,7 +172,7 @@ impl ReadingTable {
         }
     }
 
-    /// Takes the rows so far; the table restarts empty with the same columns.
+    /// Takes the rows so far. The table begins again empty, with the same columns.
     pub fn take(&mut self) -> Option<Chunk> {
         if self.rows == 0 {
             return None;
@@ -182,13 +182,13 @@ impl ReadingTable {
     }
 }
 
-/// Takes the columns and leaves empty ones.
+/// Takes the columns and leaves empty ones in their place.
 fn take(columns: &mut Vec<Column>) -> Vec<Column> {
     let empty = columns.iter().map(|c| Column { name: c.name.clone(), data: c.data.emptied() }).collect();
     std::mem::replace(columns, empty)
 }
 
-/// The index of `word` in `words`; appends it if missing.
+/// Returns the index of `word` in `words`; appends it if it is missing.
 fn place(words: &mut Vec<String>, word: &str) -> u16 {
     let at = words.iter().position(|w| w == word).unwrap_or_else(|| {
         words.push(word.to_owned());
@@ -214,7 +214,7 @@ enum Cell {
     Word(u16),
 }
 
-/// The columns that only some records have.
+/// The values of columns that only some records have.
 struct Optional {
     backlog: (u64, u64),
     sojourn_ms: f64,
@@ -232,7 +232,7 @@ const NULLS: Optional = Optional {
 };
 
 impl FateTable {
-    /// An empty table of these links and applications, by number.
+    /// Returns an empty table for these links and applications, by number.
     pub fn new(links: Vec<String>, apps: Vec<String>) -> Self {
         let text = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect();
         let marks = [MarkReason::Law, MarkReason::Step].map(MarkReason::name);
@@ -260,12 +260,12 @@ impl FateTable {
         Self { columns: columns.map(|(name, data)| Column { name: name.to_owned(), data }).into() }
     }
 
-    /// Returns true if there are enough rows for a chunk.
+    /// Returns true if the table has enough rows for a chunk.
     pub fn is_full(&self) -> bool {
         self.columns[0].data.len() >= CHUNK_ROWS
     }
 
-    /// Adds a row for a record of a packet; ignores others.
+    /// Adds a row for a record of a packet; ignores all other records.
     pub fn put(&mut self, now: Time, record: &Record, owner: FlowOwner) {
         let (fate, link, packet, optional) = match *record {
             Record::Enqueued { link, packet, backlog_packets, backlog_bytes } => {
@@ -313,7 +313,7 @@ impl FateTable {
         }
     }
 
-    /// Takes the rows so far; the table restarts empty.
+    /// Takes the rows so far. The table begins again empty.
     pub fn take(&mut self) -> Option<Chunk> {
         (self.columns[0].data.len() > 0).then(|| Chunk { table: "packets", columns: take(&mut self.columns) })
     }
@@ -334,7 +334,7 @@ mod tests {
         };
         let (one, ms) = (Unit::One, Unit::Milliseconds);
         row(&[("count", one, Value::Number(Some(3.0))), ("dropping", one, Value::Flag(true))]);
-        // another law: no count, but a delay; a second value of the same name is ignored
+        // a reading of another law: no count, but a delay; a second value of the same name is ignored
         row(&[
             ("qdelay", ms, Value::Number(None)),
             ("mode", one, Value::Word("drain")),
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(chunk.column("dropping"), Some(&Data::Flag(vec![1, 2, 0])));
         let mode = Data::Word(vec![NO_WORD, 0, NO_WORD], vec!["drain".to_owned()]);
         assert_eq!(chunk.column("mode"), Some(&mode));
-        // it restarts with the same columns, and passes nothing on twice
+        // the table begins again with the same columns, and passes no row on twice
         assert!(table.take().is_none());
         table.begin();
         table.put("mode", one, Value::Word("startup"));

@@ -1,4 +1,4 @@
-//! Single packets, proactive grants, unused grants and fragments.
+//! Tests of the modem: single packets, proactive grants, unused grants and fragments.
 
 use super::*;
 use crate::params31::LowLatencyParams;
@@ -21,8 +21,8 @@ fn pgs(us: u64) -> Option<LowLatencyParams> {
     })
 }
 
-/// Runs packets (time, service flow, size); returns the modem and, for each departure, number, service flow and delay until the end
-/// of its frame.
+/// Runs packets (time, service flow, size). Returns the modem and the departures: number, service flow, and delay until the end
+/// of the frame.
 fn run(p: &Docsis31Params, offers: &[(Time, usize, u16)], end: Time) -> (Modem31, Vec<(u64, usize, Duration)>) {
     let (mut modem, mut rng) = (Modem31::new(p), Rng::named(1, "map"));
     let mut queues: [VecDeque<PacketMeta>; 2] = Default::default();
@@ -57,7 +57,7 @@ fn run(p: &Docsis31Params, offers: &[(Time, usize, u16)], end: Time) -> (Modem31
     }
 }
 
-/// `n` packets of 1500 bytes, each about 50 ms after the one before, at times independent of the MAPs.
+/// Returns `n` packets of 1500 bytes, each about 50 ms after the previous one, at times independent of the MAPs.
 fn lonely(n: u64, flow: usize) -> Vec<(Time, usize, u16)> {
     let mut rng = Rng::named(9, "offers");
     (0..n).map(|i| (Time(i * 50_000_000 + rng.below(20_000_000)), flow, 1500)).collect()
@@ -70,10 +70,12 @@ fn a_lonely_packet_takes_the_whole_loop() {
     assert_eq!((out.len(), modem.inside()), (4000, 0));
     let ms: Vec<f64> = out.iter().map(|o| o.2.millis()).collect();
     let (least, most) = ms.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
-    // at least MinReqGntDelay and a frame; at most: the request at the end of the next MAP, and two MAPs behind MinReqGntDelay
+    // the shortest delay is MinReqGntDelay and a frame. In the longest, the request is at the end of the next MAP (2 x 2.025 ms),
+    // and the grant at the end of the second MAP after MinReqGntDelay (1.62 + 2 x 2.025 ms)
     assert!((1.755..2.3).contains(&least) && (7.0..9.72).contains(&most), "{least} {most}");
-    // the mean: 7/12 of a MAP until the request (drawn uniformly in the current MAP, or else in the next), MinReqGntDelay, the time
-    // to the start of a MAP (by the frame k of the request, whose share is (k + 1/2)/15 + 1/2 of a 15th), 7 frames, a frame
+    // the mean delay: 7/12 of a MAP until the request (drawn uniformly in the current MAP or, if that time has passed, in the
+    // next one); MinReqGntDelay; the time to the start of a MAP, which depends on the frame k of the request (its probability is
+    // ((k + 1/2)/15 + 1/2)/15); 7 frames to the grant; and one frame
     let wait = |k: u64| ((15 - (k + 12) % 15) % 15) as f64;
     let to_map: f64 = (0..15).map(|k| ((k as f64 + 0.5) / 15.0 + 0.5) / 15.0 * wait(k)).sum();
     let expected = 2.025 * 7.0 / 12.0 + 1.62 + 0.135 * (to_map + 7.0 + 1.0);
@@ -90,7 +92,7 @@ fn with_proactive_grants_a_packet_only_waits_for_the_next_one() {
             let (_, out) = run(&p, &lonely(3000, L), Time(151_000_000_000));
             assert_eq!(out.len(), 3000);
             let most = out.iter().map(|o| o.2).max().unwrap();
-            // the grants' interval in whole frames, the preparation, a frame
+            // the longest delay: the interval of the grants in whole frames, the preparation, and a frame
             let bound = Duration::from_micros(frames * 135 + prepared + 135);
             assert!(most <= bound && most + Duration::from_micros(20) > bound, "{most} {bound}");
             let least = out.iter().map(|o| o.2).min().unwrap();
@@ -101,18 +103,18 @@ fn with_proactive_grants_a_packet_only_waits_for_the_next_one() {
 
 #[test]
 fn requested_grants_are_used_and_proactive_ones_may_be_wasted() {
-    // 300 packets at once: 458 400 B of frames at 52.5 Mbit/s take 69.85 ms, plus the loop's delay
+    // 300 packets arrive at once: 458 400 B of frames take 69.85 ms at 52.5 Mbit/s, after the delay of the request/grant loop
     let offers = vec![(Time(1_000_000), C, 1500); 300];
     let (modem, out) = run(&params(None), &offers, Time(1_000_000_000));
     let [l, c] = modem.counts();
     assert_eq!(l, GrantCounts::default());
     assert_eq!((c.requested, c.used, c.proactive), (300 * 1528, 300 * 1528, 0));
-    // at most a minislot is lost per grant, and there is one grant per MAP
+    // at most one minislot per grant is not used, and there is one grant per MAP
     assert!(c.granted >= c.used && c.granted - c.used < 48 * 50, "{c:?}");
     let last = out.last().unwrap().2.millis();
     assert!((69.0..80.0).contains(&last), "{last}");
     assert!(out.windows(2).all(|w| w[0].0 < w[1].0), "in order");
-    // proactive: 13 minislots every 945 us for a second, all unused
+    // proactive grants of 13 minislots every 945 us for a second, all unused
     let (modem, _) = run(&params(pgs(1000)), &[], Time(1_000_000_000));
     let [l, _] = modem.counts();
     assert_eq!((l.granted, l.proactive, l.used), (l.granted, l.granted, 0));
@@ -121,7 +123,8 @@ fn requested_grants_are_used_and_proactive_ones_may_be_wasted() {
 
 #[test]
 fn unused_proactive_grants_give_way_to_the_other_flow() {
-    // C always has packets and gets the whole aggregate, 52.5 Mbit/s, although 5.25 are granted to L and not used
+    // C always has packets and gets the whole aggregate of 52.5 Mbit/s, although 5.25 Mbit/s are granted to L, which does not use
+    // them
     let offers: Vec<_> = (0..9000).map(|_| (Time(0), C, 1500)).collect();
     let (modem, _) = run(&params(pgs(2025)), &offers, Time(2_000_000_000));
     let c = modem.counts()[C];
@@ -130,7 +133,7 @@ fn unused_proactive_grants_give_way_to_the_other_flow() {
 
 #[test]
 fn a_narrow_channel_fragments_packets() {
-    // 4 minislots of 48 B a frame: 1528 B take 8 frames
+    // a frame has 4 minislots of 48 B, so 1528 B take 8 frames
     let narrow = Docsis31Params { minislots: 4, ..params(None) };
     let flow = ShaperParams { max_sustained_rate: BitRate(5_000_000), ..narrow.flow.clone() };
     let (modem, out) = run(&Docsis31Params { flow, ..narrow }, &[(Time(0), C, 1500); 3], Time(1_000_000_000));

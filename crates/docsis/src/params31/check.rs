@@ -1,15 +1,15 @@
-//! Validation of the parameters, by field name.
+//! Validation of the parameters; problems have the path of the field.
 
 use super::{Docsis31Params, LowLatencyParams};
 use crate::DownstreamParams;
 use units::{BitRate, Bytes, Duration, Problem, ensure, within};
 
-/// Bounds that keep every sum of times and bytes far from the limits of its type.
+/// Upper bounds that keep every sum of times and bytes far from the limits of its type.
 const LONGEST: Duration = Duration::from_millis(100);
 const MOST_FRAMES: u64 = 1000;
 const MOST_IN_MAP: Bytes = Bytes(10_000_000);
 
-/// Refuses the named parameters where they differ from their defaults.
+/// Refuses the named parameters if they differ from their defaults.
 macro_rules! refuse_changed {
     ($params:expr, $defaults:expr, $message:literal: $($key:ident)+) => {
         $(ensure!($params.$key == $defaults.$key, stringify!($key), $message);)+
@@ -114,7 +114,7 @@ impl Docsis31Params {
         Ok(())
     }
 
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     pub fn validate(&self) -> Result<(), Problem> {
         self.flow.validate().map_err(|p| p.under("flow"))?;
         self.check_channel()?;
