@@ -1,8 +1,8 @@
 //! The applications' counters on the bench: packets, bytes and delays of their flows.
 //!
-//! Before a packet leaves, a program reports which application owns its ports ([`Claim`]), so that the bench finds a
-//! packet's application and row by its 5-tuple. Delay is one way, from kernel to kernel: from the time at which a
-//! packet came out of one TUN device to the time at which it went into the other.
+//! Before a packet leaves, a program reports which application owns its ports ([`Claim`]). So the bench finds a packet's
+//! application and row by its 5-tuple. Delays are one way, from kernel to kernel: from the time at which a packet came out of one
+//! TUN device to the time at which it went into the other.
 
 use crate::flows::Key;
 use crate::plan::Plan;
@@ -12,34 +12,34 @@ use scenario::Scenario;
 use std::collections::BTreeMap;
 use units::{Duration, Problem, Time};
 
-/// A flow that is about to begin: protocol, client's port and server's port (for ICMP the identifier, twice).
+/// A flow that is about to begin: its protocol and the ports of client and server (for ICMP, both are the identifier).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ports {
     /// IP number of the protocol.
     pub protocol: u8,
-    /// Client's port.
+    /// The client's port.
     pub client: u16,
-    /// Server's port.
+    /// The server's port.
     pub server: u16,
 }
 
 /// The application that owns a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Application, by number in the order of names.
+    /// Number of the application, in the order of their names.
     pub app: u16,
-    /// Row of counters, over all applications.
+    /// Index of its row of counters, over all applications.
     pub row: u32,
-    /// Number of the connection in its application, from 1.
+    /// Number of the connection within its application, from 1.
     pub number: u32,
 }
 
 /// A program's report that an application owns these ports.
 pub(crate) type Claim = (Ports, Owner);
 
-/// Empty counters of all applications; series cover `duration`.
+/// Returns empty counters of all applications. Series cover `duration`.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
-    // the kernel does not report entries into fast recovery, and timeouts only since 6.7
+    // the kernel does not report entries into fast recovery, and it reports timeouts only since 6.7
     let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false, ce_packets: false };
     let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
     for app in &plan.network.apps {
@@ -56,7 +56,7 @@ pub(crate) struct AppCounters {
     claims: BTreeMap<Ports, Owner>,
     /// Owner of each flow, by slot.
     owners: Vec<Option<Owner>>,
-    /// Packets, bytes on the wire, delays, drops and SYNs; the programs count the rest.
+    /// Packets, bytes on the wire, delays, drops and SYNs. The programs count everything else.
     pub tally: Tally,
 }
 
@@ -80,7 +80,7 @@ impl AppCounters {
         self.owners[slot] = self.claims.get(&ports).copied();
     }
 
-    /// Owner of flow `slot`.
+    /// Returns the owner of flow `slot`.
     fn owner(&self, slot: usize) -> Option<Owner> {
         self.owners.get(slot).copied().flatten()
     }

@@ -4,9 +4,9 @@
 //! arrive(now, side, bytes) -> header, flow -> port -> port ... -> advance(now) -> (side, bytes, due)
 //! ```
 //!
-//! Packets move through the links' ports in the order of the ports' deadlines. However late the caller calls, every
-//! transmission, drop and hand-over happens at its exact virtual time; only the last step, out of the bench, waits for
-//! the caller. The caller measures that lateness: `due` is the time at which the packet should have left.
+//! Packets move through the ports of the links in the order of the ports' deadlines. However late the caller calls, every
+//! transmission, drop and hand-over has its exact virtual time. Only the last step, out of the bench, waits for the caller, who
+//! measures the lateness: `due` is the time at which the packet should have left.
 //!
 //! The simulator runs the same [`port::Port`]; tests replay a simulation's arrivals through the bench on a fake clock
 //! and compare the fate of every packet.
@@ -29,11 +29,11 @@ use units::{Duration, Problem, Time};
 pub struct Totals {
     /// Packets that left the queue.
     pub packets: u64,
-    /// Bytes of these packets.
+    /// Bytes of the packets that left the queue.
     pub bytes: u64,
-    /// Sum of their sojourns, ns.
+    /// Sum of their sojourn times, ns.
     pub sojourn_ns: u64,
-    /// Longest sojourn, ns.
+    /// Longest sojourn time, ns.
     pub sojourn_max_ns: u64,
     /// Packets dropped.
     pub dropped: u64,
@@ -62,13 +62,13 @@ impl Sink for Totals {
 pub struct DroppedPacket {
     /// Time of the drop.
     pub at: Time,
-    /// Slot of its flow.
+    /// Slot of the packet's flow.
     pub flow: usize,
-    /// Whether it travelled from the flow's responder to its initiator.
+    /// True if the packet travelled from the flow's responder to its initiator.
     pub back: bool,
 }
 
-/// Releases the bytes of dropped packets, and counts the drops.
+/// Frees the bytes of dropped packets, and counts the drops.
 struct Release<'a> {
     now: Time,
     store: &'a mut Store,
@@ -90,35 +90,35 @@ impl FateSink for Release<'_> {
 
 /// A packet that leaves the bench.
 pub struct Leaving<'a> {
-    /// Namespace that it enters.
+    /// The namespace that it enters.
     pub side: Side,
     /// Bytes for the kernel, with any ECN mark.
     pub bytes: &'a [u8],
-    /// Time at which it should have left.
+    /// Time at which it should have left the bench.
     pub due: Time,
     /// Time at which it entered the bench.
     pub entered: Time,
     /// Slot of its flow.
     pub flow: usize,
-    /// Whether it travels from the flow's responder to its initiator.
+    /// True if it travels from the flow's responder to its initiator.
     pub back: bool,
-    /// Payload bytes behind its transport header.
+    /// Payload bytes after its transport header.
     pub payload: usize,
 }
 
 /// The result of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// The packet is in the bench, or its first queue has dropped it.
+    /// The packet is in the bench, or the first queue has dropped it.
     Taken {
-        /// Slot of its flow.
+        /// Slot of the packet's flow.
         flow: usize,
-        /// Whether this is the first packet of the flow.
+        /// True for the first packet of the flow.
         new: bool,
-        /// Whether it is a client's SYN.
+        /// True for a client's SYN.
         syn: bool,
     },
-    /// Not addressed to a host of the other side (multicast, another address, not IP): discarded.
+    /// The packet is not addressed to a host of the other side (multicast, another address, not IP), and is discarded.
     Foreign,
 }
 
@@ -134,20 +134,20 @@ pub struct Bench<S: Sink = ()> {
     pub totals: Vec<Totals>,
     routes: Routes,
     side: Vec<Option<Side>>,
-    /// Flows of all 5-tuples seen.
+    /// The flows of all 5-tuples so far.
     pub flows: Flows,
     store: Store,
-    /// Arrival time and payload bytes of each packet inside, by body.
+    /// Arrival time and payload bytes of each packet inside, indexed by its body.
     entered: Vec<(Time, u16)>,
-    /// Future tasks, last first.
+    /// Future tasks, latest first.
     tasks: Vec<(Time, Task)>,
-    /// Buffer for the packets that leave a port in one poll.
+    /// Buffer, reused, for the packets that leave a port in one poll.
     scratch: Vec<PacketMeta>,
     /// Drops that the caller has not yet processed.
     pub drops: Vec<DroppedPacket>,
     /// Packets that are not addressed to any host.
     pub foreign: u64,
-    /// Receives every record.
+    /// The receiver of every record.
     pub sink: S,
 }
 
@@ -176,7 +176,7 @@ impl<S: Sink> Bench<S> {
 
     /// Handles a packet from the kernel of `side`. `now` never decreases.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
-        // work due before now comes first; work due at now comes after, in the port's own order
+        // work due before `now` comes before the arrival; work due at `now` comes after it, in the port's own order
         self.work(now, false, out);
         let Some((h, link, to)) = self.route(side, bytes) else {
             self.foreign += 1;
@@ -205,7 +205,7 @@ impl<S: Sink> Bench<S> {
         Arrival::Taken { flow: flow.slot(), new, syn: !back && h.flags.has(Flags::SYN) }
     }
 
-    /// Returns the header of a packet from `side`, its first link and its destination, if it is addressed to a host.
+    /// Returns the header of a packet from `side`, its first link and its destination; `None` if it is not addressed to a host.
     fn route(&self, side: Side, bytes: &[u8]) -> Option<(Header, u16, NodeId)> {
         let h = header::parse(bytes).filter(|_| bytes.len() <= MTU)?;
         let (from, to) = (self.host(h.src, side)?, self.host(h.dst, side.other())?);
@@ -218,17 +218,17 @@ impl<S: Sink> Bench<S> {
         self.work(now, true, out);
     }
 
-    /// Next time at which [`Bench::advance`] has work to do.
+    /// Returns the next time at which [`Bench::advance`] has work to do.
     pub fn deadline(&self) -> Time {
         self.links.iter().map(|l| l.carrier.deadline()).fold(self.next_task(), Time::min)
     }
 
-    /// Time of the next task.
+    /// Returns the time of the next task.
     fn next_task(&self) -> Time {
         self.tasks.last().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Number of packets inside: in queues and on links.
+    /// Returns the number of packets inside, in queues and on links.
     pub fn inside(&self) -> usize {
         self.store.len()
     }
@@ -245,13 +245,12 @@ impl<S: Sink> Bench<S> {
         }
     }
 
-    /// Runs virtual time until nothing moves any more; returns the number of packets left (behind a stopped link).
+    /// Runs virtual time until no packet moves. Returns the number of packets left, behind a stopped link.
     ///
     /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters any more, so every deadline serves a packet or is a timer; timers may go on behind a stopped
-        // link
+        // no packet enters, so every deadline serves a packet or is a timer; behind a stopped link, timers may go on for ever
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {
@@ -264,7 +263,7 @@ impl<S: Sink> Bench<S> {
         self.inside()
     }
 
-    /// Returns the node of an address, if it is a host of `side`.
+    /// Returns the node of an address if the node is a host of `side`.
     fn host(&self, address: IpAddr, side: Side) -> Option<NodeId> {
         let number = match address {
             IpAddr::V4(a) => match a.octets() {
@@ -280,14 +279,15 @@ impl<S: Sink> Bench<S> {
         (*self.side.get(usize::from(node))? == Some(side)).then_some(NodeId(node))
     }
 
-    /// Does the work before `now`, or also at `now`, in time order.   Bound: each turn takes a task or advances a port past its deadline.
+    /// Does the work before `now` in time order; with `inclusive`, also the work at `now`.   Bound: each iteration takes a task
+    /// or advances a port past its deadline.
     fn work(&mut self, now: Time, inclusive: bool, out: &mut impl FnMut(Leaving<'_>)) {
         loop {
             let task = self.next_task();
             let ports = (0..).zip(&self.links).map(|(i, l)| (l.carrier.deadline(), i));
             let (at, link) = ports.min().unwrap_or((Time::NEVER, 0));
             let next = at.min(task);
-            // the end of the warm-up comes before everything else at its moment
+            // the end of the warm-up comes before all other work at the same time
             let begins = next == task && matches!(self.tasks.last(), Some((_, Task::Begin)));
             if next == Time::NEVER || next > now || (next == now && !inclusive && !begins) {
                 return;
@@ -321,7 +321,7 @@ impl<S: Sink> Bench<S> {
         self.act(now, link, |port, env| port.offer(now, packet, env));
     }
 
-    /// Polls one port, and forwards the packets that have reached its far end.
+    /// Polls one port, and sends on the packets that have reached its far end.
     fn poll(&mut self, at: Time, link: u16, out: &mut impl FnMut(Leaving<'_>)) {
         let mut scratch = std::mem::take(&mut self.scratch);
         self.act(at, link, |port, env| port.poll(at, env, &mut |p| scratch.push(p)));
@@ -355,5 +355,5 @@ impl<S: Sink> Bench<S> {
     }
 }
 
-/// Most deadlines for which draining waits.
+/// Largest number of deadlines that draining handles.
 const DRAIN: u32 = 1_000_000;

@@ -8,14 +8,14 @@ use units::{Duration, Time};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start_ns: u64,
-    /// Real time at the start, in ns since 1970, for captures.
+    /// Wall-clock time at the start, in ns since 1970, for captures.
     pub epoch_ns: u64,
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place where a clock is read")]
 fn read(id: ClockId) -> u64 {
     let t = clock_gettime(id);
-    // both clocks count up from a time in the past, so seconds and nanoseconds are never negative
+    // both clocks count from a time in the past, so seconds and nanoseconds are never negative
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
@@ -25,7 +25,7 @@ impl Clock {
         Self { start_ns: read(ClockId::Monotonic), epoch_ns: read(ClockId::Realtime) }
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         Time(read(ClockId::Monotonic).saturating_sub(self.start_ns))
@@ -38,7 +38,7 @@ pub(crate) fn pause() {
     let _ = nanosleep(&span);
 }
 
-/// Converts a timeout for poll: at most 100 ms, so that a thread notices a stop request in time.
+/// Converts a timeout for poll, limited to 100 ms so that a thread soon notices a request to stop.
 pub(crate) fn at_most_100ms(d: Duration) -> rustix::event::Timespec {
     rustix::event::Timespec { tv_sec: 0, tv_nsec: d.0.min(100_000_000) as _ }
 }

@@ -1,11 +1,10 @@
 //! The user's commands inside the namespaces, and the termination of all their processes.
 //!
-//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment: the PID namespace of the
-//! process that owns the run, its PID there, and its start time (so that a reused PID is not mistaken for the owner). A
-//! command dies with the thread that started it (PR_SET_PDEATHSIG); its own child processes are found by the tag or by
-//! their network namespace, and are terminated with the run. After `kill -9` of the owner, [`clean`] terminates the
-//! processes with the tag of a dead owner in its own PID namespace, and no others: the owner of a run in a container
-//! has no PID here.
+//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment: the PID namespace of the process that
+//! owns the run, its PID there, and its start time (so that a reused PID is not mistaken for the owner). A command dies with the
+//! thread that started it (PR_SET_PDEATHSIG). The command's own child processes are found by the tag or by their network
+//! namespace, and are terminated with the run. After `kill -9` of the owner, [`clean`] terminates the processes whose tag names a
+//! dead owner in the caller's PID namespace, and no others: the PID of an owner in a container means nothing outside it.
 
 use crate::clock::pause;
 use crate::link::Shared;
@@ -34,34 +33,34 @@ pub struct CommandLine {
     pub words: Vec<String>,
 }
 
-/// The tag of this process.
+/// Returns the tag of this process.
 fn own_tag() -> String {
     let pid = std::process::id();
     format!("{}-{pid}-{}", pid_namespace().unwrap_or(0), started(pid).unwrap_or(0))
 }
 
-/// The inode of this process's PID namespace.
+/// Returns the inode of this process's PID namespace.
 fn pid_namespace() -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self/ns/pid").ok().map(|m| m.ino())
 }
 
-/// Whether /proc shows this process's own PID namespace; another one's PIDs mean other processes.
+/// Returns true if /proc shows this process's own PID namespace. In another namespace, the same PIDs mean other processes.
 fn proc_is_ours() -> bool {
     std::fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
 }
 
-/// Start time of a process, in clock ticks since boot; `None` if it does not exist or is a zombie.
+/// Returns the start time of a process, in clock ticks since boot; `None` if it does not exist or is a zombie.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // the name in parentheses may contain anything, spaces included
+    // the name in parentheses may contain any character, even spaces
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     (state != "Z" && state != "X").then_some(())?;
     fields.nth(18)?.parse().ok()
 }
 
-/// Checks that a program exists, searched for as a shell does.   Errors: it does not.
+/// Checks that a program exists, searching for it as a shell does.   Errors: the program is not found.
 pub(crate) fn find(program: &str) -> Result<(), String> {
     let executable = |p: &Path| {
         use std::os::unix::fs::PermissionsExt;
@@ -75,8 +74,8 @@ pub(crate) fn find(program: &str) -> Result<(), String> {
     if found { Ok(()) } else { Err(format!("\"{program}\": there is no such command")) }
 }
 
-/// Runs `line` inside `namespace` until it ends or the run is stopped. Returns its exit code (128 + signal if killed), or
-/// `None` if the end of the run terminated it.
+/// Runs `line` inside `namespace` until it ends or the run is stopped. Returns its exit code (128 + signal if it was killed), or
+/// `None` if the run ended first and terminated it.
 pub(crate) fn run(
     line: &CommandLine,
     namespace: &Namespace,
@@ -129,7 +128,7 @@ struct Tagged {
     namespace: Option<u64>,
 }
 
-/// Lists all processes but this one; none if /proc belongs to another PID namespace.
+/// Lists all other processes; returns none if /proc belongs to another PID namespace.
 fn processes() -> Vec<Tagged> {
     use std::os::unix::fs::MetadataExt;
     if !proc_is_ours() {
@@ -152,22 +151,22 @@ fn processes() -> Vec<Tagged> {
         .collect()
 }
 
-/// Terminates the remaining processes of this run, found by its tag or its namespaces: SIGTERM first, SIGKILL a second
+/// Terminates the remaining processes of this run, which are found by its tag or its namespaces: SIGTERM first, SIGKILL a second
 /// later.
 pub(crate) fn end_all(namespaces: &[u64]) {
     let tag = own_tag();
     end(|p| p.tag.as_ref() == Some(&tag) || p.namespace.is_some_and(|s| namespaces.contains(&s)));
 }
 
-/// Terminates the processes with the tag of a dead owner in this PID namespace; returns their number.
+/// Terminates the processes whose tag names a dead owner in this PID namespace; returns their number.
 ///
-/// Namespaces and devices need no cleaning: the kernel removes them with the last process inside.
+/// Namespaces and devices need no cleaning: the kernel removes them with the last process that uses them.
 pub fn clean() -> usize {
     let Some(here) = pid_namespace() else { return 0 };
     end(|p| p.tag.as_deref().is_some_and(|tag| owner_is_dead(tag, here)))
 }
 
-/// Whether a tag names a process of the PID namespace `here` that has ended. False for an unreadable tag and for
+/// Returns true if a tag names a process of the PID namespace `here` that has ended. Returns false for an unreadable tag and for
 /// another namespace, whose processes are unknown here.
 fn owner_is_dead(tag: &str, here: u64) -> bool {
     let numbers: Option<Vec<u64>> = tag.split('-').map(|n| n.parse().ok()).collect();
@@ -182,7 +181,7 @@ fn owner_is_dead(tag: &str, here: u64) -> bool {
 /// Terminates the processes that `wanted` selects; returns their number.
 fn end(wanted: impl Fn(&Tagged) -> bool) -> usize {
     let mut first = None;
-    // bound: one second, then SIGKILL and one more pass
+    // bound: one second of SIGTERM, then SIGKILL and one more pass
     for turn in 0..=GRACE {
         let left: Vec<u32> = processes().into_iter().filter(&wanted).map(|p| p.pid).collect();
         let count = *first.get_or_insert(left.len());
@@ -220,7 +219,7 @@ mod tests {
         assert!(owner_is_dead(&format!("{here}-4194304-1"), here), "above the highest PID");
         // the owner may still live in another PID namespace
         assert!(!owner_is_dead(&format!("{}-{pid}-{}", here + 1, start + 1), here));
-        // a string that is not a tag has no owner that could be dead
+        // a string that is not a tag has no owner, so none that is dead
         assert!(!["", "x-1", "12", "1-x", "1-2", "1-2-x", "1-2-3-4"].iter().any(|t| owner_is_dead(t, here)));
     }
 

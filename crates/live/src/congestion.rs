@@ -1,17 +1,17 @@
 //! The congestion controls of this kernel, checked before a run begins, and the default of a namespace's sockets.
 //!
-//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the loaded ones. Another name may be a module that the
-//! kernel loads when a socket requests it, so the check opens a socket and requests it. Every loaded congestion control
-//! is allowed inside our own namespaces.
+//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the loaded ones. Any other name may be a module that the kernel
+//! loads when a socket requests it, so the check opens a socket and requests it. Inside our own namespaces, every loaded
+//! congestion control is allowed.
 
 use crate::namespace::Namespace;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// The default of new sockets, separate for each namespace.
+/// The default of new sockets, which each namespace has for itself.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Refuses an unknown congestion control; the message lists the available ones and the nearest name.
+/// Checks that the kernel has a congestion control.   Errors: a message that lists the available ones and the nearest name.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let listed = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
     let known: Vec<&str> = listed.split_whitespace().collect();
@@ -23,9 +23,9 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
     accepted.map_err(|_| unknown(name, &known))
 }
 
-/// Makes this congestion control the default of new sockets in `namespace`, for the user's programs.
+/// Makes a congestion control the default of new sockets in `namespace`, for the user's programs.
 ///
-/// Errors: the namespace cannot set it (a read-only `/proc/sys`, in some containers).
+/// Errors: the namespace cannot set the default (in some containers, `/proc/sys` is read-only).
 pub(crate) fn make_default(namespace: &Namespace, name: &str) -> Result<(), String> {
     let written = namespace.inside(|| std::fs::write(DEFAULT, name));
     written.map_err(|e| format!("cannot make {name} the congestion control of the command's sockets: {DEFAULT}: {e}"))

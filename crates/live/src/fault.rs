@@ -1,14 +1,14 @@
-//! Injected faults at the steps of setting up, for `make live-torture`.
+//! Injected faults at the steps of the set-up, for `make live-torture`.
 //!
-//! `BLOATLAB_LIVE_FAULT=STEP` makes the named step fail with an error, `STEP!` with a panic; without the variable
-//! nothing fails. [`STEPS`] lists the steps.
+//! `BLOATLAB_LIVE_FAULT=STEP` makes the named step fail with an error, `STEP!` with a panic. Without the variable no step fails.
+//! [`STEPS`] lists the steps.
 
 use std::io;
 
-/// Every step at which a run may be made to fail, in order.
+/// The steps at which a run can be made to fail, in order.
 const STEPS: &[&str] = &["space", "tun", "sysctl", "address", "up", "programs", "command", "link", "end"];
 
-/// Fails if the environment selects this step.
+/// Fails if the environment names this step.
 pub(crate) fn at(step: &str) -> io::Result<()> {
     debug_assert!(STEPS.contains(&step));
     match std::env::var("BLOATLAB_LIVE_FAULT") {

@@ -3,15 +3,14 @@
 //! The first packet of a 5-tuple defines the flow and its forward direction. Sequence numbers are unwrapped to 64 bits,
 //! because disciplines that compare ACK numbers do not handle wrapping.
 //!
-//! Bound: [`MOST`] flows; further ones share slots by a hash of their 5-tuple, so that memory is bounded even during a
-//! port scan.
+//! Bound: [`MOST`] flows. Further 5-tuples share slots by their hash, so that memory is bounded even during a port scan.
 
 use packet::header::Header;
 use packet::{FlowId, FlowTable, FlowTuple, Protocol};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Most flows with counters of their own.
+/// Largest number of flows with their own counters.
 const MOST: usize = 65_536;
 
 /// A 5-tuple in its forward direction.
@@ -19,13 +18,13 @@ const MOST: usize = 65_536;
 pub struct Key {
     /// IP number of the protocol.
     pub protocol: u8,
-    /// Initiator.
+    /// Address of the initiator.
     pub src: IpAddr,
-    /// Responder.
+    /// Address of the responder.
     pub dst: IpAddr,
-    /// Initiator's port.
+    /// Port of the initiator.
     pub sport: u16,
-    /// Responder's port.
+    /// Port of the responder.
     pub dport: u16,
 }
 
@@ -36,16 +35,16 @@ pub struct Direction {
     pub packets: u64,
     /// Bytes of these packets.
     pub bytes: u64,
-    /// Packets dropped inside.
+    /// Packets dropped in the bench.
     pub dropped: u64,
-    /// Highest sequence number and acknowledgement number seen, unwrapped; `None` before the first.
+    /// Highest sequence number and highest acknowledgement number so far, unwrapped; `None` before the first.
     last: [Option<u64>; 2],
 }
 
 /// A flow.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Its 5-tuple.
+    /// The flow's 5-tuple.
     pub key: Key,
     /// Counters forward and back.
     pub directions: [Direction; 2],
@@ -62,7 +61,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Returns the flow of a packet, whether the packet travels back, and whether the flow is new.
+    /// Returns the flow of a packet, true if the packet travels from responder to initiator, and true if the flow is new.
     pub fn find(&mut self, h: &Header) -> (FlowId, bool, bool) {
         let key = Key { protocol: h.protocol as u8, src: h.src, dst: h.dst, sport: h.sport, dport: h.dport };
         if let Some(&slot) = self.index.get(&key) {
@@ -92,7 +91,7 @@ impl Flows {
         (id, false, true)
     }
 
-    /// Unwraps the sequence number of a packet (for a pure ACK, its acknowledgement number).
+    /// Unwraps the sequence number of a packet, or the acknowledgement number of a pure ACK.
     pub(crate) fn unwrap(&mut self, flow: FlowId, back: bool, pure_ack: bool, h: &Header) -> u64 {
         if h.protocol != Protocol::Tcp {
             return u64::from(h.seq);
@@ -100,7 +99,7 @@ impl Flows {
         let Some(f) = self.all.get_mut(flow.slot()) else { return u64::from(h.seq) };
         let last = &mut f.directions[usize::from(back)].last[usize::from(pure_ack)];
         let number = match *last {
-            // half of the number space above zero, so that segments older than the first one seen stay positive
+            // starts at 2^32, so that segments older than the first one stay positive
             None => u64::from(h.seq) + (1 << 32),
             Some(last) => last.wrapping_add_signed(i64::from(h.seq.wrapping_sub(last as u32) as i32)),
         };
@@ -109,7 +108,7 @@ impl Flows {
     }
 }
 
-/// Folds an address into 32 bits: IPv4 unchanged, IPv6 by FNV-1a.
+/// Folds an address into 32 bits: IPv4 stays as it is, IPv6 is hashed by FNV-1a.
 fn fold(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(a) => u32::from(a),
@@ -139,7 +138,7 @@ mod tests {
         let later = flows.unwrap(a, false, false, &seg(1, 2, (9, 80), 4));
         let again = flows.unwrap(a, false, false, &h);
         assert_eq!((later - first, again), (10, first));
-        // the other direction, and ACKs, are counted separately
+        // the opposite direction is unwrapped separately, as are ACKs
         assert_eq!(flows.unwrap(a, true, false, &seg(2, 1, (80, 9), 1)), 1 + (1 << 32));
         assert_eq!(flows.table.get(a).dport, 80);
     }

@@ -7,9 +7,9 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`plan`] | places the nodes; refuses what cannot run live |
-//! | [`mod@bench`] | the network of ports, sans-I/O, which also runs on a fake clock |
-//! | [`flows`], [`store`] | the flows and the bytes of real packets |
+//! | [`plan`] | places the nodes, and refuses scenarios that cannot run live |
+//! | [`mod@bench`] | the network of ports, without I/O, which tests run on a fake clock |
+//! | [`flows`], [`store`] | the flows of real packets, and their bytes |
 //! | `link` | the thread that moves packets on the wall clock |
 //! | `programs` | the scenario's applications over kernel sockets |
 //! | `congestion` | the kernel's congestion controls |

@@ -1,9 +1,9 @@
 //! The thread that moves packets between two TUN devices, through the bench, on the wall clock.
 //!
-//! Each turn reads the packets that the kernels have (each with its own arrival time), advances the bench, writes the
-//! packets that leave, and waits for the next deadline or packet: in `ppoll` until [`SPIN`] before the deadline, then
-//! spinning, but never for more than [`MAX_AWAKE`] without sleeping. The thread runs under SCHED_FIFO if permitted.
-//! Lateness is measured against the bench's due times.
+//! Each turn reads the packets from the two kernels (each packet with its own arrival time), advances the bench, writes the
+//! packets that leave, and waits for the next deadline or packet. The thread waits in `ppoll` until [`SPIN`] before the deadline
+//! and then spins, but never longer than [`MAX_AWAKE`] without sleeping. It runs under SCHED_FIFO if permitted. Lateness is the
+//! difference from the bench's due times.
 
 use crate::app_counters::{AppCounters, Claim};
 use crate::bench::{Arrival, Bench, Leaving, Totals};
@@ -22,15 +22,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use units::{Duration, Time};
 
-/// Time before a deadline at which the thread stops sleeping: about the kernel's wake-up time.
+/// Time before a deadline at which the thread stops sleeping: about what the kernel needs to wake it.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// Longest time without sleeping, and shortest sleep after it. Linux suspends a real-time thread for 50 ms in any
-/// second in which others got less than 5 % of its processor; 100 us in 1.6 ms is 6 %.
+/// Longest time without sleeping, and shortest sleep after it. Linux suspends a real-time thread for 50 ms in any second in which
+/// other threads got less than 5 % of its processor. A sleep of 100 us in 1.6 ms leaves them 6 %.
 const MAX_AWAKE: Duration = Duration::from_micros(1500);
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
-/// Most packets read from one side before the other side and the bench have their turn.
+/// Largest number of packets read from one side before the other side and the bench have their turn.
 const BATCH: usize = 64;
 
 /// Time between two updates of the terminal.
@@ -52,14 +52,14 @@ pub struct View {
     pub now: Time,
     /// State of each link.
     pub links: Vec<LinkProgress>,
-    /// 99th percentile of the lateness so far.
+    /// 99th percentile of the lateness so far; `None` before the first packet has left.
     pub late_p99: Option<Duration>,
 }
 
 /// State shared by the threads of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Requests all threads to stop.
+    /// True to request all threads to stop.
     pub stop: AtomicBool,
     /// The latest update for the terminal.
     pub view: Mutex<View>,
@@ -70,26 +70,26 @@ pub(crate) struct Shared {
 pub(crate) struct LinkThread<S: Sink> {
     /// The network of ports.
     pub bench: Bench<S>,
-    /// The way in and out of it.
+    /// The devices and counters through which packets enter and leave the bench.
     pub exits: Exits,
-    /// Whether the thread ran under SCHED_FIFO.
+    /// True if the thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// Time at which it ended.
+    /// Time at which the thread ended.
     pub ended: Time,
 }
 
-/// The way of packets out of the bench: devices, captures and counters, left and right.
+/// Devices, captures and counters at the edge of the bench, left and right.
 #[derive(Debug)]
 pub(crate) struct Exits {
     /// The devices.
     tuns: [Tun; 2],
     /// The applications' counters.
     pub app_counters: AppCounters,
-    /// Capture files.
+    /// Capture files, if requested.
     pub pcaps: [Option<Capture>; 2],
     /// Lateness of the packets that left.
     pub lateness: Histogram,
-    /// Packets that a kernel did not accept.
+    /// Packets that a kernel did not accept from the bench.
     pub unwritten: u64,
     /// Packets handled, in and out.
     pub handled: u64,
@@ -118,14 +118,14 @@ impl Exits {
 }
 
 impl<S: Sink> LinkThread<S> {
-    /// A thread state that is ready to run.
+    /// Returns the state of a thread that is ready to run.
     pub(crate) fn new(bench: Bench<S>, tuns: [Tun; 2], app_counters: AppCounters, pcaps: [Option<Capture>; 2]) -> Self {
         let lateness = Histogram::default();
         let exits = Exits { tuns, app_counters, pcaps, lateness, unwritten: 0, handled: 0 };
         Self { bench, exits, real_time: false, ended: Time::ZERO }
     }
 
-    /// Runs until `end` or until stopped.   Errors: a device that cannot be read.
+    /// Moves packets until `end`, or until stopped.   Errors: a device that cannot be read.
     pub(crate) fn run(&mut self, clock: Clock, end: Time, shared: &Shared, claims: &Receiver<Claim>) -> io::Result<()> {
         self.real_time = sys::real_time().is_ok();
         sys::sharp_timers();
@@ -149,7 +149,7 @@ impl<S: Sink> LinkThread<S> {
             }
             let next = self.bench.deadline().min(next_update).min(end);
             if now.since(slept) > MAX_AWAKE {
-                // a signal only shortens the sleep
+                // a signal may shorten this sleep, which does no harm
                 let _ = poll(&mut [], Some(&at_most_100ms(MIN_SLEEP)));
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
@@ -161,7 +161,7 @@ impl<S: Sink> LinkThread<S> {
         Ok(())
     }
 
-    /// Reads the packets from the kernel of one side, with times up to `end`; returns true if there may be more.
+    /// Reads the packets of one side's kernel that arrived up to `end`; returns true if there may be more.
     fn read(
         &mut self,
         clock: Clock,
@@ -178,7 +178,7 @@ impl<S: Sink> LinkThread<S> {
             exits.capture(clock, side, now, &buffer[..n]);
             let arrival = bench.arrive(now, side, &buffer[..n], &mut |p| exits.leave(clock, &p));
             if let Arrival::Taken { flow, new, syn } = arrival {
-                // a reused port may belong to another application now
+                // a reused port may belong to another application by now
                 if new || syn {
                     claims.try_iter().for_each(|c| exits.app_counters.claim(c));
                     if let Some(f) = bench.flows.all.get(flow) {
@@ -194,14 +194,14 @@ impl<S: Sink> LinkThread<S> {
         Ok(true)
     }
 
-    /// Counts the drops for their applications.
+    /// Counts the drops of the bench for their applications.
     fn count_drops(&mut self) {
         for drop in self.bench.drops.drain(..) {
             self.exits.app_counters.dropped(drop.flow, drop.back, drop.at);
         }
     }
 
-    /// Waits until shortly before `until`, or until a packet arrives; returns false if that is too soon to sleep.
+    /// Waits until shortly before `until`, or until a packet arrives. Returns false, without sleeping, if `until` is too near.
     fn wait(&self, clock: Clock, until: Time) -> io::Result<bool> {
         let left = until.since(clock.now()).saturating_sub(SPIN);
         if left.is_zero() {

@@ -1,8 +1,8 @@
 //! Anonymous network namespaces, which the kernel removes with their last user.
 //!
-//! The namespace has no name in the file system. It exists as long as this process holds its descriptor or a command
-//! runs in it; then the kernel removes it with all its interfaces, addresses and routes, after a normal end as after
-//! `kill -9`. The host's own namespace is never changed.
+//! The namespace has no name in the file system. It exists as long as this process holds its descriptor or a command runs in it.
+//! Then the kernel removes it with all its interfaces, addresses and routes, after `kill -9` as after a normal end. The host's
+//! own namespace is never changed.
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::File;
@@ -45,7 +45,7 @@ impl Namespace {
         })
     }
 
-    /// Inode of the namespace, as in `/proc/PID/ns/net` of a process in it.
+    /// Returns the inode of the namespace, which `/proc/PID/ns/net` shows for a process in it.
     pub(crate) fn inode(&self) -> io::Result<u64> {
         use std::os::unix::fs::MetadataExt;
         Ok(self.file.metadata()?.ino())
@@ -53,6 +53,6 @@ impl Namespace {
 }
 
 fn on_thread<T: Send>(act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    // a panic in the thread is passed on
+    // a panic in the thread becomes a panic of the caller
     std::thread::scope(|s| s.spawn(act).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }

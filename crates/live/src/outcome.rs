@@ -1,8 +1,8 @@
-//! The result of a live run: the account of a simulation, plus the part `live`.
+//! The result of a live run: the account that a simulation has, plus the part `live`.
 //!
-//! `summary.live` holds the verdict. A run is invalid if packets left the bench too late too often: 99th percentile of
-//! the lateness above 1 ms, or above 5 % of the shortest round-trip propagation delay between two communicating hosts.
-//! The table `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
+//! `summary.live` holds the verdict. A run is invalid if packets left the bench too late too often: if the 99th percentile of the
+//! lateness exceeds 1 ms, or 5 % of the shortest round-trip propagation delay between two communicating hosts. The table
+//! `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
 
 use crate::flows::Flow;
 use crate::link::LinkThread;
@@ -14,10 +14,10 @@ use scenario::Scenario;
 use serde_json::{Value, json};
 use units::{Duration, Time};
 
-/// Highest valid lateness, for any round trip.
+/// Highest valid lateness for any round trip.
 const LATE: Duration = Duration::from_millis(1);
 
-/// Highest valid lateness, in percent of the round trip.
+/// Highest valid lateness as a percentage of the round trip.
 const LATE_PERCENT: u64 = 5;
 
 /// The parts of a finished run.
@@ -27,7 +27,7 @@ pub(crate) struct FinishedRun<'a, S: Sink> {
     pub link: LinkThread<S>,
     pub programs: Programs,
     pub code: Option<i32>,
-    /// Whether processors were kept from halting.
+    /// True if processors were kept from halting.
     pub awake: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     outcome.summary["live"] = verdict(plan, &link, code, awake);
     outcome.tables.push(conversations(&link.bench.flows.all));
     outcome.tables.iter_mut().for_each(|t| cut(t, ended));
-    // every packet still inside must have an owner; one without is a bug
+    // draining asserts that every packet still inside is in a queue
     link.bench.drain();
     outcome
 }
@@ -101,7 +101,7 @@ fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake:
     verdict
 }
 
-/// Every 5-tuple that crossed the bench, in the order of their first packets.
+/// Returns the table of every 5-tuple that crossed the bench, in the order of first packets.
 fn conversations(flows: &[Flow]) -> Table {
     let text = |of: fn(&Flow) -> String| Column::Text(flows.iter().map(of).collect());
     let number = |of: fn(&Flow) -> u64| Column::U64(flows.iter().map(of).collect());
@@ -126,7 +126,7 @@ fn conversations(flows: &[Flow]) -> Table {
     Table { name: "conversations", columns }
 }
 
-/// Removes the bins of a series that begin after the end: a command may end a run early.
+/// Removes the bins of a series that begin after the end of the run, which a command may end early.
 fn cut(table: &mut Table, ended: Time) {
     if !table.name.ends_with("_series") {
         return;
@@ -160,7 +160,7 @@ mod tests {
         // 5 % of 4 ms is 200 us
         assert_eq!(too_late(Some(us(200)), us(4000)), None);
         assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
-        // a long round trip allows 1 ms at most; no round trip allows 1 ms
+        // the limit is 1 ms for a long round trip, and also without a round trip
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
         assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));
         assert_eq!(too_late(Some(us(1000)), Duration::ZERO), None);

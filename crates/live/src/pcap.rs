@@ -1,7 +1,7 @@
 //! The packets of each namespace, as a capture file.
 //!
-//! A packet's time stamp in the file of a side is the time at which that side's kernel passed it to the bench or
-//! received it from the bench. A separate thread writes the files, so that a slow disk delays no packet.
+//! In the file of a side, a packet's time stamp is the time at which that side's kernel passed it to the bench or received it
+//! from the bench. A separate thread writes the files, so that a slow disk delays no packet.
 
 use record::pcap::{Pcap, WHOLE};
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// Bytes passed to the writing thread at once.
+/// Bytes passed to the writing thread at a time.
 const CHUNK: usize = 256 * 1024;
 
 /// The capture of one side.
@@ -45,12 +45,12 @@ impl BackgroundFile {
     fn hand_over(&mut self) {
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
         if let Some(full) = &self.full {
-            // the writer is gone only after an error, which `finish` reports
+            // sending fails only if the writing thread has ended with an error, which `finish` reports
             let _ = full.send(chunk);
         }
     }
 
-    /// Waits until everything is written.   Errors: the writing thread's first error.
+    /// Waits until all bytes are written.   Errors: the first error of the writing thread.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.hand_over();
         self.full = None;

@@ -1,10 +1,10 @@
 //! The placement of a scenario on the bench: the namespace and the addresses of each node, and the checks that it can
 //! run live.
 //!
-//! Nodes with applications are *hosts*; every other node is a place inside the bench where links meet. Hosts are
-//! divided between the two namespaces so that the two ends of every application are in different ones (a 2-colouring
-//! with the first application's `from` on the left). Packets travel from host to host along the scenario's own routes,
-//! through every link and queue, as in the simulator.
+//! Nodes with applications are *hosts*; every other node is a place inside the bench where links meet. Hosts are divided between
+//! the two namespaces so that the two ends of every application are in different ones (a 2-colouring with the first application's
+//! `from` on the left). Packets travel from host to host along the scenario's routes, through every link and queue, as in the
+//! simulator.
 //!
 //! Refused, with a message that names an alternative: TCP stacks other than the kernel's, applications whose ends
 //! cannot be separated, packets larger than the MTU, paths faster than [`MEASURED`].
@@ -25,9 +25,9 @@ const LEAST_DATAGRAM: u64 = 44;
 /// One of the two namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The side of the first application's `from`.
+    /// The side of the node `from` of the first application.
     Left,
-    /// The side of its `to`.
+    /// The side of its nodes `to`.
     Right,
 }
 
@@ -35,18 +35,18 @@ impl Side {
     /// Both sides.
     pub(crate) const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
-    /// The opposite side.
+    /// Returns the opposite side.
     pub const fn other(self) -> Self {
         match self {
             Self::Left => Self::Right,
             Self::Right => Self::Left,
         }
     }
-    /// Index of the side: 0 or 1.
+    /// Returns the index of the side: 0 or 1.
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
-    /// Name of the side: `left` or `right`.
+    /// Returns the name of the side: `left` or `right`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -60,9 +60,9 @@ impl Side {
 pub struct AppPlan {
     /// Listening port of each server.
     pub ports: Vec<u16>,
-    /// The kernel's congestion control for the client, and for the servers.
+    /// The kernel's congestion control for the client and for the servers.
     pub congestion: [String; 2],
-    /// Its place in the network.
+    /// The application's place in the network.
     pub placed: NetworkApp,
 }
 
@@ -71,24 +71,24 @@ pub struct AppPlan {
 pub struct Plan {
     /// Nodes, links and routes; host number i + 1 has the address of node i.
     pub network: Network,
-    /// Side of each node that is a host.
+    /// Side of each node that is a host; `None` for other nodes.
     pub side: Vec<Option<Side>>,
     /// Applications in the order of their names.
     pub apps: Vec<AppPlan>,
     /// Shortest round-trip propagation delay between two communicating hosts.
     pub rtt: Duration,
-    /// Whether any stack uses ECN.
+    /// True if any stack uses ECN.
     pub ecn: bool,
 }
 
-/// Port of the first server; each (application, server) has its own.
+/// Port of the first server. Each pair of application and server has a port.
 const FIRST_PORT: u16 = 5001;
 
 impl Plan {
     /// Plans a scenario. `congestion` replaces the stacks of all applications by the kernel's, with this congestion
     /// control.
     ///
-    /// Errors: anything that cannot run live, with its path and an alternative.
+    /// Errors: anything that cannot run live, with its path in the scenario and an alternative.
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
         let network = scenario.network()?;
         if scenario.trace.is_some() {
@@ -121,17 +121,17 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Hosts of one side, as nodes.
+    /// Returns the nodes that are hosts of one side.
     pub fn hosts(&self, side: Side) -> Vec<u16> {
         (0..self.network.nodes.len() as u16).filter(|n| self.side[usize::from(*n)] == Some(side)).collect()
     }
 
-    /// Assigns the hosts to sides, by 2-colouring.   Bound: every turn places at least one host.
+    /// Assigns the hosts to sides, by 2-colouring.   Bound: every iteration places at least one host.
     fn take_sides(&mut self) -> Result<(), Problem> {
         if self.apps.is_empty() {
             return self.take_leaves();
         }
-        // after each turn everything connected with a placed host is placed, so that the next one begins a new component
+        // after each iteration, everything connected with a placed host is placed, so the next one begins a new component
         while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
             self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;
@@ -139,7 +139,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Places the other ends of applications with one placed end.   Bound: each turn places at least one host.
+    /// Places the opposite ends of applications that have one placed end.   Bound: each iteration places at least one host.
     fn spread(&mut self) -> Result<(), Problem> {
         loop {
             let mut moved = false;
@@ -168,8 +168,8 @@ impl Plan {
         }
     }
 
-    /// Without applications, places the two nodes that have one neighbour; the one nearer to the first link's `from` is
-    /// on the left.
+    /// Places the two nodes that have a single neighbour, for a scenario without applications. The one nearer to the first link's
+    /// `from` is on the left.
     fn take_leaves(&mut self) -> Result<(), Problem> {
         let neighbours = |n: u16| {
             let ends = self.network.links.iter().map(|l| (l.from, l.to));
@@ -195,7 +195,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The pairs of communicating hosts: those of the applications; without applications, the two leaves.
+    /// Returns the pairs of communicating hosts: those of the applications or, without applications, the two leaves.
     fn pairs(&self) -> Vec<(u16, u16)> {
         if self.apps.is_empty() {
             return vec![(self.hosts(Side::Left)[0], self.hosts(Side::Right)[0])];
@@ -241,7 +241,7 @@ impl Plan {
     }
 }
 
-/// Highest rate that a link ever has.
+/// Returns the highest rate that a link ever has.
 fn greatest_rate(link: &Link) -> Option<BitRate> {
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
     let peak = match &link.service {
@@ -281,7 +281,7 @@ fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<St
     ))
 }
 
-/// Checks that datagrams fit into the MTU: fragments would differ from the simulator's packets.
+/// Checks that datagrams fit into the MTU, since fragments would differ from the simulator's packets.
 fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
     let tree = serde_json::to_value(traffic).unwrap_or_default();
     let size = &tree[traffic.name()]["size"];
@@ -296,12 +296,12 @@ fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether an application opens no TCP connection.
+/// Returns true if an application opens no TCP connection.
 pub(crate) fn is_udp(traffic: &Traffic) -> bool {
     traffic::APPS.iter().any(|a| a.name == traffic.name() && a.transport == "udp")
 }
 
-/// Addresses by host name, for messages and results.
+/// Returns addresses by host name, for messages and results.
 pub(crate) fn addresses(plan: &Plan, side: Side) -> BTreeMap<String, String> {
     let of = |n: u16| (plan.name(n).to_owned(), crate::tun::v4(n + 1).to_string());
     plan.hosts(side).into_iter().map(of).collect()

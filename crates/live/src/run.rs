@@ -4,8 +4,8 @@
 //! refuse - namespaces - devices - [ packet thread | programs | command ] - progress ... - stop - join - end processes
 //! ```
 //!
-//! This process owns every resource of a run through values; they are released when the values are dropped, after a
-//! normal end, an error or a panic, or when the process is killed.
+//! This process owns every resource of a run through values. They are released when the values are dropped, after a normal end,
+//! an error or a panic, or by the kernel when the process is killed.
 
 use crate::app_counters::AppCounters;
 use crate::bench::Bench;
@@ -33,15 +33,15 @@ use units::{BitRate, Duration, Problem, Time};
 /// Options of a run beside its scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The kernel's congestion control for all applications, instead of their stacks, and for the commands' sockets.
+    /// The kernel's congestion control that replaces the stacks of all applications, and that the commands' sockets use.
     pub congestion: Option<String>,
-    /// Highest rate of a path; faster ones are refused.
+    /// Highest rate of a path; faster paths are refused.
     pub max_rate: BitRate,
-    /// The user's command; the run ends with it, or after its duration.
+    /// The user's command. The run ends with it, or after its duration.
     pub command: Option<CommandLine>,
     /// Background commands, started first and terminated with the run (a server on the other side, for example).
     pub background: Vec<CommandLine>,
-    /// Whether the run ends only with the command.
+    /// True if the run ends only with the command.
     pub until_command_ends: bool,
     /// Folder for `left.pcap` and `right.pcap`.
     pub captures: Option<PathBuf>,
@@ -60,7 +60,7 @@ impl Default for Options {
     }
 }
 
-/// Reasons for a run without a result.
+/// The reason why a run has no result.
 #[derive(Debug)]
 pub enum Failure {
     /// The scenario or an option cannot run live.
@@ -69,7 +69,7 @@ pub enum Failure {
     Cannot(String),
     /// The caller cancelled the run.
     Cancelled,
-    /// A thread panicked: its name and message.
+    /// A thread panicked; its name and message.
     Bug(String),
 }
 
@@ -85,7 +85,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Polls of 20 ms between two calls of the progress function.
+/// Number of polls of 20 ms between two calls of the progress function.
 const PROGRESS_POLLS: u64 = 5;
 
 /// Longest run with a shell, which also sets the number of bins in its series.
@@ -109,11 +109,11 @@ pub fn run(
     tun::available().map_err(Failure::Cannot)?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
-    // the scenario's bins, made longer for a shell, whose day would have too many
+    // a shell may stay open for a day, so its bins are made longer to limit their number
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let namespaces = make_namespaces()?;
     let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];
-    // dropped also when a thread of the run panics
+    // the guard is also dropped when a thread of the run panics
     let guard = Guard(inodes);
     let result = inside(&scenario, options, &plan, namespaces, duration, &mut progress);
     drop(guard);
@@ -143,7 +143,7 @@ fn make_namespaces() -> Result<[Namespace; 2], Failure> {
     Ok([make()?, make()?])
 }
 
-/// Refuses congestion controls that the kernel does not have.
+/// Checks that the kernel has the requested congestion controls.   Errors: one that it does not have.
 fn check_congestion(plan: &Plan, requested: Option<&str>) -> Result<(), Problem> {
     if let Some(name) = requested {
         return congestion::check(name).map_err(|m| Problem::new("congestion", m));
@@ -192,7 +192,7 @@ fn inside(
     let app_counters = AppCounters::new(crate::app_counters::tally(scenario, plan, duration)?);
     let mut link = LinkThread::new(bench, tuns, app_counters, captures);
     let awake = PmQosRequest::make();
-    // dropped before the scope waits for its threads, even after an error
+    // `stop` is dropped before the scope waits for its threads, even after an error
     let stop = StopOnDrop(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
         let stop = stop;
@@ -219,7 +219,7 @@ fn inside(
             builder("bloatlab-command").spawn_scoped(scope, move || command::run(line, namespace, environment, shared))
         };
         for line in &options.background {
-            // its exit code is ignored; the end of the run terminates it
+            // the exit code of a background command is ignored; the end of the run terminates it
             spawn(line)?;
         }
         let command = options.command.as_ref().map(spawn).transpose()?;
@@ -241,7 +241,7 @@ fn inside(
     Ok(crate::outcome::outcome(FinishedRun { scenario, plan, link, programs, code, awake: awake.granted() }))
 }
 
-/// Calls `progress` regularly until the run is `over`; returns false if `progress` cancelled it.
+/// Calls `progress` regularly until `over` returns true; returns false if `progress` cancelled the run.
 fn watch(shared: &Shared, mut progress: impl FnMut(&View) -> bool, over: impl Fn() -> bool) -> bool {
     let (mut go_on, mut turn) = (true, 0u64);
     while go_on && !over() {
@@ -255,7 +255,7 @@ fn watch(shared: &Shared, mut progress: impl FnMut(&View) -> bool, over: impl Fn
     go_on
 }
 
-/// Requests the threads of a run to stop when dropped.
+/// A value that requests the threads of a run to stop when it is dropped.
 struct StopOnDrop<'a>(&'a Shared);
 
 impl Drop for StopOnDrop<'_> {
@@ -268,7 +268,7 @@ fn builder(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 
-/// Returns the result of a thread of the run.
+/// Returns the result of a thread of the run; a panic becomes [`Failure::Bug`].
 fn joined<T>(answer: thread::Result<io::Result<T>>, what: &str) -> Result<T, Failure> {
     match answer {
         Ok(answer) => Ok(answer?),
@@ -288,8 +288,7 @@ fn captures(options: &Options) -> Result<[Option<Capture>; 2], Failure> {
     Ok([create(Side::Left)?, create(Side::Right)?])
 }
 
-/// The environment of commands: the addresses of each side's first host, as `BLOATLAB_LEFT`, `BLOATLAB_LEFT6` and so
-/// on.
+/// Returns the environment of commands: the addresses of each side's first host, as `BLOATLAB_LEFT`, `BLOATLAB_LEFT6` and so on.
 fn environment(plan: &Plan) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for side in Side::BOTH {

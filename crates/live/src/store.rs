@@ -1,4 +1,4 @@
-//! The bytes of the packets inside the bench, by index, freed when a packet is delivered or dropped.
+//! The bytes of the packets inside the bench, by index. A slot is freed when its packet is delivered or dropped.
 
 use crate::tun::MTU;
 
@@ -10,7 +10,7 @@ struct Body {
     used: bool,
 }
 
-/// Slots for packets. Memory grows to the largest number of packets that were inside at once.
+/// Slots for packets. Memory grows to the largest number of packets that were inside at the same time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     bodies: Vec<Body>,
@@ -18,7 +18,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Keeps a copy of `packet`, at most [`MTU`] bytes of it.
+    /// Stores a copy of `packet`, of at most [`MTU`] bytes; returns its index.
     pub(crate) fn put(&mut self, packet: &[u8]) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.bodies.push(Body { bytes: Box::new([0; MTU]), length: 0, used: false });
@@ -45,7 +45,7 @@ impl Store {
         self.free.push(index);
     }
 
-    /// Number of packets inside.
+    /// Returns the number of packets inside.
     pub(crate) fn len(&self) -> usize {
         self.bodies.len() - self.free.len()
     }

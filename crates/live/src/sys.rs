@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 /// `struct ifreq` of 64-bit Linux: 16 bytes of name, 24 bytes of union. `struct in6_ifreq` (24 bytes) fits, too.
 pub(crate) type IfReq = [u8; 40];
 
-/// Requests whose argument is an `ifreq` or `in6_ifreq`.
+/// An ioctl whose argument is an `ifreq` or `in6_ifreq`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ioctl(libc::Ioctl);
 
@@ -33,7 +33,7 @@ impl Ioctl {
     pub(crate) const GET_INDEX: Self = Self(libc::SIOCGIFINDEX);
 }
 
-/// Performs one ioctl; `request` is read and written.
+/// Performs one ioctl, which may read and write `request`.
 pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Result<()> {
     // SAFETY: every request of `Ioctl` reads and writes at most 40 bytes at the pointer, which `IfReq` has; the pointer is
     // valid for the call and the kernel keeps no reference to it.
@@ -41,7 +41,7 @@ pub(crate) fn ioctl(fd: impl AsFd, what: Ioctl, request: &mut IfReq) -> io::Resu
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The kernel's report on a TCP connection's sender.
+/// The kernel's report on the sender of a TCP connection.
 ///
 /// Source: `struct tcp_info` of linux/tcp.h; fields beyond the running kernel's version are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) struct TcpInfo {
     pub timeouts: u32,
 }
 
-/// Whether the running kernel's `tcp_info` has the count of timeouts (6.7 and later).
+/// Returns true if the running kernel's `tcp_info` counts timeouts (6.7 and later).
 pub(crate) fn counts_timeouts() -> bool {
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
     socket.is_ok_and(|s| raw_tcp_info(s).is_ok_and(|(_, len)| len >= TOTAL_RTO + 2))
@@ -69,7 +69,7 @@ pub(crate) fn counts_timeouts() -> bool {
 /// Offset of `tcpi_total_rto` in `struct tcp_info`.
 const TOTAL_RTO: usize = 240;
 
-/// `getsockopt(TCP_INFO)`.
+/// Reads the kernel's report by `getsockopt(TCP_INFO)`.
 pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     let (raw, _) = raw_tcp_info(fd)?;
     let u32_at = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
@@ -83,7 +83,7 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// `setsockopt(TCP_NOTSENT_LOWAT)`: a socket accepts no more bytes while it holds this many unsent.
+/// Limits the unsent bytes in a socket by `setsockopt(TCP_NOTSENT_LOWAT)`: it accepts no more data while it holds `bytes` unsent.
 pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     let fd = fd.as_fd().as_raw_fd();
     // SAFETY: the kernel reads one u32; `bytes` is valid for the call.
@@ -99,7 +99,7 @@ pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns the structure as the kernel writes it, zero beyond its version, and its length.
+/// Returns the structure as the kernel writes it, with zeros beyond the kernel's version, and its length.
 fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     let mut raw = [0u8; 256];
     let mut len = raw.len() as libc::socklen_t;
@@ -129,7 +129,7 @@ pub(crate) fn sharp_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Spawns `command` so that it dies with the calling thread.
+/// Spawns `command` in such a way that it dies with the calling thread.
 pub(crate) fn spawn_bound(command: &mut std::process::Command) -> io::Result<std::process::Child> {
     use std::os::unix::process::CommandExt;
     let owner = rustix::process::getpid();
@@ -138,7 +138,7 @@ pub(crate) fn spawn_bound(command: &mut std::process::Command) -> io::Result<std
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // the owner may have died between the fork and the line above
+            // the owner may have died between the fork and the previous line
             if rustix::process::getppid() == Some(owner) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
         });
     }

@@ -1,7 +1,7 @@
-//! A TUN device in a namespace, the connection between its kernel and the bench.
+//! A TUN device in a namespace, which connects the namespace's kernel with the bench.
 //!
-//! IFF_TUN | IFF_NO_PI without a virtual header: the kernel segments packets before it passes them on (no offload), so
-//! that no packet exceeds the MTU.
+//! The device has IFF_TUN | IFF_NO_PI without a virtual header. So the kernel cuts packets into segments before it passes them on
+//! (no offload), and no packet exceeds the MTU.
 
 use crate::namespace::Namespace;
 use crate::sys::{self, IfReq, Ioctl};
@@ -17,17 +17,17 @@ pub(crate) const MTU: usize = 1500;
 /// Name of the device in each namespace.
 const NAME: &str = "bl0";
 
-/// Packets that the kernel may hold until the bench reads them, which it does at once. This is not part of the modelled
-/// queue, and is large enough for a burst of a whole receive window (6 MB).
+/// Packets that the kernel may hold until the bench reads them, which it does at once. They are not part of the modelled queue.
+/// The limit is large enough for a burst of a whole receive window (6 MB).
 const TX_QUEUE_LEN: i32 = 10_000;
 
-/// Longest time for which an IPv6 address may be tentative, in polls of 20 ms.
+/// Longest time for which an IPv6 address may be tentative, as a number of polls of 20 ms.
 const POLLS: u32 = 250;
 
 const PATH: &str = "/dev/net/tun";
 
-/// Settings of every namespace, path under /proc/sys/net and value: no metrics are kept from earlier connections,
-/// socket buffers are large enough not to limit a transfer, and any process may ping.
+/// Settings of every namespace, as a path under /proc/sys/net and a value: metrics of earlier connections are not kept, socket
+/// buffers are too large to limit a transfer, and any process may ping.
 const SYSCTLS: &[(&str, &str)] = &[
     ("ipv4/tcp_no_metrics_save", "1"),
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
@@ -37,18 +37,18 @@ const SYSCTLS: &[(&str, &str)] = &[
     ("ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// An open TUN device, removed when dropped.
+/// An open TUN device, which is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: File,
 }
 
-/// Adds the failed step of the set-up to an error.
+/// Adds the name of the failed step of the set-up to an error.
 fn step<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|e| io::Error::new(e.kind(), format!("{what}: {e}")))
 }
 
-/// Replaces a permission error by the missing capability.
+/// Replaces a permission error by one that names the missing capability.
 fn no_right(e: io::Error) -> io::Error {
     match e.kind() {
         io::ErrorKind::PermissionDenied => io::Error::new(
@@ -76,16 +76,16 @@ impl Tun {
         step("create the TUN device", sys::ioctl(&file, Ioctl::TUN_SET_IFF, &mut request).map_err(no_right))?;
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
-            // a kernel may be built without one of them
+            // a kernel may have been built without some of them
             let _ = std::fs::write(format!("/proc/sys/net/{path}"), value);
         }
-        // 1: request and accept ECN; 0: neither
+        // 1 requests and accepts ECN, 0 does neither
         let _ = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", if ecn { "1" } else { "0" });
         crate::fault::at("address")?;
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
         step("set the MTU", set(control, NAME, Ioctl::SET_MTU, &(MTU as i32).to_ne_bytes()))?;
-        // not allowed in a user namespace, where the kernel's default of 500 packets stays
+        // a user namespace does not allow this; there the kernel's default of 500 packets stays
         let _ = set(control, NAME, Ioctl::SET_TX_QUEUE_LEN, &TX_QUEUE_LEN.to_ne_bytes());
         for (i, host) in hosts.iter().enumerate() {
             let label = if i == 0 { NAME.to_owned() } else { format!("{NAME}:{i}") };
@@ -137,18 +137,18 @@ pub(crate) fn available() -> Result<(), String> {
     }
 }
 
-/// Whether a node in /dev has no driver in the kernel.
+/// Returns true if a node in /dev has no driver in the kernel.
 fn is_without_driver(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
 }
 
-/// IPv4 address of host number `host`, counted from 1.
+/// Returns the IPv4 address of host number `host`, counted from 1.
 pub(crate) fn v4(host: u16) -> Ipv4Addr {
     let [high, low] = host.to_be_bytes();
     Ipv4Addr::new(10, 77, high, low)
 }
 
-/// IPv6 address of host number `host`, counted from 1.
+/// Returns the IPv6 address of host number `host`, counted from 1.
 pub(crate) fn v6(host: u16) -> Ipv6Addr {
     Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, host)
 }
@@ -159,7 +159,7 @@ fn named(name: &str) -> IfReq {
     request
 }
 
-/// Writes into the union after the name.
+/// Writes a value into the union after the name.
 fn put(request: &mut IfReq, value: &[u8]) {
     request[16..16 + value.len()].copy_from_slice(value);
 }
@@ -177,14 +177,14 @@ fn up(control: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     set(control, name, Ioctl::SET_FLAGS, &flags.to_ne_bytes())
 }
 
-/// `struct sockaddr_in` without a port.
+/// Returns a `struct sockaddr_in` without a port.
 fn sockaddr(address: Ipv4Addr) -> [u8; 8] {
     let [a, b] = (libc::AF_INET as u16).to_ne_bytes();
     let [w, x, y, z] = address.octets();
     [a, b, 0, 0, w, x, y, z]
 }
 
-/// Assigns IPv6 addresses. TUN devices do not answer neighbour solicitations (IFF_NOARP), so duplicates are not
+/// Assigns IPv6 addresses. TUN devices do not answer neighbour solicitations (IFF_NOARP), so duplicates of an address are not
 /// detected.
 fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     let mut request = named(NAME);
@@ -192,7 +192,7 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     let index = [request[16], request[17], request[18], request[19]];
     let control = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
     for host in hosts {
-        // struct in6_ifreq: address, prefix length, interface
+        // fields of struct in6_ifreq: address, prefix length, interface
         let mut request: IfReq = [0; 40];
         request[..16].copy_from_slice(&v6(*host).octets());
         request[16..20].copy_from_slice(&64u32.to_ne_bytes());
@@ -202,8 +202,8 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     hosts.iter().try_for_each(|host| usable(v6(*host)))
 }
 
-/// Waits until an address is usable. It is tentative until a kernel thread has finished duplicate address detection,
-/// some milliseconds later on a busy machine; until then no socket can listen on it.
+/// Waits until an address is usable. It is tentative until a kernel thread has finished duplicate address detection, which takes
+/// some milliseconds on a busy machine. Until then no socket can listen on it.
 ///
 /// Bound: [`POLLS`] polls of 20 ms.
 fn usable(address: Ipv6Addr) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! One TCP connection of an application: two sockets, one in each namespace.
+//! A TCP connection of an application: two sockets, one in each namespace.
 
 use crate::sys::TcpInfo;
 use measure::tally::SenderState;
@@ -14,7 +14,7 @@ pub(super) enum Closing {
     No,
     /// No more data will be written; the FIN follows the last byte.
     Requested,
-    /// FIN sent, or queued in the kernel.
+    /// The FIN has been sent, or is queued in the kernel.
     FinSent,
 }
 
@@ -23,16 +23,16 @@ pub(super) enum Closing {
 pub(super) struct End {
     pub socket: Option<OwnedFd>,
     pub connected: bool,
-    /// Bytes to send; `u64::MAX`: endless.
+    /// Bytes to send; `u64::MAX` for endless data.
     pub to_send: u64,
     /// Bytes that the kernel has accepted.
     pub accepted: u64,
     pub closing: Closing,
-    /// FIN received.
+    /// True once the FIN has been received.
     pub eof: bool,
-    /// Whether epoll reports when the socket is writable.
+    /// True if epoll reports when the socket is writable.
     pub wants_write: bool,
-    /// The kernel's counters when they were last read.
+    /// The kernel's counters as last read.
     pub last_info: TcpInfo,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Conn {
 /// Linux's infinite slow start threshold (TCP_INFINITE_SSTHRESH).
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// The congestion window and related state of the kernel's sender.
+/// Returns the congestion window and related state of the kernel's sender.
 pub(super) fn sender_state(info: &TcpInfo) -> SenderState {
     let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
     SenderState {

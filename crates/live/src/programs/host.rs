@@ -5,7 +5,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
 
-/// The host of one application, during one call.
+/// The host of one application, for the time of one call.
 pub(super) struct LiveHost<'a> {
     pub state: &'a mut HostState,
     pub app: usize,
@@ -53,15 +53,14 @@ impl Host for LiveHost<'_> {
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
-        // the machine measures from the scheduled time of the request; ping prints the time between the two system
-        // calls
+        // the machine measures from the scheduled time of the request, but ping prints the time between the two system calls
         let rtt = rtt.map(|rtt| self.state.echo_rtt.unwrap_or(rtt));
         let now = self.state.now;
         self.state.tally.probe(self.app, number, now, rtt);
     }
 }
 
-/// Bytes before a datagram's padding: its number and its time stamp.
+/// Bytes in front of a datagram's padding: its number and its time stamp.
 const STAMP: usize = 16;
 
 /// Length of an ICMP echo request's header.
@@ -72,7 +71,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 impl HostState {
-    /// Sends a datagram of `size` bytes, IPv4 and UDP (or ICMP) headers included.
+    /// Sends a datagram of `size` bytes, which include the headers of IPv4 and UDP (or ICMP).
     fn datagram_out(&mut self, app: usize, peer: usize, side: Role, size: u16, number: u64) {
         let (service, end) = (self.apps[app].services + peer, side as usize);
         if self.datagram_socket(service, end).is_err() {
@@ -82,7 +81,7 @@ impl HostState {
         let Some(socket) = &datagram[end] else { return };
         self.tally.apps[app].datagrams += 1;
         let header = if *echo { ECHO } else { 0 };
-        // IPv4 20 bytes; UDP 8, or the echo header, which is part of the data passed to the socket
+        // headers: IPv4 has 20 bytes and UDP 8; the 8 of an echo are part of the data passed to the socket
         let length = usize::from(size).saturating_sub(28).max(STAMP) + header;
         let packet = &mut self.buffer[..length];
         packet.fill(0);
@@ -92,11 +91,11 @@ impl HostState {
         }
         packet[header..header + 8].copy_from_slice(&number.to_be_bytes());
         packet[header + 8..header + 16].copy_from_slice(&self.clock.now().0.to_be_bytes());
-        // a full socket buffer drops it, as it would for any program
+        // a full socket buffer drops the datagram, as it would for any program
         let _ = send(socket, packet, SendFlags::empty());
     }
 
-    /// Receives the next datagram of a socket; returns its application and event.
+    /// Receives the next datagram of a socket; returns the application and the event for it.
     pub(super) fn datagram_in(&mut self, service: usize, end: usize) -> Option<(usize, AppEvent)> {
         let Service { app, echo, datagram, .. } = &self.services[service];
         let socket = datagram[end].as_ref()?;

@@ -1,13 +1,13 @@
 //! The scenario's applications over kernel sockets.
 //!
-//! The machines are those of `traffic`, as in the simulator; here their host is the kernel. `open` is a non-blocking
-//! connect from the client's address in its namespace to the server's in the other, `write` adds to a byte counter that
-//! is sent as the socket accepts data, `received` reports a read, `close` sends a FIN, `datagram` is a UDP packet with
-//! its number and time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the other kernel; its
-//! round-trip time is taken between the system calls, not by the machine.
+//! The applications are the machines of `traffic`, as in the simulator, but their host is the kernel. `open` is a non-blocking
+//! connect from the client's address in its namespace to the server's in the other. `write` adds to a byte counter, which is sent
+//! as the socket accepts data. `received` reports a read, `close` sends a FIN, and `datagram` is a UDP packet with its number and
+//! time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the kernel of the other side; its round-trip time
+//! is measured between the system calls, not by the machine.
 //!
-//! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created,
-//! wherever it is used.
+//! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created, whichever
+//! namespace the thread is in.
 //!
 //! Departs: events that the kernel does not report are not counted (`fast_recoveries`); a failed connection is reset.
 
@@ -36,7 +36,7 @@ use std::sync::mpsc::Sender;
 use traffic::Application;
 use units::{Duration, Time};
 
-/// Most bytes of one read.
+/// Largest number of bytes in one read.
 const READ: usize = 256 * 1024;
 
 /// Shortest time between two samples of TCP_INFO.
@@ -52,7 +52,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Opens every listener. Must be called on the thread that will run it.   Errors: a socket that cannot be created.
+    /// Opens every listener. Must be called on the thread that will serve it.   Errors: a socket that cannot be created.
     pub(crate) fn new(
         scenario: &Scenario,
         plan: &Plan,
@@ -96,7 +96,7 @@ impl Programs {
         Ok(Self { machines, state, pages, next_sample: Time(bin.max(SAMPLE).0), bin: bin.max(SAMPLE) })
     }
 
-    /// Serves until stopped, or until `end`.
+    /// Serves the sockets until `end`, or until stopped.
     pub(crate) fn run(&mut self, end: Time, shared: &Shared) -> io::Result<()> {
         crate::sys::sharp_timers();
         let mut events = Vec::with_capacity(256);
@@ -108,7 +108,7 @@ impl Programs {
             self.fire(now);
             if now >= self.next_sample {
                 self.state.sample(now);
-                // missed bins stay empty
+                // bins that were missed stay empty
                 self.next_sample = Time((now.0 / self.bin.0 + 1) * self.bin.0);
             }
             let next = self.state.next_timer().0.min(self.next_sample).min(end);
@@ -128,14 +128,15 @@ impl Programs {
         Ok(())
     }
 
-    /// Fires the timers that are due, by time, then by application.   Bound: those set before `now`, each once.
+    /// Fires the timers that are due, in the order of time, then of applications.   Bound: each timer set before `now` fires
+    /// once.
     fn fire(&mut self, now: Time) {
         loop {
             let (at, app) = self.state.next_timer();
             if at > now {
                 return;
             }
-            // a machine's actions at its start or timer happen at the time that was set
+            // a machine acts at the time for which its start or timer was set, not at the current time
             self.state.now = at;
             self.state.begin_if_due();
             if let Some((_, due)) = self.state.apps[app].timers.take(at) {
@@ -152,8 +153,7 @@ impl Programs {
             Token::Listener(service) => self.state.accept(service),
             Token::Conn(slot, end) => self.state.ready(slot, end, flags),
             Token::Datagram(service, end) => {
-                // each datagram is delivered before the next is read, because the round-trip time of an echo belongs to
-                // it alone
+                // each datagram is delivered before the next one is read, because `echo_rtt` belongs to the current one only
                 while let Some((app, event)) = self.state.datagram_in(service, end) {
                     self.state.app_events.push_back((app, event));
                     self.notify();

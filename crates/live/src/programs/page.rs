@@ -1,7 +1,7 @@
 //! A small web server on port 80 of every host, for `curl` and browsers in the other namespace.
 //!
-//! `GET /` (or any path that is not a number) returns 177 669 bytes, the page of the CSC458 kit; `GET /N` returns N
-//! bytes. HTTP/1.1, one request per connection.   Source: RFC 9112.
+//! `GET /` (or any path that is not a number) returns 177 669 bytes, the length of the page of the CSC458 kit. `GET /N` returns N
+//! bytes. HTTP/1.1 with one request per connection.   Source: RFC 9112.
 
 use super::poll::{BACKLOG, Token, tcp_socket, watch};
 use crate::tun::{v4, v6};
@@ -18,7 +18,7 @@ const PAGE: u64 = 177_669;
 /// Longest accepted request.
 const MOST: usize = 16 * 1024;
 
-/// Content of every response.
+/// Content from which every response is cut.
 static BODY: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 /// One client.
@@ -39,11 +39,11 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Listens at each host of the current namespace.
+    /// Listens at the port of every host in the current namespace.
     pub(crate) fn listen(&mut self, poll: &OwnedFd, hosts: &[u16]) -> io::Result<()> {
         for host in hosts {
             self.bind(poll, tcp_socket()?, SocketAddr::from((v4(host + 1), 80)))?;
-            // without IPv6 in the kernel there are no clients for it
+            // if the kernel has no IPv6, there is only the IPv4 listener
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             if let Ok(fd) = net::socket_with(AddressFamily::INET6, SocketType::STREAM, flags, None) {
                 self.bind(poll, fd, SocketAddr::from((v6(host + 1), 80)))?;
@@ -61,7 +61,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Accepts waiting clients.   Bound: their number.
+    /// Accepts waiting clients.   Bound: the number of waiting clients.
     pub(crate) fn accept(&mut self, poll: &OwnedFd, listener: usize) {
         while let Ok(socket) = net::accept_with(&self.listeners[listener], SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
         {
@@ -89,7 +89,7 @@ impl Pages {
 }
 
 impl Client {
-    /// Proceeds until the socket blocks; returns `None` when the connection is over.
+    /// Reads and writes until the socket blocks; returns `None` when the connection is over.
     fn step(&mut self, buffer: &mut [u8]) -> Option<()> {
         loop {
             match net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
@@ -119,7 +119,7 @@ impl Client {
             }
         }
         if self.answering {
-            // the client closes when it has received everything
+            // the client closes the connection when it has received everything
             net::shutdown(&self.socket, Shutdown::Write).ok()?;
             self.answering = false;
         }

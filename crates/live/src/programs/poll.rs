@@ -8,16 +8,16 @@ use std::os::fd::OwnedFd;
 /// Backlog of a listener.
 pub(super) const BACKLOG: i32 = 4096;
 
-/// The object of an epoll event; packed with the kind in the top byte and the index below.
+/// The object that an epoll event concerns. It is packed into 64 bits: its kind in the top byte, its index below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// Listener of (application, server).
+    /// The listener of an (application, server).
     Listener(usize),
-    /// Connection, end.
+    /// A connection and one of its ends.
     Conn(usize, usize),
-    /// Datagram socket of (application, server), end.
+    /// The datagram socket of an (application, server), and its end.
     Datagram(usize, usize),
-    /// Listener of the page server.
+    /// A listener of the page server.
     PageListener(usize),
     /// A client of the page server.
     Page(usize),

@@ -31,14 +31,14 @@ pub(super) enum AppEvent {
 /// One server of one application.
 pub(super) struct Service {
     pub(super) app: usize,
-    /// Address at which it listens.
+    /// Address at which the server listens.
     pub(super) at: SocketAddrV4,
     pub(super) listener: Option<OwnedFd>,
     /// Datagram sockets of client and server, created on first use.
     pub(super) datagram: [Option<OwnedFd>; 2],
-    /// Row of its datagrams.
+    /// Row of counters for its datagrams.
     pub(super) row: u32,
-    /// Whether it sends pings instead of datagrams.
+    /// True if it sends pings instead of datagrams.
     pub(super) echo: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Service {
 pub(super) struct AppState {
     pub(super) plan: AppPlan,
     pub(super) rng: Rng,
-    /// Index of its first service.
+    /// Index of the application's first service.
     pub(super) services: usize,
     pub(super) timers: Timers,
     pub(super) rows: Rows,
@@ -54,7 +54,7 @@ pub(super) struct AppState {
     pub(super) counts: bool,
 }
 
-/// The state of the host, without the applications' machines.
+/// The state of the host, apart from the machines of the applications.
 pub(crate) struct HostState {
     pub(super) clock: Clock,
     /// Time of the current event.
@@ -68,11 +68,11 @@ pub(crate) struct HostState {
     pub(super) conns: Vec<Option<Conn>>,
     pub(super) free: Vec<u32>,
     pub(super) generation: Vec<u32>,
-    /// Connections not yet accepted, by (service, client's port).
+    /// Connections that the server has not yet accepted, by (service, client's port).
     pub(super) awaited: BTreeMap<(usize, u16), u32>,
     pub(super) apps: Vec<AppState>,
     pub(super) app_events: VecDeque<(usize, AppEvent)>,
-    /// Round-trip time of the current echo reply.
+    /// Round-trip time of the current echo reply, measured between system calls.
     pub(super) echo_rtt: Option<Duration>,
     pub(crate) tally: Tally,
     pub(super) buffer: Vec<u8>,
@@ -145,10 +145,10 @@ impl HostState {
         self.apps.iter().enumerate().map(|(i, app)| (app.timers.next(), i)).min().unwrap_or((Time::NEVER, 0))
     }
 
-    /// Reports to the bench, before their first packet, which application owns these ports.
+    /// Reports to the bench which application owns these ports, before their first packet.
     pub(super) fn claim(&self, protocol: u8, client: u16, server: u16, app: usize, row: u32, number: u32) {
         let owner = Owner { app: app as u16, row, number };
-        // the bench is gone only after the end of the run
+        // sending fails only after the end of the run, when the bench is gone
         let _ = self.claims.send((Ports { protocol, client, server }, owner));
     }
 
@@ -191,12 +191,12 @@ impl HostState {
     }
 
     pub(super) fn accept(&mut self, service: usize) {
-        // bound: the pending connections
+        // bound: the number of pending connections
         loop {
             let Some(listener) = &self.services[service].listener else { return };
             let Ok(fd) = net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) else { return };
             let peer = net::getpeername(&fd).ok().flatten().and_then(|a| SocketAddrV4::try_from(a).ok());
-            // its client may have given up meanwhile
+            // the client may have given up in the meantime
             let Some(slot) = peer.and_then(|p| self.awaited.remove(&(service, p.port()))) else { continue };
             let slot = slot as usize;
             let Some(conn) = &mut self.conns[slot] else { continue };
@@ -211,7 +211,7 @@ impl HostState {
         }
     }
 
-    /// Creates the datagram sockets of a service, unless (service, end) already has one.
+    /// Creates the datagram sockets of a service, unless the socket of `end` exists.
     pub(super) fn datagram_socket(&mut self, service: usize, end: usize) -> io::Result<()> {
         if self.services[service].datagram[end].is_some() {
             return Ok(());
@@ -224,7 +224,7 @@ impl HostState {
         let client = SocketAddrV4::new(v4(from + 1), 0);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let protocol = if echo { Some(ipproto::ICMP) } else { None };
-        // the server's socket first, so that no datagram finds its port closed
+        // the server's socket comes first, so that no datagram finds its port closed
         for side in [1, 0] {
             if side == 1 && echo {
                 continue;

@@ -10,10 +10,10 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt}
 use traffic::{ConnId, Role};
 use units::Time;
 
-/// Data for all connections; the content does not matter.
+/// Data of all connections; its content does not matter.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
-/// Most reads or writes in one event, so that one connection does not starve the others.
+/// Largest number of reads or writes per event, so that one connection does not starve others.
 const TURNS: usize = 16;
 
 const ROLES: [Role; 2] = [Role::Client, Role::Server];
@@ -34,13 +34,13 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Returns the stream offset of the next byte that one end writes: the kernel has accepted all bytes before it.
-    /// Also limits the unsent bytes of its socket.
+    /// Returns the stream offset of the next byte that one end writes; the kernel has accepted all bytes before it. Also limits
+    /// the unsent bytes that the socket holds.
     pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
         let end = &conn.ends[side as usize];
         if let Some(socket) = &end.socket {
-            // if the kernel refuses, more bytes stay unsent, and the probes measure that
+            // if the kernel refuses the limit, more bytes stay unsent, and the probes measure their delay
             let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
         }
         end.accepted
@@ -53,7 +53,7 @@ impl HostState {
             if conn.ends[end].closing == Closing::No {
                 conn.ends[end].closing = Closing::Requested;
             }
-            // endless data end with the bytes that the socket has accepted
+            // closing endless data ends it with the bytes that the socket has accepted
             if conn.ends[end].to_send == u64::MAX {
                 conn.ends[end].to_send = 0;
             }
@@ -94,7 +94,7 @@ impl HostState {
         blocked |= e.to_send > 0;
         if blocked != e.wants_write && !failed {
             let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            // an end that has received everything needs no more input events
+            // an end that has received the FIN needs no more input events
             let flags = if e.eof { flags - EventFlags::IN } else { flags };
             failed = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_err();
             e.wants_write = blocked;
@@ -159,7 +159,7 @@ impl HostState {
         }
         if got > 0 {
             let (app, id, row) = (conn.app, conn.id, conn.row);
-            // data that arrive at the server travelled forward
+            // data that arrives at the server travelled forward
             self.arrived(row, 1 - end, self.now, got);
             self.app_events.push_back((app, AppEvent::Received(id, ROLES[end], got)));
         }
@@ -174,7 +174,7 @@ impl HostState {
         }
     }
 
-    /// Ends a connection, completed or failed: reads its counters, closes its sockets and queues the event.
+    /// Ends a connection that is complete or has failed: reads its counters, closes its sockets and queues the event.
     fn end_connection(&mut self, slot: usize) {
         self.count(slot);
         let Some(conn) = &mut self.conns[slot] else { return };
@@ -191,7 +191,7 @@ impl HostState {
         }
     }
 
-    /// Frees the slot of a closed connection, just before its application receives the event.
+    /// Frees the slot of a closed connection, just before its application is notified.
     pub(super) fn release(&mut self, id: ConnId) {
         let Some(slot) = self.slot(id) else { return };
         if let Some(conn) = self.conns[slot].take() {
@@ -200,7 +200,7 @@ impl HostState {
         }
     }
 
-    /// Adds the kernel's counts since they were last read.
+    /// Adds what the kernel counted since its counters were last read.
     pub(super) fn count(&mut self, slot: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         for (direction, end) in conn.ends.iter_mut().enumerate() {
@@ -212,7 +212,7 @@ impl HostState {
         }
     }
 
-    /// At the end of the warm-up, discards the kernel's counts so far.
+    /// Discards the kernel's counts so far when the warm-up ends.
     pub(super) fn begin_if_due(&mut self) {
         if !self.tally.begun && self.now >= self.tally.warm_up {
             (0..self.conns.len()).for_each(|slot| self.count(slot));
@@ -226,7 +226,7 @@ impl HostState {
         self.tally.goodput_series(row, direction, now, bytes);
     }
 
-    /// Samples the congestion windows into the series at the end of a bin.
+    /// Adds samples of the congestion windows to the series at the end of a bin.
     pub(super) fn sample(&mut self, now: Time) {
         for slot in 0..self.conns.len() {
             let Some(conn) = &self.conns[slot] else { continue };
@@ -243,7 +243,7 @@ impl HostState {
         }
     }
 
-    /// Adds the kernel's counts at the end of the run.
+    /// Adds the kernel's last counts at the end of the run.
     pub(super) fn finish(&mut self, now: Time) {
         self.sample(now);
         for slot in 0..self.conns.len() {

@@ -1,4 +1,4 @@
-//! The live bench on a fake clock against the bare discipline: the fates are the same for any delays of the caller.
+//! The live bench on a fake clock against the bare discipline: packets have the same fates, however late the caller calls.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
@@ -37,7 +37,7 @@ fn build(queue: &str, extra: &str) -> Scenario {
     scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"))
 }
 
-/// Every discipline whose parameters all have defaults, in a scenario's syntax.
+/// Returns every discipline whose parameters all have defaults, in a scenario's syntax.
 fn disciplines() -> Vec<String> {
     let all: Vec<String> = qdisc::QDISCS
         .iter()
@@ -51,7 +51,7 @@ fn disciplines() -> Vec<String> {
     all
 }
 
-/// Feeds the script to the bench, which is otherwise called at intervals of `late`.
+/// Feeds the script to the bench, and otherwise calls the bench at intervals of `late`.
 fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     let plan = Plan::new(scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Tape::default()).unwrap();
@@ -62,7 +62,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     };
     let mut called = Time::ZERO;
     for step in script {
-        // a clock that is read only now and then
+        // the caller reads its clock only now and then
         while !late.is_zero() && called + late < step.at {
             called += late;
             bench.advance(called, &mut out);
@@ -76,7 +76,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     assert!(bench.deadline() == Time::NEVER || bench.inside() == 0);
     assert_eq!(bench.drain(), 0, "every packet's bytes are freed");
     let fates: Vec<Fate> = bench.sink.records.iter().filter_map(|(at, r)| fate(*at, r)).collect();
-    // sent packets come out one propagation delay later, in order
+    // sent packets leave the bench one propagation delay later, in order
     let sent: Vec<Time> = fates
         .iter()
         .filter_map(
@@ -97,7 +97,7 @@ fn fate(at: Time, r: &Record) -> Option<Fate> {
     }
 }
 
-/// Records the decisions of a discipline.
+/// The decisions of a discipline on packets.
 struct Decisions {
     now: Time,
     fates: Vec<Fate>,
@@ -112,13 +112,13 @@ impl FateSink for Decisions {
     }
 }
 
-/// A reference of a bare queue and a wire of one rate, without port and bench.
+/// The reference: a bare queue and a wire with one rate, without port and bench.
 struct Bare {
     queue: Queue,
     rng: Rng,
     flows: FlowTable,
     decisions: Decisions,
-    /// Time at which the wire is free; `None` while it is idle.
+    /// Time at which the wire becomes free; `None` while it is idle.
     busy_until: Option<Time>,
 }
 
@@ -189,7 +189,7 @@ fn bare(scenario: &Scenario, script: &[Step]) -> Vec<Fate> {
 }
 
 fn script() -> impl Strategy<Value = Vec<Step>> {
-    // 1.5 times the load that 10 Mbit/s carries, on average: gaps of 0 to 1.2 ms, packets of 60 to 1500 bytes
+    // on average 1.5 times the load that 10 Mbit/s can carry: gaps of 0 to 1.2 ms, packets of 60 to 1500 bytes
     proptest::collection::vec((0u64..1_200_000, 0u16..5, 60u16..=1500, any::<bool>()), 1..400).prop_map(|steps| {
         let mut at = Time::ZERO;
         steps
@@ -220,7 +220,7 @@ fn twenty_four_at_once_meet_one_in_service() {
     let script: Vec<Step> = (0..24).map(|_| Step { at: Time(1_000_000), flow: 0, size: 1250, ect: false }).collect();
     let fates = live(&scenario, &script, Duration::ZERO);
     assert_eq!(fates, bare(&scenario, &script));
-    // one on the wire, five wait, eighteen find no room; 1250 bytes take 1 ms
+    // one packet is on the wire, five wait, and eighteen find no room; 1250 bytes take 1 ms
     let drops = fates.iter().filter(|f| matches!(f, Fate::Dropped(..))).count();
     let sent: Vec<u64> =
         fates.iter().filter_map(|f| if let Fate::Sent(at, ..) = f { Some(at.0 / 1_000_000) } else { None }).collect();
@@ -257,7 +257,7 @@ fn packets_without_a_host_are_counted_and_discarded() {
     let mut bench = Bench::build(&scenario, &plan, scenario.duration, ()).unwrap();
     let udp = |src, dst| craft::udp(false, src, dst, (1, 2), 100, 0);
     let mut give = |packet: &[u8]| bench.arrive(Time(1), Side::Left, packet, &mut |_| panic!("nothing leaves"));
-    // unknown host; its own address; a source on the other side; not IP; truncated; longer than the MTU
+    // an unknown host; the sender's own address; a source on the other side; not IP; a truncated packet; one longer than the MTU
     for packet in [udp(1, 9), udp(1, 1), udp(2, 1), vec![0; 40], udp(1, 2)[..60].to_vec(), udp(1, 2000)] {
         assert_eq!(give(&packet), Arrival::Foreign);
     }

@@ -1,4 +1,4 @@
-//! The live bench without a network, in one test binary, because each binary links the whole core again.
+//! Tests of the live bench without a network. They are one binary, since each binary links the whole core again.
 
 mod fates;
 mod warm_up;

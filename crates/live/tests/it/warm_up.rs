@@ -1,4 +1,4 @@
-//! A warm-up on the bench: link counts begin at its end, however late the caller calls.
+//! A warm-up on the bench: the counts of a link begin at its end, however late the caller calls.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
@@ -22,7 +22,7 @@ rate = "1mbit"
 to = "a"
 "#;
 
-/// A datagram of 1250 B (10 ms) every 5 ms, from 0 up to `until`.
+/// Sends a datagram of 1250 B (10 ms) every 5 ms, from 0 to `until`; returns the bench.
 fn overload(until: Time) -> Bench {
     let s = scenario(TEXT, Format::Toml, &[]).unwrap();
     let plan = Plan::new(&s, None, BitRate(1_000_000_000)).unwrap();
@@ -40,7 +40,7 @@ fn overload(until: Time) -> Bench {
 
 #[test]
 fn the_bench_counts_from_the_end_of_the_warm_up() {
-    // as in the simulator's test of the same link: crates/sim/tests/it/measures.rs
+    // the same link and the same numbers as in the simulator's test: crates/sim/tests/it/measures.rs
     let bench = overload(Time(20_000_000_000));
     let link = bench.links.iter().find(|l| l.name == "up").unwrap();
     let (all, before) = (link.carrier.counts(Time::ZERO), &link.before);
@@ -51,7 +51,7 @@ fn the_bench_counts_from_the_end_of_the_warm_up() {
     ];
     assert_eq!(since, [2000, 1000, 1000]);
     assert_eq!((before.backlog.packets, before.in_flight, all.backlog.packets, all.in_flight), (10, 2, 10, 2));
-    // the third packet was lost on the wire, in the warm-up
+    // the third packet was lost on the wire, but in the warm-up
     assert_eq!(all.drops[packet::DropReason::LinkLoss as usize], 1);
     let meter = link.meter.as_ref().unwrap();
     assert_eq!((meter.queue.time(), meter.queue.mean(), meter.queue.max()), (Duration::from_secs(10), 10.0, 10));
