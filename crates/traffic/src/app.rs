@@ -1,4 +1,4 @@
-//! The applications as one closed type, and their list.
+//! All applications as one enum, and their list.
 
 use crate::{
     Application, ConnId, Demand, Host, Params, Role, bittorrent, burst, cbr, ftp, game, messages, ping, proshare, rpm,
@@ -20,14 +20,13 @@ pub struct AppInfo {
     pub transport: &'static str,
     /// Source of the model.
     pub source: &'static str,
-    /// A minimal example: the JSON of its parameters.
+    /// A minimal example of its parameters, as JSON.
     pub example: &'static str,
-    /// The measures of its machine, for the summary.
+    /// Declarations of the values that its machine adds to the summary.
     pub measures: &'static [&'static [Measure]],
 }
 
-/// Declares every application once: the scenario's enum, the enum of machines and the list are generated from the same
-/// lines.
+/// Declares every application once. The scenario's enum, the enum of machines and the list are generated from these lines.
 macro_rules! applications {
     ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
         /// The traffic of an application: one key, the application's name, with its parameters.
@@ -45,7 +44,7 @@ macro_rules! applications {
         units::word_or_table!(Traffic);
 
         impl Traffic {
-            /// The application's name: the key of its parameters.
+            /// Returns the application's name, which is the key of its parameters.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ }
             }
@@ -53,27 +52,27 @@ macro_rules! applications {
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|e| e.under(self.name()))
             }
-            /// Number of servers that the application's `to` must name.
+            /// Returns the number of servers that the application's `to` must name.
             pub fn servers(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.servers(),)+ }
             }
-            /// Upper bound on its demand in a run of `span`, if every request takes at least `round` to be answered.
+            /// Returns an upper bound on the demand in a run of `span`, if every request takes at least `round` to be answered.
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ }
             }
-            /// Range over which the seed moves its start, unless the scenario sets it; at most 1 s.
+            /// Returns the range over which the seed moves the start, unless the scenario sets it; at most 1 s.
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ }.min(Duration::from_secs(1))
             }
-            /// Whether each of its flows always has data to send, so that only the network limits its rate.
+            /// Returns true if each flow always has data to send, so that only the network limits its rate.
             pub fn greedy(&self) -> bool {
                 matches!(self, Self::Ftp(p) if p.greedy())
             }
-            /// Returns true if it sends datagrams only, whose ECN field a scenario sets.
+            /// Returns true if the application sends datagrams only, whose ECN field a scenario sets.
             pub fn is_datagrams(&self) -> bool {
                 matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_))
             }
-            /// Number of rows of counters for its flows.
+            /// Returns the number of rows of counters for its flows.
             pub fn rows(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.rows(),)+ }
             }
@@ -205,7 +204,7 @@ mod tests {
         assert_eq!(tables.count(), APPS.len());
     }
 
-    /// Connections break at random times; the fake host asserts that nothing is written or closed twice or after an
+    /// Breaks connections at random times. The fake host asserts that the applications write or close nothing twice, or after an
     /// end.
     #[test]
     fn every_application_survives_breaking_connections() {
@@ -238,7 +237,7 @@ mod tests {
                 (fake.piece, fake.gap) = (1460, 100_000);
                 let mut app = traffic.build();
                 fake.run(&mut app, Time(60_000_000_000));
-                // no connections leak: every open one is in use, or will have closed within a round trip
+                // no connections leak: every open one is in use, or will close within a round trip
                 assert!(fake.open_now() <= 48, "{text}: {} open", fake.open_now());
                 match &app {
                     App::Web(w) => {

@@ -1,22 +1,21 @@
-//! A BitTorrent-like swarm from the view of one member: many connections, of which a few are active at a time.
+//! A BitTorrent-like swarm as one member experiences it: many connections, of which a few are active at a time.
 //!
 //! Source: ARRIS 2013 (up to about fifty peers, about ten active); BEP 3 (messages, choking, optimistic unchoking);
 //! Cohen, Incentives Build Robustness in BitTorrent, 2003 (rounds of 10 s, optimistic unchoke for 30 s).
 //!
 //! ```text
-//!   peer i is at server  i mod (number of servers);  its connection opens at  start + i * stagger  and is kept
+//! peer i is at server  i mod (number of servers);  its connection opens at  start + i * stagger  and is kept
 //!   a peer that is unchoked keeps `pipeline` requests (17 B) outstanding; each is answered with a block of 16 KiB + 13 B
-//!   every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer,
-//!                   drawn every `optimistic_rounds` rounds among the others; choke the rest
+//! every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer, drawn
+//!                   from the others every `optimistic_rounds` rounds; choke the rest
 //! ```
 //!
-//! `from` is the member under study, which uploads; with `download` an unchoked peer reciprocates, and blocks go both
-//! ways. Peers are ranked by the blocks received from them if `download`, otherwise by the blocks sent to them, as a
-//! seed does. A free place is filled as soon as a peer connects. A choke refuses requests that have not yet arrived;
-//! blocks already written are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its
-//! round.
+//! `from` is the member under study, which uploads; with `download`, an unchoked peer reciprocates, and blocks go both ways.
+//! Peers are ranked by the blocks received from them with `download`; otherwise by the blocks sent to them, as a seed ranks them.
+//! A free place is filled as soon as a peer connects. A choke refuses the requests that have not yet arrived; blocks already
+//! written are still sent. An unchoke lasts for one round only, so that a stopped swarm ends with its round.
 //!
-//! The scenario chooses its TCP: `tcp = "ledbat"`, like most clients (uTP), or any other.
+//! The scenario chooses the TCP: `tcp = "ledbat"`, like most clients (uTP), or any other.
 //!
 //! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later); no pieces, no
 //! rarest-first, no endgame: the content of a block does not matter to the queue.
@@ -33,7 +32,7 @@ use units::{positive, within};
 
 /// Upper bound on the number of peers.
 const MAX_PEERS: u32 = 1000;
-/// Message sizes in bytes, length prefix included.   Source: BEP 3.
+/// Message sizes in bytes, including the length prefix.   Source: BEP 3.
 const CHOKE: u64 = 5;
 const REQUEST: u64 = 17;
 const PIECE_HEADER: u64 = 13;
@@ -44,19 +43,19 @@ const PIECE_HEADER: u64 = 13;
 pub struct BittorrentParams {
     /// Connected peers. Default 50.
     pub peers: u32,
-    /// Peers unchoked at a time, including the optimistic one. Default 10.
+    /// Unchoked peers, including the optimistic one. Default 10.
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,
-    /// Outstanding requests of an unchoked peer. Default 5.
+    /// Requests that an unchoked peer keeps outstanding. Default 5.
     pub pipeline: u32,
     /// Time between two selections of the unchoked peers. Default 10s.
     pub round: Duration,
     /// Duration of an optimistic unchoke in rounds. Default 3.
     pub optimistic_rounds: u32,
-    /// Whether unchoked peers send blocks, too. Default false.
+    /// True if unchoked peers send blocks as well. Default false.
     pub download: bool,
-    /// Time between the openings of two connections. Default 100ms.
+    /// Time between the openings of successive connections. Default 100ms.
     pub stagger: Duration,
     /// Number of servers over which the peers are distributed. Default 1.
     pub servers: u32,
@@ -128,16 +127,16 @@ enum Message {
     Block,
 }
 
-/// A peer and its connection. Arrays are indexed by the sending side: the member (client) first.
+/// A peer and its connection. Arrays are indexed by the sending side: the member (client), then the peer (server).
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Peer {
     conn: Option<ConnId>,
     connected: bool,
-    /// Whether the member has unchoked it.
+    /// True if the member has unchoked the peer.
     unchoked: bool,
-    /// Whether the unchoke has reached it.
+    /// True if the unchoke has arrived at the peer.
     unchoke_arrived: bool,
-    /// Messages written but not yet received, oldest first, with their missing bytes.
+    /// Messages written but not yet received, oldest first, each with the bytes that have not arrived.
     wire: [VecDeque<(Message, u64)>; 2],
     /// Blocks received in this round.
     blocks: [u64; 2],
@@ -158,7 +157,7 @@ pub struct Bittorrent {
     unchokes: u64,
 }
 
-/// Token of the round timer; the others are `peer + 1`.
+/// Token of the round timer; all other tokens are `peer + 1`.
 const ROUND: u64 = 0;
 
 impl Bittorrent {
@@ -189,11 +188,11 @@ impl Bittorrent {
         }
     }
 
-    /// Selects the unchoked peers of the round that begins now.
+    /// Chooses the unchoked peers of the round that begins now.
     fn choose<H: Host>(&mut self, host: &mut H) {
         let by = usize::from(self.params.download);
         let mut order: Vec<usize> = (0..self.peers.len()).filter(|&i| self.peers[i].connected).collect();
-        // a stable sort: ties stay in the order of their numbers
+        // a stable sort keeps ties in the order of their numbers
         order.sort_by_key(|&i| std::cmp::Reverse(self.peers[i].blocks[by]));
         let regular = order.len().min(self.params.active as usize - 1);
         let (mut chosen, others) = (order[..regular].to_vec(), &order[regular..]);
@@ -219,7 +218,7 @@ impl Bittorrent {
         self.round += 1;
     }
 
-    /// Handles a complete message sent by `from`.
+    /// Handles a complete message from `from`.
     fn arrived<H: Host>(&mut self, i: usize, from: Role, message: Message, host: &mut H) {
         match message {
             Message::Choke => self.peers[i].unchoke_arrived = false,
@@ -289,7 +288,7 @@ impl Application for Bittorrent {
         let Some(i) = self.conns.get(conn) else { return };
         let from = role.other();
         let mut bytes = bytes;
-        // bound: each turn removes a message from the list, or takes the last bytes
+        // bound: each iteration removes a message from the list, or takes the last bytes
         while let Some((message, left)) = self.peers[i].wire[from as usize].front_mut() {
             if bytes < *left {
                 *left -= bytes;
@@ -344,18 +343,18 @@ mod tests {
 
     #[test]
     fn one_peer_exchanges_its_pipeline_every_round_trip() {
-        // handshake 20 ms, unchoke 10 ms, requests 10, blocks 10, then 5 blocks every 20 ms. From the block at 50 ms
-        // on: (10 000 - 50) / 20 + 1 = 498.5 times 5; the round of 10 s renews the unchoke
+        // the handshake takes 20 ms, the unchoke 10, the requests 10 and the first blocks 10; then 5 blocks arrive every 20 ms.
+        // From 50 ms on that is (10 000 - 50) / 20 + 1 = 498.5 times 5 blocks. The round of 10 s renews the unchoke
         let params = BittorrentParams { peers: 1, active: 1, ..Default::default() };
         params.validate().unwrap();
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = params.build();
         fake.run(&mut app, Time(10 * S));
         assert_eq!(app.blocks, [498 * 5, 0]);
-        // the peer sends requests: five at first, one for each block
+        // the peer sends five requests at first, and then one for each block
         let requested = fake.writes.iter().filter(|w| w.role == Role::Server).map(|w| w.bytes).sum::<u64>();
         assert_eq!(requested, 17 * (5 + 498 * 5));
-        // with `download` the same number comes back
+        // with `download`, about the same number of blocks comes back
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = BittorrentParams { download: true, ..params }.build();
         fake.run(&mut app, Time(10 * S));
@@ -367,7 +366,7 @@ mod tests {
         let mut app = BittorrentParams::default().build();
         let mut fake = Fake::new(&[20 * MS]);
         fake.run(&mut app, Time(9 * S));
-        // the first ten to connect, until the first round
+        // the first ten peers to connect are unchoked until the first round
         assert_eq!(unchoked(&app), (0..10).collect::<Vec<_>>());
         let mut seen = std::collections::BTreeSet::new();
         let mut changes = 0;
@@ -380,8 +379,8 @@ mod tests {
             changes += u64::from(app.optimistic != last);
             last = app.optimistic;
         }
-        // thirty rounds: one in the first (there was none), then in rounds 3, 6 ... 30; a draw may select the same peer
-        // again
+        // 30 rounds: the first draws an optimistic peer, since there was none; then rounds 3, 6 ... 30 do. A draw may select the
+        // same peer again
         assert!((8..=11).contains(&changes), "{changes}");
         assert!(seen.len() >= 7, "{seen:?}");
     }
@@ -397,7 +396,7 @@ mod tests {
         app.round = 1;
         app.optimistic = Some(2);
         app.choose(&mut fake);
-        // 1 and 4 received most; 2 stays optimistic, since its rounds are not over
+        // peers 1 and 4 received most; peer 2 stays optimistic, since its rounds are not over
         assert_eq!(unchoked(&app), [1, 2, 4]);
     }
 
@@ -414,7 +413,7 @@ mod tests {
         app.arrived(0, Role::Server, Message::Request, &mut fake);
         app.arrived(0, Role::Client, Message::Block, &mut fake);
         assert_eq!((fake.writes.len(), app.blocks[0]), (written, before + 1));
-        // no timer and no round: a request after `until` is not answered
+        // without a timer there is no new round: a request after `until` is not answered
         app.peers[0].unchoked = true;
         app.until = Time::ZERO;
         app.arrived(0, Role::Server, Message::Request, &mut fake);

@@ -4,13 +4,13 @@
 //!
 //! ```text
 //!   burst b (b = 0, 1, ...) begins at  start + b * interval
-//!   TCP: one new connection, `bytes` written at once, then closed; the congestion window sets the pace
+//! TCP: one new connection; `bytes` are written at once, then it is closed; the congestion window sets the pace
 //!   UDP: ceil(bytes / packet) datagrams at the same time, back to back into the first queue
 //! ```
 //!
-//! A burst is *finished* when all of it has arrived at the receiver; then [`Host::file_done`] is called. A UDP burst
-//! that loses a datagram is never finished: `datagrams_sent` and `datagrams_received` count its datagrams. The last
-//! [`TRACKED`] UDP bursts are tracked.
+//! A burst is *finished* when all of it has arrived at the receiver; then [`Host::file_done`] is called. A UDP burst that loses a
+//! datagram is never finished, but `datagrams_sent` and `datagrams_received` count its datagrams. Only the last [`TRACKED`] UDP
+//! bursts are tracked.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -22,9 +22,9 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none, require, within};
 
-/// Most datagrams in one burst: 98 MB of full packets.
+/// Largest number of datagrams in one burst: 98 MB of full packets.
 const MAX_DATAGRAMS: u64 = 1 << 16;
-/// Number of UDP bursts whose arrivals are tracked at once.
+/// Number of UDP bursts whose arrivals are tracked.
 const TRACKED: usize = 16;
 
 /// Transport of a burst.
@@ -42,17 +42,17 @@ pub enum Transport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BurstParams {
-    /// Bytes of a burst: of payload over TCP, on the wire over UDP. Default 1MB.
+    /// Bytes of a burst: payload over TCP, bytes on the wire over UDP. Default 1MB.
     pub bytes: Bytes,
     /// Transport. Default `tcp`.
     pub transport: Transport,
-    /// Size of a datagram in bytes on the wire, headers included; the last one may be smaller. UDP only. Default 1500.
+    /// Size of a datagram in bytes on the wire, including headers; the last one may be smaller. UDP only. Default 1500.
     pub packet: Bytes,
     /// Direction of the bursts. Default `up`.
     pub direction: Direction,
-    /// Time from the start of a burst to the start of the next; omitted: one burst only. Default none.
+    /// Time from the start of a burst to the start of the next; omitted: a single burst. Default none.
     pub interval: Option<Duration>,
-    /// Number of bursts; omitted: until the end. Needs `interval`. Default none.
+    /// Number of bursts; omitted: until the end of the run. Needs `interval`. Default none.
     pub count: Option<u64>,
 }
 
@@ -125,7 +125,7 @@ pub struct Burst {
     params: BurstParams,
     start: Time,
     next: u64,
-    /// The number of the burst that each connection carries.
+    /// Number of the burst that each connection carries.
     conns: Conns<u64>,
     /// Unfinished bursts in order of number. If there are more than [`TRACKED`], the oldest UDP bursts are removed.
     unfinished: VecDeque<Unfinished>,
@@ -174,7 +174,7 @@ impl Burst {
         }
     }
 
-    /// Counts `amount` more of the burst at this index; returns true if it is complete.
+    /// Counts `amount` more received of the burst at index `place`; returns true if all of its `whole` has arrived.
     fn arrived<H: Host>(&mut self, place: usize, amount: u64, whole: u64, host: &mut H) -> bool {
         let open = &mut self.unfinished[place];
         open.received += amount;
@@ -222,7 +222,7 @@ impl Application for Burst {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        // still present only if it ended before its burst had arrived
+        // the connection is still present only if it ended before its burst had arrived
         if let Some(place) = self.place(conn) {
             self.unfinished.remove(place);
             self.failed += 1;
@@ -243,7 +243,7 @@ impl Application for Burst {
 }
 
 packet::measures! {
-    /// Measures of any transport.
+    /// Measures for any transport.
     const BEGUN = fn begun(b: &Burst) -> f64 {
         "bursts": Kind::ONE, "bursts", "Bursts started; `files` holds the complete ones." => b.next as f64;
     }
@@ -305,7 +305,7 @@ mod tests {
         let params = BurstParams { interval, count: Some(3), direction: Direction::Down, ..Default::default() };
         let mut fake = Fake::new(&[20 * MS]);
         fake.run(&mut params.build(), Time(1000 * MS));
-        // handshake 20 ms, then 10 ms to the client: the second begins before the first has arrived
+        // the handshake takes 20 ms and the data 10 ms to the client: the second burst begins before the first has arrived
         let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS)).collect();
         assert_eq!(files, [(0, 30), (25, 55), (50, 80)]);
         assert_eq!((fake.opened.len(), fake.open_now()), (3, 0));

@@ -1,4 +1,4 @@
-//! Datagrams at a constant rate, or at random times with that mean rate.
+//! Datagrams at a constant rate, or at random times with the same mean rate.
 //!
 //! Source: CableLabs 2012 §3.2.1 (1 Mbit/s beside TCP), MMCN 1999 (the unresponsive blast).
 //!
@@ -6,11 +6,10 @@
 //!   datagram k leaves at  start + (k + randomize * u_k) * 8 * size / rate,   u_k uniform in [0, 1)
 //! ```
 //!
-//! Each time is computed from k, not from the time before, so the rate does not drift. Datagrams always leave in the
-//! order of k. With Poisson arrivals, gaps are exponential with mean 8 * size / rate, beginning with the first after
-//! the start. In a random walk the first datagram leaves at the start, and each gap is (1 + `randomize` * v_k) times the
-//! mean, v_k uniform in [-1, 1): the noise accumulates, as with ns-2's `random_`, so that no phase relation to another
-//! clock lasts.
+//! Each time is computed from k, not from the previous time, so the rate does not drift. Datagrams always leave in the order of
+//! k. With Poisson arrivals, gaps are exponential with mean 8 * size / rate, including the one from the start to the first
+//! datagram. In a random walk, the first datagram leaves at the start, and each gap is (1 + `randomize` * v_k) times the mean,
+//! v_k uniform in [-1, 1). This noise accumulates, as with ns-2's `random_`, so that no phase relation to another clock lasts.
 
 use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Role};
@@ -26,7 +25,7 @@ fn default_size() -> Bytes {
     Bytes(1000)
 }
 
-/// Departure times of datagrams.
+/// Distribution of the times at which datagrams leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
@@ -35,7 +34,8 @@ pub enum Arrivals {
     Constant,
     /// A Poisson process: exponential gaps with the same mean.
     Poisson,
-    /// Each gap, counted from the datagram before, is uniform within `randomize` of the spacing: the rate drifts.
+    /// A random walk: each gap, counted from the previous datagram, is uniform within `randomize` of the spacing, so the rate
+    /// drifts.
     RandomWalk,
 }
 
@@ -45,18 +45,18 @@ pub enum Arrivals {
 pub struct CbrParams {
     /// Rate on the wire in bit/s. Required.
     pub rate: BitRate,
-    /// Size of a datagram in bytes on the wire, headers included. Default 1000.
+    /// Size of a datagram in bytes on the wire, including headers. Default 1000.
     #[serde(default = "default_size")]
     pub size: Bytes,
-    /// Departure times: `constant`, at equal intervals; `poisson`, at random with this mean rate; `random_walk`, with
-    /// gaps varied by `randomize`. Default `constant`.
+    /// Departure times: `constant`, at equal intervals; `poisson`, at random with this mean rate; `random_walk`, with gaps that
+    /// vary by `randomize`. Default `constant`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Random shift of each datagram, as a fraction of the spacing: 0 exact, 1 anywhere up to the time of the next one.
-    /// In a random walk, the largest relative change of a gap. Default 0.
+    /// Random shift of each datagram, as a fraction of the spacing: 0 for none, 1 for anywhere up to the time of the next one. In
+    /// a random walk, the largest relative change of a gap. Default 0.
     #[serde(default)]
     pub randomize: Prob,
-    /// Number of datagrams; omitted: until the end. Default none.
+    /// Number of datagrams; omitted: until the end of the run. Default none.
     #[serde(default)]
     pub count: Option<u64>,
     /// Direction of the datagrams. Default `up`.
@@ -65,7 +65,7 @@ pub struct CbrParams {
 }
 
 impl CbrParams {
-    /// A source of this rate, with defaults for everything else.
+    /// Returns a source of this rate, with defaults for all other parameters.
     #[cfg(test)]
     fn new(rate: BitRate) -> Self {
         Self {
@@ -85,7 +85,8 @@ impl Params for CbrParams {
     fn validate(&self) -> Result<(), Problem> {
         positive("rate", self.rate)?;
         within("size", self.size, Bytes(1), MAX_SIZE)?;
-        // exact: random gaps are rounded down to whole nanoseconds, and if every gap became zero, time would not advance
+        // this check is exact: random gaps are rounded down to whole nanoseconds, and if every gap became zero, time would not
+        // advance
         let message = format!("{} leaves less than 1 ns between datagrams", self.rate);
         require(self.size.0 * 8_000_000_000 >= self.rate.0, "rate", message)?;
         let message = "is for constant arrivals and random walks; expected none with arrivals = \"poisson\"";
@@ -113,7 +114,7 @@ impl Params for CbrParams {
     }
 }
 
-/// The exact spacing of `bits / rate` seconds, as a fraction.
+/// The exact spacing in seconds as the fraction `bits / rate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spacing {
     pub(crate) bits: u64,
@@ -121,14 +122,14 @@ pub(crate) struct Spacing {
 }
 
 impl Spacing {
-    /// Mean spacing in nanoseconds.
+    /// Returns the mean spacing in nanoseconds.
     fn mean_ns(self) -> f64 {
         self.bits as f64 * 1e9 / self.rate as f64
     }
 
-    /// Duration of `k` spacings and the fraction `shift` of one more, in nanoseconds, rounded down.
+    /// Returns the duration of `k` spacings and the fraction `shift` of another, in nanoseconds, rounded down.
     fn at(self, k: u64, shift: f64) -> u64 {
-        // the fraction as 32 bits; integer arithmetic from here on
+        // the fraction as 32 bits; the rest is integer arithmetic
         let part = (shift * 4_294_967_296.0) as u128;
         let ns = (u128::from(k) * u128::from(self.bits) * 1_000_000_000) / u128::from(self.rate);
         let more = ((u128::from(self.bits) * 1_000_000_000 * part) >> 32) / u128::from(self.rate);
@@ -140,7 +141,7 @@ impl Spacing {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cbr {
     role: Role,
-    /// Whether the other side sends the same datagrams at the same times.
+    /// True if the other side sends the same datagrams at the same times.
     pub(crate) both: bool,
     size: u16,
     spacing: Spacing,
@@ -153,7 +154,7 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// A source with constant arrivals that sends from `role`; `count` datagrams, or endless.
+    /// Returns a source with constant arrivals that sends from `role`: `count` datagrams, or without end.
     pub(crate) fn new(role: Role, size: Bytes, spacing: Spacing, count: Option<u64>) -> Self {
         Self {
             role,
@@ -168,7 +169,7 @@ impl Cbr {
         }
     }
 
-    /// Number of datagrams sent so far, and the number of the next.
+    /// Returns the number of datagrams sent so far, which is also the number of the next one.
     #[cfg(test)]
     fn sent(&self) -> u64 {
         self.next
@@ -224,14 +225,15 @@ mod tests {
 
     #[test]
     fn the_spacing_does_not_drift() {
-        // 1000 B at 3 Mbit/s: 8/3 ms, no whole number of nanoseconds. In 600 s: 600 * 375 = 225 000 datagrams.
+        // 1000 B at 3 Mbit/s are sent every 8/3 ms, which is no whole number of nanoseconds. In 600 s there are 600 * 375 = 225
+        // 000 datagrams.
         let mut fake = Fake::new(&[0]);
         let mut app = CbrParams::new(BitRate(3_000_000)).build();
         fake.run(&mut app, Time(600_000_000_000));
         assert_eq!(app.sent(), 225_000);
         for (k, &(at, role, size, number)) in fake.datagrams.iter().enumerate() {
             assert_eq!((role, size, number), (Role::Client, 1000, k as u64));
-            // k * 8/3 ms = k * 8 000 000 / 3 ns, rounded down
+            // datagram k leaves at k * 8/3 ms = k * 8 000 000 / 3 ns, rounded down
             assert_eq!(at.0, k as u64 * 8_000_000 / 3);
         }
     }
@@ -242,7 +244,7 @@ mod tests {
         let params = CbrParams { randomize: Prob::new(1.0).unwrap(), ..CbrParams::new(BitRate(1_000_000)) };
         let mut app = params.build();
         fake.run(&mut app, Time(100_000_000_000));
-        // 8 ms apart: the last of 100 s is number 12 499, in its own 8 ms
+        // datagrams are 8 ms apart, so 100 s have 12 500; each is shifted within its own 8 ms
         assert_eq!(fake.datagrams.len(), 12_500);
         let mut sum = 0;
         for (k, d) in fake.datagrams.iter().enumerate() {
@@ -250,7 +252,7 @@ mod tests {
             assert!((place..place + 8_000_000).contains(&d.0.0));
             sum += d.0.0 - place;
         }
-        // mean shift 4 ms, standard error 8/sqrt(12*12500) = 0.021 ms
+        // the mean shift is 4 ms, with a standard error of 8 / sqrt(12 * 12 500) = 0.021 ms
         assert!((sum as f64 / 12_500.0 * 1e-6 - 4.0).abs() < 0.1);
     }
 
@@ -259,17 +261,18 @@ mod tests {
         let poisson = CbrParams { arrivals: Arrivals::Poisson, ..CbrParams::new(BitRate(8_000_000)) };
         let mut fake = Fake::new(&[0]);
         fake.run(&mut poisson.build(), Time(100_000_000_000));
-        // a mean of 1 ms: 100 000 in 100 s, give or take sqrt(100 000) = 316
+        // a mean gap of 1 ms gives 100 000 datagrams in 100 s, with a standard deviation of sqrt(100 000) = 316
         let n = fake.datagrams.len();
         assert!(n.abs_diff(100_000) < 4 * 316, "{n}");
         let at: Vec<u64> = std::iter::once(0).chain(fake.datagrams.iter().map(|d| d.0.0)).collect();
         let gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) as f64 * 1e-6).collect();
-        // P(gap > x) = exp(-x); the standard error of a share is at most 0.0016
+        // P(gap > x ms) = exp(-x); the standard error of a share is at most 0.0016
         for x in [0.1, 0.5, 1.0, 2.0, 4.0] {
             let share = gaps.iter().filter(|g| **g > x).count() as f64 / n as f64;
             assert!((share - math::exp(-x)).abs() < 0.006, "{x}: {share}");
         }
-        // counts of 100 ms have as much variance as mean: 100 of each; of 1000 windows the standard error is 4.5
+        // the number of datagrams in 100 ms has a mean and a variance of 100; the standard error of the variance of 1000 windows
+        // is 4.5
         let mut counts = [0.0; 1000];
         at[1..].iter().for_each(|t| counts[(t / 100_000_000) as usize] += 1.0);
         let mean = n as f64 / 1000.0;
@@ -299,7 +302,8 @@ mod tests {
                 at[1200] as f64 * 1e-6
             })
             .collect();
-        // 1200 gaps of 1 ms, each with a variance of 0.2^2 / 12: the last is at 1200 ms, with a deviation of 2 ms over seeds
+        // the last datagram leaves at 1200 ms, after 1200 gaps of 1 ms. Each gap has a variance of 0.2^2 / 12 ms^2, so the
+        // standard deviation of the sum is 2 ms
         let mean = ends.iter().sum::<f64>() / 200.0;
         let deviation = (ends.iter().map(|e| (e - mean) * (e - mean)).sum::<f64>() / 199.0).sqrt();
         assert!((mean - 1200.0).abs() < 4.0 * 2.0 / 200f64.sqrt(), "{mean}");
@@ -319,7 +323,7 @@ mod tests {
         assert_eq!(fake.datagrams, [(Time(0), Role::Server, 1000, 0), (Time(8_000_000), Role::Server, 1000, 1)]);
         let bad = |p: CbrParams| p.validate().unwrap_err().path;
         assert_eq!(bad(CbrParams::new(BitRate(0))), "rate");
-        // 8000 bits in 1 ns are 8 Tbit/s
+        // 8000 bits in 1 ns are 8 Tbit/s, the highest valid rate
         CbrParams::new(BitRate(8_000_000_000_000)).validate().unwrap();
         assert_eq!(bad(CbrParams::new(BitRate(8_000_000_000_001))), "rate");
         assert_eq!(bad(CbrParams { size: Bytes(70_000), ..CbrParams::new(BitRate(1)) }), "size");

@@ -1,9 +1,10 @@
-//! Maps a connection to the application's own state of it.
+//! A map from a connection to the state that its application keeps of it.
 
 use crate::ConnId;
 
-/// A small ordered map. An application has a handful of connections and looks one up for every packet that arrives: binary
-/// search in a short array is faster than a tree, and with ten thousand connections insertion still takes microseconds.
+/// A small ordered map. An application has a handful of connections, and looks one up for every packet that arrives. For that,
+/// binary search in a short array is faster than a tree, and with ten thousand connections an insertion still takes only
+/// microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conns<T>(Vec<(ConnId, T)>);
 
@@ -19,13 +20,13 @@ impl<T> Conns<T> {
         self.0.binary_search_by_key(&conn, |e| e.0)
     }
 
-    /// The state of `conn`, if it is present.
+    /// Returns the state of `conn`, if it is present.
     #[inline]
     pub(crate) fn get_mut(&mut self, conn: ConnId) -> Option<&mut T> {
         self.find(conn).ok().map(|i| &mut self.0[i].1)
     }
 
-    /// Stores the state of `conn`, replacing an earlier one.
+    /// Stores the state of `conn`, and replaces an earlier one.
     pub(crate) fn insert(&mut self, conn: ConnId, state: T) {
         match self.find(conn) {
             Ok(i) => self.0[i].1 = state,
@@ -38,19 +39,19 @@ impl<T> Conns<T> {
         self.find(conn).ok().map(|i| self.0.remove(i).1)
     }
 
-    /// Number of connections.
+    /// Returns the number of connections.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The states of all connections.
+    /// Returns the states of all connections.
     pub(crate) fn states(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|e| &e.1)
     }
 }
 
 impl<T: Copy> Conns<T> {
-    /// A copy of the state of `conn`, if it is present.
+    /// Returns a copy of the state of `conn`, if it is present.
     #[inline]
     pub(crate) fn get(&self, conn: ConnId) -> Option<T> {
         self.find(conn).ok().map(|i| self.0[i].1)

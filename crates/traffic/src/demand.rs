@@ -1,31 +1,31 @@
-//! Upper bounds on an application's use of the network, computed before a run.
+//! Upper bounds on what an application uses of the network, computed before a run.
 
 use crate::Direction;
 use units::Duration;
 
-/// Upper bound on an application's traffic in a run. Real numbers, because they may exceed any integer type; infinite
-/// if unbounded.
+/// Upper bound on an application's traffic in a run. The fields are real numbers, because they may exceed any integer type; they
+/// are infinite if there is no bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
-    /// Direction of the data; `None`: both.
+    /// Direction of the data; `None` for both.
     pub direction: Option<Direction>,
     /// TCP connections that carry data at the same time; 0 for datagrams.
     pub connections: f64,
     /// Payload of all TCP transfers.
     pub bytes: f64,
-    /// Transfers, requests, messages or datagrams: each takes at least one packet, and over TCP possibly a connection.
+    /// Transfers, requests, messages or datagrams. Each takes at least one packet, and over TCP possibly a connection.
     pub pieces: f64,
 }
 
 impl Demand {
-    /// The demand of datagrams alone.
+    /// Returns the demand of datagrams alone.
     pub(crate) const fn datagrams(pieces: f64) -> Self {
         Self { direction: None, connections: 0.0, bytes: 0.0, pieces }
     }
 }
 
-/// Number of times that an event occurs in `span` if it repeats every `cycle` from the start; at most `count`. Infinite
-/// for a cycle of zero.
+/// Returns how often an event occurs in `span` if it repeats every `cycle` from the start on, but at most `count` times. Infinite
+/// for a cycle of zero without `count`.
 pub(crate) fn times(span: Duration, cycle: Duration, count: Option<u64>) -> f64 {
     let most = count.map_or(f64::INFINITY, |n| n as f64);
     if cycle.is_zero() { most } else { (span.0 as f64 / cycle.0 as f64 + 1.0).min(most) }

@@ -9,14 +9,14 @@
 //!   start + i*stagger --open, write--> sending --last byte in order at the receiver--> pause --> next file
 //! ```
 //!
-//! A file *starts* when its connection is opened (on a kept connection, when it is written) and is *finished* when its
-//! last byte has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins. With
-//! `interval` the files start at fixed times instead; a late one starts as soon as the one before is finished. With a
-//! new connection for each file, the sender closes right after writing (its FIN follows the last byte), and the
-//! receiver closes when it has received everything.
+//! A file *starts* when its connection is opened (on a kept connection, when it is written). It is *finished* when its last byte
+//! has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins. With `interval`, the files
+//! start at fixed times instead; if the previous file is not yet finished, the next one starts as soon as it is. With a new
+//! connection for each file, the sender closes right after writing (its FIN follows the last byte), and the receiver closes when
+//! it has received everything.
 //!
-//! With `length`, like netperf's -l, a transfer without a size ends that long after its flow began: no new data are
-//! sent, only retransmissions, and both ends close.
+//! With `length`, like netperf's -l, a transfer without a size ends that long after its flow began: after that only
+//! retransmissions are sent, no new data, and both ends close.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive_or_none, require, within};
 
-/// Upper bound on the flows of one application: the number of flow slots in a world.
+/// Upper bound on the flows of one application, which is the number of flow slots in a world.
 const MAX_FLOWS: u32 = 1 << 20;
 
 /// File transfers over TCP between the client and its first server.
@@ -39,21 +39,20 @@ pub struct FtpParams {
     pub direction: Direction,
     /// Size of a file in bytes of payload; omitted: one endless transfer. Default none.
     pub size: Option<Bytes>,
-    /// Duration of a transfer without a size; omitted: until the end of the run. Excludes `size`. Default none.
+    /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
-    /// Files per flow; omitted: until the end. Needs `size`. Default none.
+    /// Files per flow; omitted: until the end of the run. Needs `size`. Default none.
     pub count: Option<u64>,
-    /// Pause between the end of a file and the start of the next in the same flow. Needs `size`. Default 0s.
+    /// Pause between the end of a file and the start of the next one in the same flow. Needs `size`. Default 0s.
     pub pause: Duration,
-    /// Additional pause, drawn uniformly from [0, `pause_spread`] before each file but the first. Needs `size`. Default
-    /// 0s.
+    /// Additional pause before each file but the first, drawn uniformly from [0, `pause_spread`]. Needs `size`. Default 0s.
     pub pause_spread: Duration,
-    /// Files at fixed times: file k of a flow starts k intervals after its first, or when the one before is finished if
-    /// that is later. Needs `size`; excludes `pause` and `pause_spread`. Default none.
+    /// Files at fixed times: file k of a flow starts k intervals after its first, or when the previous file is finished if that
+    /// is later. Needs `size`; excludes `pause` and `pause_spread`. Default none.
     pub interval: Option<Duration>,
-    /// Whether each file has a new connection. If false, all files of a flow share one, and TCP's idle restart matters.
-    /// Default true.
+    /// True if each file has a new connection. If false, all files of a flow share one, and TCP's idle restart matters. Default
+    /// true.
     pub new_connection: bool,
     /// Delay between the starts of successive flows. Default 0s.
     pub stagger: Duration,
@@ -80,7 +79,7 @@ impl Default for FtpParams {
 }
 
 impl FtpParams {
-    /// Whether a flow always has data to send until it ends, without pauses between files.
+    /// Returns true if a flow always has data to send until it ends, without pauses between files.
     pub(crate) fn greedy(&self) -> bool {
         let silent = self.pause > Duration::ZERO || self.pause_spread > Duration::ZERO || self.interval.is_some();
         self.size.is_none() || !silent
@@ -140,17 +139,17 @@ impl Params for FtpParams {
     }
 }
 
-/// One flow. At most one timer that begins its next file is pending, and only while it is not `busy`; the timer's token
-/// is the flow's index. The token of the timer at the end of `length` is that index plus the number of flows.
+/// One flow. At most one timer that begins its next file is pending, and only while the flow is not `busy`; the token of that
+/// timer is the flow's index. The token of the timer at the end of `length` is the index plus the number of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
-    /// The open connection, if any.
+    /// The open connection, if there is one.
     conn: Option<ConnId>,
-    /// Whether a file is being transferred.
+    /// True if a file is being transferred.
     busy: bool,
     /// Start of the current file.
     started: Time,
-    /// Bytes of the current file received.
+    /// Bytes received of the current file.
     received: u64,
     /// Number of finished files.
     done: u64,
@@ -166,18 +165,18 @@ pub struct Ftp {
 }
 
 impl Ftp {
-    /// Number of files finished by all flows.
+    /// Returns the number of files that all flows have finished.
     #[cfg(test)]
     pub(crate) fn files_done(&self) -> u64 {
         self.flows.iter().map(|f| f.done).sum()
     }
 
-    /// End of flow `i`.
+    /// Returns the end of flow `i`, if it has a `length`.
     fn end_of(&self, i: usize) -> Option<Time> {
         Some(self.begin_of(i) + self.params.length?)
     }
 
-    /// Start of flow `i`.
+    /// Returns the start of flow `i`.
     fn begin_of(&self, i: usize) -> Time {
         self.start + self.params.stagger * i as u64
     }
@@ -239,12 +238,12 @@ impl Ftp {
         }
         if !last {
             let next = self.next_file(i, host);
-            // by a timer even without a pause, because the host fires none after the application's stop
+            // uses a timer even without a pause, because the host fires no timer after the application's stop
             host.timer(next, i as u64);
         }
     }
 
-    /// Start of the file after the one just finished.
+    /// Returns the start of the file that follows the one just finished.
     fn next_file<H: Host>(&self, i: usize, host: &mut H) -> Time {
         match self.params.interval {
             Some(interval) => (self.begin_of(i) + interval * self.flows[i].done).max(host.now()),
@@ -292,11 +291,11 @@ impl Application for Ftp {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-        // a connection whose last file is finished has already been removed
+        // the connection of a flow's last file has already been removed
         let Some(i) = self.conns.remove(conn) else { return };
         let flow = &mut self.flows[i];
         flow.conn = None;
-        // between two files the pending timer opens a new connection
+        // between two files, the pending timer opens the next connection
         if flow.busy {
             flow.busy = false;
             if self.params.on_failure == OnFailure::Retry {

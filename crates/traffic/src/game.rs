@@ -9,15 +9,14 @@
 //!   down      13, 3.7         50, 11            15.1 ms, 102 bytes: 54 kbit/s
 //! ```
 //!
-//! On the wire a packet is 46 bytes longer: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least
-//! 1 byte.
+//! On the wire, a packet is 46 bytes longer: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least 1 byte.
 //!
 //! A packet is late if its delay exceeds the shortest delay of its direction by more than [`GameParams::late_after`]. A
 //! round trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool, Latency and player actions in
 //! online games, CACM 2006); each direction gets half of that.
 //!
 //! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation).
-//! Departs: no packets of other sizes at the beginning and the end.
+//! Departs: no packets of different sizes at the beginning and the end.
 
 use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role};
@@ -28,7 +27,7 @@ use units::{Duration, Problem, Time, math};
 
 /// Length of a packet's headers on the wire.
 const HEADERS: f64 = 46.0;
-/// Shortest gap, ms, which bounds the number of packets at one time.
+/// Shortest gap in ms. It bounds the number of packets at one time.
 const LEAST_GAP: f64 = 1.0;
 /// Largest payload of an unfragmented packet.
 const MOST_PAYLOAD: f64 = 1472.0;
@@ -52,7 +51,7 @@ impl Extreme {
     }
 }
 
-/// Gaps in ms and payloads in bytes, of the client and of the server.
+/// Distributions of gaps in ms and payloads in bytes, of the client and of the server.
 const GAPS: [Extreme; 2] = [Extreme { location: 15.0, scale: 5.7 }, Extreme { location: 13.0, scale: 3.7 }];
 const PAYLOADS: [Extreme; 2] = [Extreme { location: 38.0, scale: 3.7 }, Extreme { location: 50.0, scale: 11.0 }];
 
@@ -60,9 +59,9 @@ const PAYLOADS: [Extreme; 2] = [Extreme { location: 38.0, scale: 3.7 }, Extreme 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GameParams {
-    /// Mean packet rate of the player, per second; omitted: that of the source, 54.6. Default none.
+    /// Mean packet rate of the player, per second; omitted: 54.6, as in the source. Default none.
     pub updates_per_s: Option<f64>,
-    /// Mean packet rate of the server, per second; omitted: that of the source, 66.1. Default none.
+    /// Mean packet rate of the server, per second; omitted: 66.1, as in the source. Default none.
     pub snapshots_per_s: Option<f64>,
     /// A packet is late if its delay exceeds the shortest delay of its direction by more than this. Default 50ms.
     pub late_after: Duration,
@@ -75,7 +74,7 @@ impl Default for GameParams {
 }
 
 impl GameParams {
-    /// Factors on the gaps of the source, for each side.
+    /// Returns the factors by which the source's gaps are multiplied, for each side.
     fn stretch(&self) -> [f64; 2] {
         let rates = [self.updates_per_s, self.snapshots_per_s];
         [0, 1].map(|i: usize| rates[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))
@@ -98,7 +97,7 @@ impl Params for GameParams {
     }
 
     fn start_spread(&self) -> Duration {
-        Duration::ZERO // gaps are random
+        Duration::ZERO // gaps are random, so the start needs no random shift
     }
 
     fn build(&self) -> Game {
@@ -106,7 +105,7 @@ impl Params for GameParams {
     }
 }
 
-/// The sending side, by timer token.
+/// Sending sides, indexed by timer token.
 const ROLES: [Role; 2] = [Role::Client, Role::Server];
 
 /// The machine of [`GameParams`].
@@ -148,7 +147,8 @@ mod tests {
     use super::*;
     use crate::tests::fake::Fake;
 
-    /// 1000 s: gaps of 18.29 and 15.14 ms, packets of 38 + 2.14 + 46 = 86.1 and 50 + 6.35 + 46 = 102.3 bytes.
+    /// 1000 s of a game: gaps of 18.29 and 15.14 ms, packets of 38 + 2.14 + 46 = 86.1 and 50 + 6.35 + 46 = 102.3 bytes on
+    /// average.
     #[test]
     fn both_sides_match_the_source() {
         let mut fake = Fake::new(&[0]);
@@ -159,7 +159,7 @@ mod tests {
             assert!((n / 1000.0 / rate - 1.0).abs() < 0.01, "{role:?}: {n} in 1000 s");
             let mean = mine.iter().sum::<f64>() / n;
             assert!((mean / size - 1.0).abs() < 0.01, "{role:?}: {mean} bytes");
-            // the standard deviation of that distribution: pi / sqrt(6) times the scale
+            // the standard deviation of the distribution is pi / sqrt(6) times its scale
             let sd = (mine.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / n).sqrt();
             assert!((sd / deviation - 1.0).abs() < 0.03, "{role:?}: {sd}");
             let numbers = fake.datagrams.iter().filter(|d| d.1 == role).map(|d| d.3);

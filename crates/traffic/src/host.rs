@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rng, Time};
 
-/// Direction of a transfer, seen from the application's `from`.
+/// Direction of a transfer, as seen from the application's `from`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -17,14 +17,14 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The end that sends the data.
+    /// Returns the end that sends the data.
     pub(crate) const fn sender(self) -> Role {
         match self {
             Self::Up => Role::Client,
             Self::Down => Role::Server,
         }
     }
-    /// The end that receives the data.
+    /// Returns the end that receives the data.
     pub(crate) const fn receiver(self) -> Role {
         self.sender().other()
     }
@@ -41,24 +41,24 @@ pub enum OnFailure {
     GiveUp,
 }
 
-/// Delay before a failed transfer is retried; above zero, so that time advances even if every connection fails at once.
+/// Delay before a failed transfer is retried. It is above zero, so that time advances even if every connection fails at once.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A connection, as numbered by the host.
+/// Number that the host gives to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u32);
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The end that opened it (the application's `from`).
+    /// The end that opened the connection (the application's `from`).
     Client,
-    /// The end that accepted it (one of the application's `to`).
+    /// The end that accepted the connection (one of the application's `to`).
     Server,
 }
 
 impl Role {
-    /// The opposite end.
+    /// Returns the opposite end.
     pub(crate) const fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -67,35 +67,35 @@ impl Role {
     }
 }
 
-/// The services of a host. All effects of an application go through them.
+/// The services of a host. An application acts only through them.
 pub trait Host {
-    /// Time of the current event.
+    /// Returns the time of the current event.
     fn now(&self) -> Time;
-    /// The application's own random stream.
+    /// Returns the application's random stream.
     fn rng(&mut self) -> &mut Rng;
-    /// Opens a TCP connection to server number `peer` (index into the application's `to`). Connecting starts at once;
-    /// data written before it is established wait.
+    /// Opens a TCP connection to server number `peer` (an index into the application's `to`). Connecting starts at once; data
+    /// written before the connection is established waits.
     fn open(&mut self, peer: usize) -> ConnId;
-    /// Appends `bytes` to the stream that `role` sends; `u64::MAX`: endless.
+    /// Appends `bytes` to the stream that `role` sends; `u64::MAX` for data without end.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
-    /// Returns the stream offset of the next byte that `role` writes into an endless write: behind everything sent so
-    /// far and the `notsent_lowat` unsent bytes (TCP_NOTSENT_LOWAT) in its socket. From the first call on, a kernel's
-    /// socket holds no more unsent bytes than that.
+    /// Returns the stream offset of the next byte that `role` writes into a stream without end: it comes after all bytes sent so
+    /// far and the `notsent_lowat` unsent bytes (TCP_NOTSENT_LOWAT) in the socket. From the first call on, a kernel's socket
+    /// holds no more unsent bytes than that.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
-    /// Closes `role`: a FIN follows the written data, or for an endless write the data sent so far.
+    /// Closes the end `role`: a FIN follows the written data or, in a stream without end, the data sent so far.
     fn close(&mut self, conn: ConnId, role: Role);
-    /// Sends a datagram of `size` bytes on the wire from `role`, between the client and server `peer`. If it arrives,
-    /// the other side receives `number` in `datagram_received`.
+    /// Sends a datagram of `size` bytes on the wire from `role`, between the client and server `peer`. If it arrives, the other
+    /// side receives `number` in `datagram_received`.
     fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64);
     /// Calls `timer(token)` at `at` (now or later). Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
-    /// Reports the end of a web page that was requested at `started`: no transfer of it is in progress any more. With
-    /// fewer `objects` than the page has, it was abandoned.
+    /// Reports the end of a web page that was requested at `started`, when none of its transfers is in progress. With fewer
+    /// `objects` than the page has, the page was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
-    /// Reports a finished file transfer: all `bytes` have arrived at the other side.
+    /// Reports a finished file transfer, whose `bytes` have all arrived at the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
-    /// Reports that probe `number` (0, 1, 2, ...) leaves now, or, with `rtt`, that it has been answered after that
-    /// time, at most once.
+    /// Reports, without `rtt`, that probe `number` (0, 1, 2, ...) leaves now; with `rtt`, that the probe was answered after that
+    /// time. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
 }
 
@@ -105,30 +105,30 @@ pub trait Application {
     fn start<H: Host>(&mut self, host: &mut H);
     /// Handles a timer set by `Host::timer`.
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
-    /// Handles the completed handshake of `conn` at the end `role`.
+    /// Handles the completed handshake of `conn` at its end `role`.
     fn connected<H: Host>(&mut self, _conn: ConnId, _side: Role, _host: &mut H) {}
-    /// Handles `bytes` more received in order by `role`. Called only if the application `counts`.
+    /// Handles `bytes` more, received in order by `role`. Called only if the application `counts`.
     fn received<H: Host>(&mut self, _conn: ConnId, _side: Role, _bytes: u64, _host: &mut H) {}
     /// Handles a datagram received by `role`. Called only if the application `counts`.
     fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _host: &mut H) {}
-    /// Handles the end of `conn`, completed or failed; the id may be reused after this call.
+    /// Handles the end of `conn`, which is complete or has failed. Its id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
-    /// Whether `received` and `datagram_received` must be called. Endless transfers return false, which keeps them off
+    /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, which keeps them off
     /// the packet path.
     fn counts(&self) -> bool {
         true
     }
-    /// Declarations of the values of `figures` and `words`; each list appears as a whole or not at all.
+    /// Declarations of the values of `figures` and `words`. Each list appears in the summary as a whole or not at all.
     const MEASURES: &'static [&'static [Measure]] = &[];
-    /// The machine's own numbers for the summary, under names that end in their unit; NaN: no value.
+    /// Returns the machine's own numbers for the summary, under names that end in their unit. NaN stands for no value.
     fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
-    /// The machine's own words for the summary.
+    /// Returns the machine's own words for the summary.
     fn words(&self) -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
-    /// The machine's own series: columns of equal length.
+    /// Returns the machine's own series, as columns of equal length.
     fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
         Vec::new()
     }

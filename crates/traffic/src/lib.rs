@@ -1,8 +1,8 @@
-//! Applications as sans-I/O machines, driven by events and independent of any network.
+//! Applications as machines without I/O, driven by events and independent of any network.
 //!
-//! An application has one client side (`from` in a scenario) and one or several servers (`to`), and plays both: the
-//! client's request and the server's response of a web page are in the same machine. All inputs are events
-//! ([`Application`]), and all effects are calls of the host ([`Host`]).
+//! An application has one client side (`from` in a scenario) and one or several servers (`to`), and plays both: the client's
+//! request and the server's response of a web page are in the same machine. All its inputs are events ([`Application`]), and all
+//! its effects are calls of the host ([`Host`]).
 //!
 //! | name | traffic | source |
 //! |---|---|---|
@@ -20,9 +20,9 @@
 //! | [`rpm`] | round trips per minute under load | draft-ietf-ippm-responsiveness |
 //! | [`web`] | a user who loads pages | CableLabs 2012 §3.2.3, Appendix A |
 //!
-//! Conventions. kB = 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. A
-//! machine starts on [`Application::start`] and continues for as long as its host delivers events: the host stops it by
-//! delivering no timer at or after the application's stop time.
+//! Conventions: kB is 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. A machine
+//! starts on [`Application::start`] and continues for as long as its host delivers events. The host stops it by delivering no
+//! timer at or after the application's stop time.
 
 mod app;
 mod conns;

@@ -2,9 +2,9 @@
 //!
 //! Source: ARRIS 2013, Simulation Baseline (its game: 10 KB every 2 s; the document plots the latency of its packets).
 //!
-//! Message k is written at start + k * interval, even if the one before has not arrived. A message *starts* when it is
-//! written and is *finished* when its last byte has arrived in order at the server: [`Host::file_done`] then reports
-//! its latency. The connection is opened at the start and kept; message 0 waits for the handshake.
+//! Message k is written at start + k * interval, even if the previous one has not arrived. A message *starts* when it is written,
+//! and is *finished* when its last byte has arrived in order at the server; [`Host::file_done`] then reports its latency. The
+//! connection is opened at the start and kept; message 0 waits for the handshake.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none};
 
-/// Most unfinished messages; beyond it, messages are skipped, so that memory is bounded.
+/// Largest number of unfinished messages. Further messages are skipped, so that memory is bounded.
 const MAX_UNFINISHED: usize = 4096;
 
 /// TCP messages at a fixed interval from the client to its first server.
@@ -25,7 +25,7 @@ pub struct MessagesParams {
     pub message: Bytes,
     /// Time between messages. Default 2s.
     pub interval: Duration,
-    /// Number of messages; omitted: until the end. Default none.
+    /// Number of messages; omitted: until the end of the run. Default none.
     pub count: Option<u64>,
     /// Action when the connection fails: `retry` (default: a new connection, without the unfinished messages) or
     /// `give_up`.
@@ -73,7 +73,7 @@ impl Params for MessagesParams {
     }
 }
 
-/// Token of the timer that opens a new connection; the others are message numbers.
+/// Token of the timer that opens a new connection; all other tokens are message numbers.
 const REOPEN: u64 = u64::MAX;
 
 /// The machine of [`MessagesParams`].
@@ -125,7 +125,7 @@ impl Application for Messages {
             return;
         }
         self.received += bytes;
-        // bound: each turn removes one message from the list
+        // bound: each iteration removes one message from the list
         while self.received >= self.params.message.0 {
             let Some(started) = self.unfinished.pop_front() else { break };
             self.received -= self.params.message.0;
@@ -160,19 +160,19 @@ mod tests {
         let mut app = MessagesParams::default().build();
         fake.run(&mut app, Time(600 * S));
         assert_eq!((fake.writes.len(), fake.files.len(), fake.opened.len()), (300, 300, 1));
-        // handshake 50 ms + 25 ms for the first, 25 ms for the others
+        // the first message takes 50 ms for the handshake and 25 ms to the server, each later one 25 ms
         assert_eq!(fake.files[0], (Time(0), Time(75 * MS), 10_000));
         assert!(fake.files[1..].iter().enumerate().all(|(i, f)| {
             let at = (i as u64 + 1) * 2 * S;
             *f == (Time(at), Time(at + 25 * MS), 10_000)
         }));
-        // 10 kB every 2 s: 40 kbit/s
+        // 10 kB every 2 s are 40 kbit/s
         assert_eq!(fake.writes.iter().map(|w| w.bytes).sum::<u64>() * 8 / 600, 40_000);
     }
 
     #[test]
     fn messages_overlap_and_a_failure_discards_them() {
-        // interval 10 ms, one way 25 ms: three unfinished at a time
+        // messages are 10 ms apart and take 25 ms one way, so three are unfinished at a time
         let mut fake = Fake::new(&[50 * MS]);
         let params = MessagesParams {
             interval: Duration::from_millis(10),
@@ -184,8 +184,8 @@ mod tests {
         assert_eq!(fake.files.len(), 5);
         let mut fake = Fake::new(&[50 * MS]).failing(&[0], 3 * S);
         fake.run(&mut MessagesParams::default().build(), Time(10 * S));
-        // the messages of 0 s and 2 s are lost; those of 4, 6 and 8 s would use the connection of 4 s. The timer of
-        // message 2 was set before the one that reopens, so at 4 s there is no connection yet
+        // the messages of 0 s and 2 s are lost, and the connection is reopened at 4 s. The timer of message 2 (4 s) was set
+        // before the timer that reopens, so it finds no connection yet. The messages of 6 s and 8 s use the new connection
         let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / S).collect();
         assert_eq!(starts, [6, 8]);
         assert_eq!(MessagesParams { message: Bytes(0), ..Default::default() }.validate().unwrap_err().path, "message");

@@ -11,19 +11,19 @@ pub trait Params {
     fn validate(&self) -> Result<(), Problem>;
     /// Builds the machine in its initial state. The parameters must be valid.
     fn build(&self) -> Self::App;
-    /// Number of servers that the application's `to` must name.
+    /// Returns the number of servers that the application's `to` must name.
     fn servers(&self) -> usize {
         1
     }
-    /// Upper bound on its demand in a run of `span`, if every request takes at least `round` to be answered.
+    /// Returns an upper bound on the demand in a run of `span`, if every request takes at least `round` to be answered.
     fn demand(&self, span: Duration, round: Duration) -> Demand;
-    /// Range over which the seed moves its start, unless the scenario sets it.
+    /// Returns the range over which the seed moves the start, unless the scenario sets it.
     ///
     /// A tenth of a second is a few round trips, enough to shift slow starts and the losses that end them.
     fn start_spread(&self) -> Duration {
         Duration::from_millis(100)
     }
-    /// Number of rows of counters: one for each parallel transfer, if their number is fixed.
+    /// Returns the number of rows of counters: one for each parallel transfer, if their number is fixed.
     fn rows(&self) -> usize {
         1
     }

@@ -7,20 +7,19 @@
 //!   RTT k = arrival of reply k - departure of request k
 //! ```
 //!
-//! With `after_answer` the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL
-//! tests are based; if there is no answer within `timeout`, the next request follows. The rate of such probes falls
-//! when the round trip grows: the samples are as dense as possible, and a percentile weights samples, not time.
+//! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL tests are
+//! based. If there is no answer within `timeout`, the next request leaves then. The rate of such probes falls when the round trip
+//! grows: the samples are as dense as possible, and a percentile weights samples, not time.
 //!
 //! ```text
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
 //! ```
 //!
-//! A probe without an answer was dropped in one of the two directions, or its reply is still in flight at the end; the
-//! summary distinguishes the two by the number of drops. Probes wait in the same queues as all other packets and see
-//! what a packet of their size sees: a byte-limited buffer has room for a small probe more often than for a full
-//! segment.
+//! A probe without an answer was dropped in one of the two directions, or its reply is still in flight at the end; the number of
+//! drops in the summary distinguishes the two. Probes wait in the same queues as all other packets and experience what a packet
+//! of their size does: a byte-limited buffer has room for a small probe more often than for a full segment.
 //!
-//! Linux's `ping` puts a packet of 98 bytes on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, 14 of Ethernet.
+//! Linux's `ping` puts a packet of 98 bytes on an Ethernet: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
 
 use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role, cbr};
@@ -35,12 +34,11 @@ use units::{positive, positive_or_none, within};
 pub struct PingParams {
     /// Time between requests. Default 1s.
     pub interval: Duration,
-    /// Size of a request, and of its reply, in bytes on the wire, headers included. Default 98.
+    /// Size of a request, and of its reply, in bytes on the wire, including headers. Default 98.
     pub size: Bytes,
-    /// Number of requests; omitted: until the end. Default none.
+    /// Number of requests; omitted: until the end of the run. Default none.
     pub count: Option<u64>,
-    /// Whether the next request leaves when the answer to the last one arrives, instead of at an interval. Default
-    /// false.
+    /// True if the next request leaves when the answer to the last one arrives, instead of after an interval. Default false.
     pub after_answer: bool,
     /// With `after_answer`, longest wait for an answer. Default 1s.
     pub timeout: Duration,
@@ -69,7 +67,7 @@ impl Params for PingParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // a request and a reply
+        // each cycle has a request and a reply
         let cycle = if self.after_answer { round.min(self.timeout) } else { self.interval };
         Demand::datagrams(2.0 * times(span, cycle, self.count))
     }
@@ -83,8 +81,8 @@ impl Params for PingParams {
     }
 }
 
-/// The machine of [`PingParams`]. It stores nothing per probe: the departure of number k follows from k, or only one is
-/// outstanding.
+/// The machine of [`PingParams`]. It stores nothing per probe: the departure time of probe k follows from k or, with
+/// `after_answer`, only one probe is outstanding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     params: PingParams,
@@ -101,7 +99,7 @@ impl Ping {
         self.next += 1;
         self.sent = host.now();
         if self.params.after_answer {
-            // the token identifies this request: if it is answered in time, the timer finds a later number and does
+            // the token identifies this request: if it is answered in time, the timer finds that `next` has grown and does
             // nothing
             host.timer(host.now() + self.params.timeout, self.next);
         } else if self.params.count.is_none_or(|n| self.next < n) {
@@ -126,10 +124,10 @@ impl Application for Ping {
         match role {
             Role::Server => host.datagram(0, Role::Server, self.params.size.0 as u16, number),
             Role::Client if self.params.after_answer => {
-                // an answer after its timeout does not count
+                // an answer that arrives after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
-                    // by a timer, because the host fires none after the application's stop
+                    // uses a timer, because the host fires no timer after the application's stop
                     if self.params.count.is_none_or(|n| self.next < n) {
                         host.timer(host.now(), 0);
                     }
@@ -152,8 +150,8 @@ mod tests {
 
     #[test]
     fn each_answered_probe_takes_one_round_trip() {
-        // the fake network: 25 ms each way. Datagrams 0 to 3 are requests 0 and 1 with their replies; 4 is request 2,
-        // which is lost and has no reply; 5 and 6 are request 3 and its reply, which is lost
+        // the fake network takes 25 ms each way. Datagrams 0 to 3 are requests 0 and 1 and their replies. Datagram 4 is request
+        // 2, which is lost and has no reply. Datagrams 5 and 6 are request 3 and its reply, which is lost
         let mut fake = Fake::new(&[50 * MS]);
         fake.lost = [4, 6].into();
         let params = PingParams { interval: Duration::from_millis(100), count: Some(6), ..Default::default() };
@@ -179,7 +177,8 @@ mod tests {
 
     #[test]
     fn the_next_request_waits_for_the_answer_or_its_timeout() {
-        // round trip 50 ms. Requests at 0, 50, 100 ms; the third is lost (datagram 4): the next leaves at 100 + 300 ms
+        // the round trip takes 50 ms. Requests leave at 0, 50 and 100 ms. The third is lost (datagram 4), so the next one leaves
+        // at 100 + 300 ms
         let mut fake = Fake::new(&[50 * MS]);
         fake.lost = [4].into();
         let params = PingParams {
@@ -193,7 +192,7 @@ mod tests {
         assert_eq!(requests, [0, 50, 100, 400, 450]);
         let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
         assert_eq!(rtts, [(0, 50), (1, 50), (3, 50), (4, 50)]);
-        // an answer after its timeout does not count
+        // an answer that arrives after its timeout does not count
         let mut fake = Fake::new(&[50 * MS]);
         let params = PingParams { timeout: Duration::from_millis(40), count: Some(3), ..params };
         fake.run(&mut params.build(), Time(10_000 * MS));

@@ -6,14 +6,14 @@
 //!   rate  = 8 (audio_size / audio_interval + frame_size / frame_interval) = 16 + 194 = 210 kbit/s by default
 //! ```
 //!
-//! A frame is whole when its last datagram has arrived; without one of them it cannot be shown. The picture freezes if
-//! no whole frame arrives for more than max(3 T, T + 150 ms), T = `frame_interval`: the rule of W3C webrtc-stats,
+//! A frame is whole when its last datagram has arrived; if one is lost, the frame cannot be shown. The picture freezes if no
+//! whole frame arrives for more than max(3 T, T + 150 ms), T = `frame_interval`. This is the rule of W3C webrtc-stats,
 //! freezeCount, with the sender's interval instead of a running mean.
 //!
-//! Audio and video start at random times of their first interval, so that sessions are not synchronised.
+//! Audio and video start at random times within their first interval, so that sessions are not synchronised.
 //!
-//! Source: MMCN 1999 (six sessions of 210 kbit/s each). The packet sizes are ours: vary `packet`, or compare with a
-//! smooth `cbr` of the same rate.
+//! Source: MMCN 1999 (six sessions of 210 kbit/s each). The packet sizes are our choice: vary `packet`, or compare with a smooth
+//! `cbr` of the same rate.
 
 use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Role, cbr};
@@ -24,25 +24,25 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, within};
 
-/// Most datagrams of a frame, which bounds the number sent at one time.
+/// Largest number of datagrams in a frame, which bounds the number sent at one time.
 const MAX_PACKETS: u64 = 1000;
 
-/// Most frames tracked at once; arrivals of older ones are not counted.
+/// Largest number of frames tracked at once; arrivals of older frames are not counted.
 const TRACKED: usize = 1024;
 
 /// A video conference's audio and video in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProshareParams {
-    /// Size of an audio datagram in bytes on the wire, headers included. Default 200.
+    /// Size of an audio datagram in bytes on the wire, including headers. Default 200.
     pub audio_size: Bytes,
     /// Time between audio datagrams. Default 100ms.
     pub audio_interval: Duration,
-    /// Size of a video frame in bytes on the wire, headers included. Default 2425.
+    /// Size of a video frame in bytes on the wire, including headers. Default 2425.
     pub frame_size: Bytes,
     /// Time between video frames. Default 100ms.
     pub frame_interval: Duration,
-    /// Size of the largest video datagram in bytes on the wire, headers included. Default 700.
+    /// Size of the largest video datagram in bytes on the wire, including headers. Default 700.
     pub packet: Bytes,
     /// Direction of the session. Default `up`.
     pub direction: Direction,
@@ -78,7 +78,7 @@ impl Params for ProshareParams {
     }
 
     fn start_spread(&self) -> Duration {
-        Duration::ZERO // the machine draws its own phases
+        Duration::ZERO // the machine draws its phases itself
     }
 
     fn build(&self) -> Proshare {
@@ -103,7 +103,7 @@ pub struct Proshare {
 /// A frame in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Frame {
-    /// The numbers of its datagrams: the first, and the one after the last.
+    /// Numbers of its datagrams: the first, and the one after the last.
     numbers: [u64; 2],
     /// Number of datagrams that have not arrived.
     missing: u64,
@@ -116,10 +116,10 @@ struct Picture {
     frames: VecDeque<Frame>,
     sent: u64,
     whole: u64,
-    /// Arrival of the last whole frame.
+    /// Arrival time of the last whole frame.
     last: Option<Time>,
     freezes: u64,
-    /// Total duration of the freezes.
+    /// Total time of the freezes.
     frozen: Duration,
 }
 
@@ -145,7 +145,7 @@ impl Picture {
         self.last = Some(now);
     }
 
-    /// Counts the time since the last whole frame as a freeze, if it is long enough.
+    /// Counts the time since the last whole frame as a freeze if it is long enough.
     fn gap(&mut self, now: Time, interval: Duration) {
         let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
         if gap > (interval * 3).max(interval + Duration::from_millis(150)) {
@@ -196,7 +196,7 @@ impl Application for Proshare {
 
     const MEASURES: &'static [&'static [Measure]] = &[PICTURE];
 
-    /// Frames in flight or lost at the end count in `frames_sent` only.
+    /// Returns the figures. Frames that are in flight or lost at the end count in `frames_sent` only.
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut p = self.picture.clone();
         p.gap(now, self.params.frame_interval);
@@ -227,12 +227,13 @@ mod tests {
     fn a_session_is_210_kbit_per_second() {
         let mut fake = Fake::new(&[0]);
         fake.run(&mut ProshareParams::default().build(), Time(100_000_000_000));
-        // 1000 audio datagrams and 1000 frames of 700 + 700 + 700 + 325 B: 2.625 MB in 100 s
+        // 1000 audio datagrams of 200 B and 1000 frames of 700 + 700 + 700 + 325 B are 2.625 MB in 100 s
         let sizes: Vec<u64> = fake.datagrams.iter().map(|d| u64::from(d.2)).collect();
         assert_eq!(sizes.iter().sum::<u64>() * 8, 210_000 * 100);
         let count = |size| sizes.iter().filter(|&&s| s == size).count();
         assert_eq!((count(200), count(700), count(325), sizes.len()), (1000, 3000, 1000, 5000));
-        // a frame leaves at once, frames and audio every 100 ms from a random time in their first interval
+        // the datagrams of a frame leave at once; frames and audio leave every 100 ms, from a random time in their first interval
+        // on
         for size in [200, 325] {
             let at: Vec<u64> = fake.datagrams.iter().filter(|d| d.2 == size).map(|d| d.0.0).collect();
             assert!(at[0] < 100_000_000 && at.windows(2).all(|w| w[1] - w[0] == 100_000_000), "{size}");
@@ -240,7 +241,7 @@ mod tests {
         assert!(fake.datagrams.iter().enumerate().all(|(i, d)| d.3 == i as u64));
     }
 
-    /// A frame every 100 ms: the picture freezes if the next arrives after more than 300 ms.
+    /// A frame is sent every 100 ms. The picture freezes if the next whole frame arrives after more than 300 ms.
     #[test]
     fn a_picture_freezes_when_frames_are_missing() {
         let ms = |n| Time(n * 1_000_000);
@@ -250,7 +251,7 @@ mod tests {
             (4 * frame..4 * frame + 4).for_each(|n| p.arrived(n, ms(at), Duration::from_millis(100)));
         };
         whole(&mut p, 0, 50);
-        // frame 1 lacks a datagram: 200 ms between whole frames are not a freeze
+        // a datagram of frame 1 is missing: 200 ms between whole frames are not a freeze
         (4..7).for_each(|n| p.arrived(n, ms(150), Duration::from_millis(100)));
         whole(&mut p, 2, 250);
         assert_eq!((p.whole, p.freezes, p.frozen), (2, 0, Duration::ZERO));
@@ -262,7 +263,7 @@ mod tests {
         whole(&mut p, 8, 851);
         assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));
         let app = Proshare { picture: p, ..ProshareParams::default().build() };
-        // until the end, too: 1000 ms more
+        // the time from the last whole frame to the end counts as well: 1000 ms more
         let figures = app.figures(ms(1851)).into_iter().map(|(_, value)| value);
         let expected = [20.0, 4.0, 2.0, 1.301];
         assert!(figures.zip(expected).all(|(ours, value)| (ours - value).abs() < 1e-9));

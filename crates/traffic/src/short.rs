@@ -1,7 +1,7 @@
 //! Short flows: small transfers with random arrivals, as on a busy web.
 //!
-//! Source: ARRIS 2013, Considerations for all schemes ("short-lived flows"); the arrival model is the usual one in
-//! flow-level studies (Poisson arrivals, independent sizes).
+//! Source: ARRIS 2013, Considerations for all schemes ("short-lived flows"). The arrival model is the usual one in flow-level
+//! studies (Poisson arrivals, independent sizes).
 //!
 //! ```text
 //!   time between arrivals:  exponential with mean `interval`
@@ -11,9 +11,9 @@
 //!   offered load = mean size / interval
 //! ```
 //!
-//! Each transfer has its own connection. A transfer *starts* when it arrives (its SYN leaves) and is *finished* when
-//! its last byte has arrived in order: [`Host::file_done`] reports the flow completion time, handshake included. When
-//! `max_open` transfers are in progress, an arrival is refused and counted; without that bound an overloaded link would
+//! Each transfer has its own connection. A transfer *starts* when it arrives (its SYN leaves) and is *finished* when its last
+//! byte has arrived in order; [`Host::file_done`] then reports the flow completion time, including the handshake. While
+//! `max_open` transfers are in progress, an arrival is refused and counted; without this bound, an overloaded link would
 //! accumulate flows without limit. A failed connection ends its transfer.
 
 use crate::conns::Conns;
@@ -36,7 +36,7 @@ const MAX_OPEN: u32 = 65_536;
 pub enum Size {
     /// A fixed size.
     Fixed(Bytes),
-    /// Exponential with this mean, at least 1 byte.
+    /// Exponential with this mean; at least 1 byte.
     Exponential(Bytes),
     /// Pareto: most transfers are small, a few are large.
     Pareto(Pareto),
@@ -50,14 +50,14 @@ units::word_or_table!(Size);
 pub struct Pareto {
     /// Smallest size. Default 4KB.
     pub min: Bytes,
-    /// Largest size, to which larger draws are reduced. Default 1MB.
+    /// Largest size. Draws above it are reduced to it. Default 1MB.
     pub max: Bytes,
-    /// Exponent; from 1 to 2 the distribution has a mean but (untruncated) no variance. Default 1.2.
+    /// Exponent. From 1 to 2, the untruncated distribution has a mean but no variance. Default 1.2.
     pub shape: f64,
 }
 
 impl Pareto {
-    /// Mean of the truncated distribution: the integral of P(X > x) up to `max`.
+    /// Returns the mean of the truncated distribution, which is the integral of P(X > x) up to `max`.
     fn mean(&self) -> f64 {
         let (min, max, a) = (self.min.0 as f64, self.max.0 as f64, self.shape);
         if a == 1.0 {
@@ -80,7 +80,7 @@ impl Size {
             Self::Fixed(b) => b.0,
             Self::Exponential(mean) => (math::exponential(rng, mean.0 as f64) as u64).max(1),
             Self::Pareto(p) => {
-                // F^-1(1 - u) with 1 - u in (0, 1]
+                // inverts F at 1 - u, which is in (0, 1]
                 let x = p.min.0 as f64 * math::pow(1.0 - rng.unit(), -1.0 / p.shape);
                 if x < p.max.0 as f64 { x as u64 } else { p.max.0 }
             }
@@ -111,11 +111,11 @@ pub struct ShortParams {
     pub size: Size,
     /// Direction of the transfers. Default `down`.
     pub direction: Direction,
-    /// Payload of the request for a transfer down; 0: no request. Default 300B.
+    /// Payload of the request for a transfer down; 0 for no request. Default 300B.
     pub request: Bytes,
-    /// Number of transfers; omitted: until the end. Default none.
+    /// Number of transfers; omitted: until the end of the run. Default none.
     pub count: Option<u64>,
-    /// Most transfers in progress at once; further arrivals are refused. Default 1000.
+    /// Largest number of transfers in progress; further arrivals are refused. Default 1000.
     pub max_open: u32,
 }
 
@@ -167,9 +167,9 @@ impl Params for ShortParams {
 struct Transfer {
     started: Time,
     size: u64,
-    /// Bytes of the request that have not arrived at the server.
+    /// Bytes of the request that have not yet arrived at the server.
     request_left: u64,
-    /// Bytes that have not arrived at the receiver.
+    /// Bytes that have not yet arrived at the receiver.
     left: u64,
 }
 
@@ -187,14 +187,14 @@ impl Short {
     fn next_arrival<H: Host>(&self, host: &mut H) {
         if self.params.count.is_none_or(|n| self.arrivals < n) {
             let wait = math::exponential(host.rng(), self.params.interval.secs());
-            // above zero, so that time advances
+            // at least 1 ns, so that time advances
             host.timer(host.now() + Duration::from_secs_f64(wait).max(Duration(1)), 0);
         }
     }
 
     fn arrival<H: Host>(&mut self, host: &mut H) {
         self.arrivals += 1;
-        // also drawn for refused arrivals, so that a refusal changes no other size
+        // a size is also drawn for a refused arrival, so that a refusal does not change later sizes
         let size = self.params.size.draw(host.rng());
         if self.conns.len() >= self.params.max_open as usize {
             self.refused += 1;
@@ -248,7 +248,7 @@ impl Application for Short {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        // still present only if it ended before its transfer had arrived
+        // the connection is still present only if it ended before its transfer had arrived
         self.failed += u64::from(self.conns.remove(conn).is_some());
     }
 
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_transfer_down_takes_two_and_a_half_round_trips_of_the_fake_network() {
-        // handshake 20 ms, request 10 ms, answer 10 ms; up: handshake 20, data 10
+        // down: 20 ms for the handshake, 10 for the request, 10 for the answer; up: 20 ms for the handshake, 10 for the data
         for (direction, took) in [(Direction::Down, 40), (Direction::Up, 30)] {
             let mut fake = Fake::new(&[20 * MS]);
             let params = ShortParams { direction, count: Some(500), ..Default::default() };
@@ -288,7 +288,8 @@ mod tests {
             fake.run(&mut app, Time(1_000_000 * MS));
             assert_eq!((fake.files.len(), fake.open_now()), (500, 0));
             assert!(fake.files.iter().all(|f| f.1.since(f.0).0 == took * MS && f.2 == 14_000), "{direction:?}");
-            // 500 gaps of mean 100 ms: 50 s, standard error 100 sqrt(500) ms = 2.2 s; five standard errors
+            // 500 gaps of 100 ms on average take 50 s, with a standard error of 100 sqrt(500) ms = 2.2 s; the bound is five of
+            // them
             let last = fake.files[499].0.secs();
             assert!((last - 50.0).abs() < 11.0, "{last}");
         }
@@ -299,10 +300,10 @@ mod tests {
         let mut rng = Rng::named(3, "short");
         let mut mean = |size: &Size| (0..100_000).map(|_| size.draw(&mut rng)).sum::<u64>() as f64 / 1e5;
         assert_eq!(mean(&Size::Fixed(Bytes(5))), 5.0);
-        // 20 000, standard error 63; rounding down to whole bytes lowers the mean by half a byte
+        // the mean is 20 000 with a standard error of 63; rounding down to whole bytes lowers it by half a byte
         assert!((mean(&Size::Exponential(Bytes(20_000))) - 20_000.0).abs() < 320.0);
-        // Pareto cut at max: a m / (a-1) - m^a M^(1-a) / (a-1) with a = 2, m = 1000, M = 100 000:
-        // 2000 - 1000^2/100 000 = 1990; second moment m^2 (1 + 2 ln(M/m)) = 10.2e6, so the standard error is
+        // the mean of a Pareto distribution cut at M is a m / (a-1) - m^a M^(1-a) / (a-1). With a = 2, m = 1000 and M = 100 000
+        // it is 2000 - 1000^2/100 000 = 1990. The second moment is m^2 (1 + 2 ln(M/m)) = 10.2e6, so the standard error is
         // sqrt(10.2e6 - 1990^2)/316 = 7.9
         let pareto = Pareto { min: Bytes(1000), max: Bytes(100_000), shape: 2.0 };
         let m = mean(&Size::Pareto(pareto));
@@ -311,8 +312,8 @@ mod tests {
 
     #[test]
     fn beyond_max_open_arrivals_are_refused() {
-        // a transfer lasts 40 ms and the next arrives after 1 ms on average: an M/D/2/2 queue admits two at a time;
-        // Erlang B (insensitive to the distribution of service times) with a = 40: B = 0.9512
+        // a transfer lasts 40 ms and the next one arrives after 1 ms on average, so this is an M/D/2/2 queue with a load of a =
+        // 40. Erlang's B formula, which holds for any distribution of service times, gives a share of refusals of B = 0.9512
         let mut fake = Fake::new(&[20 * MS]);
         let params =
             ShortParams { interval: Duration::from_millis(1), max_open: 2, count: Some(20_000), ..Default::default() };

@@ -1,7 +1,7 @@
 //! The timers of one application, kept by its host.
 //!
-//! A simulated host and one that waits on the clock share this list, so that the order of timers, and their end when
-//! the application stops, are the same.
+//! A simulated host and one that waits on the wall clock share this list, so that the order of timers, and their end when the
+//! application stops, are the same.
 
 use crate::{Application, Host};
 use std::cmp::Reverse;
@@ -27,7 +27,7 @@ impl Due {
     }
 }
 
-/// Timers by time; at equal times in the order in which they were set, with the start first.
+/// Timers by time. Timers at equal times fire in the order in which they were set, the start first.
 #[derive(Clone, Debug)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, Due)>>,
@@ -37,7 +37,8 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Holds only the start, at `start`. Timers due at `stop` or later are dropped; [`Time::NEVER`]: none is.
+    /// Begins with the start of the application, at `start`. Timers due at `stop` or later will be dropped; [`Time::NEVER`] drops
+    /// none.
     pub fn new(start: Time, stop: Time) -> Self {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
@@ -48,14 +49,14 @@ impl Timers {
         self.heap.push(Reverse((at, self.set, Due::Timer(token))));
     }
 
-    /// Time of the first timer, [`Time::NEVER`] if there is none. It may be after the stop.
+    /// Returns the time of the first timer, or [`Time::NEVER`] if there is none. It may be after the stop.
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// Removes the first timer due at `now`; returns its time and event. Timers due after the stop are dropped.
+    /// Removes the first timer due at `now`; returns its time and event. Timers that are due after the stop are dropped.
     pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
-        // bound: each turn removes one timer
+        // bound: each iteration removes one timer
         while self.next() <= now {
             let Reverse((at, _, due)) = self.heap.pop()?;
             if at < self.stop {

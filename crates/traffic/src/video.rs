@@ -1,19 +1,19 @@
 //! Adaptive-bitrate video: segments are fetched one after another, each at a rate chosen for it.
 //!
-//! Parameters: segments of 2 to 10 s, 30 s of buffer, 0.8 x the harmonic mean of the last five throughputs, a ladder
-//! from 0.35 to 8 Mbit/s; the harmonic mean is that of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
+//! Defaults: segments of 4 s, 30 s of buffer, and a ladder of rates from 0.35 to 8 Mbit/s. A rate is at most 0.8 times the
+//! harmonic mean of the last five throughputs, which is the predictor of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
 //!
 //! ```text
 //!   segment k:   GET of `request` bytes over one kept connection; the server answers with  rate_k * segment / 8  bytes
 //!   throughput   x_k = bytes * 8 / (last byte in order - GET written)
-//!   rate_{k+1} = the highest of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
-//!                the lowest for the first segment, and if no rate is low enough
-//!   next GET     at once if another segment fits into `buffer`, otherwise when it does
+//! rate_{k+1} = the highest rate of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
+//!                 the lowest rate for the first segment, and if no rate is low enough
+//! next GET     at once if another segment fits into `buffer`, otherwise as soon as one does
 //!   playback     begins when `startup` is buffered; stalls when the buffer is empty; resumes at `startup`
 //! ```
 //!
-//! The buffer holds seconds of video, in whole segments. A viewer stopped by the scenario's `stop` plays the buffered
-//! video and then counts as stalled; end the run at that time, or set `segments`.
+//! The buffer holds whole segments and is counted in seconds of video. A viewer stopped by the scenario's `stop` plays the
+//! buffered video, and then counts as stalled; to avoid that, end the run at the same time, or set `segments`.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Role};
@@ -24,9 +24,9 @@ use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none, require, within};
 
-/// Number of throughputs in the harmonic mean that predicts the next.
+/// Number of throughputs in the harmonic mean that predicts the next throughput.
 const SAMPLES: usize = 5;
-/// Most rates of a ladder.
+/// Largest number of rates in a ladder.
 const MAX_LADDER: usize = 64;
 
 /// A viewer of adaptive-bitrate video, served by the first server.
@@ -37,15 +37,15 @@ pub struct VideoParams {
     pub segment: Duration,
     /// Available rates, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit, 4mbit, 6mbit, 8mbit.
     pub ladder: Vec<BitRate>,
-    /// Most video in the buffer; at least one segment. Default 30s.
+    /// Largest amount of video in the buffer; at least one segment. Default 30s.
     pub buffer: Duration,
-    /// Buffered video needed before playback begins, and before it resumes after a stall. Default 4s.
+    /// Amount of buffered video that starts playback, and that resumes it after a stall. Default 4s.
     pub startup: Duration,
-    /// Largest share of the predicted throughput for a rate. Default 0.8.
+    /// A rate is at most this share of the predicted throughput. Default 0.8.
     pub safety: f64,
     /// Payload of a GET. Default 300B.
     pub request: Bytes,
-    /// Number of segments; omitted: endless. Default none.
+    /// Number of segments; omitted: until the end of the run. Default none.
     pub segments: Option<u64>,
 }
 
@@ -78,7 +78,7 @@ impl Params for VideoParams {
         }
         let message = format!("{} is not valid; expected at least a segment, {}", self.buffer, self.segment);
         require(self.buffer >= self.segment, "buffer", message)?;
-        // a segment is requested only if it fits, so the buffer always reaches this level
+        // a segment is requested whenever it fits, so the buffer always reaches this level
         let most = Duration(self.buffer.0 / self.segment.0 * self.segment.0);
         let message = format!("{} is not valid; expected more than 0s, at most {most} (whole segments)", self.startup);
         require(!self.startup.is_zero() && self.startup <= most, "startup", message)?;
@@ -89,7 +89,7 @@ impl Params for VideoParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // the played segments, and the buffered ones
+        // the segments that are played, and those that stay buffered
         let segments = times(span + self.buffer, self.segment.max(round), self.segments);
         let best = self.ladder.last().map_or(0, |rate| rate.bytes_in(self.segment));
         Demand {
@@ -118,24 +118,24 @@ impl Params for VideoParams {
     }
 }
 
-/// The buffer and its playback, advanced lazily to the current time.
+/// The buffer and its playback. They are advanced to the current time only when they are used.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Player {
-    /// Video buffered at `since`.
+    /// Amount of video buffered at `since`.
     level: Duration,
     since: Time,
     playing: bool,
-    /// Start of the application, and time from there to the first picture.
+    /// Start of the application, and time from the start to the first picture.
     start: Time,
     startup: Option<Duration>,
     stalls: u64,
     stalled: Duration,
-    /// Whether all of the video has arrived, so that an empty buffer is its end.
+    /// True if all of the video has arrived, so that an empty buffer is the end of the video.
     complete: bool,
 }
 
 impl Player {
-    /// Advances the state to `now`. A segment that arrives exactly when the buffer runs empty is in time.
+    /// Advances the state to `now`. A segment that arrives exactly when the buffer becomes empty is in time.
     fn advance(&mut self, now: Time) {
         let passed = now.since(self.since);
         if self.playing {
@@ -151,7 +151,7 @@ impl Player {
         self.since = now;
     }
 
-    /// Adds a received segment; playback resumes at `threshold`, or with the last segment.
+    /// Adds a received segment. Playback resumes when `threshold` is buffered, or with the last segment.
     fn arrived(&mut self, segment: Duration, threshold: Duration, now: Time) {
         self.advance(now);
         self.level += segment;
@@ -168,17 +168,17 @@ impl Player {
 pub struct Video {
     params: VideoParams,
     conn: Option<ConnId>,
-    /// Bytes of the GET that have not arrived at the server.
+    /// Bytes of the GET that have not yet arrived at the server.
     request_left: u64,
-    /// Bytes of the segment that have not arrived at the client.
+    /// Bytes of the segment that have not yet arrived at the client.
     left: u64,
     /// Time at which the GET was written.
     requested_at: Time,
-    /// Whether a segment has been requested and not received.
+    /// True if a segment has been requested but not received.
     busy: bool,
-    /// Index of its rate in the ladder.
+    /// Index of the segment's rate in the ladder.
     rung: usize,
-    /// The last throughputs, bit/s, newest last.
+    /// The last throughputs in bit/s, newest last.
     throughputs: VecDeque<f64>,
     player: Player,
     /// Number of segments received, and the sum of their rates.
@@ -192,7 +192,7 @@ impl Video {
         self.params.ladder[self.rung].bytes_in(self.params.segment)
     }
 
-    /// The index of the rate for the last throughputs.
+    /// Returns the index of the rate that the last throughputs allow.
     fn choose(&self) -> usize {
         if self.throughputs.is_empty() {
             return 0;
@@ -202,7 +202,7 @@ impl Video {
         self.params.ladder.iter().rposition(|r| r.0 as f64 <= limit).unwrap_or(0)
     }
 
-    /// Requests the next segment, or again one that was lost with its connection.
+    /// Requests the next segment, or requests again the one that was lost with its connection.
     fn request<H: Host>(&mut self, host: &mut H) {
         if !self.busy {
             let rung = self.choose();
@@ -232,7 +232,7 @@ impl Video {
         }
         self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
         let last = self.params.segments.is_some_and(|n| self.done >= n);
-        // the time since the last segment counts before this one may end the video
+        // the time since the last segment is counted before this segment may end the video
         self.player.advance(now);
         self.player.complete = last;
         self.player.arrived(self.params.segment, self.params.startup, now);
@@ -242,7 +242,7 @@ impl Video {
             host.close(conn, Role::Client);
             host.close(conn, Role::Server);
         } else {
-            // time until the buffer has room for one more segment; it drains in real time
+            // the buffer drains in real time: this is the time until another segment fits
             let room = self.params.buffer - self.params.segment;
             host.timer(now + self.player.level.saturating_sub(room), 0);
         }
@@ -279,7 +279,7 @@ impl Application for Video {
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
         if self.conn == Some(conn) {
             self.conn = None;
-            // between two segments the pending timer opens a new connection
+            // between two segments, the pending timer opens a new connection
             if self.busy {
                 host.timer(host.now() + RETRY_AFTER, 0);
             }
@@ -331,7 +331,7 @@ mod tests {
     fn the_rate_follows_the_harmonic_mean() {
         let mut v = VideoParams::default().build();
         assert_eq!(v.choose(), 0);
-        // the harmonic mean of 2 and 8 Mbit/s, times 0.8, is 2.56 Mbit/s: 2.5 is chosen. The arithmetic mean, 5, would give 4
+        // 0.8 times the harmonic mean of 2 and 8 Mbit/s is 2.56 Mbit/s, so 2.5 is chosen. The arithmetic mean, 5, would give 4
         v.throughputs = [2e6, 8e6].into();
         assert_eq!(v.params.ladder[v.choose()].0, 2_500_000);
         v.throughputs = [0.1e6].into();
@@ -342,14 +342,13 @@ mod tests {
 
     #[test]
     fn a_fast_line_fills_the_buffer_and_then_fetches_a_segment_every_segment() {
-        // 20 ms handshake, then 20 ms for each segment: easily fast enough for 8 Mbit/s
+        // the handshake takes 20 ms, and then each segment 20 ms: this is fast enough for 8 Mbit/s
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = VideoParams::default().build();
         fake.run(&mut app, Time(100 * S));
-        // segment 0 (350 kbit/s x 4 s / 8 = 175 kB) arrives at 40 ms: playback begins; segments 1, 2 ... follow 20 ms
-        // apart until 26 s + 4 s no longer fit: 7 segments have arrived at 160 ms, 27.88 s are buffered, so the eighth
-        // is requested 1.88 s later at 2.04 s, when 26 s are left, and from then on one every 4 s, each of which
-        // arrives after 20 ms
+        // segment 0 (350 kbit/s x 4 s / 8 = 175 kB) arrives at 40 ms, and playback begins. Segments 1, 2 ... follow 20 ms apart
+        // while 26 s or less are buffered. At 160 ms, 7 segments have arrived and 27.88 s are buffered. So the eighth is
+        // requested 1.88 s later, at 2.04 s, when 26 s are left. From then on one is requested every 4 s and arrives 20 ms later
         assert_eq!((fake.files[0].1.0 / MS, fake.files[0].2), (40, 175_000));
         assert!(fake.files[1..].iter().all(|f| f.2 == 4_000_000));
         let starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();

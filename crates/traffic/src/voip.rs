@@ -1,8 +1,8 @@
 //! A telephone call: G.711 with 20 ms of speech per packet.
 //!
-//! Source: CableLabs 2012 §3.2.2. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the
-//! wire, 50 frames per second = 87.2 kbit/s; 30 000 frames in the 600 s of CableLabs 2012. The call sends without
-//! silence suppression, in one direction or both.
+//! Source: CableLabs 2012 §3.2.2. A frame is 160 B of speech + 12 RTP + 8 UDP + 20 IP + 18 Ethernet = 218 B on the wire, and 50
+//! frames per second are 87.2 kbit/s; the 600 s of CableLabs 2012 have 30 000 frames. The call sends without silence suppression,
+//! in one direction or both.
 //!
 //! `measure::VoipMeter` computes loss, lateness and the E-model from [`VoipParams::late_after`] and
 //! [`VoipParams::network_delay`].
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem};
 use units::{positive, positive_or_none, within};
 
-/// Direction of the speech, seen from the application's `from`.
+/// Direction of the speech, as seen from the application's `from`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Speech {
@@ -24,12 +24,12 @@ pub enum Speech {
     Up,
     /// From the server (`to`) to the client (`from`).
     Down,
-    /// Both: a stream in each direction, each with its own measures.
+    /// Both directions: a stream in each, with its own measures.
     Both,
 }
 
 impl Speech {
-    /// Whether the client speaks, and whether the server speaks.
+    /// Returns true for each side that speaks: the client, the server.
     pub const fn speakers(self) -> [bool; 2] {
         [!matches!(self, Self::Down), !matches!(self, Self::Up)]
     }
@@ -39,23 +39,23 @@ impl Speech {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VoipParams {
-    /// Size of a frame in bytes on the wire, headers included. Default 218.
+    /// Size of a frame in bytes on the wire, including headers. Default 218.
     pub size: Bytes,
     /// Time between frames. Default 20ms.
     pub interval: Duration,
-    /// Number of frames; omitted: until the end. Default none.
+    /// Number of frames; omitted: until the end of the run. Default none.
     pub count: Option<u64>,
     /// A frame is late if its delay exceeds the shortest delay of the call by more than this. Default 60ms.
     pub late_after: Duration,
-    /// Delay of the rest of the network, added to the measured delay in the E-model only. Default 20ms.
+    /// Delay of the rest of the network, which only the E-model adds to the measured delay. Default 20ms.
     pub network_delay: Duration,
     /// Direction of the speech: `up`, `down` or `both`. Default `up`.
     pub direction: Speech,
-    /// Equipment impairment factor Ie of the codec, for G.107's E-model only. G.113 Appendix I gives 0 for G.711, 11
-    /// for G.729A, 15 for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
+    /// Equipment impairment factor Ie of the codec, used only by G.107's E-model. G.113 Appendix I gives 0 for G.711, 11 for
+    /// G.729A, 15 for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
     pub ie: f64,
-    /// Packet-loss robustness factor Bpl of the codec, for G.107's E-model only. G.113 Appendix I gives 4.3 for G.711,
-    /// 25.1 with concealment of losses, 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default 4.3.
+    /// Packet-loss robustness factor Bpl of the codec, used only by G.107's E-model. G.113 Appendix I gives 4.3 for G.711, 25.1
+    /// with concealment of losses, 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default 4.3.
     pub bpl: f64,
 }
 
@@ -95,7 +95,7 @@ impl Params for VoipParams {
     }
 
     fn build(&self) -> Voip {
-        // "bits" per "rate" is the interval in seconds: interval ns / 1e9
+        // `bits / rate` is the interval in seconds: interval ns / 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         let role = if self.direction == Speech::Down { Role::Server } else { Role::Client };
         let mut call = Cbr::new(role, self.size, spacing, self.count);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn ten_minutes_of_g711() {
-        // 30 000 frames of 218 B in 600 s; 30 000 * 218 B = 6.54 MB
+        // 600 s have 30 000 frames of 218 B: 6.54 MB
         let mut fake = Fake::new(&[0]);
         let mut app = VoipParams::default().build();
         fake.run(&mut app, Time(Duration::from_secs(600).0));

@@ -31,7 +31,7 @@ fn an_endless_file_ends_after_its_length() {
     assert_eq!((app.counts(), fake.writes.len(), fake.open_now()), (false, 2, 0));
     let times: Vec<_> = fake.opened.iter().map(|o| (o.at.0 / S, o.closed.map(|at| at.0 / S))).collect();
     assert_eq!(times, [(0, Some(5)), (2, Some(7))]);
-    // each connection fails after 2 s and is retried 1 s later, but not after the end at 5 s
+    // each connection fails after 2 s; it is retried 1 s later, but not after the flow's end at 5 s
     let mut fake = Fake::new(&[20 * MS]).failing(&[0, 1, 2, 3], 2 * S);
     run(FtpParams { length, ..Default::default() }, &mut fake, 20 * S);
     let at: Vec<_> = fake.opened.iter().map(|o| o.at.0 / S).collect();
@@ -48,7 +48,7 @@ fn flows_start_one_after_the_other() {
 
 #[test]
 fn files_repeat_over_new_connections_and_stop_at_the_count() {
-    // the fake network: handshake 20 ms, then half of it (10 ms) to the receiver; a file lasts 30 ms
+    // in the fake network, the handshake takes 20 ms and the data half of that, 10 ms, to the receiver: a file lasts 30 ms
     let mut fake = Fake::new(&[20 * MS]);
     let params = FtpParams {
         size: Some(Bytes(1000)),
@@ -69,11 +69,11 @@ fn files_repeat_over_new_connections_and_stop_at_the_count() {
 #[test]
 fn a_kept_connection_carries_all_files_and_closes_after_the_last() {
     let mut fake = Fake::new(&[20 * MS]);
-    // the bursty user of CableLabs 2012 §3.2.1: 18.75 MB, then 16 s of silence, over one connection
+    // the bursty user of CableLabs 2012 §3.2.1 sends 18.75 MB, then pauses for 16 s, over one connection
     let (size, pause) = (Some(Bytes(18_750_000)), Duration::from_secs(16));
     let params = FtpParams { size, pause, new_connection: false, count: Some(3), ..FtpParams::default() };
     let app = run(params, &mut fake, 100 * S);
-    // first 20 + 10 ms, then 10 ms each
+    // the first file takes 20 + 10 ms, and each later one 10 ms
     let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS, f.2)).collect();
     assert_eq!(files, [(0, 30, 18_750_000), (16_030, 16_040, 18_750_000), (32_040, 32_050, 18_750_000)]);
     assert_eq!((app.files_done(), fake.opened.len(), fake.open_now()), (3, 1, 0));
@@ -81,7 +81,8 @@ fn a_kept_connection_carries_all_files_and_closes_after_the_last() {
 
 #[test]
 fn files_at_fixed_times_wait_for_the_one_before() {
-    // a file lasts 20 + 10 ms and its pieces of 1000 B come 1 ms apart: 0 to 30 + 19 ms with 20 kB; with 200 kB 229 ms
+    // a file takes 20 + 10 ms and 1 ms for each further piece of 1000 B: 49 ms for 20 kB, and 229 ms for 200 kB, longer than the
+    // interval
     for (size, starts) in [(20_000, [0, 100, 200, 300]), (200_000, [0, 229, 458, 687])] {
         let mut fake = Fake::new(&[20 * MS]);
         (fake.piece, fake.gap) = (1000, MS);
@@ -111,7 +112,7 @@ fn pauses_spread_within_their_bounds() {
     let gaps: Vec<u64> = fake.files.windows(2).map(|w| (w[1].0.0 - w[0].1.0) / MS).collect();
     assert_eq!(gaps.len(), 2000);
     assert!(gaps.iter().all(|g| (300..=500).contains(g)));
-    // mean 400 ms, standard error 200/sqrt(12*2000) = 1.3 ms
+    // the mean is 400 ms, with a standard error of 200 / sqrt(12 * 2000) = 1.3 ms
     let mean = gaps.iter().sum::<u64>() as f64 / 2000.0;
     assert!((mean - 400.0).abs() < 7.0, "{mean}");
 }
@@ -124,7 +125,7 @@ fn a_failed_connection_is_retried_or_given_up() {
         run(params, &mut fake, 100 * S);
         assert_eq!(fake.files.len(), files);
         if files == 1 {
-            // two failures of 5 s, each followed by 1 s
+            // two connections fail after 5 s each, and each failure is followed by a wait of 1 s
             assert_eq!(fake.files[0].0, Time(12 * S));
         }
     }

@@ -1,4 +1,4 @@
-//! Validation, demand and construction of the test from its parameters.
+//! Validation of the test's parameters, its demand, and its construction.
 
 use super::Rpm;
 use super::params::RpmParams;

@@ -1,4 +1,4 @@
-//! One connection of the test: TCP, TLS, then one GET, or a load that carries GETs.
+//! One connection of the test: TCP, TLS, then either one GET or a load that also carries GETs.
 //!
 //! ```text
 //!   client                              server
@@ -10,13 +10,13 @@
 //!                       <-------------  response                     http = from the GET to here
 //! ```
 //!
-//! On a load-generating connection an endless transfer follows the GET (down) or the POST (up). A self probe's GET uses
-//! the same connection, as an HTTP/2 stream among the load's. Its message in the loaded direction (the response of a
-//! download, the GET of an upload) is written behind the unsent bytes of the socket, and has arrived when the stream
-//! reaches its end.
+//! On a load-generating connection, an endless transfer follows the GET (down) or the POST (up). The GET of a self probe uses the
+//! same connection, as an HTTP/2 stream among those of the load. Its message in the loaded direction (the response in a download,
+//! the GET in an upload) is written after the unsent bytes of the socket. It has arrived when the load's stream reaches the end
+//! of the message.
 //!
-//! Departs: TLS's Finished and the SETTINGS of HTTP/2 are sent with the GET and cost no bytes. The bytes of a self
-//! probe in the loaded direction are part of the load's stream.
+//! Departs: TLS's Finished and HTTP/2's SETTINGS are sent with the GET and cost no bytes. The bytes of a self probe in the loaded
+//! direction are part of the load's stream.
 
 use super::params::RpmParams;
 use crate::{ConnId, Direction, Host, Role};
@@ -47,7 +47,7 @@ enum Stage {
 /// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// No result.
+    /// The event has no result yet.
     Incomplete,
     /// Duration of the TCP handshake.
     Tcp(Duration),
@@ -67,14 +67,14 @@ pub(super) struct Connection {
     pub id: ConnId,
     pub purpose: Purpose,
     stage: Stage,
-    /// Start of the current step of the handshake, or of the GET.
+    /// Start of the current handshake, or of the GET.
     since: Time,
     /// Bytes of the current message that have not arrived.
     left: u64,
-    /// After the load began, by receiving side: bytes received, and the end of the last message.
+    /// Bytes received since the load began, and the end of the last message, by receiving side.
     received: [u64; 2],
     ends: [u64; 2],
-    /// Self probes with a message in flight to a side: the end of the message, and the start of the probe.
+    /// Self probes with a message in flight, by receiving side: the end of the message, and the start of the probe.
     waiting: [VecDeque<(u64, Time)>; 2],
 }
 
@@ -84,7 +84,7 @@ impl Connection {
         Self { id, purpose, stage: Stage::Tcp, since: now, left: 0, received: [0; 2], ends: [0; 2], waiting }
     }
 
-    /// Whether its purpose is fulfilled.
+    /// Returns true if the connection has fulfilled its purpose.
     pub(super) fn is_over(&self) -> bool {
         self.stage == Stage::Over
     }
@@ -134,7 +134,7 @@ impl Connection {
             (Stage::Request, Purpose::Probe) => self.send(Stage::Response, Role::Server, p.response.0, host),
             (Stage::Request, Purpose::Load(way)) => {
                 self.stage = Stage::Loading;
-                // the socket's limit is set before it fills
+                // sets the socket's limit before the socket fills
                 host.write_offset(self.id, way.sender(), p.notsent_lowat.0);
                 host.write(self.id, way.sender(), u64::MAX);
                 return Step::LoadBegan;
@@ -161,7 +161,7 @@ impl Connection {
         let Purpose::Load(way) = self.purpose else { return };
         let to = role.other() as usize;
         let begins = if role == way.sender() {
-            // the stream offset counts from the connection's first byte: see `base`
+            // `write_offset` counts from the first byte of the connection; the positions here count from the start of the load
             let base = self.base(way, p);
             host.write_offset(self.id, role, p.notsent_lowat.0).saturating_sub(base).max(self.ends[to])
         } else {
@@ -172,7 +172,7 @@ impl Connection {
         self.waiting[to].push_back((self.ends[to], began));
     }
 
-    /// Bytes that the load's sender sent before the load.
+    /// Returns the bytes that the load's sender sent before the load.
     fn base(&self, way: Direction, p: &RpmParams) -> u64 {
         match way {
             Direction::Up => p.request.0 + if p.tls { p.client_hello.0 } else { 0 },
@@ -181,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// Handles bytes of the load, or of self probes in its opposite direction, received by `role`.
+    /// Handles bytes received by `role` during the load: those of the load, or those of self probes in the opposite direction.
     fn loading<H: Host>(
         &mut self,
         role: Role,

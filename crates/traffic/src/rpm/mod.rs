@@ -1,23 +1,22 @@
 //! Responsiveness under working conditions: the number of round trips per minute while the link is saturated.
 //!
-//! Source: draft-ietf-ippm-responsiveness-09. The doc comments of [`RpmParams`] give the draft's names of the
-//! parameters.
+//! Source: draft-ietf-ippm-responsiveness-09. The doc comments of [`RpmParams`] give the draft's names for the parameters.
 //!
 //! ```text
-//!   load       INP connections at the start, INC more after each interval (ID), at most MNP, in each loaded direction
-//!   probes     every 1/MPS s, or at a lower rate by PTC: a foreign one (a new connection: TCP, TLS, GET) and
-//!              a self one (a GET on a load-generating connection, drawn uniformly)
-//!   goodput    moving average of interval i = bytes of the last MAD intervals / (MAD x ID); saturated when stable
-//!   then RPM   of the probes answered in the last MAD intervals; the result when stable
+//! load       INP connections at the start, and INC more after each interval (ID), up to MNP, in each loaded direction
+//! probes     a pair every 1/MPS s, or less often because of PTC: a foreign probe (a new connection: TCP, TLS, GET) and a self
+//!              probe (a GET on a load-generating connection, drawn uniformly)
+//! goodput    moving average of interval i = bytes of the last MAD intervals / (MAD x ID); saturated when stable
+//! then RPM   computed from the probes answered in the last MAD intervals; the result when stable
 //! ```
 //!
-//! The arithmetic is in `score.rs`, the life of a connection in `connection.rs`. A stage that is not stable after
-//! `stage_intervals` ends nevertheless: the draft's time limit. Confidence of a stage, as in the draft: low (fewer than
-//! MAD intervals of it), medium (not stable), high (stable).
+//! The arithmetic is in `score.rs`, the course of a connection in `connection.rs`. A stage that is not stable after
+//! `stage_intervals` ends nevertheless, which is the draft's time limit. The confidence of a stage is as in the draft: low (the
+//! stage has fewer than MAD intervals), medium (not stable), high (stable).
 //!
-//! Departs: in the first interval the probe rate follows the goodput so far, and at least one pair per second is sent
-//! regardless of PTC. After the result, probes end and the load continues to the end of the run. A failed
-//! load-generating connection is replaced in the next interval instead of ending the test.
+//! Departs: in the first interval, the probe rate follows the goodput so far, and at least one pair per second is sent regardless
+//! of PTC. After the result, probes end and the load continues to the end of the run. A failed load-generating connection is
+//! replaced in the next interval instead of ending the test.
 
 mod build;
 mod connection;
@@ -37,7 +36,7 @@ use packet::{Kind, Measure};
 use score::{RecentSamples, Sample, Score, is_stable};
 use units::{Duration, Time};
 
-/// Most outstanding foreign probes; beyond it, one is skipped.
+/// Largest number of outstanding foreign probes. Further ones are skipped.
 const MOST_PROBES: u32 = 1000;
 /// Longest time between pairs of probes, in seconds.
 const SLOWEST: f64 = 1.0;
@@ -54,7 +53,7 @@ enum Stage {
     Over,
 }
 
-/// The values of a stage, one per interval, and whether they are stable.
+/// The values of a stage, one per interval, and true if they are stable.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Progress {
     values: Vec<f64>,
@@ -77,9 +76,9 @@ struct Row {
     ends: Time,
     /// Load-generating connections during the interval.
     connections: usize,
-    /// Goodput of the load, bit/s: down, up.
+    /// Goodput of the load in bit/s, down and up.
     goodput: [f64; 2],
-    /// Score of the probes of the last MAD intervals.
+    /// Score of the probes in the last MAD intervals.
     score: Score,
     foreign_probes: usize,
     self_probes: usize,
@@ -91,25 +90,25 @@ pub struct Rpm {
     p: RpmParams,
     start: Time,
     conns: Conns<Connection>,
-    /// Load-generating connections, in the order in which their load began.
+    /// Load-generating connections in the order in which their load began.
     loads: Vec<ConnId>,
-    /// Outstanding foreign probes.
+    /// Number of outstanding foreign probes.
     probes: u32,
-    /// Probes skipped because too many were outstanding, and connections that failed.
+    /// Number of probes skipped because too many were outstanding, and number of connections that failed.
     skipped: u64,
     failed: u64,
-    /// Bytes of load received, by interval, the current one last: down, up.
+    /// Bytes of load received down and up, by interval; the current interval is last.
     received: Vec<[u64; 2]>,
     goodput: [Progress; 2],
     rpm: Progress,
     stage: Stage,
     samples: RecentSamples,
-    /// TCP handshake of the first connection, on an idle path.
+    /// Duration of the first connection's TCP handshake, when the path is idle.
     idle: Option<Duration>,
     rows: Vec<Row>,
 }
 
-/// Index of a direction in an array.
+/// Returns the index of a direction in an array.
 fn index(way: Direction) -> usize {
     usize::from(way == Direction::Up)
 }
@@ -140,7 +139,7 @@ impl Rpm {
         self.conns.insert(id, Connection::new(id, purpose, host.now()));
     }
 
-    /// Number of load-generating connections in this direction, including those that are connecting.
+    /// Returns the number of load-generating connections in this direction, including those that are connecting.
     fn count(&self, way: Direction) -> u32 {
         self.conns.states().filter(|c| c.purpose == Purpose::Load(way)).count() as u32
     }
@@ -155,7 +154,7 @@ impl Rpm {
 
     /// Sends a pair of probes.
     fn probe<H: Host>(&mut self, host: &mut H) {
-        // before the load begins there is nothing to probe
+        // there is nothing to probe before the load begins
         if self.loads.is_empty() {
             return;
         }
@@ -171,7 +170,7 @@ impl Rpm {
         }
     }
 
-    /// Time until the next pair: by MPS, and by PTC of the goodput of the slowest loaded direction.
+    /// Returns the time until the next pair, as MPS and PTC require; PTC refers to the goodput of the slowest loaded direction.
     fn gap(&self, now: Time) -> Duration {
         let finished = self.received.len() - 1;
         let (received, time) = match finished {
@@ -229,12 +228,12 @@ impl Rpm {
         }
     }
 
-    /// The current score: that of the last whole interval, or of the samples so far if there is none.
+    /// Returns the current score: that of the last whole interval or, before its end, of the samples so far.
     fn score(&self) -> Score {
         self.rows.last().map_or_else(|| self.samples.score(self.p.trim, self.p.tls), |row| row.score)
     }
 
-    /// Confidence in the goodput, and in the responsiveness.
+    /// Returns the confidence in the responsiveness and in the goodput.
     fn confidence(&self) -> [&'static str; 2] {
         let mad = self.p.moving_average;
         let of = |way: &Direction| self.goodput[index(*way)].confidence(mad);
@@ -335,7 +334,7 @@ impl Application for Rpm {
 }
 
 packet::measures! {
-    /// The result and its parts.
+    /// The result and the values from which it is computed.
     const RESPONSIVENESS = fn responsiveness(r: &Rpm, score: &Score, last: Option<&Row>) -> f64 {
         "rpm": Kind::ONE.more().rank(3), "round trips per minute",
             "Responsiveness under load: the mean of `foreign_rpm` and `loaded_rpm` (docs/responsiveness.md). All keys of `rpm` cover the \
@@ -376,8 +375,8 @@ packet::measures! {
 }
 
 impl Rpm {
-    /// Mean goodput of the load in one direction in the last intervals; NaN without load in that direction.   Unit:
-    /// Mbit/s.
+    /// Returns the mean goodput of the load in one direction over the last intervals; NaN if there is no load in that direction.
+    /// Unit: Mbit/s.
     fn goodput_mbit(&self, way: Direction) -> f64 {
         let recent = &self.rows[self.rows.len().saturating_sub(self.p.moving_average as usize)..];
         let sum: f64 = recent.iter().map(|row| row.goodput[index(way)]).sum();

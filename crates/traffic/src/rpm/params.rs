@@ -24,7 +24,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// The loaded directions.
+    /// Returns the loaded directions.
     pub(super) fn ways(self) -> &'static [Direction] {
         match self {
             Self::Up => &[Direction::Up],
@@ -34,36 +34,36 @@ impl Load {
     }
 }
 
-/// Responsiveness under working conditions: load, and round trips per minute (RPM) under it, to the first server.
+/// Responsiveness under working conditions: loads the path to the first server, and measures round trips per minute (RPM) under
+/// that load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RpmParams {
-    /// Direction of the load: `up`, `down` or `both` at once. Default `both`.
+    /// Direction of the load: `up`, `down` or `both`. Default `both`.
     pub direction: Load,
     /// Load-generating connections at the start, per direction (INP). Default 1.
     pub initial: u32,
     /// Load-generating connections added in each interval (INC). Default 1.
     pub add: u32,
-    /// Most load-generating connections, per direction (MNP). Default 16.
+    /// Largest number of load-generating connections, per direction (MNP). Default 16.
     pub most: u32,
     /// Length of an interval (ID). Tools that follow older drafts use 1s. Default 5s.
     pub interval: Duration,
     /// Number of intervals in a moving average, and of values that must agree (MAD). Default 4.
     pub moving_average: u32,
-    /// Percentile above which samples are discarded before the mean (TMP). Default 95.
+    /// Percentile above which samples are discarded before the mean is taken (TMP). Default 95.
     pub trim: f64,
-    /// Largest standard deviation of stable values, as a fraction of the newest (SDT). Default 0.05.
+    /// Largest standard deviation of stable values, as a fraction of the newest value (SDT). Default 0.05.
     pub tolerance: f64,
-    /// Most pairs of a foreign and a self probe per second (MPS). Default 100.
+    /// Largest number of pairs of a foreign and a self probe per second (MPS). Default 100.
     pub probes_per_second: u32,
-    /// Largest share of the goodput for probes, with 5000 bytes for a foreign and 1000 for a self probe (PTC). Default
-    /// 0.05.
+    /// Largest share of the goodput for probes (PTC), if a foreign probe has 5000 bytes and a self probe 1000. Default 0.05.
     pub probe_share: f64,
-    /// Intervals after which a stage (goodput, then responsiveness) ends even if it is not stable. Default 10.
+    /// Number of intervals after which a stage (goodput, then responsiveness) ends even if it is not stable. Default 10.
     pub stage_intervals: u32,
-    /// Unsent bytes in the socket of a load-generating connection, behind which a self probe waits. Default 16KB.
+    /// Unsent bytes in the socket of a load-generating connection, which a self probe waits for. Default 16KB.
     pub notsent_lowat: Bytes,
-    /// Whether each TCP handshake is followed by one of TLS 1.3, of one round trip. Default true.
+    /// True if each TCP handshake is followed by one of TLS 1.3, which takes one round trip. Default true.
     pub tls: bool,
     /// Payload of TLS's first flight, from the client. Default 517.
     pub client_hello: Bytes,

@@ -1,53 +1,52 @@
-//! Round trips per minute from the times of probes, and the test for stability.
+//! Round trips per minute computed from the times of probes, and the test for stability.
 //!
 //! ```text
-//!   TM(x)    mean of the samples up to their 95th percentile (nearest rank): the largest are discarded
+//! TM(x)    mean of the samples up to their 95th percentile (nearest rank); larger ones are discarded
 //!   foreign  60000 / ((TM(tcp) + TM(tls) + TM(http_f)) / 3)      without TLS  60000 / ((TM(tcp) + TM(http_f)) / 2)
 //!   loaded   60000 / TM(http_l)
 //!   RPM      (foreign + loaded) / 2                              times in ms
 //!   stable   the standard deviation of the last MAD values is below SDT of the newest
 //! ```
 //!
-//! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The deviation is that of the population (divided by n), on
-//! which the draft is silent.
+//! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The deviation is that of the population (divided by n); the draft does
+//! not define it.
 
 use std::collections::VecDeque;
 use units::Duration;
 
-/// The four kinds of samples, in the order of [`RecentSamples`]: TCP handshake, TLS handshake per round trip, HTTP on
-/// the new connection, HTTP on a load-generating one.
+/// The kinds of samples, in the order of [`RecentSamples`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sample {
-    /// SYN to SYN-ACK, at the client.
+    /// TCP handshake: from the SYN to the SYN-ACK, at the client.
     Tcp,
-    /// The TLS handshake, divided by its round trips.
+    /// TLS handshake, divided by its round trips.
     Tls,
-    /// GET to the last byte of its response, on the probe's own connection.
+    /// From the GET to the last byte of its response, on the probe's own connection.
     HttpForeign,
-    /// GET to the last byte of its response, on a load-generating connection.
+    /// From the GET to the last byte of its response, on a load-generating connection.
     HttpLoaded,
 }
 
-/// Samples of one interval, by [`Sample`].
+/// Samples of one interval, indexed by [`Sample`].
 type Interval = [Vec<Duration>; 4];
 
-/// The samples of the last intervals, the newest last.   Bound: MAD intervals of at most MPS x ID samples of each kind.
+/// The samples of the last intervals, newest last.   Bound: MAD intervals of at most MPS x ID samples of each kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RecentSamples {
     intervals: VecDeque<Interval>,
     most: usize,
 }
 
-/// The score of recent samples; NaN where there are none.
+/// The score of recent samples. A value without samples is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Score {
-    /// Trimmed means, ms, by [`Sample`].
+    /// Trimmed means in ms, indexed by [`Sample`].
     pub tm: [f64; 4],
     /// Round trips per minute on new connections.
     pub foreign: f64,
     /// Round trips per minute on load-generating connections.
     pub loaded: f64,
-    /// Mean of the two.
+    /// Mean of `foreign` and `loaded`.
     pub rpm: f64,
 }
 
@@ -72,12 +71,12 @@ impl RecentSamples {
         }
     }
 
-    /// Number of samples of one kind.
+    /// Returns the number of samples of one kind.
     pub(super) fn count(&self, kind: Sample) -> usize {
         self.intervals.iter().map(|i| i[kind as usize].len()).sum()
     }
 
-    /// Score of all samples held.
+    /// Returns the score of all recent samples.
     pub(super) fn score(&self, trim: f64, tls: bool) -> Score {
         let tm = [Sample::Tcp, Sample::Tls, Sample::HttpForeign, Sample::HttpLoaded].map(|kind| {
             let mut samples: Vec<Duration> =
@@ -89,7 +88,7 @@ impl RecentSamples {
 }
 
 impl Score {
-    /// Score of trimmed means in ms.
+    /// Returns the score of trimmed means in ms.
     pub(super) fn of(tm: [f64; 4], tls: bool) -> Self {
         let [tcp, handshake, http, own] = tm;
         let foreign = if tls { 60_000.0 / ((tcp + handshake + http) / 3.0) } else { 60_000.0 / ((tcp + http) / 2.0) };
@@ -98,17 +97,17 @@ impl Score {
     }
 }
 
-/// Mean, in ms, of the samples up to percentile `trim` (nearest rank); NaN without samples.
+/// Returns the mean in ms of the samples up to percentile `trim` (nearest rank); NaN without samples.
 pub(super) fn trimmed_mean(samples: &mut [Duration], trim: f64) -> f64 {
     samples.sort_unstable();
     let exact = trim * samples.len() as f64 / 100.0;
-    // a rank that is whole apart from rounding counts as whole
+    // a rank that differs from a whole number only by rounding counts as whole
     let kept = ((exact - exact * 1e-12).ceil() as usize).clamp(1.min(samples.len()), samples.len());
     let sum: f64 = samples[..kept].iter().map(|d| d.millis()).sum();
     sum / kept as f64
 }
 
-/// Whether there are `mad` values and the last `mad` of them deviate by less than `tolerance`, as a fraction of the
+/// Returns true if there are `mad` values and the last `mad` of them have a standard deviation below `tolerance` times the
 /// newest.
 pub(super) fn is_stable(values: &[f64], mad: u32, tolerance: f64) -> bool {
     let Some(last) = values.len().checked_sub(mad as usize).map(|from| &values[from..]) else { return false };
@@ -128,24 +127,25 @@ mod tests {
 
     #[test]
     fn the_mean_is_of_rates_not_of_delays() {
-        // 100, 100, 100 and 200 ms: 60000/100 = 600, 60000/200 = 300; their mean is 450, not 60000/150 = 400
+        // steps of 100, 100, 100 and 200 ms are 60000/100 = 600 and 60000/200 = 300 per minute. The mean of the rates is 450; the
+        // mean delay would give 60000/150 = 400
         let s = Score::of([100.0, 100.0, 100.0, 200.0], true);
         assert_eq!((s.foreign, s.loaded, s.rpm), (600.0, 300.0, 450.0));
-        // unequal steps: (50 + 70 + 120)/3 = 80 -> 750; without TLS (50 + 120)/2 = 85 -> 705.88
+        // unequal steps: (50 + 70 + 120)/3 = 80 ms are 750 per minute; without TLS, (50 + 120)/2 = 85 ms are 705.88
         assert_eq!(Score::of([50.0, 70.0, 120.0, 80.0], true).rpm, 750.0);
         let plain = Score::of([50.0, f64::NAN, 120.0, 80.0], false);
         assert!((plain.foreign - 60_000.0 / 85.0).abs() < 1e-9);
-        // base round trip 20 ms, and 80 ms of queueing delay for all
+        // every step takes a base round trip of 20 ms and 80 ms of queueing delay
         assert_eq!(Score::of([100.0; 4], true).rpm, 600.0);
     }
 
     #[test]
     fn the_largest_samples_are_cut_off() {
-        // 20 samples: the 95th percentile is the 19th, so one is discarded
+        // the 95th percentile of 20 samples is the 19th, so one is discarded
         let mut twenty = ms(&[10; 19]);
         twenty.push(Duration::from_secs(9));
         assert_eq!(trimmed_mean(&mut twenty, 95.0), 10.0);
-        // with ten samples the 95th percentile is the tenth: all are kept
+        // the 95th percentile of ten samples is the tenth, so all are kept
         assert_eq!(trimmed_mean(&mut ms(&[10, 10, 10, 10, 10, 10, 10, 10, 10, 110]), 95.0), 20.0);
         assert_eq!(trimmed_mean(&mut ms(&[30, 10, 20]), 100.0), 20.0);
         assert_eq!(trimmed_mean(&mut ms(&[30, 10, 20]), 34.0), 15.0);
@@ -159,14 +159,14 @@ mod tests {
             w.record(Sample::HttpLoaded, Duration::from_millis(time));
             w.next();
         }
-        // the third interval has ended and the fourth has begun: these two are held
+        // three intervals have ended and the fourth has begun: the samples of the third and fourth are kept
         assert_eq!((w.count(Sample::HttpLoaded), w.score(95.0, true).tm[3]), (1, 100.0));
         assert!(w.score(95.0, true).rpm.is_nan(), "no foreign probe has answered");
     }
 
     #[test]
     fn stable_is_a_small_deviation_of_the_last_values() {
-        // 100, 100, 100, 104: mean 101, deviation sqrt((3 x 1 + 9)/4) = 1.73 < 5 % of 104 = 5.2
+        // 100, 100, 100, 104 have a mean of 101 and a deviation of sqrt((3 x 1 + 9)/4) = 1.73, less than 5 % of 104 = 5.2
         assert!(is_stable(&[1.0, 100.0, 100.0, 100.0, 104.0], 4, 0.05));
         assert!(!is_stable(&[1.0, 100.0, 100.0, 104.0], 4, 0.05));
         assert!(!is_stable(&[100.0, 100.0, 100.0], 4, 0.05), "too few");

@@ -1,4 +1,4 @@
-//! The whole machine on a network that only delays.
+//! The whole machine on a network that has only delays.
 
 use super::*;
 use crate::Params;
@@ -11,7 +11,7 @@ fn figure(app: &Rpm, name: &str) -> f64 {
     app.figures(Time::ZERO).into_iter().find(|f| f.0 == name).unwrap().1
 }
 
-/// A round trip of 40 ms, and 1250 B every ms (10 Mbit/s) on each endless connection.
+/// Runs the test with a round trip of 40 ms, and 1250 B every ms (10 Mbit/s) on each endless connection.
 fn run(p: RpmParams, seconds: u64) -> (Rpm, Fake) {
     p.validate().unwrap();
     let mut fake = Fake::new(&[40 * MS]);
@@ -21,7 +21,7 @@ fn run(p: RpmParams, seconds: u64) -> (Rpm, Fake) {
     (app, fake)
 }
 
-/// Messages of one piece each, so that every step of a probe takes one round trip.
+/// Returns parameters whose messages fit into one piece each, so that every step of a probe takes one round trip.
 fn small() -> RpmParams {
     let one = Bytes(1250);
     let interval = Duration::from_secs(1);
@@ -41,7 +41,7 @@ fn an_empty_line_has_the_round_trips_of_its_delay() {
     for tls in [true, false] {
         for direction in [Load::Up, Load::Down, Load::Both] {
             let (app, _) = run(RpmParams { direction, tls, ..small() }, 40);
-            // every step takes 40 ms; the message of a self probe waits behind the piece being sent: at most 1 ms
+            // every step takes 40 ms; the message of a self probe also waits behind the piece being sent, at most 1 ms
             assert_eq!([figure(&app, "tcp_ms"), figure(&app, "http_foreign_ms")], [40.0; 2]);
             assert_eq!(figure(&app, "foreign_rpm"), 1500.0);
             let own = figure(&app, "http_loaded_ms");
@@ -53,7 +53,7 @@ fn an_empty_line_has_the_round_trips_of_its_delay() {
 
 #[test]
 fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
-    // 125 kB at 1250 B/ms: 100 ms more in either direction of the load; foreign probes have their own sockets
+    // 125 kB at 1250 B/ms take 100 ms more, whatever the direction of the load; foreign probes have their own sockets
     for direction in [Load::Up, Load::Down] {
         let (app, _) = run(RpmParams { direction, notsent_lowat: Bytes(125_000), ..small() }, 40);
         let own = figure(&app, "http_loaded_ms");
@@ -64,11 +64,12 @@ fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
 
 #[test]
 fn the_stages_take_the_intervals_that_their_averages_need() {
-    // goodput's moving averages count intervals before the first as empty: they agree when the 4th to the 7th do,
-    // within 5 %; responsiveness then needs four intervals of its own
+    // the moving averages of goodput count the intervals before the first as empty. The 4th to the 7th of them agree within 5 %,
+    // so goodput takes seven intervals; responsiveness then needs four more
     let (app, _) = run(small(), 60);
     assert_eq!((figure(&app, "intervals"), app.rpm.values.len(), app.stage), (11.0, 4, Stage::Over));
-    // each connection adds 10 Mbit/s here: goodput never becomes stable, its stage ends at the limit of ten; then four
+    // each connection adds 10 Mbit/s here, so goodput never becomes stable and its stage ends at the limit of ten intervals; then
+    // come four
     let (app, _) = run(RpmParams { most: 1000, ..small() }, 60);
     assert_eq!((figure(&app, "intervals"), app.confidence()), (14.0, ["medium", "high"]));
     // with fewer than four intervals confidence is low
@@ -82,18 +83,19 @@ fn connections_are_added_up_to_the_most() {
     let p = RpmParams { initial: 2, add: 3, most: 7, direction: Load::Both, tolerance: 1e-9, ..small() };
     let (app, _) = run(p, 6);
     let columns = app.columns();
-    // in each direction 2, 5, 7, 7 ...
+    // each direction has 2, 5, 7, 7 ... connections
     assert_eq!(columns[1].1, [4.0, 10.0, 14.0, 14.0, 14.0]);
     assert_eq!(columns[0].1, [1.0, 2.0, 3.0, 4.0, 5.0]);
 }
 
 #[test]
 fn probes_take_their_share_at_most() {
-    // one connection of 10 Mbit/s: 5 % are 62.5 kB/s, or 10.4 pairs of 6000 B per second; over 4 intervals
+    // the goodput of one connection is 10 Mbit/s. 5 % of it are 62.5 kB/s: 10.4 pairs of 6000 B per second, counted over 4
+    // intervals
     let (app, _) = run(RpmParams { direction: Load::Down, ..small() }, 40);
     let pairs = figure(&app, "self_probes") / 4.0;
     assert!((pairs - 62_500.0 / 6000.0).abs() < 0.5, "{pairs}");
-    // with the whole goodput, the maximum per second
+    // probes may use the whole goodput, so the maximum per second limits them
     let p = RpmParams { direction: Load::Down, probe_share: 1.0, probes_per_second: 50, ..small() };
     let pairs = figure(&run(p, 40).0, "foreign_probes") / 4.0;
     assert!((pairs - 50.0).abs() < 1.5, "{pairs}");

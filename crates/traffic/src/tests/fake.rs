@@ -1,5 +1,5 @@
-//! A scripted host for tests: no network, only delays. Opening a connection takes one round trip, data take half of
-//! one.
+//! A scripted host for tests, which has only delays and no network. Opening a connection takes one round trip, and data takes
+//! half of one.
 
 use crate::{Application, ConnId, Host, Role};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub(crate) struct Opened {
     pub(crate) peer: usize,
     /// Time at which both sides had closed it.
     pub(crate) closed: Option<Time>,
-    /// Time at which the application received its end.
+    /// Time at which the application was notified of its end.
     pub(crate) ended: Option<Time>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Write {
     pub(crate) bytes: u64,
 }
 
-/// State of a connection id (ids are reused, as by a real host).
+/// State of a connection id. Ids are reused, as by a real host.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     ordinal: usize,
@@ -43,7 +43,7 @@ struct Slot {
     ready: Time,
     closed: [bool; 2],
     fails: bool,
-    /// Bytes of finite writes, and the start of an endless one.
+    /// Bytes of finite writes, and start times of endless ones, by role.
     wrote: [u64; 2],
     streams: [Option<Time>; 2],
 }
@@ -53,16 +53,16 @@ pub(crate) struct Fake {
     now: Time,
     pub rng: Rng,
     rtt: Vec<u64>,
-    /// Future events and their connections (by ordinal); a broken connection receives none.
+    /// Future events and the ordinals of their connections. A broken connection receives no event.
     queue: BTreeMap<(Time, u64), (Event, usize)>,
     order: u64,
     slots: Vec<Slot>,
     free: BTreeSet<u32>,
     failing: BTreeSet<usize>,
     fails_after: u64,
-    /// Probability that a connection breaks, and the longest time from its opening to the break.
+    /// Probability that a connection breaks, and longest time from its opening to the break.
     breaking: Option<(f64, u64)>,
-    /// Whether endless writes arrive, in pieces.
+    /// True if endless writes arrive, in pieces.
     pub(crate) streaming: bool,
     /// Largest piece in which bytes arrive.
     pub(crate) piece: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Fake {
     pub(crate) opened: Vec<Opened>,
     pub(crate) writes: Vec<Write>,
     pub(crate) datagrams: Vec<(Time, Role, u16, u64)>,
-    /// Ordinals of the datagrams that are lost, of all that are sent.
+    /// Ordinals of the datagrams to lose, among all that are sent.
     pub(crate) lost: BTreeSet<usize>,
     pub(crate) files: Vec<(Time, Time, u64)>,
     pub(crate) pages: Vec<(Time, Time, u32, u64)>,
@@ -79,7 +79,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// `rtt` in nanoseconds, by server.
+    /// Returns a host with a round trip for each server. `rtt`: in nanoseconds.
     pub(crate) fn new(rtt: &[u64]) -> Self {
         Self {
             now: Time::ZERO,
@@ -105,14 +105,14 @@ impl Fake {
         }
     }
 
-    /// Makes the connections with these ordinals never connect, and end after `ns`.
+    /// Makes the connections with these ordinals fail: they do not connect, and end after `ns`.
     pub(crate) fn failing(mut self, ordinals: &[usize], ns: u64) -> Self {
         self.failing = ordinals.iter().copied().collect();
         self.fails_after = ns;
         self
     }
 
-    /// Makes each connection break with probability `p`, at a time uniform in the `ns` after its opening.
+    /// Makes each connection break with probability `p`, at a random time in the `ns` nanoseconds after its opening.
     pub(crate) fn breaking(mut self, p: f64, ns: u64) -> Self {
         self.breaking = Some((p, ns));
         self
@@ -147,7 +147,7 @@ impl Fake {
         }
     }
 
-    /// Number of connections that have not ended.
+    /// Returns the number of connections that have not ended.
     pub(crate) fn open_now(&self) -> usize {
         self.opened.iter().filter(|o| o.ended.is_none()).count()
     }
@@ -218,7 +218,7 @@ impl Host for Fake {
     }
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64 {
         let slot = self.slots[conn.0 as usize];
-        // one piece leaves at once, the others every `gap`
+        // one piece leaves at once, and one more after each `gap`
         let pieces = slot.streams[role as usize].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
         slot.wrote[role as usize] + pieces * self.piece + notsent_lowat
     }

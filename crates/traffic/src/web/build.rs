@@ -1,4 +1,4 @@
-//! Validation, demand and construction of a web user from its parameters.
+//! Validation of a web user's parameters, its demand, and its construction.
 
 use super::params::{LISTED, LISTED_HTML, MAX_OBJECTS, MAX_SERVERS, Page, WebParams};
 use super::{Phase, Slot, Web};
@@ -31,7 +31,8 @@ impl Params for WebParams {
                 positive("page.lognormal.html", l.html)?;
                 positive("page.lognormal.total", l.total)?;
                 within("page.lognormal.objects", l.objects, 1, MAX_OBJECTS)?;
-                // 10^x must be a finite number of bytes for every draw: 40 sigma in either direction
+                // 10^x must be a finite number of bytes for every draw: these bounds leave 40 standard deviations in either
+                // direction
                 within("page.lognormal.log10_mean", l.log10_mean, -100.0, 100.0)?;
                 within("page.lognormal.log10_sd", l.log10_sd, 0.0, 5.0)?;
             }
@@ -41,7 +42,7 @@ impl Params for WebParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // a page takes at least a handshake
+        // a page takes at least one handshake
         let least = self.think.saturating_sub(self.spread());
         let pages = times(span, least + round, self.pages);
         let servers = f64::from(self.servers);

@@ -3,26 +3,25 @@
 //! Source: CableLabs 2012 §3.2.3 and Appendix A.
 //!
 //! ```text
-//!   think --> GET html (one server) --> 6 connections to each of 4 servers, one object at a time each --> think
+//! think --> GET html (one server) --> 6 connections to each of 4 servers, one object at a time each --> think
 //!                    page load time = |--------------- html requested ... last object's last byte ---------------|
 //! ```
 //!
-//! A connection *slot* fetches the next object of its server as soon as its object is complete, in the same event,
-//! until all objects of the server are requested; so a server never has more than `connections_per_server` transfers at
-//! once. One object is one GET of `request` bytes from the client, answered with the object as soon as the whole GET
-//! has arrived.
+//! A connection *slot* fetches the next object of its server as soon as its object is complete, in the same event, until all
+//! objects of the server have been requested. So a server never has more than `connections_per_server` transfers at once. An
+//! object is fetched by one GET of `request` bytes from the client; the server sends the object when the whole GET has arrived.
 //!
-//! *Closing*. With a connection for each object, the server closes right after writing the object (its FIN follows the
-//! last byte), and the client closes when it has received everything, right after its next request. With `persistent`,
-//! each slot keeps its connection for the page (the html's is the first slot of its server), and both sides close all
-//! of them at the end of the page.
+//! *Closing*. With a connection for each object, the server closes right after writing the object (its FIN follows the last
+//! byte). The client closes when it has received everything, right after its next request. With `persistent`, each slot keeps its
+//! connection for the page (the html uses the first slot of its server), and both sides close all connections at the end of the
+//! page.
 //!
-//! *Failing*. A connection that ends before its object is complete is retried a second later with the same object
-//! (`on_failure = "retry"`), or given up: the object is missing, its slot is unused for the rest of the page, and the
-//! server's other slots take over. A page is reported when none of its transfers is in progress any more; with fewer
-//! objects than it should have, it was not loaded. (ns-2 retries SYNs for ever, so nothing fails there.)
+//! *Failing*. A connection that ends before its object is complete is retried a second later with the same object (`on_failure =
+//! "retry"`), or given up: the object is missing, its slot is unused for the rest of the page, and the server's other slots fetch
+//! the rest. A page is reported when none of its transfers is in progress; with fewer objects than it should have, it was not
+//! loaded. (ns-2 retries SYNs for ever, so no connection fails there.)
 //!
-//! Not stated in CableLabs 2012, hence parameters: the size of a GET, whether connections are kept, the order in which
+//! Not stated in CableLabs 2012, and therefore parameters: the size of a GET, whether connections are kept, the order in which
 //! the 24 connections open, and whether a page load begins with the SYN or with the GET (20 ms apart for server 1).
 
 mod build;
@@ -41,7 +40,7 @@ use units::{Duration, Time};
 enum Phase {
     /// No page is being loaded.
     Think,
-    /// The html is in progress, in slot 0; `measured` when the start of the page load has been set.
+    /// The html is in progress, in its slot; `measured` is true once the start of the page load has been set.
     Html { measured: bool },
     /// The objects are in progress.
     Objects,
@@ -51,7 +50,7 @@ enum Phase {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     conn: Option<ConnId>,
-    /// Whether an object is in progress, or waits for its retry.
+    /// True if an object is in progress, or waits for its retry.
     busy: bool,
     /// Size of the object.
     size: u64,
@@ -61,7 +60,7 @@ struct Slot {
     received: u64,
 }
 
-/// Token of the timer that starts a page; slot i's retry is `RETRY + i`.
+/// Token of the timer that starts a page. The token for the retry of slot i is `RETRY + i`.
 const PAGE: u64 = 0;
 const RETRY: u64 = 1;
 
@@ -70,13 +69,13 @@ const RETRY: u64 = 1;
 pub struct Web {
     params: WebParams,
     html: u64,
-    /// Object sizes by server.
+    /// Object sizes, by server.
     objects: Vec<Vec<u64>>,
     /// Index of the next object of each server.
     next: Vec<usize>,
     /// Number of completed objects of each server.
     done: Vec<usize>,
-    /// Connections that outlast their page.
+    /// Transfers still in progress when their page ended.
     detached: Conns<Slot>,
     /// The slots; slot c of server s is number s * connections_per_server + c.
     slots: Vec<Slot>,
@@ -94,7 +93,7 @@ pub struct Web {
 }
 
 impl Web {
-    /// Number of objects of a whole page: [`WebParams::objects_per_page`].
+    /// Returns the number of objects of a whole page: [`WebParams::objects_per_page`].
     #[cfg(test)]
     pub(crate) fn objects_per_page(&self) -> u32 {
         self.params.objects_per_page()
@@ -104,7 +103,7 @@ impl Web {
         slot / self.params.connections_per_server as usize
     }
 
-    /// The slot that fetches the html: the first of its server.
+    /// Returns the slot that fetches the html: the first one of its server.
     fn html_slot(&self) -> usize {
         (self.params.html_server - 1) as usize * self.params.connections_per_server as usize
     }
@@ -164,7 +163,7 @@ impl Web {
         }
     }
 
-    /// Whether the page needs nothing more.
+    /// Returns true if the page needs no further transfers.
     fn page_complete(&self) -> bool {
         match self.params.quota {
             Quota::Asked => self.active == 0,
@@ -175,7 +174,7 @@ impl Web {
         }
     }
 
-    /// Detaches the transfers still in progress from the page.
+    /// Detaches the transfers that are still in progress from the page.
     fn detach_transfers(&mut self) {
         for slot in &mut self.slots {
             if slot.busy {
@@ -189,7 +188,7 @@ impl Web {
         self.active = 0;
     }
 
-    /// Serves a detached connection, which closes when its object is complete.
+    /// Handles bytes on a detached connection, which closes when its object is complete.
     fn detached_received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         let request = self.params.request.0;
         let Some(slot) = self.detached.get_mut(conn) else { return };
@@ -243,7 +242,7 @@ impl Web {
                 OpenOrder::ByServer => (0..servers * each).for_each(|i| self.fetch_next(i, host)),
             }
         }
-        // the next requests of the page are sent before the finished connection is closed
+        // the page's next requests are sent before the finished connection is closed
         if let Some(conn) = finished {
             self.conns.remove(conn);
             host.close(conn, Role::Client);
@@ -259,7 +258,7 @@ impl Web {
         self.phase = Phase::Think;
         self.pages += 1;
         host.page_loaded(self.started, self.loaded, self.bytes);
-        // only persistent connections are still open here
+        // the connections that are still open here are persistent
         for slot in &mut self.slots {
             if let Some(conn) = slot.conn.take() {
                 self.conns.remove(conn);
@@ -286,8 +285,8 @@ impl Application for Web {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
         match token {
             PAGE => self.begin_page(host),
-            // with the quota `asked` a page does not end while a retry is pending, so the slot still needs it; with
-            // `retrieved` it may have ended without the slot
+            // with the quota `asked`, a page does not end while a retry is pending, so its slot still waits for it; with
+            // `retrieved`, the page may have ended without that slot
             retry => {
                 let slot = (retry - RETRY) as usize;
                 if self.slots[slot].busy && self.slots[slot].conn.is_none() {
@@ -333,7 +332,7 @@ impl Application for Web {
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
         self.detached.remove(conn);
-        // a connection with a completed object has already been removed
+        // the connection of a completed object has already been removed
         let Some(slot) = self.conns.remove(conn) else { return };
         let s = &mut self.slots[slot];
         s.conn = None;

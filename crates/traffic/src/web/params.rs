@@ -1,4 +1,4 @@
-//! The parameters of [`Web`](super::Web): the contents of a page, and how it is fetched.
+//! The parameters of [`Web`](super::Web): the content of a page, and how it is fetched.
 
 use crate::OnFailure;
 use schemars::JsonSchema;
@@ -13,9 +13,9 @@ pub(super) const MAX_OBJECTS: u32 = 100_000;
 /// Size of the html file of Appendix A in bytes.
 pub(crate) const LISTED_HTML: u64 = 102_400;
 
-/// The 25 object sizes in bytes of each of the four servers.   Source: CableLabs 2012 Appendix A.
+/// The sizes in bytes of the 25 objects on each of the four servers.   Source: CableLabs 2012 Appendix A.
 ///
-/// They sum to 121 151 + 60 683 + 276 266 + 156 302 = 614 402 (not the intended 614 400).
+/// Their sum is 121 151 + 60 683 + 276 266 + 156 302 = 614 402 (Appendix A intends 614 400).
 #[rustfmt::skip]
 pub(crate) const LISTED: [[u32; 25]; 4] = [
     [
@@ -36,7 +36,7 @@ pub(crate) const LISTED: [[u32; 25]; 4] = [
     ],
 ];
 
-/// Contents of a page.
+/// Content of a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(remote = "Self")]
@@ -76,11 +76,11 @@ impl Default for Uniform {
     }
 }
 
-/// A page of log-normal objects, scaled to a total.
+/// A page of objects with log-normal sizes, scaled to a total.
 ///
-/// x_i normal(`log10_mean`, `log10_sd`), k = `total` / sum 10^x_i, size_i = round(k 10^x_i), at least 1 byte (Appendix
-/// A does not define a size of 0, and the arrival of an empty object could not be detected). Object i is on server i
-/// modulo servers. The draws use the application's own random stream.   Source: CableLabs 2012 Appendix A.
+/// x_i normal(`log10_mean`, `log10_sd`), k = `total` / sum 10^x_i, size_i = round(k 10^x_i), at least 1 byte (Appendix A does not
+/// define a size of 0, and the arrival of an empty object could not be detected). Object i is on server i mod `servers`. The
+/// draws use the application's random stream.   Source: CableLabs 2012 Appendix A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lognormal {
@@ -92,9 +92,10 @@ pub struct Lognormal {
     pub log10_mean: f64,
     /// Standard deviation of the decimal logarithm of the size. Default 0.84.
     pub log10_sd: f64,
-    /// Total bytes of all objects, to which each page is scaled. Default 614400.
+    /// Total bytes of all objects, to which every page is scaled. Default 614400.
     pub total: Bytes,
-    /// Whether sizes are drawn for each page, or only for the first. Default `once` (Appendix A lists one set).
+    /// `each_page` to draw the sizes for each page, `once` to draw them for the first page only. Default `once` (Appendix A lists
+    /// one set).
     pub draw: Draw,
 }
 
@@ -122,26 +123,25 @@ pub enum Draw {
     EachPage,
 }
 
-/// Order in which the connections of a page open when the html is complete; all open at the same time.
+/// Order in which the connections of a page open. All open at the same time, when the html is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenOrder {
-    /// One to each server, then the second to each, and so on. A full queue that drops the last SYNs affects all
-    /// servers.
+    /// One to each server, then a second one to each, and so on. A full queue that drops the last SYNs affects all servers.
     #[default]
     Interleaved,
     /// All of server 1, then all of server 2, and so on. A full queue that drops the last SYNs affects the last server.
     ByServer,
 }
 
-/// The moment from which a page load is measured.
+/// Start of the measured time of a page load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureFrom {
     /// The user's click, which opens the html's connection.
     #[default]
     Open,
-    /// The html's connection is established at the client, and the GET leaves.
+    /// The establishment of the html's connection at the client, when the GET leaves.
     Connected,
 }
 
@@ -149,11 +149,11 @@ pub enum MeasureFrom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quota {
-    /// Counts requests: each object is requested once, and the page waits for the slowest connection.
+    /// Requests count: each object is requested once, and the page waits for the slowest connection.
     #[default]
     Asked,
-    /// Counts retrieved objects: an idle connection requests again while objects of its server are missing, so that the
-    /// others make up for one that is stuck in its handshake. Transfers in progress when the page is complete are not
+    /// Retrieved objects count: an idle connection requests objects again while some of its server are missing, so that the other
+    /// connections make up for one that is stuck in its handshake. Transfers still in progress when the page is complete are not
     /// measured.
     Retrieved,
 }
@@ -162,27 +162,27 @@ pub enum Quota {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebParams {
-    /// Contents of a page: `{ uniform = {...} }` (default), `"listed"` or `{ lognormal = {...} }`.
+    /// Content of a page: `{ uniform = {...} }` (default), `"listed"` or `{ lognormal = {...} }`.
     pub page: Page,
     /// Number of servers, as in the application's `to`. Default 4.
     pub servers: u32,
-    /// The server of the html, counted from 1. Default 1.
+    /// Server of the html, counted from 1. Default 1.
     pub html_server: u32,
     /// Connections to each server that fetch objects at the same time. Default 6.
     pub connections_per_server: u32,
     /// Size of a GET in bytes of payload. Not stated in CableLabs 2012, whose tables fit 200 to 250. Default 250.
     pub request: Bytes,
-    /// Mean time from a loaded page to the next GET. Default 5s.
+    /// Mean pause from a loaded page to the next GET. Default 5s.
     pub think: Duration,
-    /// Largest deviation of a pause from `think`; each pause is drawn uniformly. Default a fifth of `think`.
+    /// Largest deviation of a pause from `think`; each pause is drawn uniformly. Default: a fifth of `think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think_spread: Option<Duration>,
-    /// Number of pages; omitted: until the end. Default none.
+    /// Number of pages; omitted: until the end of the run. Default none.
     pub pages: Option<u64>,
-    /// Whether each slot keeps its connection for all objects of a page. If false, each object has its own connection,
-    /// which fits CableLabs 2012 better (see its study). Default false.
+    /// True if each slot keeps its connection for all objects of a page. If false, each object has its own connection, which fits
+    /// CableLabs 2012 better (see its study). Default false.
     pub persistent: bool,
-    /// The condition that ends the requests to a server: `asked` (default) or `retrieved`.
+    /// Condition that ends the requests to a server: `asked` (default) or `retrieved`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` (default) or `by_server`.
     pub open_order: OpenOrder,
@@ -213,8 +213,8 @@ impl Default for WebParams {
 }
 
 impl WebParams {
-    /// Number of objects of a whole page, without the html: the number that
-    /// [`Host::page_loaded`](crate::Host::page_loaded) reports for a loaded page.
+    /// Returns the number of objects of a whole page, without the html. [`Host::page_loaded`](crate::Host::page_loaded) reports
+    /// this number for a loaded page.
     pub fn objects_per_page(&self) -> u32 {
         match &self.page {
             Page::Uniform(u) => u.per_server * self.servers,
@@ -223,14 +223,14 @@ impl WebParams {
         }
     }
 
-    /// Largest deviation of a pause from `think`.
+    /// Returns the largest deviation of a pause from `think`.
     pub(super) fn spread(&self) -> Duration {
         self.think_spread.unwrap_or(Duration(self.think.0 / 5))
     }
 }
 
 impl Lognormal {
-    /// Draws the sizes of one page, by server.
+    /// Draws the object sizes of one page, by server.
     pub(super) fn draw(&self, servers: usize, rng: &mut Rng) -> Vec<Vec<u64>> {
         let raw: Vec<f64> =
             (0..self.objects).map(|_| math::pow(10.0, math::normal(rng, self.log10_mean, self.log10_sd))).collect();

@@ -1,4 +1,4 @@
-//! Pages on a scripted host.
+//! Web pages on a scripted host.
 
 use super::params::{LISTED, LISTED_HTML, Lognormal, Uniform};
 use super::*;
@@ -8,10 +8,10 @@ use units::{Bytes, Duration, math};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
-/// Round trips of CableLabs 2012 §3.2.3.
+/// Round-trip times of CableLabs 2012 §3.2.3.
 const RTT: [u64; 4] = [20 * MS, 30 * MS, 50 * MS, 100 * MS];
 
-/// Runs with constant pauses unless `params` say otherwise.
+/// Runs a user, with constant pauses unless `params` set a spread.
 fn run(mut params: WebParams, fake: &mut Fake, until: u64) -> Web {
     params.validate().unwrap();
     params.think_spread.get_or_insert(Duration::ZERO);
@@ -20,7 +20,7 @@ fn run(mut params: WebParams, fake: &mut Fake, until: u64) -> Web {
     app
 }
 
-/// Largest number of connections to `peer` that were not yet closed by both sides.
+/// Returns the largest number of connections to `peer` that were open at once, on either side.
 fn most_at_once(fake: &Fake, peer: usize) -> i32 {
     let mut steps: Vec<(Time, i32)> = Vec::new();
     for o in fake.opened.iter().filter(|o| o.peer == peer) {
@@ -29,7 +29,7 @@ fn most_at_once(fake: &Fake, peer: usize) -> i32 {
             steps.push((end, -1));
         }
     }
-    // a slot closes and opens in one event: closings come first
+    // a slot may close and open a connection in one event, so closings are counted first
     steps.sort_unstable();
     steps
         .iter()
@@ -48,9 +48,9 @@ fn the_page_of_cablelabs_2012() {
     let mut fake = Fake::new(&RTT);
     fake.piece = 1460;
     run(WebParams::default(), &mut fake, 600 * S);
-    // In the fake network an object takes two round trips. html: 40 ms; server 4: ceil(25/6) = 5 rounds of 200 ms.
+    // An object takes two round trips in the fake network: 40 ms for the html, and ceil(25/6) = 5 rounds of 200 ms at server 4.
     let plt = 1040 * MS;
-    // a page every 6.04 s: the last that is complete before 600 s starts at 99 * 6.04 = 597.96 s
+    // a page begins every 6.04 s: the last one that is complete before 600 s starts at 99 * 6.04 = 597.96 s
     assert_eq!(fake.pages.len(), 100);
     for (i, &(start, end, objects, bytes)) in fake.pages.iter().enumerate() {
         assert_eq!((start.0, end.0 - start.0), (i as u64 * (plt + 5 * S), plt));
@@ -61,7 +61,7 @@ fn the_page_of_cablelabs_2012() {
     for peer in 0..4 {
         assert_eq!(most_at_once(&fake, peer), 6);
     }
-    // 101 GETs of 250 B a page
+    // a page has 101 GETs of 250 B
     let up: u64 = fake.writes.iter().filter(|w| w.role == Role::Client).map(|w| w.bytes).sum();
     assert_eq!(up, 101 * 250 * 100);
     assert_eq!(fake.open_now(), 0);
@@ -74,7 +74,7 @@ fn the_order_of_opening() {
         run(WebParams { open_order: order, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
         let peers: Vec<usize> = fake.opened[1..7].iter().map(|o| o.peer).collect();
         assert_eq!(peers, first);
-        // html, then 24 when it is complete
+        // the html's connection opens first, and 24 others when the html is complete
         assert!(fake.opened[1..25].iter().all(|o| o.at == Time(40 * MS)));
         assert!(fake.opened[25].at > Time(40 * MS));
     }
@@ -85,7 +85,7 @@ fn persistent_connections_save_the_handshakes() {
     let mut fake = Fake::new(&RTT);
     let params = WebParams { persistent: true, pages: Some(2), ..Default::default() };
     run(params, &mut fake, 100 * S);
-    // html 40 ms; server 4: 200 ms for the first object of a slot, 100 ms for each of four more
+    // the html takes 40 ms. At server 4, a slot's first object takes 200 ms, and each of four more 100 ms
     assert_eq!(fake.pages.iter().map(|p| (p.1.0 - p.0.0) / MS).collect::<Vec<_>>(), [640, 640]);
     assert_eq!((fake.opened.len(), fake.open_now()), (48, 0));
     assert!((0..4).all(|p| most_at_once(&fake, p) == 6));
@@ -120,18 +120,19 @@ fn log_normal_pages_have_their_total_and_shape() {
         let mut fake = Fake::new(&RTT);
         run(WebParams { page: page(draw), pages: Some(40), ..Default::default() }, &mut fake, 1000 * S);
         assert_eq!(fake.pages.len(), 40);
-        // each of the 100 sizes is rounded to the byte: at most 50 B off (a few more where 0 became 1)
+        // each of the 100 sizes is rounded to a byte, so the sum is at most 50 B off (a few more where a 0 became 1)
         assert!(fake.pages.iter().all(|p| p.2 == 100 && p.3.abs_diff(614_400 + 102_400) < 60));
         let sizes: Vec<u64> =
             fake.writes.iter().filter(|w| w.role == Role::Server && w.bytes != LISTED_HTML).map(|w| w.bytes).collect();
         assert_eq!(sizes.len(), 4000);
-        // scaling shifts the mean of the logarithm but keeps its deviation: 0.84, standard error 0.84/sqrt(2n)
+        // scaling shifts the mean of the logarithms but keeps their standard deviation of 0.84, whose standard error is 0.84 /
+        // sqrt(2n)
         let n = if draw == Draw::Once { 100 } else { 4000 };
         let logs: Vec<f64> = sizes[..n].iter().map(|&s| math::log10(s as f64)).collect();
         let mean = logs.iter().sum::<f64>() / n as f64;
         let sd = (logs.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n as f64).sqrt();
         assert!((sd - 0.84).abs() < 4.0 * 0.84 / (2.0 * n as f64).sqrt() + 0.02, "{sd}");
-        // one set of sizes for all pages, or many
+        // all pages have the same set of sizes, or each page its own
         let mut all = sizes;
         all.sort_unstable();
         all.dedup();
@@ -141,7 +142,8 @@ fn log_normal_pages_have_their_total_and_shape() {
 
 #[test]
 fn failed_connections_are_retried() {
-    // the sixth object connection (to server 1) fails after 3 s: its object comes at 40 ms + 3 s + 1 s + 40 ms
+    // the sixth connection (the html's is the first) goes to server 1 and fails after 3 s: its object arrives at 40 ms + 3 s + 1
+    // s + 40 ms
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(WebParams { pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(4080 * MS), 100, 2_600_000)]);
@@ -153,7 +155,7 @@ fn given_up_objects_are_missing() {
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(params.clone(), &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(3040 * MS), 99, 2_575_000)]);
-    // without its html a page has no objects; the next one follows
+    // a page whose html fails has no objects; the next page follows
     let mut fake = Fake::new(&RTT).failing(&[0], 3 * S);
     run(WebParams { pages: Some(2), ..params.clone() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(3 * S), 0, 0), (Time(8 * S), Time(9040 * MS), 100, 2_600_000)]);
@@ -173,7 +175,7 @@ fn small_pages() {
         fake.pages.iter().map(|p| (p.0.0 / MS, p.1.0 / MS, p.2)).collect::<Vec<_>>(),
         [(0, 40, 0), (40, 80, 0), (80, 120, 0)]
     );
-    // more connections than objects
+    // there are more connections than objects
     let page = Page::Uniform(Uniform { html: Bytes(1), per_server: 2, size: Bytes(1) });
     let mut fake = Fake::new(&[20 * MS]);
     run(WebParams { page, servers: 1, pages: Some(1), ..Default::default() }, &mut fake, S);
@@ -206,18 +208,18 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
         end.since(start)
     };
     let whole = load(Quota::Asked, &[]);
-    // number 0 is the html's, 24 the last of the 100 ms server; it ends after 50 s and is retried
+    // connection 0 is the html's, and 24 the last one to the server with 100 ms. It fails after 50 s and is retried
     assert!(load(Quota::Asked, &[24]) > Duration::from_secs(50));
-    // 25 objects over five connections take five rounds, as over six
+    // 25 objects take five rounds over five connections, as they do over six
     assert_eq!(load(Quota::Retrieved, &[24]), whole);
     assert_eq!(load(Quota::Retrieved, &[]), whole);
-    // without any connection to the server the page waits
+    // if all connections to a server fail, the page waits
     assert!(load(Quota::Retrieved, &[19, 20, 21, 22, 23, 24]) > Duration::from_secs(50));
 }
 
 #[test]
 fn the_html_may_lie_on_any_server() {
-    // two round trips of 100 ms for the html, then the page of 1000 ms; the other servers do not delay it
+    // the html takes two round trips of 100 ms, then the page 1000 ms; the other servers do not delay it
     let mut fake = Fake::new(&RTT);
     run(WebParams { html_server: 4, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(1200 * MS), 100, 2_600_000)]);
@@ -240,7 +242,8 @@ fn pauses_are_drawn_around_think() {
     };
     assert!(pauses(Some(0)).iter().all(|&p| p == 5 * S));
     let drawn = pauses(None);
-    // 4 to 6 s, standard deviation 1 s / sqrt(3) = 0.577 s: the mean of 59 within four of its errors
+    // pauses are uniform in 4 to 6 s, with a standard deviation of 1 s / sqrt(3) = 0.577 s. The mean of 59 pauses must be within
+    // four standard errors
     assert!(drawn.len() == 59 && drawn.iter().all(|&p| (4 * S..=6 * S).contains(&p)), "{drawn:?}");
     let mean = drawn.iter().sum::<u64>() as f64 / 59.0 / S as f64;
     assert!((mean - 5.0).abs() < 4.0 * 0.577 / 59.0_f64.sqrt(), "{mean}");
