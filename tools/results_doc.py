@@ -18,14 +18,14 @@ from bloatlab.measures import Measure, declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
-#: Where the paths of each table begin, by its mark; keys are written without it.
+#: The prefix of the paths of each table, by the table's mark. The page has the keys without the prefix.
 TABLES = {"links": "links.*.", "apps": "apps.*.", "live": "live."}
 
-#: Parts of a summary whose keys are those of another.
+#: Rows for the parts of a summary that repeat the keys of another part, by the prefix of their paths.
 SAME = {
     "apps.*.voip_reverse.": (
         "`voip_reverse`",
-        'The same keys, of the speech from the server, where `direction = "both"`; `voip` is then that to the server.',
+        'The keys of `voip` for speech from the server, with `direction = "both"`; `voip` is then the speech to it.',
     )
 }
 
@@ -33,7 +33,7 @@ BEGIN = re.compile(r"<!-- measures of (\w+), written by `make docs`: do not edit
 
 
 def table(mark: str) -> str:
-    """The rows of one table, with its head."""
+    """Returns the table of the page that belongs to `mark`."""
     begin = TABLES.get(mark, "")
     others = tuple(TABLES.values())
     mine = [m for m in declarations() if (m.path.startswith(begin) if begin else not m.path.startswith(others))]
@@ -50,7 +50,7 @@ def table(mark: str) -> str:
 
 
 def cells(measure: Measure, begin: str) -> Iterator[tuple[str, str, str]]:
-    """Its row; of a distribution whose statistics have sentences of their own, a row for each."""
+    """Yields key, unit and meaning of a measure, or of each of its statistics if they have sentences of their own."""
     if any(part.doc for part in measure.parts):
         for part in measure.parts:
             yield from cells(part, begin)
@@ -60,7 +60,7 @@ def cells(measure: Measure, begin: str) -> Iterator[tuple[str, str, str]]:
 
 
 def statistics(measure: Measure) -> str:
-    """The statistics of a distribution, in a sentence."""
+    """Returns a sentence that lists the statistics of a distribution; empty for other measures."""
     names = [
         (part.path.rsplit(".", 1)[-1], part.unit == measure.unit or part.path.endswith("count"))
         for part in measure.parts
@@ -73,17 +73,17 @@ def statistics(measure: Measure) -> str:
 
 
 def linked(text: str) -> str:
-    """Names of pages as links, from a page beside them."""
+    """Turns the names of pages into links, for a page in docs/."""
     return re.sub(r"\bdocs/(\w+\.md)", r"[\1](\1)", text)
 
 
 def page(text: str) -> str:
-    """A page with new tables."""
+    """Returns the page with new tables."""
     return BEGIN.sub(lambda m: m[0].replace(m[2], table(m[1])), text)
 
 
 def main() -> int:
-    """Write or compare."""
+    """Writes or compares the pages; returns the exit code."""
     stale = False
     for path in (DOCS / "results.md", DOCS / "live.md"):
         text = path.read_text()

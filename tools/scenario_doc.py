@@ -33,8 +33,9 @@ HEAD = f"""\
 """
 
 INTRODUCTION = """\
-A scenario is a TOML file (or JSON, by its suffix). It has links, which name the nodes at their ends; applications on the
-nodes; and a duration. You choose the names of links and applications, and results use them. Everything else has a default.
+A scenario is a TOML file, or a JSON file if its name ends in `.json`. It has links, which name the nodes at their ends;
+applications on the nodes; and a duration. You choose the names of links and applications, and the results use them.
+Everything else has a default.
 
     duration = "60s"
 
@@ -56,17 +57,17 @@ nodes; and a duration. You choose the names of links and applications, and resul
     to = ["net"]
     traffic.ftp = {}
 
-[examples/](../examples) and the [cookbook](cookbook.md) have more. An unknown key, an unknown word or a missing unit is
-refused with its path, the valid values and the nearest name.
+[examples/](../examples) and the [cookbook](cookbook.md) have more scenarios. An unknown key, an unknown word or a missing
+unit is an error; the message names its path, the valid values and the nearest name.
 
 `--set path=value` replaces a value of the file: `--set link.up.rate=2mbit`, `--set 'link.up.queue={ droptail = { limit =
-"21p" } }'`. A number in a path is a place in a list. Quote a name that contains dots.
+"21p" } }'`. A number in a path is an index into a list. Quote a name that contains dots.
 
-An editor that reads TOML schemas completes keys and words from `bloatlab schema > scenario.schema.json`.
+`bloatlab schema > scenario.schema.json` writes a schema from which an editor can complete keys and words.
 
 ## Ways to write a queue
 
-| written | is |
+| written | meaning |
 |---|---|
 | `queue = "fq_codel"` | a discipline with its defaults |
 | `queue.codel = { target = "5ms" }` | a discipline with a parameter |
@@ -74,27 +75,28 @@ An editor that reads TOML schemas completes keys and words from `bloatlab schema
 | `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's words: `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
 | `queue = "pfifo limit 417"` | in tc's words: `queue.droptail = { limit = "417p" }` |
 | `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's words: Linux's RED |
-| `queue = "codel target 5ms variant linux"` | in tc's words, then a parameter that tc does not have |
-| `queue = "lred limit 100p"` | a discipline that tc does not have, with its own parameters' names |
+| `queue = "codel target 5ms variant linux"` | in tc's words, with a parameter that tc does not have |
+| `queue = "lred limit 100p"` | a discipline that tc does not have, with the names of its own parameters |
 | `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, and its parameter |
 | `queue.sfq_hss = { law = { python = { law = "mylaw.py:MyLaw" } } }` | the same law in each queue of a fair discipline |
 
-Wherever a value is a "word or table", the word is the table with its defaults: `scheduler = "drr"` is
+Where a value is a "word or table", the word stands for the table with its defaults: `scheduler = "drr"` is
 `scheduler = { drr = {} }`.
 
 tc's disciplines are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and dualpi2, with tc's
 units: a bare limit is packets (bytes for bfifo and red), `kb` is 1024 bytes, and a time needs its unit. A whole command
-(`tc qdisc replace dev eth0 root codel limit 100`) and a line of `tc qdisc show` are read, too. `bloatlab tc FILE` is the
-way back: it prints the commands that set up a Linux box like a scenario's links.
+(`tc qdisc replace dev eth0 root codel limit 100`) or a line of `tc qdisc show` is valid, too. In the other direction,
+`bloatlab tc FILE` prints the commands that configure a Linux machine like the links of a scenario.
 
-Strict priority, as in tc's prio, is a classifier and a scheduler of `fair`:
+Strict priority, as in tc's prio, is a combination of a classifier and a scheduler of `fair`:
 
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
-It sends band 0 before band 1 before band 2, by type of service, and lets the first starve the others. A filter gives a
-band to code points, ports or protocols: `classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
+The type of service of a packet selects its band. Band 0 is sent before band 1, and band 1 before band 2, so a busy band
+starves those after it. A filter assigns code points, ports or protocols to a band:
+`classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
 
-To make chosen applications collide under perfect isolation, give them a code point: `app.game.dscp = 10` and
+To make two applications share a queue under perfect isolation, give them the same code point: `app.game.dscp = 10` and
 `app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
 """
 
@@ -112,9 +114,12 @@ UNITS = {
 }
 
 UNITS_NOTE = """\
-Rates are bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case are
-refused, since they are bytes per second in tc and bits elsewhere. A bare `5` is 5 bit/s; runs and sweeps print a note about
-rates below 1 kbit/s. KB is 1000 bytes, KiB is 1024.
+Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case are
+refused, because they mean bytes per second in tc and bits elsewhere. A bare `5` is 5 bit/s; runs and sweeps print a note
+about rates below 1 kbit/s. KB is 1000 bytes, KiB is 1024.
+
+In the columns *default*, a value followed by names in brackets is the default of these variants, and a value without
+brackets that of all others: with `15ms, 30ms (draft2013)`, only the variant `draft2013` has 30 ms.
 """
 
 #: A table's title and its place in a scenario, in the order of the pages.
@@ -195,7 +200,7 @@ PAGES = {
 
 
 def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
-    """TABLES, with a table for each discipline where "Qdisc" is."""
+    """Returns TABLES, with "Qdisc" replaced by a table for each discipline."""
     found: dict[str, tuple[str, str]] = {}
     for table, words in TABLES.items():
         if table != "Qdisc":
@@ -207,14 +212,14 @@ def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
     return found
 
 
-#: The stack of applications that name none, and what `[tcp.NAME]` starts from.
+#: The stack of applications that name none, whose values the table of `[tcp.NAME]` shows.
 STACK = "linux-6"
-#: The words of a description about a key that is not given: "null: 1000p, 50p (ns2)", "without it, until the end".
+#: The part of a description that is about the default, which the column of defaults shows: "null: 1000p, 50p (ns2)".
 UNSET = re.compile(
     r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Oo]mitted|[Uu]nset|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
     r"((?:`[^`]*`|\([^)]*\)|[^.(]|\.(?=\w))+)"
 )
-#: Words about a default that the schema has: the table's column shows it already.
+#: A sentence about a default that the schema has, too, and the column of defaults therefore shows.
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
@@ -227,7 +232,7 @@ class Missing(Exception):  # noqa: N818  a message for the person who adds a tab
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check; returns the exit code."""
+    """Writes or checks the pages; returns the exit code."""
     wanted = pages(bloatlab.schema())
     there = {f.relative_to(DOCS).as_posix() for f in [DOCS / "scenario.md", *(DOCS / "scenario").glob("*.md")]}
     if "--check" not in arguments:
@@ -244,7 +249,7 @@ def main(arguments: list[str]) -> int:
 
 
 def pages(schema: Node) -> dict[str, str]:
-    """The text of each page by its place in docs/. Raises `Missing` when a table of the schema has no place."""
+    """Returns the text of each page by its path in docs/. Raises `Missing` if a table of the schema is on no page."""
     defs: dict[str, Node] = schema["$defs"]
     places = tables(defs)
     if forgotten := {n for n, d in defs.items() if d.get("properties")} - places.keys():
@@ -253,7 +258,7 @@ def pages(schema: Node) -> dict[str, str]:
         raise Missing(f"the schema has no {', '.join(sorted(gone))}: remove from TABLES in {__file__}")
     if lost := PAGES.keys() - {title for title, _ in places.values()}:
         raise Missing(f"no table is called {', '.join(sorted(lost))}: change PAGES in {__file__}")
-    index = [HEAD, INTRODUCTION, "## Values\n", "| kind | is |", "|---|---|"]
+    index = [HEAD, INTRODUCTION, "## Values\n", "| kind | written as |", "|---|---|"]
     index += [f"| {word} | {one_line(defs[name]['description'])} |" for name, word in UNITS.items()]
     index += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs), "", "## All tables", ""]
     found: dict[str, list[str]] = {}
@@ -267,10 +272,10 @@ def pages(schema: Node) -> dict[str, str]:
                 "",
                 WRITTEN,
                 "",
-                "[The scenario](../scenario.md) shows how a file is built and how values are written.",
+                "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written.",
             ]
             index += ["", f"[{heading}]({page}):", ""]
-        # the id: links to a table from before it had a page of its own
+        # the id keeps old links valid, from the time when all tables were on this page
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
         about = wrapped(f"{where}. {one_line(defs[name].get('description', ''))}")
         found[page] += ["", f"## {title}", "", *about, ""]
@@ -282,12 +287,15 @@ def pages(schema: Node) -> dict[str, str]:
 
 
 def anchor(title: str) -> str:
-    """The anchor that GitHub and the site give a heading."""
+    """Returns the anchor that GitHub and the site give to a heading."""
     return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
 
 
 def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str = "none") -> list[str]:
-    """The keys of one table, required ones first, and their words. `values`: their defaults; `none`: the word for no default."""
+    """Returns the table of the keys of `of`, required ones first, and a list of the words that they may be.
+
+    `values` replaces the defaults of the schema; `none` is the word for a key without a default.
+    """
     required: list[str] = of.get("required", [])
     keys = sorted(of["properties"], key=lambda k: (k not in required, k))
     lines = [f"| key | value | {'default' if values is None else f'`{STACK}`'} | meaning |", "|---|---|---|---|"]
@@ -309,11 +317,11 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str
 
 
 def presets(of: Node, defs: dict[str, Node]) -> list[str]:
-    """The keys of a TCP stack, and by preset the values that are not those of `STACK`."""
+    """Returns the table of the keys of a TCP stack, and for each preset the values that differ from `STACK`."""
     stacks = {stack["name"]: stack for stack in catalogue()["tcp"]}
     base = stacks[STACK]["params"]
     lines = [*table(of, defs, base), "", "### TCP presets", ""]
-    lines += [f"What each preset has that `{STACK}` has not; `bloatlab list tcp` shows all of its values.", ""]
+    lines += [f"The values of each preset that differ from `{STACK}`. `bloatlab list tcp` shows all values.", ""]
     for name, stack in stacks.items():
         changed = [f"`{k} = {toml(v)}`" for k, v in stack["params"].items() if v != base[k]]
         lines += wrapped(
@@ -323,14 +331,14 @@ def presets(of: Node, defs: dict[str, Node]) -> list[str]:
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
-    """The text in lines of at most 120 characters, broken at spaces outside backquotes."""
+    """Returns the text in lines of at most 120 characters, broken only at spaces outside backquotes."""
     kept = re.sub(r"`[^`]*`", lambda m: m[0].replace(" ", "\0"), text)
     lines = textwrap.wrap(kept, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\0", " ") for line in lines]
 
 
 def kind(node: Node, defs: dict[str, Node]) -> str:
-    """What stands for a value, in a word or two."""
+    """Returns the kind of a value in a word or two, for the column "value"."""
     name = reference(node)
     if name is not None:
         if name in UNITS:
@@ -358,12 +366,12 @@ def kind(node: Node, defs: dict[str, Node]) -> str:
 
 
 def plural(word: str) -> str:
-    """More than one of it."""
+    """Returns the plural of the name of a kind."""
     return word if word == "text" else word + "s"
 
 
 def reference(node: Node) -> str | None:
-    """The definition that a node names, directly or as the one alternative to null."""
+    """Returns the name of the definition that a node refers to, directly or as the only alternative to null; else None."""
     for place in (node, *node.get("anyOf", [])):
         if "$ref" in place:
             return str(place["$ref"]).rsplit("/", 1)[1]
@@ -371,7 +379,7 @@ def reference(node: Node) -> str | None:
 
 
 def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
-    """What a key is where it is not given, as in a file or in words, and the meaning without those words."""
+    """Returns the default of a key, as a value or in words, and the description without the part about the default."""
     meaning = one_line(node.get("description") or "")
     value = node.get("default")
     own = defs.get(reference(node) or "", {}).get("properties", {})
@@ -389,7 +397,7 @@ def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
 
 
 def toml(value: Any) -> str:
-    """A value as it would stand in a file."""
+    """Returns a value as it is written in a file."""
     if value is None:
         return "none"
     if isinstance(value, dict):
@@ -398,7 +406,7 @@ def toml(value: Any) -> str:
 
 
 def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
-    """Each word that a value may be, with its meaning."""
+    """Yields each word that a value may be, with its meaning."""
     name = reference(node)
     if name is None or name in UNITS:
         return
@@ -406,7 +414,7 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
     for choice in defs[name].get("oneOf", []):
         word = choice.get("const") or next(iter(choice.get("properties", {})), None)
         if word is None:
-            # a word that is a table, too, stands for the defaults of that table, and has been listed
+            # a word that is also the name of a table stands for that table's defaults, and was listed with the tables
             for plain in choice.get("enum", []):
                 if plain not in told:
                     yield f"`{plain}`"
@@ -417,7 +425,7 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
 
 
 def one_line(text: str) -> str:
-    """The text with each run of white space as one space."""
+    """Returns the text with each run of white space replaced by one space."""
     return " ".join(text.split())
 
 
