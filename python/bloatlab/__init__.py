@@ -36,28 +36,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "LawError",
-    "Result",
-    "Scenario",
-    "ScenarioError",
-    "__version__",
-    "diff",
-    "frame",
-    "from_dict",
-    "laws",
-    "live",
-    "load",
-    "machines",
-    "open_result",
-    "parse",
-    "plot",
-    "recommend",
-    "run",
-    "save",
-    "schema",
-    "sweep",
-    "version",
-]
+    "LawError", "Result", "Scenario", "ScenarioError", "__version__", "diff", "frame", "from_dict", "laws", "live",
+    "load", "machines", "open_result", "parse", "plot", "recommend", "run", "save", "schema", "sweep", "version",
+]  # fmt: skip
 
 # The public names of each module. Modules are imported on first use, so that a command that is interrupted while polars
 # is being imported can already report it.

@@ -15,12 +15,11 @@ as at least S/2, because a few equal values do not prove that there is no variat
 few values, the second for many. r and c only set the n at which the intervals are narrowest.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from bloatlab.statistics import Interval
 
 #: Tuning of the mixtures (r and c), narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
@@ -29,17 +28,7 @@ KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 LEAST_SHARE = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The mean of `n` values, with bounds that hold for all n at once."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-def bounds(values: Sequence[float], error: float, scatter: float) -> Bounds:
+def bounds(values: Sequence[float], error: float, scatter: float) -> Interval:
     """The confidence sequence after these values. `scatter` is the least standard deviation to assume.
 
     Raises `ValueError` if there are no values, the error probability is outside (0, 1), or the scatter is negative.
@@ -50,7 +39,7 @@ def bounds(values: Sequence[float], error: float, scatter: float) -> Bounds:
     mean = math.fsum(values) / n
     seen = statistics.stdev(values) if n > 1 else 0.0
     half = min(_known(n, max(scatter, seen), error / 2.0), _unknown(n, max(seen, scatter / LEAST_SHARE), error / 2.0))
-    return Bounds(mean, mean - half, mean + half, n)
+    return Interval(mean, mean - half, mean + half, n)
 
 
 def _known(n: int, scatter: float, error: float) -> float:

@@ -6,8 +6,6 @@ link type of the first.
 Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice

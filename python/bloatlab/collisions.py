@@ -15,10 +15,8 @@ discipline, so the second formula is the probability of being in an overfull gro
 Source: ARRIS 2013, "Decreasing Hash Collision Probability", Figures 8 and 9.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -124,36 +122,12 @@ def share_of(hits: int, trials: int, confidence: float = 0.95) -> Share:
     """The share of hits, with the exact (Clopper-Pearson) interval of its probability."""
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"{hits} of {trials} is not a share")
+    from scipy.special import betaincinv  # noqa: PLC0415  no other command should wait for its import
+
     tail = (1.0 - confidence) / 2.0
-    low = 0.0 if hits == 0 else _solve(lambda p: _at_least(hits, trials, p) < tail)
-    high = 1.0 if hits == trials else 1.0 - _solve(lambda q: _at_least(trials - hits, trials, q) < tail)
+    low = 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, tail))
+    high = 1.0 if hits == trials else float(betaincinv(hits + 1, trials - hits, 1.0 - tail))
     return Share(hits, trials, low, high)
-
-
-def _solve(below: Callable[[float], bool]) -> float:
-    """The point in [0, 1] up to which `below` holds, by bisection to 50 bits."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2.0
-        if below(middle):
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2.0
-
-
-def _at_least(hits: int, trials: int, p: float) -> float:
-    """The probability of at least `hits` in `trials`, summed term by term if it is less than a half; else 1."""
-    if p <= 0.0:
-        return 0.0
-    if p * trials >= hits:  # not in the tail: about a half or more
-        return 1.0
-    log = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
-    log += hits * math.log(p) + (trials - hits) * math.log1p(-p)
-    most = hits + int(12.0 * math.sqrt(hits)) + 100  # the rest is negligible beyond twelve deviations
-    k = np.arange(hits, min(trials, most), dtype=float)
-    ratios = (trials - k) / (k + 1.0) * (p / (1.0 - p))
-    return float(math.exp(log) * (1.0 + np.cumprod(ratios).sum()))
 
 
 def sessions_of(text: str) -> Sequence[int]:

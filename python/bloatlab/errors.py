@@ -1,7 +1,5 @@
 """The error for bad input, and suggestions for misspelt names."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

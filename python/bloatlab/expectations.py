@@ -10,8 +10,6 @@ clipped at 0, since no number of a summary is negative. With one seed, the run's
 call of which no packet arrived has no MOS) fails.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import math

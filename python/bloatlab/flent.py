@@ -13,8 +13,6 @@ Departs: time 0 is 1970, as in captures. The time of a ping is that of its reply
 flent interpolates between netperf's reports.
 """
 
-from __future__ import annotations
-
 import bz2
 import datetime as dt
 import gzip

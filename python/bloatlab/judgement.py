@@ -4,8 +4,6 @@ Published values (`studies`), kernels (`validate`, `simulated_and_live`) and exp
 their tolerances. True is within, False is outside, None is not judged.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

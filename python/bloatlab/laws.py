@@ -8,8 +8,6 @@ counts as a new scenario; results and stores record the law itself, and a cluste
 executes the text again. See docs/adding-a-law-in-python.md.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib.util

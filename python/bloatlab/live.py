@@ -5,8 +5,6 @@ no bench (`available`). A run cleans up after itself, however it ends; `clean` e
 killed with `kill -9`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading
@@ -95,6 +93,8 @@ def run(
     """
     scenario = resolved(scenario, sets)
     laws.refuse(scenario.text, "live")
+    if captures is not None:
+        captures.mkdir(parents=True, exist_ok=True)
     with _orderly_sigterm():
         output = _core.live(
             scenario.text,

@@ -23,8 +23,6 @@ A TCP sender takes ACKs (time, number, SACK blocks) and returns the segments it 
 The ECN field is given by name ("not-ect", "ect0", "ect1", "ce") or by its code point in the header.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

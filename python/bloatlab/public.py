@@ -4,8 +4,6 @@
 modules, sets `find` before any of them is loaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

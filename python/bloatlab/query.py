@@ -17,8 +17,6 @@ names, in a temporary folder.
 # Names and texts in the SQL of views are quoted by `_name` and `_text`.
 # ruff: noqa: S608
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import itertools

@@ -9,8 +9,6 @@ out; in between, the user must keep the line full.
 Source: flent's documentation; captures.py reads the packets.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +52,7 @@ class Recording:
             if rate != before and place * self.step < until
         ]
 
-    def toml(self, link: str) -> str:
+    def link_toml(self, link: str) -> str:
         """The link's table in TOML, to paste into a scenario."""
         lines = [f'    {{ at = "{c["at"]}", rate = "{c["rate"]}" }},\n' for c in self.changes()]
         return f'# {self.about}\n[link.{link}]\nrate = "{self.rates[0]}bit"\nchanges = [\n{"".join(lines)}]\n'

@@ -6,8 +6,6 @@ tables/NAME.parquet      series, histograms, page loads, flows (or .csv, .json)
 provenance.json          user, machine, time, duration, version: the only file that differs between two equal runs
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import json

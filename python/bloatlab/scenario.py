@@ -228,10 +228,10 @@ def overrides(sets: Sets) -> list[Override]:
     """Overrides as pairs of texts. A text is used as after `--set path=`; other values are written as TOML."""
     if not isinstance(sets, Mapping):
         return list(sets)
-    return [(path, value if isinstance(value, str) else toml(value)) for path, value in sets.items()]
+    return [(path, value if isinstance(value, str) else toml_value(value)) for path, value in sets.items()]
 
 
-def toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value as TOML, on one line. Raises `ScenarioError` for types that a scenario cannot have (a date)."""
     match value:
         case bool():
@@ -241,9 +241,9 @@ def toml(value: Any) -> str:
         case str():
             return json.dumps(value, ensure_ascii=False)
         case list() | tuple():
-            return f"[{', '.join(map(toml, value))}]"
+            return f"[{', '.join(map(toml_value, value))}]"
         case Mapping():
-            pairs = ", ".join(f"{json.dumps(str(k), ensure_ascii=False)} = {toml(v)}" for k, v in value.items())
+            pairs = ", ".join(f"{json.dumps(str(k), ensure_ascii=False)} = {toml_value(v)}" for k, v in value.items())
             return f"{{ {pairs} }}" if pairs else "{}"
         case _:
             raise ScenarioError([f"{value}: a scenario cannot have a {type(value).__name__}"])

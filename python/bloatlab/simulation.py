@@ -147,8 +147,9 @@ def run(
     replaces the scenario's own. `progress` is called with the completed fraction; an exception it raises cancels the
     run. Ctrl-C raises `KeyboardInterrupt` within about a tenth of a second.
 
-    `captures` is a folder for left.pcap and right.pcap: every packet at the two ends of `capture_link` (default: the
-    slowest link), whose `from` is left. Captures change no result; equal runs give equal bytes.
+    `captures` is a folder, made if necessary, for left.pcap and right.pcap: every packet at the two ends of
+    `capture_link` (default: the slowest link), whose `from` is left. Captures change no result; equal runs give equal
+    bytes.
 
     `laws` has the classes for `queue.python = { law = NAME }` by name: your own laws, see `bloatlab.laws`. An error in
     one raises `LawError`.
@@ -159,6 +160,8 @@ def run(
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
+    if captures is not None:
+        captures.mkdir(parents=True, exist_ok=True)
     folder = str(captures) if captures is not None else None
     makers = laws_in_python.makers(scenario.text, laws or {})
     kept = Traces(packets)

@@ -1,7 +1,5 @@
 """Tables for people, and the data behind figures. This module neither simulates nor draws."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterable, Sequence

@@ -8,8 +8,6 @@ Numbers and labels are never truncated. A table that is wider than the line
 Numbers never wrap: if the line is narrower than one label and one number, the terminal breaks it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

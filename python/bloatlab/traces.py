@@ -4,8 +4,6 @@ The core delivers both in chunks while it runs. States are collected into the re
 `trace_queues` and `trace_flows`; packets are written at once, a file per chunk, so that memory does not grow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ series (`queue_series` of every recorded link: queue length and bytes sent per b
 the warm-up, and the run is repeated with it. The scenario of the second run has the number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.results import SCENARIO, SUMMARY, TABLES, save
-from bloatlab.scenario import ScenarioError, parse, problems
+from bloatlab.scenario import ScenarioError, parse, problems, toml_value
 from bloatlab.simulation import run
-from bloatlab.sweep.axes import toml
 from conftest import DUMBBELL
 
 #: Seeds are fixed: the same inputs in every run of the tests.
@@ -132,7 +131,7 @@ _values: st.SearchStrategy[Any] = st.recursive(
 def test_any_grid_is_run_or_refused_in_clear_lines(tmp_path: Path, tree: Any, axis: str, values: Any) -> None:
     (tmp_path / "one.toml").write_text(DUMBBELL.replace('"5s"', '"20ms"'))
     grid = {"scenario": "one.toml", "seeds": 1, **tree, "axes": {axis: values}}
-    text = "".join(f"{name} = {toml(value)}\n" for name, value in grid.items())
+    text = "".join(f"{name} = {toml_value(value)}\n" for name, value in grid.items())
     path = tmp_path / "grid.toml"
     path.write_text(text, encoding="utf-8", errors="replace")
     clear_or_unfinished(

@@ -88,13 +88,18 @@ def test_tshark_finds_nothing_wrong(tmp_path: Path):
         assert {line.strip() for line in said} == {"1"}
 
 
+def test_the_folder_of_captures_is_made(tmp_path: Path):
+    bloatlab.run(bloatlab.parse(LINE), captures=tmp_path / "new" / "folder")
+    assert {p.name for p in (tmp_path / "new" / "folder").iterdir()} == {"left.pcap", "right.pcap"}
+
+
 def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     scenario = bloatlab.parse(LINE)
     with pytest.raises(ScenarioError, match='unknown link "upp"; did you mean "up"'):
         bloatlab.run(scenario, captures=tmp_path, capture_link="upp")
-    with pytest.raises(OSError, match=r"left\.pcap"):
-        bloatlab.run(scenario, captures=tmp_path / "no" / "such")
     file = tmp_path / "line.toml"
     file.write_text(LINE)
+    with pytest.raises(OSError, match=r"line\.toml"):
+        bloatlab.run(scenario, captures=file / "within")
     assert call(["run", str(file), "--pcap"]) == 2
     assert "-o" in capsys.readouterr().err

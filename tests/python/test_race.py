@@ -97,7 +97,7 @@ class Course:
         for o in left:
             self.seeds[o.name] = seeds
             points = self.points[o.name][:seeds]
-            found[o.name] = Judged(o, interval(points), points, {}, interval(points), {}, 0.0)
+            found[o.name] = Judged(o, interval(points), points, interval(points), {}, 0.0)
         return found
 
     def run(self, seeds: int = 100, runs: int = 10_000) -> Raced:

@@ -165,7 +165,7 @@ def made(name: str, seeds: list[float], settable: bool = True, **values: float |
     )
     of = {k: Value(None if v is None else interval([v, v]), 0 if v is not None else 2, 2) for k, v in values.items()}
     kept = type(found)(found.discipline, found.size, found.ms, found.queues, name)
-    return Judged(kept, interval(seeds), seeds, {0.02: 0.0}, interval(seeds), of, 1.0)
+    return Judged(kept, interval(seeds), seeds, interval(seeds), of, 1.0)
 
 
 def test_the_front_is_what_nothing_beats():

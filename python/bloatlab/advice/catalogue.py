@@ -305,11 +305,6 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
-    """Whether a value has one of these types; true and false are not numbers."""
-    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
 class _Table:
     """A table of a file, read key by key; keys that are never read are unknown. Raises `AdviceError`."""
 
@@ -328,7 +323,8 @@ class _Table:
         value: Any = self._data.pop(key, default)
         if value is MISSING:
             raise AdviceError(f"{self.where}: {key} is missing, {expected}")
-        if value is not default and not _fits(value, kinds):
+        numeric = bool not in kinds  # and true is not a number
+        if value is not default and (not isinstance(value, kinds) or (numeric and type(value) is bool)):
             raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {expected}")
         if kind == "float":
             value = float(value)

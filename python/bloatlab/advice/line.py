@@ -9,8 +9,6 @@ line, a router shapes to its rate; CAKE with a bandwidth shapes by itself. The d
 CMTS has its own, a router that shapes both directions has the chosen discipline there, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

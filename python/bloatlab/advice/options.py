@@ -10,8 +10,6 @@ If a device's setting applies to both directions, the downstream has the same di
 packets or bytes if the device's file gives the size so, otherwise with a buffer of the same time.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -41,11 +39,6 @@ class Option:
     ms: float
     queues: Queues
     given: str = ""
-
-    @property
-    def queue(self) -> Mapping[str, Any]:
-        """The upstream queue, as in a scenario."""
-        return self.queues.up
 
     @property
     def name(self) -> str:

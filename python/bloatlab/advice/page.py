@@ -1,23 +1,13 @@
 """The figures and the report of a recommendation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from bloatlab import files, report
-from bloatlab.advice.recommendation import (
-    Recommendation,
-    answer_sentence,
-    asked_words,
-    cell,
-    grouped,
-    share_of,
-    sure,
-    wrong,
-)
+from bloatlab.advice import recommendation as words
+from bloatlab.advice.recommendation import Recommendation, cell
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import settings
 from bloatlab.advice.tables import as_data, frame, options_table, ranked, wrong_table
@@ -44,7 +34,7 @@ def bind(of: Recommendation, folder: Path, command: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / DATA, as_data(of))
     write_table(frame(of), folder / TABLE)
-    files.write(folder / SCENARIO, f"# {answer_sentence(of)}\n# {command}\n\n{of.scenario().as_toml()}")
+    files.write(folder / SCENARIO, f"# {words.answer_sentence(of)}\n# {command}\n\n{of.scenario().as_toml()}")
     drawings = [answer_figure(of), measures_figure(of)]
     for drawn in drawings:
         save_figure(drawn.figure(), folder / drawn.name)
@@ -58,11 +48,11 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
     basis = f"Means of up to {seeds} over {trips}; bars: the 95 % interval of the mean. Points: {q.objective.words}."
     question, first = f"What should the queue of this {q.device.words} be?", figure_block(drawings[0])
     typed = [report.Lines(s.name, s.lines, s.note) for s in settings(of)]
-    wrongly = [TableBlock(replace(wrong_table(of), title="")), Prose(wrong(of))]
+    wrongly = [TableBlock(replace(wrong_table(of), title="")), Prose(words.wrong(of))]
     every = [figure_block(drawings[1]), TableBlock(options_table(of, ranked(of)))]
     sections = [
         *([Section("What to set", "settings", typed)] if typed else []),
-        Section("How certain this is", "sure", [Prose(sure(of))]),
+        Section("How certain this is", "sure", [Prose(words.sure(of))]),
         Section("If the round-trip time is not what you assumed", "wrong", wrongly),
         Section("Every setting", "options", every),
         Section("The objective", "objective", [TableBlock(_objective_table(of))], _HOW),
@@ -74,8 +64,8 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
         ("Load", f"{q.load.name}: {q.load.source}"),
         ("Every number", f"in {DATA} and {TABLE}, beside this page; the choice as a scenario in {SCENARIO}"),
     ]
-    answer = report.Answer(question, answer_sentence(of), _points(of), first, basis)
-    return Page("Recommendation", asked_words(q), sections, answer, provenance=report.Provenance(facts))
+    answer = report.Answer(question, words.answer_sentence(of), _points(of), first, basis)
+    return Page("Recommendation", words.asked_words(q), sections, answer, provenance=report.Provenance(facts))
 
 
 def _points(of: Recommendation) -> list[Point]:
@@ -89,7 +79,7 @@ def _points(of: Recommendation) -> list[Point]:
         points.append(Point(f"{m.words[:1].upper()}{m.words[1:]}", ours, theirs))
     for label, group in (("Tied", of.tied), ("Not yet separated", of.open)):
         if group:
-            points.append(Point(label, grouped(c.judged for c in group), "", "marked"))
+            points.append(Point(label, words.grouped(c.judged for c in group), "", "marked"))
     return points
 
 
@@ -117,7 +107,7 @@ def answer_figure(of: Recommendation) -> Drawn:
     lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]
     caption = "Above: points by buffer, a line for each discipline."
-    share = share_of(of.question)
+    share = words.share_of(of.question)
     if share is not None:
         panels.append(_trade(of, share.name))
         caption += " Below: points of applications against use of the line; filled points are on the Pareto front."

@@ -1,7 +1,5 @@
 """The question: which line and device, under which load, for which objective."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -13,8 +13,6 @@ truly best of k settings takes part in k - 1 differences, each with an error of 
 called behind in at most one of twenty races, whichever setting leads (multiple comparisons with the best, Hsu 1984).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,8 +20,8 @@ from typing import Literal
 from bloatlab.advice.catalogue import Objective
 from bloatlab.advice.options import Option
 from bloatlab.advice.score import Judged
-from bloatlab.always_valid import Bounds, bounds
-from bloatlab.statistics import CONFIDENCE
+from bloatlab.always_valid import bounds
+from bloatlab.statistics import CONFIDENCE, Interval
 
 Verdict = Literal["behind", "tied", "not separated"]
 
@@ -46,7 +44,7 @@ class Compared:
     """The leader's points minus a setting's: their bounds over the common seeds, and the verdict."""
 
     judged: Judged
-    by: Bounds
+    by: Interval
     verdict: Verdict
 
 

@@ -5,8 +5,6 @@ done.best.option.words            # "drop-tail with 100 ms of buffer"
 done.sentence                     # the setting with its reason
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from bloatlab.advice import line as line_of

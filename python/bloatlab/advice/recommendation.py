@@ -1,7 +1,5 @@
 """A recommendation: the question, the choice, and both as text, with the reason and how certain it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,11 +81,6 @@ class Recommendation:
 
     def _with(self, verdict: Verdict) -> list[Compared]:
         return [c for c in self.others if c.verdict == verdict and c.judged.option.discipline.settable]
-
-    @property
-    def alike(self) -> Sequence[Judged]:
-        """The leader and the settings that may be chosen instead."""
-        return alike(self.raced)
 
     @property
     def sentence(self) -> str:

@@ -5,8 +5,6 @@ in some measure, two remedies are simulated: a router with fq_codel in front, wh
 line in both directions; and a line of twice the rates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

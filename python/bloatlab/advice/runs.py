@@ -1,7 +1,5 @@
 """The runs of a recommendation, made as they are needed and kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from bloatlab.advice import line as line_of

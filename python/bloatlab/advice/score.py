@@ -9,8 +9,6 @@ up for an unusable call, as it would in an arithmetic mean. Two measures with 10
 A setting is *on the front* if no other is noticeably better in one measure and noticeably worse in none.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +45,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A setting with its points (by seed, and at each round trip in s), and its measures by name.
+    """A setting with its points, also by seed, and its measures by name.
 
     `apps` are the points of the applications' measures alone, `queue_ms` the 99th percentile of the time in the queue.
     """
@@ -55,7 +53,6 @@ class Judged:
     option: Option
     points: Interval
     seeds: Sequence[float]
-    at: Mapping[float, float]
     apps: Interval
     values: Mapping[str, Value]
     queue_ms: float
@@ -136,9 +133,9 @@ def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objec
     """
     wanted = concerned(objective, load)
     of_apps = [m for m in wanted if m.kinds] or wanted
-    at = {rtt: [points_of(wanted, row, load, line) for row in runs] for rtt, runs in rows.items()}
-    apps = [[points_of(of_apps, row, load, line) for row in runs] for runs in rows.values()]
-    seeds = _means(list(at.values()))
+    seeds, apps = (
+        _means([[points_of(of, row, load, line) for row in runs] for runs in rows.values()]) for of in (wanted, of_apps)
+    )
     values: dict[str, Value] = {}
     for m in wanted:
         found = [[value_of(m, row, load, line) for row in runs] for runs in rows.values()]
@@ -146,9 +143,8 @@ def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objec
         known = _means(found)
         values[m.name] = Value(interval(known) if known else None, every.count(None), len(every))
     queue = [found for runs in rows.values() for row in runs if (found := _number(row, QUEUE)) is not None]
-    means = {rtt: sum(points) / len(points) for rtt, points in at.items()}
     waited = sum(queue) / len(queue) if queue else 0.0
-    return Judged(option, interval(seeds), seeds, means, interval(_means(apps)), values, waited)
+    return Judged(option, interval(seeds), seeds, interval(apps), values, waited)
 
 
 def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
@@ -159,12 +155,12 @@ def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
 
 def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
     """The settings that no other dominates."""
-    return [j for j in all_ if not any(_dominates(other, j, wanted) for other in all_ if other is not j)]
 
+    def dominates(first: Judged, second: Judged) -> bool:
+        gains = [_gain(first.values[m.name], second.values[m.name], m) for m in wanted]
+        return any(g >= 1.0 for g in gains) and not any(g <= -1.0 for g in gains)
 
-def _dominates(first: Judged, second: Judged, wanted: Sequence[Wanted]) -> bool:
-    gains = [_gain(first.values[m.name], second.values[m.name], m) for m in wanted]
-    return any(g >= 1.0 for g in gains) and not any(g <= -1.0 for g in gains)
+    return [j for j in all_ if not any(dominates(other, j) for other in all_ if other is not j)]
 
 
 def _gain(first: Value, second: Value, wanted: Wanted) -> float:

@@ -12,12 +12,10 @@ Minimum and Maximum are the smallest and the largest neighbouring buffer that ma
 tied with the leader, or not separated from it and within five points on average.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bloatlab.advice.line import DOWN, UP
-from bloatlab.advice.recommendation import Recommendation
+from bloatlab.advice.recommendation import Recommendation, alike
 from bloatlab.tables import number
 from bloatlab.terminal import wrapped
 
@@ -42,9 +40,8 @@ def settings(of: Recommendation) -> list[Setting]:
 def limits(of: Recommendation) -> tuple[int, int, int]:
     """Minimum, Target and Maximum Buffer in bytes: neighbouring sizes of the chosen discipline that may be chosen."""
     best = of.best.option
-    same = sorted(
-        (j.option.size, any(one is j for one in of.alike)) for j in of.judged if j.option.discipline is best.discipline
-    )
+    good = {id(one) for one in alike(of.raced)}
+    same = sorted((j.option.size, id(j) in good) for j in of.judged if j.option.discipline is best.discipline)
     low = high = next(n for n, (size, _) in enumerate(same) if size == best.size)
     while low > 0 and same[low - 1][1]:
         low -= 1

@@ -1,26 +1,15 @@
 """A recommendation as tables and as data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from bloatlab.advice.recommendation import (
-    FEW_SEEDS,
-    Recommendation,
-    answer_sentence,
-    asked_words,
-    cell,
-    share_of,
-    sure,
-    wrong,
-)
-from bloatlab.advice.score import Judged
+from bloatlab.advice import recommendation as words
+from bloatlab.advice.recommendation import FEW_SEEDS, Recommendation, cell
+from bloatlab.advice.score import Judged, Value
 from bloatlab.advice.settings import limits, settings
 from bloatlab.judgement import finite
-from bloatlab.statistics import Interval
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
 #: Largest number of settings of which a terminal shows all by default.
@@ -76,7 +65,7 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
 
 def wrong_table(of: Recommendation) -> TextTable:
     """Buffers made for one round trip, at the others: points, the line's use, the time in the queue."""
-    share = share_of(of.question)
+    share = words.share_of(of.question)
     rows: list[list[TextCell]] = []
     for guess in of.guesses:
         cells = [f"{guess.option.name}{f', {of.chosen_words}' if guess.option == of.best.option else ''}"]
@@ -99,7 +88,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
     low, target, high = limits(of)
     return {
         "question": {
-            "words": asked_words(q),
+            "words": words.asked_words(q),
             "up_bit_s": line.up,
             "down_bit_s": line.down,
             "peak_bit_s": line.peak,
@@ -116,8 +105,8 @@ def as_data(of: Recommendation) -> dict[str, Any]:
         },
         "choice": {
             "option": of.best.option.name,
-            "words": answer_sentence(of),
-            "sure": sure(of),
+            "words": words.answer_sentence(of),
+            "sure": words.sure(of),
             "leader": of.lead.option.name,
             "race_ended_by": of.raced.end,
             "failing": [m.name for m in of.failing],
@@ -125,7 +114,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
             "buffer_ms": of.best.option.ms,
             "tied_from_bytes": low,
             "tied_to_bytes": high,
-            "queue": of.best.option.queue,
+            "queue": of.best.option.queues.up,
             "settings": [{"name": s.name, "lines": list(s.lines), "note": s.note} for s in settings(of)],
         },
         "options": [_option(of, one) for one in ranked(of)],
@@ -137,7 +126,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
             }
             for g in of.guesses
         ],
-        "wrong_words": wrong(of),
+        "wrong_words": words.wrong(of),
         "runs": of.runs,
         "found": of.found,
     }
@@ -156,14 +145,14 @@ def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
         "points_low": finite(one.points.low),
         "points_high": finite(one.points.high),
         "behind": None if behind is None else {"by": behind.mean, "low": behind.low, "high": behind.high},
-        "values": {name: _interval(v.of) | {"missing": v.missing} for name, v in one.values.items()},
+        "values": {name: _value(v) for name, v in one.values.items()},
         "queue_p99_ms": one.queue_ms,
     }
 
 
-def _interval(of: Interval | None) -> dict[str, Any]:
-    ends = (None, None, None) if of is None else (of.mean, finite(of.low), finite(of.high))
-    return dict(zip(("mean", "low", "high"), ends, strict=True))
+def _value(of: Value) -> dict[str, Any]:
+    mean, low, high = (None, None, None) if of.of is None else (of.of.mean, finite(of.of.low), finite(of.of.high))
+    return {"mean": mean, "low": low, "high": high, "missing": of.missing}
 
 
 def frame(of: Recommendation) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """`bloatlab check`: tests scenarios and sweeps against the [expect] tables in their files."""
 
-from __future__ import annotations
-
 import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -38,19 +38,13 @@ def command(
     if not files:
         raise BadInput("check: give a file, for example: bloatlab check modem.toml")
     console = Console(stderr=True)
-    kept = run.opened(console)
+    kept, pairs = run.opened(console), overrides(sets)
     done: list[Checked] = []
     with run.executor(console) as executor:
         for file in files:
-            begun = time.perf_counter()
-            bar = watch(str(file), console)
-            one = reading(
-                file,
-                lambda file=file, bar=bar: check(
-                    file, sets=overrides(sets), seeds=seeds, store=kept, watch=bar, executor=executor
-                ),
-            )
-            done.append(Checked(one.file, one.verdicts, time.perf_counter() - begun))
+            begun, bar = time.perf_counter(), watch(str(file), console)
+            one = reading(file, partial(check, file, sets=pairs, seeds=seeds, store=kept, watch=bar, executor=executor))
+            done.append(replace(one, seconds=time.perf_counter() - begun))
     if junit_to is not None:
         writing(junit_to, lambda: write(junit_to, junit(done)))
     out = Console()
@@ -59,9 +53,5 @@ def command(
         out.print()
     failed = sum(not v.kept for one in done for v in one.verdicts)
     total = sum(len(one.verdicts) for one in done)
-    out.print(
-        f"{counted(total, 'expectation')}, {failed} not kept"
-        if failed
-        else f"{counted(total, 'expectation')}, all kept"
-    )
+    out.print(f"{counted(total, 'expectation')}, {f'{failed} not' if failed else 'all'} kept")
     return 1 if failed else 0

@@ -1,7 +1,5 @@
 """`bloatlab collisions`: the probability that sessions share a queue, exact and by Monte Carlo."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -118,7 +116,9 @@ def _print(rows: Sequence[dict[str, Any]], numbers: Sequence[int], exact: Sequen
             given = [row | {"collision_exact": str(exact[n])} for n, row in zip(numbers, rows, strict=True)]
             emit(json_text(given))
         case _:
-            show(_table(rows), Console())
+            names = [name for name in _HEADS if name in rows[0]]
+            cells = [row(*(_cell(of, name) for name in names)) for of in rows]
+            show(TextTable("", [_HEADS[name] for name in names], cells), Console())
 
 
 _HEADS = {
@@ -132,11 +132,6 @@ _HEADS = {
     "hashing_queues_given": "a given\nsession",
     "hashing_groups": "hashing,\ngroups",
 }
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> TextTable:
-    names = [name for name in _HEADS if name in rows[0]]
-    return TextTable("", [_HEADS[name] for name in names], [row(*(_cell(of, name) for name in names)) for of in rows])
 
 
 def _cell(row: dict[str, Any], name: str) -> str:

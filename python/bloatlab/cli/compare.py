@@ -1,7 +1,5 @@
 """`bloatlab compare`: simulations and live runs of the same scenarios, side by side."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

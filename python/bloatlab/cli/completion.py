@@ -1,7 +1,5 @@
 """`bloatlab completion`: the shell script that completes commands, options and files."""
 
-from __future__ import annotations
-
 import sys
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """`bloatlab diff`: the differences between two results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +8,7 @@ from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, reading
 from bloatlab.cli.options import TextCsvJson
-from bloatlab.differences import TOP, Difference, diff
+from bloatlab.differences import TOP, diff
 from bloatlab.results import csv_text, json_text
 from bloatlab.terminal import Console, emit, show
 
@@ -43,7 +41,14 @@ def command(
         case "csv":
             emit(csv_text(pl.DataFrame(found.rows(), infer_schema_length=None)))
         case _:
-            _print(found, Console(), most, every=every)
+            console = Console()
+            if found.equal:
+                same = "have the same scenario and the same measures"
+                console.say(f"equal: {found.names[0]} and {found.names[1]} {same}")
+            for place, table in enumerate(found.tables(most, every=every)):
+                if place:
+                    console.print()
+                show(table, console)
     return 0
 
 
@@ -54,12 +59,3 @@ def _most(top: str) -> int | None:
     if not top.isdecimal() or not 0 < int(top) <= 10**6:
         raise BadInput(f"--top {top}: expected a number from 1, or all")
     return int(top)
-
-
-def _print(found: Difference, console: Console, top: int | None, *, every: bool) -> None:
-    if found.equal:
-        console.say(f"equal: {found.names[0]} and {found.names[1]} have the same scenario and the same measures")
-    for place, table in enumerate(found.tables(top, every=every)):
-        if place:
-            console.print()
-        show(table, console)

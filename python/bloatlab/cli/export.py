@@ -1,7 +1,5 @@
 """`bloatlab export`: writes a result in another program's format."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`bloatlab lab`: one run of the Mininet bufferbloat lab, with the lab's own flags and file formats."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """`bloatlab links`: link rates from recordings, and delivery traces."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -56,7 +54,7 @@ def rates(
     if found.cut:
         sys.stderr.write(f"{file}: cut off within a packet; the packets before it are used\n")
     if into is None:
-        text = found.toml(link or "line")
+        text = found.link_toml(link or "line")
     else:
         base = scenario(into, ())
         names = list(base.data["link"])

@@ -1,7 +1,5 @@
 """`bloatlab list`: everything that a scenario may use, the studies, and the details of each."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -29,8 +27,7 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
             codel.
         name: An entry of this kind: measures sojourn_ms.
     """
-    ours = {"modems": _modems, "measures": _measures, "workloads": _workloads, "studies": _studies}
-    kinds = {kind: ours[kind]() if kind in ours else catalogue()[kind] for kind in _TITLES}
+    kinds = _kinds()
     chosen = _chosen(what, kinds)
     if name is not None:
         if what not in kinds:
@@ -48,6 +45,16 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
     return 0
 
 
+def _kinds() -> dict[str, list[Entry]]:
+    """The entries of every kind, in the order of the page."""
+    workloads = [
+        {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
+    ]
+    measures = [_of_measure(measure) for measure in declarations()]
+    ours = {"modems": _modems(), "measures": measures, "workloads": workloads, "studies": _studies()}
+    return {kind: (catalogue() | ours)[kind] for kind in _TITLES}
+
+
 def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
     """Prints a table for each chosen kind; in the `whole` list, some kinds by name alone."""
     for place, (kind, entries) in enumerate(chosen.items()):
@@ -60,7 +67,8 @@ def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -
         if place:
             console.print()
         brief = {"tcp": _brief, "workloads": _families}.get(kind) if whole else None
-        show(_overview(kind, brief(entries) if brief else entries), console)
+        rows = [row(entry["name"], _what(entry)) for entry in (brief(entries) if brief else entries)]
+        show(TextTable("{} ({})".format(*_TITLES[kind]), ["", ""], rows, left=2), console)
     if not whole:
         console.print()
     more = "NAME describes one of these; list measures lists all measures." if whole else "NAME describes one of these."
@@ -151,10 +159,6 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
             }
 
 
-def _measures() -> list[Entry]:
-    return [_of_measure(measure) for measure in declarations()]
-
-
 def _of_measure(measure: Measure) -> Entry:
     """A key of a summary; also found by the end of its path: `sojourn_ms`, `voip.mos`."""
     own = [part for part in measure.path.split(".") if part not in {"links", "apps", "*"}]
@@ -169,11 +173,6 @@ def _of_measure(measure: Measure) -> Entry:
         "keys": [".".join(own[n:]) for n in range(len(own))],
         "statistics": [_of_measure(part) for part in measure.parts],
     }
-
-
-def _workloads() -> list[Entry]:
-    workloads = WORKLOADS.values()
-    return [{"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in workloads]
 
 
 #: Name of a row in the full list, by the prefix of its workloads' names.
@@ -204,13 +203,6 @@ def _cut(text: str, room: int) -> str:
     return text if len(text) <= room or not parts else parts[-1].rstrip()
 
 
-def _overview(kind: str, entries: Iterable[Entry]) -> TextTable:
-    """A line for each entry: its name and summary."""
-    title, place = _TITLES[kind]
-    rows = [row(entry["name"], _what(entry)) for entry in entries]
-    return TextTable(f"{title} ({place})", ["", ""], rows, left=2)
-
-
 def _what(entry: Entry) -> str:
     return str(entry.get("doc") or entry.get("summary") or "")
 
@@ -224,7 +216,9 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
         if entry.get(key):
             console.say_wrapped(f"{label}: {entry[key]}")
     if bands := entry.get("bands"):
-        console.say_wrapped(f"Grades: {_bands(bands, entry['unit'])}")
+        first, *ends = [f"{b['grade']} below {b['below']:g}" for b in bands if b["below"] is not None]
+        ends += [f"else {b['grade']}" for b in bands if b["below"] is None]
+        console.say_wrapped(f"Grades: {first} {entry['unit']}, {', '.join(ends)}")
     for synopsis in entry.get("tc", {}).values():
         console.say_wrapped(f"tc syntax: {synopsis}")
     if kind == "measures":
@@ -266,12 +260,6 @@ def _meaning(parameter: Entry) -> str:
     text = " ".join((parameter["description"] or "").split())
     words = parameter.get("words")
     return f"{text} Values: {', '.join(words)}." if words else text
-
-
-def _bands(bands: Iterable[Entry], unit: str) -> str:
-    """The bands of a scale, as in "A+ below 5 ms, ..., else F"."""
-    ends = [f"{b['grade']} below {b['below']:g}" if b["below"] is not None else f"else {b['grade']}" for b in bands]
-    return f"{ends[0]} {unit}, {', '.join(ends[1:])}"
 
 
 def _value(value: Any) -> str:

@@ -1,7 +1,5 @@
 """`bloatlab live`: runs a scenario on the wall clock with real programs."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
@@ -9,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 from cyclopts import Parameter
 from rich.live import Live
@@ -72,7 +70,10 @@ def command(
     if not live.available():
         raise BadInput("live: this build of bloatlab has no live bench; that needs Linux (docs/install.md)")
     if clean:
-        return _clean(quiet=quiet)
+        count = live.clean()
+        if not quiet:
+            sys.stdout.write(f"ended {count} processes of dead runs\n" if count else "nothing to clean\n")
+        return 0
     if file is None:
         raise BadInput("a scenario file is missing: bloatlab live FILE")
     if user and _WITHIN not in os.environ:
@@ -92,7 +93,7 @@ def command(
         resolved,
         _command(program, side, served, shell),
         console if console.is_terminal and not quiet else None,
-        cong=cong,
+        congestion=cong,
         max_rate=max_rate,
         captures=output if pcap else None,
     )
@@ -102,13 +103,6 @@ def command(
     if not quiet:
         print_result(result, Console())
     return _verdict(result, console, quiet=quiet)
-
-
-def _clean(*, quiet: bool) -> int:
-    count = live.clean()
-    if not quiet:
-        sys.stdout.write(f"ended {count} processes of dead runs\n" if count else "nothing to clean\n")
-    return 0
 
 
 def _split(serve: str | None) -> list[str]:
@@ -132,18 +126,10 @@ def _command(
     return live.Command(program, side, serve=server) if program else None
 
 
-def _run(
-    resolved: Scenario,
-    command: live.Command | None,
-    console: Console | None,
-    *,
-    cong: str | None,
-    max_rate: str | None,
-    captures: Path | None,
-) -> Result:
+def _run(resolved: Scenario, command: live.Command | None, console: Console | None, **options: Any) -> Result:
     # a program has the terminal to itself
     if console is None or command is not None:
-        return live.run(resolved, congestion=cong, max_rate=max_rate, command=command, captures=captures)
+        return live.run(resolved, command=command, **options)
     views: list[live.View] = []
     with Live(_table(resolved.name, views), console=console, transient=True, auto_refresh=False) as screen:
 
@@ -151,7 +137,7 @@ def _run(
             views[:] = [*(v for v in views if v["t_s"] > view["t_s"] - 1.05), view]
             screen.update(_table(resolved.name, views), refresh=True)
 
-        return live.run(resolved, congestion=cong, max_rate=max_rate, captures=captures, look=look)
+        return live.run(resolved, look=look, **options)
 
 
 def _verdict(result: Result, console: Console, *, quiet: bool) -> int:

@@ -4,8 +4,6 @@ Exit codes: 0 done; 1 a study's shares or a file's expectations are not met; 2 b
 be used; 70 a bug; 130 Ctrl-C. Tracebacks are printed only if BLOATLAB_TRACEBACK is set.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -25,49 +23,8 @@ EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
-_HELP = """A packet-level laboratory for bufferbloat and active queue management.
-
-Simulate a scenario and save the result:
-    bloatlab run modem.toml --set link.up.rate=10mbit -o runs/modem
-
-Run it on the wall clock with real programs over kernel TCP (as root):
-    bloatlab live modem.toml -- curl -so /dev/null http://10.77.0.2/
-
-Run it over a grid of values and seeds, and write a table:
-    bloatlab sweep grid.toml -o runs/grid.csv
-
-Query the results of all earlier sweeps in SQL:
-    bloatlab query 'SELECT queue, seed, "apps.call.voip.mos" FROM grid'
-
-Plot results, and compare two of them:
-    bloatlab plot runs/droptail runs/codel -o both.svg
-    bloatlab diff runs/droptail runs/codel
-
-Reproduce a published study and compare every number:
-    bloatlab reproduce cablelabs2012
-
-Test scenarios against the [expect] tables in their files, as in CI:
-    bloatlab check modem.toml --seeds 5 --junit verdicts.xml
-
-Compare simulated with live runs (as root), or run the Mininet lab:
-    bloatlab compare csc458
-    bloatlab lab --bw-net 10 --maxq 100 --cong reno --dir bb-q100
-
-Find the best buffer and queue for a modem or router, and the values to type:
-    bloatlab recommend --up 10mbit --rtt 20ms..200ms --device docsis3.0 --load home
-
-Change a scenario's parameters in a browser and see the effect at once:
-    bloatlab play modem.toml
-
-Print the commands that set up a Linux box like a scenario's link:
-    bloatlab tc modem.toml --link up
-
-Compare bloatlab with a real Linux kernel in the same scenarios:
-    bloatlab validate
-
-Exit codes: 0 done, 1 a study's shares or a file's expectations are not met,
-2 bad input, 3 a live run was too late.
-"""
+#: The text of `bloatlab --help`.
+_HELP = Path(__file__).with_name("help.txt").read_text("utf-8")
 
 
 def _version() -> str:
@@ -162,10 +119,9 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
     if _interrupted(error):
         _say("interrupted")
         return EXIT_INTERRUPTED
-    lines = _bad_input(error)
-    for line in lines:
-        _say(line)
-    if lines:
+    if lines := _bad_input(error):
+        for line in lines:
+            _say(line)
         return EXIT_BAD_INPUT
     if os.environ.get("BLOATLAB_TRACEBACK"):
         raise error
@@ -194,11 +150,9 @@ def _interrupted(error: BaseException) -> bool:
     """Whether Ctrl-C caused the error: a module that is interrupted during import may raise another exception."""
     met: BaseException | None = error
     for _ in range(20):
-        if met is None:
-            break
         if isinstance(met, KeyboardInterrupt) or "KeyboardInterrupt" in str(met):
             return True
-        met = met.__cause__ or met.__context__
+        met = met and (met.__cause__ or met.__context__)
     return False
 
 

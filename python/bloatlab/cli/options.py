@@ -1,7 +1,5 @@
 """Options that several commands share, each with its help, and the reading of numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`bloatlab play`: opens the playground in a browser."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

@@ -1,7 +1,5 @@
 """`bloatlab plot`: draws results."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,7 +60,8 @@ def command(
         return 0
     if not results:
         raise BadInput("nothing to plot: bloatlab plot RESULT...")
-    place = output or Path(f"{_stem(results[0])}-{kind or 'plot'}.svg")
+    stem = results[0].resolve().name.partition(".")[0] or "plot"
+    place = output or Path(f"{stem}-{kind or 'plot'}.svg")
     draw(results, place, Options(width, of, x, columns, title or "", labels, xlim, ylim, log), kind)
     sys.stderr.write(f"drawn in {place}\n")
     return 0
@@ -76,9 +75,3 @@ def draw(results: Sequence[Path | Result], output: Path, options: Options, kind:
     except UnicodeDecodeError:
         raise BadInput(f"{results[0]}: not a text file") from None
     writing(output, lambda: drawn.write(output))
-
-
-def _stem(result: Path) -> str:
-    """The stem of the default name of a plot of `result`."""
-    name = result.resolve().name or "plot"
-    return name.split(".", maxsplit=1)[0] or "plot"

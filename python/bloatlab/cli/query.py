@@ -1,7 +1,5 @@
 """`bloatlab query`: SQL over the results of earlier sweeps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl
@@ -9,6 +7,7 @@ import polars as pl
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.options import Output, StoreFolder, TextCsvJson
 from bloatlab.cli.runs import check_table_name, opened
+from bloatlab.cli.show import value_text
 from bloatlab.results import table_text, write_table
 from bloatlab.sweep import default_store, fingerprint
 from bloatlab.tables import TextTable, row
@@ -71,9 +70,5 @@ def _views(db: Any) -> pl.DataFrame:
 def _print(frame: pl.DataFrame) -> None:
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
     left = next((i for i, name in enumerate(frame.columns) if name in numeric), len(frame.columns))
-    rows = [row(*("-" if v is None else _value(v) for v in values)) for values in frame.iter_rows()]
+    rows = [row(*map(value_text, values)) for values in frame.iter_rows()]
     show(TextTable("", frame.columns, rows, left=left), Console())
-
-
-def _value(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

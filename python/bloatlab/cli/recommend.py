@@ -1,11 +1,8 @@
 """`bloatlab recommend`: recommends the settings of a device's buffer and queue."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import time
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter, validators
@@ -87,7 +84,11 @@ def command(
         )
     seconds_taken = time.perf_counter() - begun
     if output is not None:
-        _save(done, output)
+        from bloatlab.advice.page import bind  # noqa: PLC0415  draws, which takes a second to load
+
+        # the command line as the user typed it
+        typed_line = shlex.join(["bloatlab", "recommend", *(sys.argv[2:] if sys.argv[1:2] == ["recommend"] else [])])
+        writing(output, lambda: bind(done, output, typed_line))
     if form == "json":
         from bloatlab.advice.tables import as_data  # noqa: PLC0415
 
@@ -98,14 +99,6 @@ def command(
     every = counted(done.runs + done.found, "run")
     console.say(f"{every}, {done.found} of them from the store, in {seconds_taken:.1f} s{where}")
     return 0
-
-
-def _save(done: Recommendation, folder: Path) -> None:
-    from bloatlab.advice.page import bind  # noqa: PLC0415  draws, which takes a second to load
-
-    # the command line as the user typed it
-    command_line = shlex.join(["bloatlab", "recommend", *(sys.argv[2:] if sys.argv[1:2] == ["recommend"] else [])])
-    writing(folder, lambda: bind(done, folder, command_line))
 
 
 def _weights(given: tuple[str, ...]) -> dict[str, float]:

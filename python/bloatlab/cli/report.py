@@ -1,7 +1,5 @@
 """`bloatlab report`: writes results as an HTML page."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`bloatlab reproduce`: reproduces a published study and compares every number."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

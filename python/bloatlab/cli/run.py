@@ -1,7 +1,5 @@
 """`bloatlab run`: simulates one scenario."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +9,7 @@ from cyclopts import Parameter, validators
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import BadInput, fresh, overrides, say_notes, scenario, writing
+from bloatlab.cli.common import BadInput, fresh, overrides, reading, say_notes, writing
 from bloatlab.cli.options import Force, Quiet, SavedIn, ScenarioFile, Sets, TableForm
 from bloatlab.cli.plot import draw
 from bloatlab.cli.show import print_result
@@ -19,7 +17,7 @@ from bloatlab.errors import nearest
 from bloatlab.plots import SUFFIXES
 from bloatlab.plots.kind import Options
 from bloatlab.results import FILES, save
-from bloatlab.scenario import Scenario
+from bloatlab.scenario import load
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.terminal import Console
 from bloatlab.traces import KINDS, PACKETS
@@ -66,7 +64,8 @@ def command(
     picture = None if plot is None else next(iter(plot), Path(f"{file.stem}-overview.svg"))
     if picture is not None and picture.suffix.lower() not in SUFFIXES:
         raise BadInput(f"--plot {picture}: the name of a plot ends in {', '.join(SUFFIXES)}")
-    resolved, wants_warm_up = _requested(file, (*sets, *traced(trace, trace_interval)))
+    given, wants_warm_up = asked(overrides((*sets, *traced(trace, trace_interval))))
+    resolved = reading(file, lambda: load(file, given))
     if resolved.traces(PACKETS) and output is None:
         raise BadInput("trace.packets: give a folder for the packets with -o")
     fresh(output, *FILES, force=force)  # before the run, not after it
@@ -109,12 +108,6 @@ def traced(kinds: tuple[str, ...], interval: str | None) -> list[str]:
         raise BadInput("--trace-interval: needs --trace, such as --trace links,flows")
     sets = [f"trace.{name}=true" for name in named]
     return sets if interval is None else [*sets, f"trace.interval={interval}"]
-
-
-def _requested(file: Path, sets: tuple[str, ...]) -> tuple[Scenario, bool]:
-    """The scenario, and whether --set record.warm_up=auto was given."""
-    rest, auto = asked(overrides(sets))
-    return scenario(file, [f"{path}={value}" for path, value in rest]), auto
 
 
 def _with_bar(name: str, simulate: Callable[[Progress], Result], console: Console) -> Result:

@@ -1,7 +1,5 @@
 """The options --store, --no-store, --jobs and --dask: where runs are stored and where they are made."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -17,17 +15,6 @@ from bloatlab.sweep.cluster import connected
 from bloatlab.terminal import Console
 
 
-def store_at(folder: Path | None, console: Console, *, refused: bool) -> Store | None:
-    """The store chosen by the options, or None; prints its notices on `console`. Raises `BadInput`."""
-    if refused:
-        if folder is not None:
-            raise BadInput("--store and --no-store: give only one of them")
-        return None
-    place = folder if folder is not None else default_store()
-    writing(place, lambda: place.mkdir(parents=True, exist_ok=True))
-    return opened(place, console)
-
-
 def opened(folder: Path, console: Console) -> Store:
     """Opens the store in a folder; prints its notices on `console`."""
     return Store(folder, console.say)
@@ -37,21 +24,6 @@ def check_table_name(output: Path | None) -> None:
     """Raises `BadInput` if a file for a table has none of the suffixes."""
     if output is not None and output.suffix.removeprefix(".") not in FORMS:
         raise BadInput(f"--output {output}: a table's name ends in {', '.join(f'.{form}' for form in FORMS)}")
-
-
-@contextlib.contextmanager
-def running(dask: str | None, jobs: int | None, console: Console) -> Generator[Executor]:
-    """The executor of runs: threads of this process, or the Dask cluster given. Raises `BadInput`."""
-    if dask is None:
-        yield Threads(jobs)
-        return
-    if jobs is not None and dask != "local":
-        raise BadInput("--jobs: the cluster sets the number of parallel runs; with --dask, only local takes --jobs")
-    try:
-        with connected(dask, jobs or default_jobs(), console.say) as executor:
-            yield executor
-    except ClusterError as error:
-        raise BadInput(f"--dask {error}") from None
 
 
 @Parameter(name="*")
@@ -72,11 +44,27 @@ class Running:
 
     def opened(self, console: Console) -> Store | None:
         """The store, or None with --no-store; prints its notices on `console`. Raises `BadInput`."""
-        return store_at(self.store, console, refused=self.no_store)
+        if self.no_store:
+            if self.store is not None:
+                raise BadInput("--store and --no-store: give only one of them")
+            return None
+        place = self.store if self.store is not None else default_store()
+        writing(place, lambda: place.mkdir(parents=True, exist_ok=True))
+        return opened(place, console)
 
-    def executor(self, console: Console) -> contextlib.AbstractContextManager[Executor]:
-        """The executor of runs; prints its notices on `console`. Raises `BadInput`."""
-        return running(self.dask, self.jobs, console)
+    @contextlib.contextmanager
+    def executor(self, console: Console) -> Generator[Executor]:
+        """Threads of this process, or the Dask cluster; prints its notices on `console`. Raises `BadInput`."""
+        if self.dask is None:
+            yield Threads(self.jobs)
+            return
+        if self.jobs is not None and self.dask != "local":
+            raise BadInput("--jobs: the cluster sets the number of parallel runs; with --dask, only local takes --jobs")
+        try:
+            with connected(self.dask, self.jobs or default_jobs(), console.say) as executor:
+                yield executor
+        except ClusterError as error:
+            raise BadInput(f"--dask {error}") from None
 
 
 #: The defaults of the options.

@@ -1,7 +1,5 @@
 """`bloatlab schema`: prints the JSON Schema of a scenario."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """`bloatlab show`: prints a result folder or one of its tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -63,12 +61,13 @@ def _beginning(name: str, frame: pl.DataFrame) -> TextTable:
     """The first rows of a table with every column; blocks of a split table repeat the columns of names and times."""
     labels = [c for c, kind in frame.schema.items() if kind == pl.String or c == "t_s"]
     first = frame.select(*labels, pl.exclude(labels)).head(_ROWS)
-    rows = [row(*map(_text, values)) for values in first.rows()]
+    rows = [row(*map(value_text, values)) for values in first.rows()]
     more = f"The first {_ROWS} of {frame.height} rows; -f csv prints all." if frame.height > _ROWS else ""
     return TextTable(name, first.columns, rows, note=more or ("" if rows else "no rows"), left=len(labels), keep=True)
 
 
-def _text(value: object) -> str:
+def value_text(value: object) -> str:
+    """Formats a value of a table; "-" if there is none."""
     if value is None or value != value:  # noqa: PLR0124  not a number: there was none
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

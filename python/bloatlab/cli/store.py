@@ -1,7 +1,5 @@
 """`bloatlab store`: lists stored runs, and removes outdated ones."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import sys
@@ -34,7 +32,7 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
     by_sweep = _sweeps(place, stocks, core)
     if form == "json":
         rows = [
-            {"measure": s.measure, "core": s.core, "current": _current(s, core), "runs": s.runs, "bytes": s.size}
+            {"measure": s.measure, "core": s.core, "current": core.startswith(s.core), "runs": s.runs, "bytes": s.size}
             for s in stocks
         ]
         facts = {"folder": str(place.folder), "sweeps": [asdict(s) for s in by_sweep], "shelves": rows}
@@ -45,8 +43,15 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
         console.say(f"{place.folder}: no stored runs")
         return 0
     if by_sweep:
-        show(_sweep_table(by_sweep), console)
-    show(_table(stocks, core), console)
+        cells = [
+            row(s.sweep, _time(s.last_asked), str(s.seeds), f"{s.kept} of {s.asked}", _size(s.bytes)) for s in by_sweep
+        ]
+        show(TextTable("", ["sweep", "last used", "seeds", "runs", "size"], cells, left=2), console)
+    which = {True: "this one", False: "another"}
+    cells = [
+        row(s.measure, which[core.startswith(s.core)], _time(s.written), str(s.runs), _size(s.size)) for s in stocks
+    ]
+    show(TextTable("", ["measure", "core", "last written", "runs", "size"], cells, left=3), console)
     runs, size = sum(s.runs for s in stocks), sum(s.size for s in stocks)
     console.say(f"{place.folder}: {runs} runs, {_size(size)}")
     return 0
@@ -79,7 +84,7 @@ class _Sweep:
 
 def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[_Sweep]:
     """The results of each sweep that the present core has stored, over all its measures."""
-    mine = [stock.index for stock in stocks if _current(stock, core)]
+    mine = [stock.index for stock in stocks if core.startswith(stock.core)]
     found: list[_Sweep] = []
     for of in sweeps.asked(place):
         hashes = set(of.hashes)
@@ -89,25 +94,8 @@ def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[_Sweep]:
     return found
 
 
-def _sweep_table(found: list[_Sweep]) -> TextTable:
-    rows = [row(s.sweep, _time(s.last_asked), str(s.seeds), f"{s.kept} of {s.asked}", _size(s.bytes)) for s in found]
-    return TextTable("", ["sweep", "last used", "seeds", "runs", "size"], rows, left=2)
-
-
 def _time(seconds: float) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _table(stocks: list[Stock], core: str) -> TextTable:
-    rows = [
-        row(s.measure, "this one" if _current(s, core) else "another", _time(s.written), str(s.runs), _size(s.size))
-        for s in stocks
-    ]
-    return TextTable("", ["measure", "core", "last written", "runs", "size"], rows, left=3)
-
-
-def _current(stock: Stock, core: str) -> bool:
-    return core.startswith(stock.core)
 
 
 def _size(size: int) -> str:

@@ -1,7 +1,5 @@
 """`bloatlab sweep`: runs a scenario over a grid of values and seeds."""
 
-from __future__ import annotations
-
 import fnmatch
 import time
 from collections.abc import Sequence
@@ -16,22 +14,9 @@ from bloatlab.cli.common import BadInput, overrides, reading, say_notes, writing
 from bloatlab.cli.options import Output, Sets, TextCsvJson
 from bloatlab.cli.runs import RUNNING, Running, check_table_name
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
-from bloatlab.errors import nearest
-from bloatlab.results import KNOWN_TABLES, read_table, table_text, write_table
+from bloatlab.results import read_table, table_text, write_table
 from bloatlab.statistics import Method
-from bloatlab.sweep import (
-    At,
-    Executor,
-    Measure,
-    Point,
-    auto_warm_up,
-    default_jobs,
-    gather_until,
-    grid_file,
-    over_seeds,
-    sweeps,
-    watch,
-)
+from bloatlab.sweep import At, Point, auto_warm_up, default_jobs, gather_until, grid_file, over_seeds, sweeps, watch
 from bloatlab.sweep.explain import Estimate, estimate
 from bloatlab.sweep.grid_file import matching
 from bloatlab.sweep.stopping import Stop
@@ -93,10 +78,10 @@ def command(
             effects.
         keep: Also store this table of each run, for `bloatlab query`: queue_series, pings, ... Repeatable.
     """
-    measure = _measure(keep)
+    measure = sweeps.measure(keep)
     console = Console(stderr=True)
-    _writable(output)
-    _writable(summary)
+    for file in (output, summary):
+        _writable(file)
     asked = reading(grid, lambda: grid_file.load(grid, overrides(sets), seeds))
     points = asked.grid.points()
     axes = list(asked.grid.axes)
@@ -112,7 +97,10 @@ def command(
     try:
         with run.executor(console) as executor:
             if asked.find_warm_up:
-                asked = _with_warm_ups(asked, kept, executor, console)
+                bar = watch(counted(len(asked.grid.places()), "warm-up"), console)
+                steady, found = auto_warm_up.with_warm_ups(asked.grid, store=kept, watch=bar, executor=executor)
+                console.say(auto_warm_up.said(found))
+                asked = replace(asked, grid=steady)
             _note(kept, grid, sets, asked.grid.points())
             done = gather_until(
                 asked.grid, measure, asked.until, store=kept, executor=executor,
@@ -144,24 +132,6 @@ def command(
     runs = counted(done.gathered.found + done.gathered.ran, "run")
     console.say(f"{runs}, {done.gathered.found} of them from the store, in {seconds:.1f} s{where}")
     return 0
-
-
-def _with_warm_ups(
-    asked: grid_file.GridFile, kept: Store | None, executor: Executor, console: Console
-) -> grid_file.GridFile:
-    """Adds the warm-up that each grid point needs, and prints it."""
-    bar = watch(counted(len(asked.grid.places()), "warm-up"), console)
-    grid, found = auto_warm_up.with_warm_ups(asked.grid, store=kept, watch=bar, executor=executor)
-    console.say(auto_warm_up.said(found))
-    return replace(asked, grid=grid)
-
-
-def _measure(keep: Sequence[str]) -> Measure:
-    """The measure that is stored of each run. Raises `BadInput` for an unknown table."""
-    for name in keep:
-        if name not in KNOWN_TABLES:
-            raise BadInput(f"--keep {name}: no such table{nearest(name, KNOWN_TABLES)} ({', '.join(KNOWN_TABLES)})")
-    return sweeps.measure(keep)
 
 
 def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[Point[At]]) -> None:
@@ -241,7 +211,7 @@ def _no_other(output: Path | None, head: Sequence[str]) -> None:
 def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -> list[str]:
     """The columns that match the patterns, in the order of the patterns; all if there are none. Raises `BadInput`."""
     try:
-        return matching([c for c in frame.columns if c not in {*axes, "seed", "scenario_hash"}], patterns)
+        return matching([c for c in frame.columns if c not in {*axes, *over_seeds.NAMES}], patterns)
     except grid_file.GridError as error:
         raise BadInput(f"--{error}") from None
 

@@ -1,7 +1,5 @@
 """Tables that `bloatlab sweep` prints: means with intervals, differences from a baseline, effects of the axes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 
@@ -39,9 +37,11 @@ def means(
     note = "" if max(counts) == 1 else f"Mean over {seeds}, {_how(method)}."
     labels = [[str(value) for value in place] for place, _ in found]
     heads = [axis.replace(".", "\n") for axis in axes]
-    if _wide(axes, labels) > width - _LEAST_ROOM:
-        words = [", ".join(f"{a} = {v}" for a, v in zip(axes, place, strict=True)) for place in labels]
-        rows = [row(str(n), text) for n, text in enumerate(words, start=1)]
+    # the least width of the axes' columns is that of their longest words
+    words = [[*axis.split("."), *(w for label in labels for w in label[n].split(" "))] for n, axis in enumerate(axes)]
+    if sum(min(max(map(len, of_axis)), 40) + 2 for of_axis in words) > width - _LEAST_ROOM:
+        texts = [", ".join(f"{a} = {v}" for a, v in zip(axes, place, strict=True)) for place in labels]
+        rows = [row(str(n), text) for n, text in enumerate(texts, start=1)]
         yield TextTable("Places", ["", ""], rows, left=2)
         labels, heads = [[str(n)] for n in range(1, len(found) + 1)], ["place"]
     counted_seeds |= len(counts) > 1
@@ -58,15 +58,6 @@ def means(
 def _how(method: Method) -> str:
     kind = METHODS[method]
     return f"± half the 95 % interval of it ({kind})" if method == "t" else f"and the 95 % interval of it ({kind})"
-
-
-def _wide(axes: Sequence[str], labels: Sequence[Sequence[str]]) -> int:
-    """The least width of the axes' columns: that of their longest words."""
-    total = 0
-    for n, axis in enumerate(axes):
-        words = [*axis.split("."), *(word for label in labels for word in label[n].split(" "))]
-        total += min(max(map(len, words)), 40) + 2
-    return total
 
 
 def mean(values: pl.Series, method: Method) -> str:
@@ -132,9 +123,7 @@ def what_matters(
 
 
 def _plain(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return number(value, 3 if abs(value) < 10 else 1)
+    return number(value, 3 if value is not None and abs(value) < 10 else 1)
 
 
 def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:

@@ -1,7 +1,5 @@
 """`bloatlab tc`: prints Linux commands for a scenario's links."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from cyclopts import Parameter

@@ -1,7 +1,5 @@
 """`bloatlab validate`: compares bloatlab with a real Linux kernel."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

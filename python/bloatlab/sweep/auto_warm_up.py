@@ -4,8 +4,6 @@ Each point is run once without a warm-up, with the first seed; MSER-5 finds the 
 (`warm_up.find`). All seeds of the point are then run with that warm-up. Arms may have different warm-ups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any

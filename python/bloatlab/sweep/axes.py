@@ -10,8 +10,6 @@ queue = { codel = { "link.up.queue" = { codel = {} } }, ... }          named arm
     product of { zipped axes side by side;  the sample's points;  every other axis }  ->  where  ->  grid points
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator
@@ -21,8 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.errors import InputError, nearest
-from bloatlab.scenario import Override, Scenario, ScenarioError, problems
-from bloatlab.scenario import toml as as_toml
+from bloatlab.scenario import Override, Scenario, toml_value
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.quantities import Amount
 
@@ -106,7 +103,10 @@ class Axes:
 
 
 def read(data: Mapping[str, Any], most: int) -> Axes:
-    """The axes of a grid file, with at most `most` grid points. Raises `GridError`, without the file's name."""
+    """The axes of a grid file, with at most `most` grid points.
+
+    Raises `GridError`, without the file's name, and `ScenarioError` for a value that no scenario has, such as a date.
+    """
     given = data.get("axes", {})
     if not isinstance(given, dict) or not given:
         raise GridError('axes: none given; for example [axes] "link.up.rate" = ["1mbit", "5mbit"]')
@@ -134,7 +134,9 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
     places = [At(tuple(sorted(itertools.chain(*chosen), key=lambda pair: order[pair[0]])))
               for chosen in itertools.product(*groups)]  # fmt: skip
     kept = _where(data.get("where", []), list(dict.fromkeys(places)), list(axes))
-    drawn = {name: {v: [(name, toml(v))] for point in sample for axis, v in point if axis == name} for name in sampled}
+    drawn = {
+        name: {v: [(name, toml_value(v))] for point in sample for axis, v in point if axis == name} for name in sampled
+    }
     return Axes({name: dict(listed[name]) if name in listed else drawn[name] for name in axes}, kept, list(sampled))
 
 
@@ -144,12 +146,12 @@ def _axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
         raise GridError(f"{place}: seeds are not an axis; write seeds = 10")
     match values:
         case [_, *_]:
-            pairs = [(label(v), [(name, toml(v))]) for v in values]
+            pairs = [(label(v), [(name, toml_value(v))]) for v in values]
         case {"from": _, **_rest} | {"to": _, **_rest} if not all(isinstance(v, dict) for v in values.values()):
             found = _range(place, values)
             if isinstance(found, Between):
                 return found
-            pairs = [(v, [(name, toml(v))]) for v in found]
+            pairs = [(v, [(name, toml_value(v))]) for v in found]
         case {**named} if named:
             pairs = [(arm, overrides(f"{place}.{arm}", sets)) for arm, sets in named.items()]
         case _:
@@ -318,10 +320,10 @@ def _amount(value: Any) -> Amount | None:
 
 
 def overrides(place: str, sets: Any) -> list[Override]:
-    """A table of values by path, as overrides. Raises `GridError`."""
+    """A table of values by path, as overrides. Raises `GridError`, and `ScenarioError` for a value such as a date."""
     if not isinstance(sets, dict):
         raise GridError(f'{place}: expected a table of values by path, such as {{ "link.up.rate" = "5mbit" }}')
-    return [(name, toml(value)) for name, value in sets.items()]
+    return [(name, toml_value(value)) for name, value in sets.items()]
 
 
 def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> None:
@@ -333,12 +335,4 @@ def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> No
 
 def label(value: Any) -> Any:
     """A value in a table's column."""
-    return value if isinstance(value, (str, int, float)) else toml(value)
-
-
-def toml(value: Any) -> str:
-    """A value as TOML, on one line. Raises `GridError` for a value that no scenario has, such as a date."""
-    try:
-        return as_toml(value)
-    except ScenarioError as error:
-        raise GridError(problems(error)[0]) from None
+    return value if isinstance(value, (str, int, float)) else toml_value(value)

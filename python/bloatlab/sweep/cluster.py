@@ -11,8 +11,6 @@ called in this process, with the index of each point, so results do not depend o
 Needs the extra `cluster` (dask, distributed).
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import ipaddress

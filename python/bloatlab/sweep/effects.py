@@ -13,8 +13,6 @@ squares). An axis of names or of few values has a mean for each value. A sampled
 its logarithm. F compares with the mean square of seeds: `p` is the probability that seeds alone give such a share.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence

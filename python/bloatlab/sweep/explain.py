@@ -1,7 +1,5 @@
 """Estimates the number and the duration of a sweep's runs from short trials of a few of them."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Sequence

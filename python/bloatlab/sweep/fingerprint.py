@@ -7,8 +7,6 @@ the versions of Python, polars and numpy. Values that a function closes over cou
 Data files that a reducing function reads are not seen. Give a `Measure` another `version` when they change.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import hashlib

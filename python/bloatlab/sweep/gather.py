@@ -1,7 +1,5 @@
 """Runs points, reduces them by a measure, and returns a table; stored results are not computed again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

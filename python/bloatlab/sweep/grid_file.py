@@ -16,8 +16,6 @@ droptail = { "link.up.queue" = { droptail = { limit = "100p" } } }
 codel = { "link.up.queue" = { codel = {} } }
 """
 
-from __future__ import annotations
-
 import fnmatch
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -29,7 +27,7 @@ import polars as pl
 
 from bloatlab import files, warm_up, workloads
 from bloatlab.errors import nearest
-from bloatlab.scenario import Override, Scenario, Sets, opened, overrides
+from bloatlab.scenario import Override, Scenario, ScenarioError, Sets, opened, overrides, problems
 from bloatlab.simulation import Result
 from bloatlab.sweep import axes as axes_of
 from bloatlab.sweep.axes import MOST_RUNS, GridError, known
@@ -70,6 +68,8 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
         raise GridError(f"{path}: not valid TOML: {error}") from None
     except GridError as error:
         raise GridError(f"{path}: {error}") from None
+    except ScenarioError as error:  # a value such as a date
+        raise GridError(f"{path}: {problems(error)[0]}") from None
 
 
 def _grid_file(path: Path, data: Mapping[str, Any], sets: Sequence[Override], seeds: int | None) -> GridFile:

@@ -8,8 +8,6 @@ move the runs into a part. Space is reserved ahead of the runs, so a full disk i
 the runs in progress.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -5,8 +5,6 @@ A part is a table with a row per run: `run.hash` (of the scenario with its seed)
 under `frame.NAME`. Runs whose measures differ in name or type go into different parts, so that values keep their types.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import struct

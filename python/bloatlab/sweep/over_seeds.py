@@ -3,8 +3,6 @@
 All functions take the frame of `Gathered.frame()`: axes, `seed`, `scenario_hash`, measures; a row per run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

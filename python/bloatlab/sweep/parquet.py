@@ -14,8 +14,6 @@ A file is removed only when its runs are in another file. Damaged files are move
 (`OSError`) counts as neither.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -6,8 +6,6 @@ the thread that computed it: a sweep of hundreds of runs holds a few numbers per
 Order and values do not depend on the number of workers: each point has its own seed, and values carry its index.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Sequence

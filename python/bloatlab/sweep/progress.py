@@ -1,7 +1,5 @@
 """The progress of a sweep: a bar at a terminal, or nothing."""
 
-from __future__ import annotations
-
 import threading
 
 from rich.console import Console

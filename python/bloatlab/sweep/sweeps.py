@@ -6,8 +6,6 @@ A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both;
 an earlier one. The file's metadata has `sweep` (a name that is unique in the store), `grid` and `sets`.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os
@@ -18,6 +16,8 @@ from pathlib import Path
 import polars as pl
 
 from bloatlab import files
+from bloatlab.errors import nearest
+from bloatlab.results import KNOWN_TABLES
 from bloatlab.scenario import Override
 from bloatlab.simulation import Result
 from bloatlab.sweep import grid_file, parquet
@@ -43,10 +43,16 @@ class Asked:
 
 
 def measure(tables: Sequence[str] = ()) -> Measure:
-    """The measure that a sweep stores of each run: all numbers of its summary, and the given tables if it has them."""
+    """The measure that a sweep stores of each run: all numbers of its summary, and the given tables if it has them.
+
+    Raises `GridError` for an unknown table.
+    """
     if not tables:
         return grid_file.SUMMARY
     names = sorted(set(tables))
+    if unknown := next((name for name in tables if name not in KNOWN_TABLES), None):
+        hint = f"{nearest(unknown, KNOWN_TABLES)} ({', '.join(KNOWN_TABLES)})"
+        raise grid_file.GridError(f"--keep {unknown}: no such table{hint}")
     return Measure(f"summary.{'.'.join(names)}", grid_file.summary, functools.partial(_tables, names))
 
 

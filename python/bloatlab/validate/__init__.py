@@ -1,7 +1,5 @@
 """bloatlab next to a real kernel: runs the scenarios of a reference file and compares them within its tolerances."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bloatlab.scenario import Override

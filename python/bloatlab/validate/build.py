@@ -8,8 +8,6 @@ a ping 98. The shaper releases a packet at once if its tokens suffice; the hop b
 that replaces the shaper (ROOT) shapes by itself: its link has no rate.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from typing import Any

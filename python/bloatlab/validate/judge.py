@@ -6,8 +6,6 @@ A cell outside its tolerance may have an explanation: an experiment, as changes 
 command), the value that it gives, and the conclusion. Other cells outside are "not explained".
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Mapping, Sequence

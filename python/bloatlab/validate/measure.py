@@ -15,8 +15,6 @@ head_age    wait of the heads of dualpi2's queues, and prob its p' (pie's probab
 rx_MB_5s    payload of all flows in the first 5 s; drops_5s and qlen_max_5s are the queue's
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence

@@ -8,8 +8,6 @@ With ROOT, the discipline shapes by itself; otherwise it is the child of a shape
 the kernel's defaults. Source: tc(8) and the manual page of each discipline.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any

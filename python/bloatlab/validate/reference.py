@@ -4,8 +4,6 @@ A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its
 the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C for order only.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ is a value of the scenario that it builds. `find` looks a name up.
 `cable_home` and `cable_loads` are not workloads: they build the home, the modem and the loads that studies share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

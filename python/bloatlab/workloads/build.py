@@ -1,7 +1,5 @@
 """The type of a workload, and functions that build parts of scenarios as plain values."""
 
-from __future__ import annotations
-
 import json
 import math
 import tomllib

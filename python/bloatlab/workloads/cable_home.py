@@ -11,8 +11,6 @@ The DOCSIS link adds 1 ms each way, so round trips are 20 or 100 ms (FTP) and 20
 queue, its token bucket, the transmit queue and the request/grant loop all belong to the link `up`.
 """
 
-from __future__ import annotations
-
 import random
 import tomllib
 from collections.abc import Mapping

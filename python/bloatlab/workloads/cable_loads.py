@@ -1,7 +1,5 @@
 """The loads of CableLabs 2012, Table 2, and the three queues that each runs with (CableLabs 2012 §3.1.2)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -11,8 +11,6 @@ objects, 12 kB); the five sizes of the short flows of 5.1.2 (11 to 99 packets) r
 the most of RFC 6817, not 10.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -7,8 +7,6 @@ are DSCPs of both ways.
 Source: flent/tests/*.conf of flent 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, link, ms
