@@ -1,4 +1,4 @@
-//! The available choices: disciplines, links, applications and TCP stacks, with their parameters; scales of grades.
+//! The choices that a scenario has: disciplines, links, applications and TCP stacks with their parameters, and grading scales.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub fn catalogue(outside: bool) -> String {
     json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
 }
 
-/// The parameters of a preset that a scenario may want to change: all but those that only presets set.
+/// Returns the parameters of a preset that a scenario may want to change. Those that only presets set are omitted.
 fn stack(name: &str) -> Value {
     let mut params = json!(tcp::TcpParams::preset(name));
     let hidden = tcp::TcpParams::preset_keys();
@@ -54,8 +54,8 @@ fn stack(name: &str) -> Value {
     params
 }
 
-/// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`, each with the statistics below it. Docs, labels
-/// and comparisons are derived from it.
+/// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`. A distribution contains its statistics.
+/// Docs, labels and comparisons are derived from this list.
 pub fn measures() -> String {
     let measures: Vec<Value> = measure::declared().iter().map(declared).collect();
     let units = packet::Unit::NAMED
@@ -76,18 +76,19 @@ fn declared(m: &measure::Declared) -> Value {
     })
 }
 
-/// The grades of a scale with their exclusive upper limits, null for the last.
+/// Returns the grades of a scale, each with its exclusive upper limit. The limit of the last grade is null.
 fn bands(scale: &measure::Scale) -> Vec<Value> {
     let below = |b: &measure::Band| b.below.is_finite().then_some(b.below);
     scale.bands.iter().map(|b| json!({ "grade": b.grade, "below": below(b) })).collect()
 }
 
-/// The parameters in a schema of their own.
+/// Returns the parameters that a complete schema describes.
 fn params(schema: &Value) -> Vec<Value> {
     properties(schema, schema)
 }
 
-/// Name, default, description and words of every property in an object's schema, which is part of `root`.
+/// Returns the name, default, description and valid words of every property in an object's schema. `root` is the whole schema,
+/// which references are resolved in.
 fn properties(root: &Value, schema: &Value) -> Vec<Value> {
     let Some(map) = schema["properties"].as_object() else { return Vec::new() };
     map.iter()
@@ -97,7 +98,7 @@ fn properties(root: &Value, schema: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// The words that are valid for a value.
+/// Returns the words that are valid for a value.
 fn words<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     let of = schema["$ref"].as_str().and_then(|at| root.pointer(at.trim_start_matches('#'))).unwrap_or(schema);
     let own = of["const"].as_str().into_iter();
@@ -106,7 +107,7 @@ fn words<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     own.chain(listed).chain(others.flat_map(|other| words(root, other))).collect()
 }
 
-/// The parameters of one application, from the schema of all.
+/// Returns the parameters of one application from the schema of all applications.
 fn app_params(traffic: &Value, name: &str) -> Vec<Value> {
     let variants = traffic["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
     let reference = variants.iter().find_map(|v| v["properties"][name]["$ref"].as_str()).unwrap_or_default();

@@ -1,6 +1,7 @@
-//! The charts of a result: series in few enough bins for a screen, distributions as curves.
+//! The charts of a result: series merged into few enough bins for a screen, and distributions as curves.
 //!
-//! All data are from the result's tables. Merged bins keep sums and maxima exact. Units: ms, Mbit/s, s. A mean without values is null.
+//! All data come from the result's tables. Merging bins keeps sums and maxima exact. Units: ms, Mbit/s, s. A mean without values
+//! is null.
 
 use crate::calls::calls;
 use scenario::Scenario;
@@ -9,17 +10,18 @@ use sim::{Column, Outcome, QueueDelays, Table};
 use std::collections::BTreeMap;
 use units::Duration;
 
-/// Most flows of an application with a line each; with more flows the application has one line, their sum.
+/// The largest number of flows of an application that get a line each. An application with more flows gets one line, their sum.
 const MOST_FLOWS: usize = 8;
 
 /// Returns the charts of a result, with at most `points` bins.
 ///
-/// `t_s` has the start of each bin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the bin),
-/// `delay_ms_max`, `queue_packets` (longest queue at the end of a bin of the series), `dropped` and `marked` (packets in the bin)
-/// and `cdf` of sojourn times; a dual-queue discipline also `wait_l_ms` and `wait_c_ms`, means of `queue_delays`.
-/// `flows` has a line per flow and direction, or one per application with more than [`MOST_FLOWS`] (then `flow` is null), for flows
-/// with series: the rate on the wire in `mbit`. `delays` has the `cdf` of the one-way delay per application and direction, `calls` the
-/// fate of each frame of a call.
+/// `t_s` has the start of each bin. `links.NAME` has `delay_ms` (mean sojourn time of the packets that left the queue in the
+/// bin), `delay_ms_max`, `queue_packets` (longest queue at the end of any bin of the series that was merged into this one),
+/// `dropped` and `marked` (packets in the bin) and the `cdf` of sojourn times. With a dual-queue discipline it also has
+/// `wait_l_ms` and `wait_c_ms`, the means of `queue_delays`.
+/// `flows` has a line per flow and direction, for flows with series: the rate on the wire in `mbit`. An application with more
+/// than [`MOST_FLOWS`] flows has one line per direction, whose `flow` is null. `delays` has the `cdf` of the one-way delay per
+/// application and direction, and `calls` the fate of each frame of a call.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,
@@ -38,16 +40,16 @@ pub(crate) fn charts<'a>(
     })
 }
 
-/// The merging of a series' bins. A drawn bin consists of `group` bins; the last one also has the remainder, since the rate over a
-/// very short bin is meaningless.
+/// How the bins of a series are merged. A drawn bin consists of `group` bins. The last drawn bin also contains the remainder,
+/// since the rate over a very short bin is meaningless.
 struct Bins {
-    /// Bins merged into one.
+    /// Number of series bins merged into one drawn bin.
     group: usize,
-    /// Bins of the series.
+    /// Number of bins of the series.
     count: usize,
-    /// Bins drawn.
+    /// Number of drawn bins.
     drawn: usize,
-    /// Width of a drawn bin other than the last, s.
+    /// Width of every drawn bin but the last, s.
     width_s: f64,
     /// Duration of the run, s.
     end_s: f64,
@@ -71,7 +73,7 @@ impl Bins {
         (0..self.drawn).map(|i| i as f64 * self.width_s).collect()
     }
 
-    /// The values of each drawn bin.
+    /// Splits `values`, one per series bin, by drawn bin.
     fn chunks<'a, T>(&self, values: &'a [T]) -> impl Iterator<Item = &'a [T]> {
         let (group, drawn, all) = (self.group, self.drawn, values.len());
         (0..drawn).map(move |i| {
@@ -80,13 +82,13 @@ impl Bins {
         })
     }
 
-    /// The rate in each drawn bin, Mbit/s, from bytes.
+    /// Returns the rate in each drawn bin in Mbit/s, from the bytes in each series bin.
     fn rates(&self, bytes: &[f64]) -> Vec<f64> {
         let span = |i: usize| if i + 1 == self.drawn { self.end_s - i as f64 * self.width_s } else { self.width_s };
         self.chunks(bytes).enumerate().map(|(i, chunk)| chunk.iter().sum::<f64>() * 8e-6 / span(i)).collect()
     }
 
-    /// The weighted means of each drawn bin; null without values.
+    /// Returns the weighted mean of each drawn bin, or `None` for a bin without values.
     fn means(&self, values: &[f64], weights: &[f64]) -> Vec<Option<f64>> {
         let pairs: Vec<(f64, f64)> = values.iter().copied().zip(weights.iter().copied()).collect();
         let mean = |chunk: &[(f64, f64)]| {
@@ -97,12 +99,12 @@ impl Bins {
         self.chunks(&pairs).map(mean).collect()
     }
 
-    /// The sum of each drawn bin.
+    /// Returns the sum of each drawn bin.
     fn sums(&self, values: &[f64]) -> Vec<f64> {
         self.chunks(values).map(|chunk| chunk.iter().sum()).collect()
     }
 
-    /// The maximum of each drawn bin; null without values.
+    /// Returns the maximum of each drawn bin, or `None` for a bin without values.
     fn greatest(&self, values: &[f64]) -> Vec<Option<f64>> {
         let most = |chunk: &[f64]| chunk.iter().copied().filter(|v| v.is_finite()).reduce(f64::max);
         self.chunks(values).map(most).collect()
@@ -134,14 +136,14 @@ fn links(outcome: &Outcome, queue_delays: &BTreeMap<&str, &QueueDelays>, bins: &
     Value::Object(found)
 }
 
-/// The flows of one application and direction: number, and rate in each bin.
+/// The flows of one application and direction, each with its number and its rate in every bin.
 type FlowRates = Vec<(u64, Vec<f64>)>;
 
 fn flows(outcome: &Outcome, bins: &Bins) -> Value {
     let series = table(outcome, "flow_series");
     let (apps, ways) = (texts(series, "app"), texts(series, "direction"));
     let (flow, bytes) = (counts(series, "flow"), numbers(series, "wire_bytes"));
-    // the rows of a flow and direction are consecutive, one for each bin
+    // the rows of a flow and direction are consecutive, with one row per bin
     let mut lines: BTreeMap<(&str, &str), FlowRates> = BTreeMap::new();
     for start in (0..apps.len()).step_by(bins.count.max(1)) {
         let own = &bytes[start..(start + bins.count).min(bytes.len())];
@@ -171,7 +173,8 @@ fn delays(outcome: &Outcome) -> Value {
     curves.into_iter().map(curve).collect()
 }
 
-/// A curve for each histogram of a table: `ms`, the upper limits of bins, and `share`, the share of values up to there.
+/// Returns a curve for each histogram of a table. `ms` has the upper limits of bins, and `share` the share of values up to each
+/// limit.
 fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     let (upper, count) = (numbers(of, "upper_ms"), counts(of, "count"));
     let mut bins: BTreeMap<Vec<String>, Vec<(f64, u64)>> = BTreeMap::new();
@@ -186,8 +189,8 @@ fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     bins.into_iter().map(curve).collect()
 }
 
-/// Values and shares of the bins that are distinguishable in a chart: the last one, and each that is 1 % above the previous one or
-/// adds 0.2 % of the values.
+/// Returns the upper limits and cumulative shares of the bins that can be told apart in a chart: the last bin, and each whose
+/// limit is 1 % above that of the previous bin kept, or that adds 0.2 % of the values.
 fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
     let all: u64 = bins.iter().map(|b| b.1).sum();
     let (mut below, mut last) = (0, (0.0, 0.0));
@@ -203,7 +206,7 @@ fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
     kept.into_iter().unzip()
 }
 
-/// Each name with its rows, which are consecutive.
+/// Returns each name with the range of its rows, which are consecutive.
 pub(crate) fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
     let mut found: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
     for (i, name) in names.iter().enumerate() {

@@ -1,13 +1,13 @@
-//! The parts shared by all faces of the program, independent of their language: `py` is for Python, `web` for a page.
+//! The code that all interfaces of the program share, whatever their language: `py` is for Python, `web` for a page.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`resolve`], [`scenario()`] | a scenario from text, with problems by path |
-//! | [`Run`] | a run in slices; its summary as JSON, with the same bytes in all faces |
-//! | [`catalogue()`] | the available choices, with all parameters |
-//! | [`measures()`] | the measures of a summary: names, units, better direction |
-//! | [`toml`] | a scenario as TOML, in full or without defaults |
-//! | [`charts`] | series and distributions of a result, reduced for drawing |
+//! | [`resolve`], [`scenario()`] | read a scenario from text; every problem names its path |
+//! | [`Run`] | runs a world in slices; its summary as JSON has the same bytes in all interfaces |
+//! | [`catalogue()`] | lists the available choices, with all parameters |
+//! | [`measures()`] | lists the measures of a summary: names, units, better direction |
+//! | [`toml`] | writes a scenario as TOML, in full or without defaults |
+//! | [`charts`] | reduces the series and distributions of a result for drawing |
 
 mod calls;
 mod catalogue;
@@ -25,7 +25,7 @@ use units::Problem;
 /// The version of bloatlab.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns the format of this name.   Errors: a name other than toml or json.
+/// Returns the format with this name.   Errors: a name other than toml or json.
 pub fn format(name: &str) -> Result<Format, Problem> {
     match name {
         "toml" => Ok(Format::Toml),
@@ -44,7 +44,8 @@ pub fn scenario(json: &str) -> Result<Scenario, Vec<Problem>> {
     read::scenario(json, Format::Json, &[])
 }
 
-/// Reads a queue discipline from JSON: its name in quotes, or a table of that name.   Errors: an invalid discipline.
+/// Reads a queue discipline from JSON: its name in quotes, or a table whose only key is its name.   Errors: an invalid
+/// discipline.
 pub fn discipline(json: &str) -> Result<qdisc::Spec, Problem> {
     let spec: qdisc::Spec = read::typed(read::parse(json, Format::Json)?)?;
     spec.validate()?;

@@ -1,4 +1,4 @@
-//! A run.
+//! Runs scenarios, at once or in slices.
 
 use crate::charts::charts;
 use record::Sink;
@@ -6,7 +6,8 @@ use scenario::Scenario;
 use sim::{Ended, Outcome, World};
 use units::Problem;
 
-/// Runs a scenario with this sink, to its end or until `progress` returns false. `progress` receives the fraction done, 0 to 1.
+/// Runs a scenario to its end, or until `progress` returns false; its records go to `sink`. `progress` receives the fraction
+/// done, 0 to 1.
 pub fn simulate<S: Sink>(
     scenario: &Scenario,
     sink: S,
@@ -17,12 +18,12 @@ pub fn simulate<S: Sink>(
     Ok((ended, world.outcome(scenario)))
 }
 
-/// Writes the summary as JSON. All faces do it here, so that equal runs have equal bytes.
+/// Writes the summary as JSON. All interfaces call this function, so equal runs give equal bytes.
 pub fn summary(outcome: &Outcome) -> String {
     outcome.summary.to_string()
 }
 
-/// A run in slices, for a host with one thread that must respond in between.
+/// A run in slices, for a program with a single thread that must stay responsive.
 pub struct Run {
     scenario: Scenario,
     world: World,
@@ -32,12 +33,12 @@ impl Run {
     /// Builds a run.   Errors: a scenario that exceeds a limit.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let mut world = World::build(&scenario)?;
-        // for its charts
+        // the charts show these delays
         world.sample_queue_delays();
         Ok(Self { scenario, world })
     }
 
-    /// Runs one slice, some ten thousand events; returns the fraction of simulated time done, which is 1 only at the end.
+    /// Runs one slice of some ten thousand events. Returns the fraction of simulated time done, which is 1 only at the end.
     pub fn go_on(&mut self) -> f64 {
         let mut done = 0.0;
         let ended = self.world.run(|fraction| {
@@ -50,17 +51,17 @@ impl Run {
         }
     }
 
-    /// The outcome so far.
+    /// Returns the outcome so far.
     pub fn outcome(&self) -> Outcome {
         self.world.outcome(&self.scenario)
     }
 
-    /// The charts of an outcome, with at most `points` bins.
+    /// Returns the charts of an outcome, with at most `points` bins.
     pub fn charts(&self, outcome: &Outcome, points: usize) -> serde_json::Value {
         charts(outcome, &self.scenario, self.world.queue_delays(), points)
     }
 
-    /// The scenario of this run.
+    /// Returns the scenario of this run.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }

@@ -1,4 +1,4 @@
-//! A scenario as readable TOML, which `resolve` reads back as the same scenario.
+//! Writes a scenario as readable TOML, which `resolve` reads back as the same scenario.
 
 use scenario::{Scenario, read};
 use serde_json::{Map, Value};
@@ -7,9 +7,9 @@ use units::{Problem, shown};
 
 /// Writes a tree of tables and values as TOML.
 ///
-/// Plain values come first, then a section per link, application and stack. In a section, a table of one key, which names a choice,
-/// is written as `queue.codel = { ... }`, other tables on one line. Null keys are omitted, since TOML has no null: for a tree that
-/// may have some, use [`sparse`].
+/// Plain values come first, then a section per link, application and stack. In a section, a table with a single key, which names
+/// a choice, is written as `queue.codel = { ... }`. Other tables are written on one line. Keys with the value null are omitted,
+/// since TOML has no null. For a tree that may have such keys, use [`sparse`].
 /// Errors: a value that TOML does not have, such as an integer of more than 63 bits; a root that is not a table.
 pub fn text(tree: &Value) -> Result<String, Problem> {
     let Value::Object(root) = tree else { return Err(Problem::new("", "expected a table of a scenario's keys")) };
@@ -18,7 +18,7 @@ pub fn text(tree: &Value) -> Result<String, Problem> {
     entries(&mut out, plain)?;
     for (name, value) in sections {
         let Value::Object(map) = value else { continue };
-        // a table of named tables has a section for each
+        // every table in a table of named tables gets a section
         if !map.is_empty() && map.values().all(Value::is_object) {
             for (inner, value) in map {
                 let Value::Object(fields) = value else { continue };
@@ -33,7 +33,7 @@ pub fn text(tree: &Value) -> Result<String, Problem> {
     Ok(out)
 }
 
-/// Writes lines `key = value`.
+/// Writes one line `key = value` per field.
 fn entries(out: &mut String, fields: Vec<(&String, &Value)>) -> Result<(), Problem> {
     for (name, value) in fields {
         if value.is_null() {
@@ -82,20 +82,21 @@ fn inline(out: &mut String, value: &Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A key, bare if possible, otherwise quoted.
+/// Returns a key as TOML: bare if possible, otherwise quoted.
 fn key(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// A basic string. TOML has the escapes of JSON, and also requires that of DEL.
+/// Returns a basic string. TOML has the same escapes as JSON, and requires one for DEL as well.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// The tree of a scenario without defaults, which is read back as the same scenario.
+/// Returns the tree of a scenario without defaults, which is read back as the same scenario.
 ///
-/// A key is omitted if the scenario is the same without it, from the outermost keys to the innermost; no list of defaults is needed.
+/// Keys are tried from the outermost to the innermost; a key is omitted if the scenario is the same without it. So no list of
+/// defaults is needed.
 pub fn sparse(scenario: &Scenario) -> Result<Value, Problem> {
     let mut tree = read::parse(&scenario.canonical(), read::Format::Json)?;
     let same = |tree: &Value| read::typed::<Scenario>(tree.clone()).is_ok_and(|s| s == *scenario);
@@ -130,7 +131,7 @@ fn prune(tree: &mut Value, path: &mut Vec<String>, same: &impl Fn(&Value) -> boo
     }
 }
 
-/// The value at a path of keys and indices.
+/// Returns the value at a path of keys and indices.
 fn at<'a>(tree: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     path.iter().try_fold(tree, |place, part| match place {
         Value::Object(map) => map.get_mut(part),

@@ -1,13 +1,13 @@
-//! Counters of packets, and of the grants that they wait for.
+//! Counters of packets, and of the grants that let them leave.
 
 use crate::PacketMeta;
 
 /// A number of packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes on the wire.
+    /// Number of bytes on the wire.
     pub bytes: u64,
 }
 
@@ -25,20 +25,20 @@ impl Count {
         self.bytes += u64::from(size);
     }
 
-    /// Both counts together.
+    /// Returns the sum of both counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 
-    /// Counts since `before`.
+    /// Returns what was counted since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
     }
 }
 
-/// Counters of one class of packets. offered = delivered + dropped + queued.
+/// Counters of one class of packets: offered = delivered + dropped + queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     /// Arrivals.
@@ -50,7 +50,7 @@ pub struct ClassCount {
 }
 
 impl ClassCount {
-    /// Counts since `before`.
+    /// Returns what was counted since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl ClassCount {
 pub struct GrantCounts {
     /// Bytes requested.
     pub requested: u64,
-    /// Bytes granted in frames that have been prepared.
+    /// Bytes granted in the frames that the modem has prepared so far.
     pub granted: u64,
     /// Bytes of `granted` that were not requested (proactive grants).
     pub proactive: u64,
@@ -75,7 +75,7 @@ pub struct GrantCounts {
 }
 
 impl GrantCounts {
-    /// Counts since `before`.
+    /// Returns what was counted since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! Builds real packets, for captures of a simulation and for tests of the live bench.
+//! Builds packets with real headers, for captures of a simulation and for tests of the live bench.
 //!
 //! ```text
 //! IPv4 (20 bytes) or IPv6 (40) | TCP (20 + options), UDP (8) or ICMP echo (8) | payload of zeros
 //! ```
 //!
-//! Lengths and checksums are those of a real packet. IPv4 has "don't fragment" and an identification of 0 (RFC 6864 §4.1).
+//! Lengths and checksums are valid. IPv4 headers have "don't fragment" set and an identification of 0 (RFC 6864 §4.1).
 //!
 //! Source: RFC 791, RFC 8200 §3, RFC 9293 §3.1, RFC 768, RFC 792, RFC 1071 (checksum).
 
@@ -14,12 +14,12 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
 
-/// Fields of the IP header: two addresses of one family, DSCP and ECN.
+/// Fields of the IP header. Both addresses must be of the same family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
-    /// Sender.
+    /// Address of the sender.
     pub src: IpAddr,
-    /// Receiver.
+    /// Address of the receiver.
     pub dst: IpAddr,
     /// DSCP and ECN.
     pub tos: u8,
@@ -34,9 +34,9 @@ pub struct Tcp<'a> {
     pub seq: u32,
     /// ACK number.
     pub ack: u32,
-    /// Flags: the 14th byte of the header and, as 0x100, AE, the last bit of the 13th.
+    /// Flags: the 14th byte of the header. Bit 0x100 is AE, the last bit of the 13th byte.
     pub bits: u16,
-    /// Window, not scaled.
+    /// Window, as written on the wire (not scaled).
     pub window: u16,
     /// Options, at most 40 bytes; padded with zeros to whole words.
     pub options: &'a [u8],
@@ -66,7 +66,7 @@ pub fn udp(out: &mut Vec<u8>, to: Ip, ports: (u16, u16), payload: usize) {
     t[0..2].copy_from_slice(&ports.0.to_be_bytes());
     t[2..4].copy_from_slice(&ports.1.to_be_bytes());
     t[4..6].copy_from_slice(&((8 + payload) as u16).to_be_bytes());
-    // 0 would mean that there is no checksum
+    // a checksum of 0 would mean that there is none, so 0xffff is sent, which is equivalent
     let sum = match folded(pseudo(to, UDP, 8 + payload) + sum(&t[..8])) {
         0 => 0xffff,
         sum => sum,
@@ -113,7 +113,7 @@ fn ip(out: &mut Vec<u8>, to: Ip, protocol: u8, length: usize) -> usize {
     at
 }
 
-/// An IPv6 address; an IPv4 address is mapped into IPv6.
+/// Returns the octets of an IPv6 address, or of an IPv4 address mapped into IPv6.
 fn octets6(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(a) => a.to_ipv6_mapped().octets(),
@@ -121,7 +121,7 @@ fn octets6(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// The sum of the pseudo-header.   Source: RFC 9293 §3.1, RFC 8200 §8.1.
+/// Returns the sum of the pseudo-header.   Source: RFC 9293 §3.1, RFC 8200 §8.1.
 fn pseudo(to: Ip, protocol: u8, length: usize) -> u32 {
     let addresses = match (to.src, to.dst) {
         (IpAddr::V4(a), IpAddr::V4(b)) => sum(&a.octets()) + sum(&b.octets()),
@@ -130,12 +130,12 @@ fn pseudo(to: Ip, protocol: u8, length: usize) -> u32 {
     addresses + u32::from(protocol) + length as u32
 }
 
-/// The sum of 16-bit words, with carries in the upper half. Bound: 65 535 bytes, so that 32 bits hold it.
+/// Returns the sum of 16-bit words, with carries in the upper half. 32 bits suffice, since a packet has at most 65 535 bytes.
 fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))).sum()
 }
 
-/// The checksum of a sum: carries added at the low end, all bits inverted. Bound: two iterations.
+/// Folds a sum into a checksum: adds the carries at the low end and inverts all bits. Bound: two iterations.
 fn folded(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -162,7 +162,8 @@ mod tests {
         [Ip { src: v4(1), dst: v4(2), tos: 0xb9 }, Ip { src: v6(1), dst: v6(2), tos: 0xb9 }]
     }
 
-    /// A receiver's check: the one's complement sum of the pseudo-header and all bytes behind the IP header is all ones.
+    /// Checks a packet as a receiver does: the one's complement sum of the pseudo-header and of all bytes behind the IP header
+    /// must be all ones.
     fn checks(packet: &[u8], pseudo_header: bool) -> bool {
         let (at, addresses, protocol) =
             if packet[0] >> 4 == 4 { (20, &packet[12..20], packet[9]) } else { (40, &packet[8..40], packet[6]) };
@@ -205,7 +206,7 @@ mod tests {
             assert_eq!((p[20], p.len(), h.sport, h.seq, h.protocol), (kind, 84, 77, 3, Protocol::Icmp));
             assert!(checks(&p, false));
         }
-        // a header often used as an example of RFC 1071's checksum: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7
+        // a header that is often used to explain the checksum of RFC 1071: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7
         let to = |a, b| Ip { src: IpAddr::V4(a), dst: IpAddr::V4(b), tos: 0 };
         udp(&mut p, to(Ipv4Addr::new(192, 168, 0, 1), Ipv4Addr::new(192, 168, 0, 199)), (1, 2), 0x73 - 28);
         assert_eq!(p[10..12], [0xb8, 0x61]);

@@ -1,9 +1,9 @@
-//! The fate of a packet in a queue. A drop is a fact; a loss is a sender's inference and lives in `tcp`.
+//! The fate of a packet in a queue. A drop is a fact; a loss is a sender's inference, and part of `tcp`.
 
 use crate::PacketMeta;
 use units::Time;
 
-/// Where in a queue the decision was made.
+/// The place in a queue where the decision was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
     /// On arrival.
@@ -12,7 +12,7 @@ pub enum Point {
     Dequeue,
 }
 
-/// Declares the reasons for a fate: each with its description, its name in a table and its name in Rust.
+/// Declares the reasons for a fate. Each has a description, a name in tables and a name in Rust.
 macro_rules! reasons {
     ($(
         $(#[$meta:meta])*
@@ -26,10 +26,10 @@ macro_rules! reasons {
         }
 
         impl $Name {
-            /// All of them, in the order of their numbers.
+            /// All reasons, in the order of their numbers.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Variant),+];
 
-            /// The name in a table.
+            /// Returns the name of this reason in tables.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Variant => $name,)+
@@ -40,11 +40,11 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a packet was dropped.
+    /// The reason why a packet was dropped.
     enum DropReason {
         /// No room in the queue: the arriving packet is dropped.
         "tail_full" TailFull,
-        /// No room in the queue: a packet at the head is dropped for the arriving one.
+        /// No room in the queue: a packet at the head is dropped to make room for the arriving one.
         "head_full" HeadFull,
         /// A control law dropped the arriving packet.
         "early_tail" EarlyTail,
@@ -52,36 +52,37 @@ reasons! {
         "early_head" EarlyHead,
         /// No room in the modem's transmit queue.
         "transmit_queue_full" TransmitQueueFull,
-        /// The link lost it (random loss).
+        /// The link lost the packet (random loss).
         "link_loss" LinkLoss,
-        /// It arrived for a flow that no longer exists.
+        /// The packet arrived for a flow that no longer exists.
         "flow_gone" FlowGone,
-        /// No room in the queue: a packet waiting at the tail is dropped for the arriving one.
+        /// No room in the queue: a packet waiting at the tail is dropped to make room for the arriving one.
         "push_out" PushOut,
-        /// A newer ACK waiting behind it makes it redundant (CAKE's ACK filter).
+        /// A newer ACK, queued behind it, makes this ACK redundant (CAKE's ACK filter).
         "ack_filter" AckFilter,
     }
 
-    /// Why a packet was marked with CE.
+    /// The reason why a packet was marked with CE.
     enum MarkReason {
-        /// A control law marked instead of dropping.
+        /// A control law marked the packet instead of dropping it.
         "law" Law,
-        /// A step threshold on sojourn time (`ce_threshold`).
+        /// The sojourn time was above a step threshold (`ce_threshold`).
         "step" Step,
     }
 }
 
-/// Receives the fates that a discipline decides. The host frees what the packet owned.
+/// Receives the fates that a discipline decides. The host must free what a dropped packet owned, such as its place in the arena.
 pub trait FateSink {
-    /// `packet` was dropped at `point`.
+    /// Receives a drop of `packet` at `point`.
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point);
-    /// `packet` was marked at `point` and stays.
+    /// Receives a mark of `packet` at `point`. The packet stays in the queue.
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point);
-    /// The last bit of `packet`, which its socket counts ([`Flags::LOCAL`](crate::Flags::LOCAL)), leaves at `at`.
+    /// Receives the time `at` at which the last bit of `packet` leaves. Called for packets that their socket counts
+    /// ([`Flags::LOCAL`](crate::Flags::LOCAL)).
     fn left(&mut self, _packet: &PacketMeta, _at: Time) {}
 }
 
-/// Discards every fate: for benchmarks and tests that do not need them.
+/// Discards every fate, for benchmarks and tests that do not need them.
 impl FateSink for () {
     fn dropped(&mut self, _: &PacketMeta, _: DropReason, _: Point) {}
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}

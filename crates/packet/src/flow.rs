@@ -1,9 +1,9 @@
-//! Flows: identity, and the header fields that classifiers hash.
+//! The identity of flows, and the header fields that classifiers hash.
 
 /// A flow's slot (20 bits) and generation (12 bits).
 ///
-/// Slots are reused when a connection ends. The generation distinguishes late packets of the old connection from those of the new
-/// one.
+/// The slot of a connection is reused after its end. The generation distinguishes late packets of the old connection from packets
+/// of the new one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
@@ -11,17 +11,17 @@ impl FlowId {
     /// Number of slots.
     pub const SLOTS: usize = 1 << 20;
 
-    /// `slot` below 2^20; the generation wraps at 2^12.
+    /// Combines a slot below 2^20 and a generation, which wraps at 2^12.
     #[inline]
     pub const fn new(slot: u32, generation: u32) -> Self {
         Self(slot | generation << 20)
     }
-    /// Index into the flow table.
+    /// Returns the index into the flow table.
     #[inline]
     pub const fn slot(self) -> usize {
         (self.0 & 0xf_ffff) as usize
     }
-    /// Number of earlier users of the slot, modulo 2^12.
+    /// Returns the number of earlier users of the slot, modulo 2^12.
     #[inline]
     pub const fn generation(self) -> u32 {
         self.0 >> 20
@@ -59,18 +59,19 @@ pub struct FlowTuple {
 }
 
 impl FlowTuple {
-    /// The tuple of the packets that travel back.
+    /// Returns the tuple of the packets that travel back.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport, ..self }
     }
 }
 
-/// The 5-tuples of all live flows, by slot. Classifiers read it; the host writes it.
+/// The 5-tuples of all live flows, by slot. The host writes the table, and classifiers read it.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     tuples: Vec<FlowTuple>,
-    /// Flows with segmentation offload, by slot: the flow, and the bytes of a full segment on the wire, forward and back.
+    /// By slot, for flows with segmentation offload: the flow, and the bytes of a full segment on the wire in the forward and in
+    /// the reverse direction.
     frames: Vec<(FlowId, [u16; 2])>,
 }
 
@@ -84,13 +85,14 @@ impl FlowTable {
         self.tuples[slot] = tuple;
     }
 
-    /// The tuple of `flow` in its forward direction; the default for a flow that was never set.
+    /// Returns the tuple of `flow` in its forward direction, or the default tuple if none was set.
     #[inline]
     pub fn get(&self, flow: FlowId) -> FlowTuple {
         self.tuples.get(flow.slot()).copied().unwrap_or_default()
     }
 
-    /// Allows packets of several segments for `flow`; `bytes` is the size of a full segment on the wire, forward and back.
+    /// Allows packets of several segments for `flow`. `bytes` are the sizes of a full segment on the wire in the forward and in
+    /// the reverse direction.
     pub fn set_frames(&mut self, flow: FlowId, bytes: [u16; 2]) {
         let slot = flow.slot();
         if slot >= self.frames.len() {
@@ -99,7 +101,8 @@ impl FlowTable {
         self.frames[slot] = (flow, bytes);
     }
 
-    /// The sizes set by [`FlowTable::set_frames`] for this flow; `None` for another generation of its slot.
+    /// Returns the sizes set by [`FlowTable::set_frames`] for this flow, or `None` if those in its slot were set for another
+    /// generation.
     #[inline]
     pub(crate) fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
         self.frames.get(flow.slot()).filter(|(of, _)| *of == flow).map(|(_, bytes)| *bytes)

@@ -1,35 +1,35 @@
-//! Parses real packets, and writes the one field that changes: the type of service (a CE mark, a washed DSCP).
+//! Parses real packets, and writes the only field that the live bench changes: the type of service (a CE mark, a cleared DSCP).
 //!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
-//! Departs: the hop limit is not decremented and no ICMP error is sent; the live bench is a cable with queues, not a router.
+//! Departs: the hop limit is not decremented, and no ICMP errors are sent: the live bench is a cable with queues, not a router.
 
 use crate::{Flags, Protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The 5-tuple of one packet, and the fields that disciplines and measures read.
+/// The 5-tuple of a packet, and the other fields that disciplines and measures read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Sender.
+    /// Address of the sender.
     pub src: IpAddr,
-    /// Receiver.
+    /// Address of the receiver.
     pub dst: IpAddr,
-    /// TCP and UDP: the sender's port; ICMP echo: the identifier; else 0.
+    /// The sender's port of TCP and UDP, the identifier of an ICMP echo; otherwise 0.
     pub sport: u16,
-    /// TCP and UDP: the receiver's port; ICMP echo: the identifier; else 0.
+    /// The receiver's port of TCP and UDP, the identifier of an ICMP echo; otherwise 0.
     pub dport: u16,
-    /// Protocol; anything that is neither TCP nor ICMP counts as UDP.
+    /// Transport protocol. Any protocol other than TCP and ICMP counts as UDP.
     pub protocol: Protocol,
     /// DSCP and ECN.
     pub tos: u8,
-    /// Flags of a TCP segment.
+    /// Flags of a TCP segment; empty for other protocols.
     pub flags: Flags,
-    /// TCP: sequence number; pure ACK: cumulative ACK number. ICMP echo: its sequence number.
+    /// The cumulative ACK number of a pure ACK; otherwise the sequence number of TCP or of an ICMP echo.
     pub seq: u32,
     /// Bytes behind the transport header.
     pub payload: usize,
 }
 
-/// Most IPv6 extension headers that are skipped.
+/// Largest number of IPv6 extension headers that are skipped.
 const MAX_EXTENSIONS: usize = 8;
 
 const TCP: u8 = 6;
@@ -45,7 +45,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Parses a packet that starts with its IP header; `None` if it is not an IP packet or is truncated.
+/// Parses a packet that starts with its IP header. Returns `None` if it is not an IP packet, or is truncated.
 pub fn parse(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -60,7 +60,7 @@ fn parse_v4(p: &[u8]) -> Option<Header> {
         return None;
     }
     let address = |at: usize| IpAddr::V4(Ipv4Addr::new(p[at], p[at + 1], p[at + 2], p[at + 3]));
-    // a later fragment has no transport header
+    // only the first fragment of a packet has a transport header
     let fragment = u16_at(p, 6) & 0x1fff != 0;
     let transport = if fragment { &[] } else { &p[header..] };
     Some(transport_of(p[9], transport, p.len() - header, address(12), address(16), p[1]))
@@ -78,7 +78,7 @@ fn parse_v6(p: &[u8]) -> Option<Header> {
     let mut fragment = false;
     for _ in 0..MAX_EXTENSIONS {
         let length = match next {
-            // hop-by-hop options, routing, destination options
+            // hop-by-hop options, routing header, destination options
             0 | 43 | 60 => 8 + 8 * usize::from(*p.get(at + 1)?),
             44 => {
                 fragment = u16_at(p, at + 2) & 0xfff8 != 0;
@@ -115,7 +115,7 @@ fn transport_of(protocol: u8, t: &[u8], length: usize, src: IpAddr, dst: IpAddr,
         }
         ICMP | ICMPV6 => {
             h.protocol = Protocol::Icmp;
-            // echo reply and request of ICMP, request and reply of ICMPv6
+            // types of echo messages: 0 reply and 8 request in ICMP, 128 request and 129 reply in ICMPv6
             if matches!(t.first(), Some(0 | 8 | 128 | 129)) {
                 (h.sport, h.dport, h.seq) = (u16_at(t, 4), u16_at(t, 4), u32::from(u16_at(t, 6)));
             }
@@ -141,7 +141,7 @@ fn tcp(h: &mut Header, t: &[u8]) {
         h.flags = h.flags.with(Flags::AE);
     }
     h.flags = h.flags.with(option_flags(&t[20..header], u32_at(t, 8)));
-    // ACK set, without payload, SYN, FIN and RST
+    // a pure ACK has ACK set (0x10), no payload, and neither FIN, SYN nor RST (0x07)
     let pure = h.payload == 0 && bits & 0x07 == 0 && bits & 0x10 != 0;
     h.seq = if pure { u32_at(t, 8) } else { u32_at(t, 4) };
     if pure {
@@ -149,7 +149,8 @@ fn tcp(h: &mut Header, t: &[u8]) {
     }
 }
 
-/// Flags from TCP options: SACK blocks (kind 5), AccECN counters (172, 174). Bound: every option advances by at least one byte.
+/// Returns flags derived from TCP options: SACK blocks (kind 5) and AccECN counters (kinds 172 and 174). Bound: every option
+/// advances by at least one byte.
 fn option_flags(options: &[u8], ack: u32) -> Flags {
     let (mut at, mut flags) = (0, Flags::default());
     while at < options.len() {
@@ -168,8 +169,9 @@ fn option_flags(options: &[u8], ack: u32) -> Flags {
     flags
 }
 
-/// [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order: one or two blocks (with more, some
-/// may not have fitted), none of which reports a duplicate, which lies below the ACK or within the second block (RFC 2883).
+/// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. There must be one or two
+/// blocks, since with three, others may not have fitted. The first must not report a duplicate: such a block lies below the ACK
+/// or within the second block (RFC 2883).
 fn sack_whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));
@@ -183,7 +185,7 @@ fn sack_whole(option: &[u8], ack: u32) -> Flags {
     }
 }
 
-/// Writes the type of service of `packet`, DSCP and ECN (IPv4 with its header checksum, IPv6), if it differs.
+/// Writes the type of service of `packet`, which is DSCP and ECN. Updates the header checksum of IPv4.
 ///
 /// Source: RFC 1624 eqn. 3: HC' = ~(~HC + ~m + m').
 pub fn set_tos(packet: &mut [u8], tos: u8) {
@@ -232,7 +234,7 @@ mod tests {
         out
     }
 
-    /// The sum that a receiver checks (RFC 1071): all ones for a good header.
+    /// Computes the sum that a receiver checks (RFC 1071): all ones for a valid header.
     fn ones_sum(header: &[u8]) -> u16 {
         let mut sum: u32 = header.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c[1]]))).sum();
         while sum > 0xffff {
@@ -247,7 +249,7 @@ mod tests {
             let ack = tcp_of(v6, 0x10, 1461, 0, &[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2], 0);
             let h = parse(&ack).unwrap();
             assert_eq!((h.sport, h.dport, h.seq, h.payload), (40_000, 80, 1461, 0));
-            // a block from 1 to 2, the ACK at 1461: a duplicate
+            // the block from 1 to 2 is below the ACK, 1461, so it reports a duplicate
             assert!(h.flags.has(Flags::PURE_ACK.with(Flags::SACK)) && !h.flags.has(Flags::SACK_WHOLE));
             let hole = parse(&tcp_of(v6, 0x10, 7, 0, &[1, 1, 5, 10, 0, 0, 0, 9, 0, 0, 0, 12], 0)).unwrap();
             assert!(hole.flags.has(Flags::SACK_WHOLE), "everything above 7");
@@ -262,8 +264,8 @@ mod tests {
             assert!(!h.flags.has(Flags::PURE_ACK) && !h.flags.has(Flags::SACK));
             let syn = parse(&tcp_of(v6, 0xc2, 0, 0, &[], 0)).unwrap();
             assert!(syn.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)) && !syn.flags.has(Flags::PURE_ACK));
-            // AE is the last bit of the byte of the header's length; SACK behind an AccECN option (RFC 9768 §3.2.3: kind 172,
-            // length 11)
+            // AE is the last bit of the byte that has the header's length (bit 0x100 here). The options are AccECN (RFC 9768
+            // §3.2.3: kind 172, length 11) and then SACK
             let options = [172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 1];
             let h = parse(&tcp_of(v6, 0x190, 1461, 0, &options, 0)).unwrap();
             assert_eq!((h.flags.ace(), h.payload, h.seq), (0b110, 0, 1461));
@@ -287,7 +289,7 @@ mod tests {
     #[test]
     fn an_extension_header_hides_no_port() {
         let mut p = udp_of(true, 200, 0);
-        // destination options (PadN of 6 bytes) between IPv6 and UDP
+        // inserts destination options (PadN, 6 bytes) between the IPv6 and UDP headers
         p.splice(40..40, [17, 0, 1, 4, 0, 0, 0, 0]);
         p[6] = 60;
         let length = (p.len() - 40) as u16;
@@ -314,7 +316,7 @@ mod tests {
             if !v6 {
                 prop_assert_eq!(ones_sum(&p[..20]), 0xffff);
             }
-            // nothing else changed
+            // only the bytes of the type of service and, in IPv4, of the checksum changed
             let changed = p.iter().zip(&before).enumerate().filter(|(_, (a, b))| a != b).map(|(i, _)| i);
             prop_assert!(changed.into_iter().all(|i| i == 1 || (v6 && i == 0) || (!v6 && (i == 10 || i == 11))));
         }

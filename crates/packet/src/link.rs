@@ -1,13 +1,13 @@
-//! A discipline's view of the link that it feeds.
+//! The state and parameters of a link that its queue discipline may read.
 
 use units::{BitRate, Bytes, Duration};
 
-/// A queue's content.
+/// The amount of data in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets waiting.
     pub packets: u32,
-    /// Bytes waiting, on the wire.
+    /// Bytes waiting, as counted on the wire.
     pub bytes: u64,
 }
 
@@ -18,7 +18,7 @@ impl Backlog {
         self.packets += 1;
         self.bytes += bytes;
     }
-    /// The sum of two backlogs.
+    /// Returns the sum of two backlogs.
     #[inline]
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -35,23 +35,23 @@ impl Backlog {
 /// Current state of the link behind a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {
-    /// Sustained rate (MSR of a service flow, or the link's rate).
+    /// Sustained rate: the MSR of a service flow, or the rate of a plain link.
     pub rate: BitRate,
-    /// Rate while tokens last (peak traffic rate); equal to `rate` on a plain link.
+    /// Rate while tokens last (peak traffic rate). On a plain link it equals `rate`.
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,
-    /// Delay behind this queue of a packet that leaves it now (in a modem's transmit queue).
+    /// Further delay, behind this queue, of a packet that leaves it now: the wait in a modem's transmit queue.
     pub downstream_delay: Duration,
 }
 
 impl LinkView {
-    /// A link with one rate and nothing behind the queue.
+    /// Describes a link with one rate and no further queue behind this one.
     pub fn plain(rate: BitRate) -> Self {
         Self { rate, peak_rate: rate, tokens: Bytes(0), downstream_delay: Duration::ZERO }
     }
 
-    /// Transmission time of `bytes`: at the peak rate while tokens last, then at the sustained rate.
+    /// Returns the time that `bytes` take to leave: at the peak rate while tokens last, then at the sustained rate.
     ///
     /// Source: RFC 8034 §4.2 (latency prediction from the token bucket).
     pub fn expected_delay(&self, bytes: u64) -> Duration {
@@ -63,16 +63,16 @@ impl LinkView {
 /// The two service flows of a modem with Low Latency DOCSIS.   Source: RFC 9957 §1; MULPIv3.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceFlow {
-    /// L.
+    /// The low-latency service flow, L.
     LowLatency,
-    /// C; the only service flow of a modem without L.
+    /// The classic service flow, C; the only one of a modem without L.
     Classic,
 }
 
-/// The parameters of an aggregate of two service flows, besides its rates.
+/// The parameters of an aggregate of two service flows, except the rates of the aggregate itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// Maximum Sustained Rates of L and of C themselves, for Ethernet frames; `None`: only the aggregate's rate applies.
+    /// The own Maximum Sustained Rate of L and of C, counted in Ethernet frames. `None`: only the aggregate's rate limits it.
     pub msr: [Option<BitRate>; 2],
     /// C's own Peak Rate.
     pub peak_c: Option<BitRate>,
@@ -80,41 +80,41 @@ pub struct Aggregate {
     pub request_loop: Option<RequestLoop>,
 }
 
-/// The request-grant delays of a modem's L, besides its queue.
+/// The delays of the request-grant loop of a modem's L.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLoop {
-    /// From a request to the end of its grant's MAP: MinReqGntDelay and a MAP interval.
+    /// Time from a request to the end of the MAP with its grant: MinReqGntDelay plus a MAP interval.
     pub delay: Duration,
     /// Interval at which the queue is sampled: half a MAP interval.
     pub sample: Duration,
-    /// GGR, the rate granted without requests; zero without proactive grants.
+    /// GGR, the rate granted without requests; zero if there are no proactive grants.
     pub guaranteed_rate: BitRate,
-    /// GGI, the interval of these grants.
+    /// GGI, the interval between grants without requests.
     pub guaranteed_interval: Duration,
 }
 
-/// Ethernet's header and checksum, bytes.
+/// Ethernet's header (14) and checksum (4), bytes.
 const ETHERNET: u64 = 14 + 4;
 /// The smallest Ethernet frame, bytes.
 const LEAST_FRAME: u64 = 64;
 /// The DOCSIS MAC header of an upstream frame, bytes.   Source: docsis-ns3.
 pub const MAC_HEADER: u64 = 10;
 
-/// The Ethernet frame around an IP packet of `ip` bytes, without preamble and gap.   Unit: bytes.
+/// Returns the size of the Ethernet frame around an IP packet of `ip` bytes, without preamble and gap.   Unit: bytes.
 #[inline]
 pub fn ethernet_frame(ip: u64) -> u64 {
     (ip + ETHERNET).max(LEAST_FRAME)
 }
 
-/// The Ethernet frame with its DOCSIS MAC header, as a cable modem sends it.   Unit: bytes.
+/// Returns the size of the Ethernet frame with its DOCSIS MAC header, as a cable modem sends it.   Unit: bytes.
 #[inline]
 pub fn docsis_frame(ip: u64) -> u64 {
     ethernet_frame(ip) + MAC_HEADER
 }
 
 impl Backlog {
-    /// All packets as a cable modem sends them: exact if all have at least 46 bytes, or none has; otherwise at most 18 bytes
-    /// too few for each small packet.   Unit: bytes.
+    /// Returns the size of all packets as a cable modem sends them. It is exact if all packets have at least 46 bytes, or if none
+    /// has. Otherwise it may be too small, by at most 18 bytes for each packet below 46 bytes.   Unit: bytes.
     pub fn docsis_frames(&self) -> u64 {
         let n = u64::from(self.packets);
         (self.bytes + n * (ETHERNET + MAC_HEADER)).max(n * docsis_frame(0))
@@ -126,7 +126,7 @@ impl Backlog {
 pub struct OpportunityCounts {
     /// Opportunities so far.
     pub count: u64,
-    /// Opportunities that sent something.
+    /// Opportunities in which at least one packet was sent.
     pub used: u64,
     /// Bytes that all opportunities could have sent.
     pub bytes: u64,
@@ -136,15 +136,15 @@ pub struct OpportunityCounts {
     pub longest_gap: Duration,
     /// Gaps longer than [`OpportunityCounts::LONG_GAP`].
     pub long_gaps: u64,
-    /// Packets that waited during a long gap and were dropped in it or later.
+    /// Packets that were queued during a long gap and were dropped in it or later.
     pub gap_drops: u64,
 }
 
 impl OpportunityCounts {
-    /// CoDel's interval: CoDel treats a longer gap as a standing queue.
+    /// Gaps above this are long. It is CoDel's interval: CoDel takes a longer gap for a standing queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
-    /// Counts since `before`. The longest gap is that of the whole run.
+    /// Returns what was counted since `before`. The longest gap is that of the whole run.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl OpportunityCounts {
         }
     }
 
-    /// Counts a gap: from one opportunity to the next, or from the start of the run to the first.
+    /// Counts a gap, which lasts from one opportunity to the next, or from the start of the run to the first.
     pub fn gap(&mut self, gap: Duration) {
         self.longest_gap = self.longest_gap.max(gap);
         self.long_gaps += u64::from(gap > Self::LONG_GAP);
@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn frames_of_a_modem() {
-        // 14 + 4 of Ethernet, at least 64 in all, and 10 of the MAC header
+        // Ethernet adds 14 + 4 bytes, and its smallest frame has 64; the MAC header adds 10. An IP packet of 40 bytes takes 64 +
+        // 10
         assert_eq!([1500, 40, 46, 47].map(docsis_frame), [1528, 74, 74, 75]);
         assert_eq!(Backlog { packets: 3, bytes: 4500 }.docsis_frames(), 3 * 1528);
         assert_eq!(Backlog { packets: 3, bytes: 120 }.docsis_frames(), 3 * 74);
@@ -185,7 +186,7 @@ mod tests {
             tokens: Bytes(10_000),
             downstream_delay: Duration::ZERO,
         };
-        // 10 000 B at 20 Mbit/s = 4 ms, 5 000 B at 5 Mbit/s = 8 ms
+        // the first 10 000 B use tokens: 4 ms at 20 Mbit/s. The other 5 000 B take 8 ms at 5 Mbit/s
         assert_eq!(view.expected_delay(15_000), Duration::from_millis(12));
         assert_eq!(view.expected_delay(5_000), Duration::from_millis(2));
         assert_eq!(LinkView::plain(BitRate(5_000_000)).expected_delay(1500), Duration::from_micros(2400));

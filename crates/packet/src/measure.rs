@@ -1,46 +1,47 @@
-//! A measure: a number of a run's summary, declared once, beside the expression that computes it.
+//! Declarations of measures. A measure is a number in a run's summary, declared once, beside the expression that computes it.
 //!
-//! `measures!` turns one list into two things: the declarations, from which documents, labels and comparisons
-//! are derived, and a function that returns the values.
+//! `measures!` turns one list into two things: the declarations, which documents, labels and comparisons are derived from, and a
+//! function that returns the values.
 
 use crate::Unit;
 
-/// A key of the summary.
+/// The declaration of a key of the summary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
-    /// Its name; `*` matches any name.
+    /// The name of the key; `*` matches any name.
     pub key: &'static str,
-    /// Its unit, and the comparison of its values.
+    /// The unit of its values, and how they are compared.
     pub kind: Kind,
-    /// Its human-readable name, without the unit.
+    /// Human-readable name, without the unit.
     pub words: &'static str,
-    /// A one-sentence description.
+    /// Description in one sentence.
     pub doc: &'static str,
-    /// The keys below it: the statistics of a distribution.
+    /// The keys below this one: the statistics of a distribution. Empty for a single number.
     pub parts: &'static [Measure],
 }
 
 /// The direction in which values improve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Larger ones.
+    /// Larger values are better.
     More,
-    /// Smaller ones.
+    /// Smaller values are better.
     Less,
-    /// Neither: other measures show its cost.
+    /// Neither direction is better; other measures show the cost of a change.
     Neither,
 }
 
-/// The unit and the comparison of a measure's values.
+/// The unit of a measure's values, and how they are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kind {
-    /// Its unit; `None` for a statistic, which has the unit of its distribution.
+    /// The unit. `None` for a statistic, which has the unit of its distribution.
     pub unit: Option<Unit>,
-    /// The better direction; `None` for a statistic, which has that of its distribution.
+    /// The better direction. `None` for a statistic, which has the direction of its distribution.
     pub better: Option<Better>,
-    /// The smallest difference that matters; `None`: that of the unit.
+    /// The smallest difference that matters. `None`: that of the unit.
     pub least: Option<f64>,
-    /// Its rank among the measures that users notice first, from 1, and the statistic that represents it (empty for a number).
+    /// The rank among the measures that users notice first, from 1, and the statistic that represents the distribution (empty for
+    /// a single number).
     pub rank: Option<(u8, &'static str)>,
 }
 
@@ -48,53 +49,53 @@ impl Kind {
     const fn of(unit: Unit) -> Self {
         Self { unit: Some(unit), better: Some(Better::Neither), least: None, rank: None }
     }
-    /// A count, a factor, a truth value or a word.
+    /// The kind of counts, factors, truth values and words.
     pub const ONE: Self = Self::of(Unit::One);
-    /// Packets.
+    /// The kind of packet counts.
     pub const PACKETS: Self = Self::of(Unit::Packets);
-    /// Bytes.
+    /// The kind of byte counts.
     pub const BYTES: Self = Self::of(Unit::Bytes);
-    /// Milliseconds.
+    /// The kind of durations in milliseconds.
     pub const MS: Self = Self::of(Unit::Milliseconds);
-    /// Seconds.
+    /// The kind of durations in seconds.
     pub const S: Self = Self::of(Unit::Seconds);
-    /// Megabits per second.
+    /// The kind of rates in megabits per second.
     pub const MBIT: Self = Self::of(Unit::Mbit);
-    /// Percent.
+    /// The kind of shares in percent.
     pub const PERCENT: Self = Self::of(Unit::Percent);
-    /// A statistic in the unit of its distribution.
+    /// The kind of statistics that have the unit of their distribution.
     pub const SAME: Self = Self { unit: None, better: None, least: None, rank: None };
-    /// The coefficient of variation of a distribution.
+    /// The kind of a distribution's coefficient of variation.
     pub const VARIATION: Self = Self::of(Unit::One).less().least(0.01);
 
-    /// A number on a scale, such as "1 to 4.5".
+    /// Returns the kind of a number on a scale, such as "1 to 4.5".
     pub const fn scale(words: &'static str) -> Self {
         Self::of(Unit::Scale(words))
     }
-    /// More is better.
+    /// Declares that more is better.
     #[must_use]
     pub const fn more(mut self) -> Self {
         self.better = Some(Better::More);
         self
     }
-    /// Less is better.
+    /// Declares that less is better.
     #[must_use]
     pub const fn less(mut self) -> Self {
         self.better = Some(Better::Less);
         self
     }
-    /// Sets the smallest difference that matters, if it is not the unit's.
+    /// Sets the smallest difference that matters, if it differs from that of the unit.
     #[must_use]
     pub const fn least(mut self, least: f64) -> Self {
         self.least = Some(least);
         self
     }
-    /// Ranks it among the measures that users notice first.
+    /// Sets the rank of a single number among the measures that users notice first.
     #[must_use]
     pub const fn rank(self, place: u8) -> Self {
         self.rank_by("", place)
     }
-    /// Ranks a distribution by one of its statistics.
+    /// Sets the rank of a distribution, and the statistic that represents it.
     #[must_use]
     pub const fn rank_by(mut self, statistic: &'static str, place: u8) -> Self {
         self.rank = Some((place, statistic));
@@ -118,8 +119,7 @@ impl Kind {
 /// assert_eq!(STREAM[1].key, "lost_percent");
 /// ```
 ///
-/// A distribution names the list of its statistics before its value: `"rtt_ms": Kind::MS.less(), "round trip", "...", DELAYS =>
-/// ...;`.
+/// A distribution has the list of its statistics before `=>`: `"rtt_ms": Kind::MS.less(), "round trip", "...", DELAYS => ...;`.
 #[macro_export]
 macro_rules! measures {
     ($(

@@ -1,9 +1,9 @@
-//! One packet as queues see it.
+//! A packet, with the fields that queues read.
 
 use crate::{FlowId, FlowTable, FlowTuple};
 use units::Time;
 
-/// A host or router of the network.
+/// The number of a host or router in the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u16);
 
@@ -14,7 +14,7 @@ pub enum Ecn {
     /// Not ECN-capable.
     #[default]
     NotEct = 0,
-    /// ECN-capable, L4S identifier.
+    /// ECN-capable, and the identifier of L4S.
     Ect1 = 1,
     /// ECN-capable, classic.
     Ect0 = 2,
@@ -41,26 +41,28 @@ impl Flags {
     pub const CWR: Self = Self(32);
     /// `body` holds a timestamp in microseconds (modulo 2^32) instead of an index into the host's arena.
     pub const INLINE: Self = Self(64);
-    /// Travels from the flow's responder to its initiator.
+    /// Set on packets from the flow's responder to its initiator.
     pub const REVERSE: Self = Self(128);
-    /// Accurate ECN, the third of the ECN bits of a TCP header.   Source: RFC 9768 §3.
+    /// Accurate ECN (AE), the third ECN bit of the TCP header beside CWR and ECE.   Source: RFC 9768 §3.
     pub const AE: Self = Self(256);
-    /// AE, CWR and ECE form one 3-bit number ([`Flags::ace`]), not three signals. Not a bit on the wire: both ends negotiated it
-    /// for the connection.
+    /// AE, CWR and ECE are one 3-bit number ([`Flags::ace`]) instead of three signals. Not a bit on the wire: both ends have
+    /// negotiated it for the connection.
     pub const ACE: Self = Self(512);
     /// Carries an AccECN option.   Source: RFC 9768 §3.2.3.
     pub const ACCECN_OPTION: Self = Self(1024);
-    /// Its SACK blocks cover everything that the receiver holds out of order: one or two blocks, none for a duplicate (RFC 2883).
-    /// Not a bit on the wire, but derived from the blocks.
+    /// The SACK blocks cover all data that the receiver holds out of order: there are one or two, and none reports a duplicate
+    /// (RFC 2883). Not a bit on the wire, but derived from the blocks.
     pub const SACK_WHOLE: Self = Self(2048);
-    /// The last segment of a burst, or of what the application wrote.   Source: RFC 9293 §3.9.1.2; Linux.
+    /// Push: the last segment of a burst, or of the data that the application has written.   Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);
-    /// Several segments in one packet, which a device (TSO) or a queue would split. Its size includes the headers of each.
+    /// The packet holds several segments, which a device (TSO) or a queue may split. Its size includes the headers of every
+    /// segment.
     /// Source: Linux' SKB_GSO_TCPV4.
     pub const GSO: Self = Self(8192);
-    /// Counted by its socket while in the queue or the device of its own host (TCP small queues). Not a bit on the wire.
+    /// The socket counts this packet while it is in the queue or the device of its own host (TCP small queues). Not a bit on the
+    /// wire.
     pub const LOCAL: Self = Self(16_384);
-    /// Carries a change of the receive window. Not a bit on the wire: every TCP header has a window.
+    /// The segment changes the receive window. Not a bit on the wire: every TCP header has a window.
     pub const WINDOW: Self = Self(32_768);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
@@ -75,25 +77,25 @@ impl Flags {
     pub const fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
-    /// Both sets of bits.
+    /// Returns these flags with those of `other` added.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// The bits that are in both sets.
+    /// Returns the flags that are in both sets.
     #[inline]
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
-    /// The ECN bits as a number: AE 4, CWR 2, ECE 1.   Source: RFC 9768 §3.2.2.
+    /// Returns the ECN bits as a number: AE counts 4, CWR 2, ECE 1.   Source: RFC 9768 §3.2.2.
     #[inline]
     pub const fn ace(self) -> u8 {
-        // ECE is bit 4, CWR 5, AE 8
+        // in `Flags`, ECE is bit 4, CWR bit 5 and AE bit 8
         (self.0 >> 4 & 3 | self.0 >> 6 & 4) as u8
     }
-    /// These flags with the ECN bits set to `number` modulo 8.
+    /// Returns these flags with the ECN bits set to `number` modulo 8.
     #[inline]
     #[must_use]
     pub const fn with_ace(self, number: u8) -> Self {
@@ -102,24 +104,25 @@ impl Flags {
     }
 }
 
-/// The smallest IP packet: an IPv4 header (20, RFC 791) and a UDP or ICMP header (8, RFC 768, 792), no payload. TCP's
-/// smallest is 40. A smaller queue could hold no packet.   Unit: bytes.
+/// Size of the smallest IP packet: an IPv4 header (20 bytes, RFC 791) and a UDP or ICMP header (8 bytes, RFC 768, RFC 792),
+/// without payload. The smallest TCP packet has 40 bytes. A queue with less room could not hold any packet.   Unit: bytes.
 pub const LEAST_BYTES: u64 = 28;
 
 /// A packet: 32 bytes, plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketMeta {
-    /// Set by the current holder of the packet: enqueue time inside a queue, arrival time on a link.
+    /// A time written by whatever holds the packet: the enqueue time in a queue, the arrival time on a link.
     pub stamp: Time,
-    /// Data: offset of the first payload byte in the stream. Pure ACK: the cumulative ACK. Datagram: its number.
+    /// The offset of the first payload byte in the stream for data, the cumulative ACK number for a pure ACK, the number of a
+    /// datagram.
     pub seq: u64,
-    /// The flow it belongs to.
+    /// The flow that the packet belongs to.
     pub flow: FlowId,
     /// Index into the host's arena, or a timestamp (see [`Flags::INLINE`]).
     pub body: u32,
-    /// Bytes on the wire, including all headers (an IP packet's length has 16 bits, too).
+    /// Bytes on the wire, including all headers. The length field of an IP header has 16 bits, too.
     pub size: u16,
-    /// Destination.
+    /// Destination node.
     pub dst: NodeId,
     /// ECN in the lower two bits, DSCP in the upper six, as in the IP header.
     pub tos: u8,
@@ -131,7 +134,7 @@ pub struct PacketMeta {
 
 const _: () = assert!(size_of::<PacketMeta>() == 32);
 
-/// A packet without its stamp, packed into three integers.
+/// A packet without its `stamp`, packed into three integers.
 ///
 /// Copying a packet whose fields were just written one by one stalls until all of them have reached the cache. Integers stay
 /// in registers, from the sender to the slot in a link's ring.
@@ -139,20 +142,20 @@ const _: () = assert!(size_of::<PacketMeta>() == 32);
 pub struct Packed {
     /// [`PacketMeta::seq`].
     pub seq: u64,
-    /// From bit 0 on: flow (32 bits), body (32).
+    /// Starting at bit 0: flow (32 bits), body (32 bits).
     pub flow_body: u64,
-    /// From bit 0 on: size (16 bits), dst (16), tos, class (8 each), flags (16).
+    /// Starting at bit 0: size (16 bits), dst (16), tos (8), class (8), flags (16).
     pub rest: u64,
 }
 
 impl Packed {
-    /// Bytes on the wire.
+    /// Returns the packet's bytes on the wire.
     #[inline(always)]
     pub fn size(self) -> u16 {
         self.rest as u16
     }
 
-    /// The packet, with this stamp.
+    /// Returns the packet with this stamp.
     #[inline(always)]
     pub fn at(self, stamp: Time) -> PacketMeta {
         let Self { seq, flow_body, rest } = self;
@@ -171,7 +174,7 @@ impl Packed {
 }
 
 impl PacketMeta {
-    /// All but the stamp.
+    /// Packs all fields but the stamp.
     #[inline(always)]
     pub fn packed(&self) -> Packed {
         let Self { seq, flow, body, size, dst, tos, class, flags, .. } = *self;
@@ -183,26 +186,26 @@ impl PacketMeta {
         }
     }
 
-    /// Bytes on the wire.
+    /// Returns the packet's bytes on the wire.
     #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.size)
     }
 
-    /// The 5-tuple of its flow, in the packet's own direction.
+    /// Returns the 5-tuple of the packet's flow, in the direction of the packet.
     #[inline]
     pub fn tuple(&self, flows: &FlowTable) -> FlowTuple {
         let forward = flows.get(self.flow);
         if self.flags.has(Flags::REVERSE) { forward.reversed() } else { forward }
     }
 
-    /// Its flow and direction as one number.
+    /// Returns the packet's flow and direction as one number.
     #[inline]
     pub fn directed_flow(&self) -> u64 {
         u64::from(self.flow.0) << 1 | u64::from(self.flags.has(Flags::REVERSE))
     }
 
-    /// Bytes on the wire of a full segment, if the packet holds several ([`Flags::GSO`]); otherwise the packet's size.
+    /// Returns the bytes on the wire of a full segment if the packet holds several ([`Flags::GSO`]), otherwise the packet's size.
     #[inline]
     pub fn frame(&self, flows: &FlowTable) -> u16 {
         if self.flags.has(Flags::GSO) { self.frame_of_several(flows) } else { self.size }
@@ -215,13 +218,13 @@ impl PacketMeta {
         if bytes == 0 { self.size } else { bytes.min(self.size) }
     }
 
-    /// Number of segments in the packet.
+    /// Returns the number of segments in the packet.
     #[inline]
     pub fn segments(&self, flows: &FlowTable) -> u32 {
         if self.flags.has(Flags::GSO) { u32::from(self.size.div_ceil(self.frame(flows).max(1))) } else { 1 }
     }
 
-    /// The ECN field.
+    /// Returns the ECN field.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match self.tos & 3 {
@@ -297,12 +300,12 @@ mod tests {
         t.set_frames(flow, [1514, 600]);
         let packet = |flow, size, flags| PacketMeta { flow, size, flags, ..Default::default() };
         let counted = |p: PacketMeta| (p.segments(&t), p.frame(&t));
-        // three full segments; a fourth with 66 bytes of headers and one of payload
+        // first a packet of three full segments; then one with a fourth segment, of 66 bytes of headers and 1 byte of payload
         assert_eq!(counted(packet(flow, 3 * 1514, Flags::GSO)), (3, 1514));
         assert_eq!(counted(packet(flow, 3 * 1514 + 67, Flags::GSO)), (4, 1514));
         assert_eq!(counted(packet(flow, 1200, Flags::GSO.with(Flags::REVERSE))), (2, 600));
         assert_eq!(counted(packet(flow, 3000, Flags::default())), (1, 3000), "one large segment");
-        // the slot's previous user, and a flow without a frame size
+        // frames of the slot's previous flow, and of a flow without a frame size, count as one segment
         assert_eq!(counted(packet(FlowId::new(2, 8), 3000, Flags::GSO)), (1, 3000));
         assert_eq!(counted(packet(FlowId::new(5, 0), 3000, Flags::GSO)), (1, 3000));
     }

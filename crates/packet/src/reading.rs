@@ -1,8 +1,8 @@
 //! Readings of an algorithm's internal state: named values, each with its unit.
 //!
-//! A law, a discipline or a congestion controller reports its state in its `probe()`: always the same names, in the same order,
-//! whatever the state, so that readings form a table. Names are those that the field uses (`tc -s qdisc`, `ss -i`, the RFC);
-//! the unit becomes the suffix of the column's name (`drop_next`, a time, becomes `drop_next_s`). A probe changes nothing.
+//! A law, a discipline or a congestion controller reports its state in its `probe()`: always the same names in the same order,
+//! whatever the state, so readings form a table. The names are those that the field uses (`tc -s qdisc`, `ss -i`, the RFC). The
+//! unit becomes a suffix of the column's name: `drop_next`, a time, becomes `drop_next_s`. A probe changes nothing.
 //!
 //! A discipline with many queues reports its overall state first. If [`Reading::queues`] is true, it then begins a section
 //! for each queue or class ([`Reading::queue`]).
@@ -15,7 +15,7 @@ use units::{BitRate, Duration, Time};
 /// The unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A count, a probability, a factor: a number without a unit.
+    /// No unit: a count, a probability or a factor.
     One,
     /// Packets.
     Packets,
@@ -23,7 +23,7 @@ pub enum Unit {
     Bytes,
     /// Segments of the sender's MSS.
     Segments,
-    /// Milliseconds, a duration.
+    /// Milliseconds of a duration.
     Milliseconds,
     /// Seconds: in a probe, a time since the start of the run; in a measure, a duration.
     Seconds,
@@ -40,7 +40,8 @@ impl Unit {
     pub const NAMED: [Self; 7] =
         [Self::Packets, Self::Bytes, Self::Segments, Self::Milliseconds, Self::Seconds, Self::Mbit, Self::Percent];
 
-    /// Suffix of a column's name, symbol, smallest difference that matters, and digits after the decimal point.
+    /// Returns the suffix of a column's name, the symbol, the smallest difference that matters, and the digits after the decimal
+    /// point.
     const fn row(self) -> (&'static str, &'static str, f64, Option<u8>) {
         match self {
             Self::One => ("", "", 0.0, None),
@@ -55,28 +56,29 @@ impl Unit {
         }
     }
 
-    /// The suffix of a column's name.
+    /// Returns the suffix of a column's name.
     pub const fn suffix(self) -> &'static str {
         self.row().0
     }
 
-    /// The unit as written after a number.
+    /// Returns the unit as it is written after a number.
     pub const fn symbol(self) -> &'static str {
         self.row().1
     }
 
-    /// The smallest difference that matters.
+    /// Returns the smallest difference that matters.
     pub const fn least(self) -> f64 {
         self.row().2
     }
 
-    /// Meaningful digits after the decimal point, if the core's values limit them: times are in ns, rates in bit/s.
+    /// Returns the number of meaningful digits after the decimal point if the precision of the core limits it: it keeps times in
+    /// ns and rates in bit/s.
     pub const fn digits(self) -> Option<u8> {
         self.row().3
     }
 }
 
-/// One value.
+/// The value of one item.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A number in its unit; `None` if it has no value now.
@@ -101,11 +103,11 @@ pub enum Item<'a> {
 pub enum Sample {
     /// Queueing delay in the L and in the C queue of a dual-queue discipline.
     QueueDelays([Duration; 2]),
-    /// A controller's model of the path.
+    /// The model of the path that a controller has.
     Path(PathModel),
 }
 
-/// A controller's model of the path.
+/// The model of the path that a congestion controller derives from its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathModel {
     /// The controller's phase, such as "startup".
@@ -119,7 +121,7 @@ pub struct PathModel {
 }
 
 impl PathModel {
-    /// A model from estimates in bytes per second and microseconds.
+    /// Builds a model from estimates in bytes per second and microseconds.
     pub fn new(mode: &'static str, pacing_rate: f64, btl_bw: f64, rt_prop_us: Option<u32>) -> Self {
         let bits = |bytes_per_second: f64| BitRate((8.0 * bytes_per_second) as u64);
         let rt_prop = Duration::from_micros(rt_prop_us.unwrap_or(0).into());
@@ -127,14 +129,14 @@ impl PathModel {
     }
 }
 
-/// A reading in progress: passes a probe's values to the instrument one by one.
+/// A reading in progress, which passes a probe's values to the instrument one by one.
 pub struct Reading<'a> {
     now: Time,
     queues: bool,
     to: Instrument<'a>,
 }
 
-/// The instrument of a reading.
+/// The receiver of the values or samples of a reading.
 enum Instrument<'a> {
     /// Takes every value.
     Values(&'a mut dyn FnMut(Item<'_>)),
@@ -143,12 +145,12 @@ enum Instrument<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// A reading at `now` that passes on every value; with `queues`, it includes those of each inner queue.
+    /// Begins a reading at `now` that passes on every value. With `queues`, it includes the values of each inner queue.
     pub fn new(now: Time, queues: bool, to: &'a mut dyn FnMut(Item<'_>)) -> Self {
         Self { now, queues, to: Instrument::Values(to) }
     }
 
-    /// A reading at `now` that passes on samples only, no values.
+    /// Begins a reading at `now` that passes on samples only, no values.
     pub fn samples(now: Time, to: &'a mut dyn FnMut(Sample)) -> Self {
         Self { now, queues: false, to: Instrument::Samples(to) }
     }
@@ -159,19 +161,19 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A sample for a table or plot. It is not part of a trace.
+    /// Reports a sample for a table or plot. Samples are not part of a trace.
     pub fn sample(&mut self, sample: Sample) {
         if let Instrument::Samples(to) = &mut self.to {
             to(sample);
         }
     }
 
-    /// The moment of the reading.
+    /// Returns the time of the reading.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Returns true if the probe should report inner queues, too.
+    /// Returns true if the probe should also report the inner queues.
     pub fn queues(&self) -> bool {
         self.queues
     }
@@ -181,64 +183,64 @@ impl<'a> Reading<'a> {
         self.put(Item::Queue(name));
     }
 
-    /// Begins the section of this queue or class with its backlog.
+    /// Begins the section of this queue or class, and reports its backlog.
     pub fn queue_of(&mut self, name: &str, backlog: Backlog) {
         self.queue(name);
         self.packets("backlog", backlog.packets.into());
         self.bytes("backlog", backlog.bytes);
     }
 
-    /// A number in any unit; `None` if it has no value now.
+    /// Reports a number in any unit; `None` if it has no value now.
     pub fn value(&mut self, name: &str, unit: Unit, value: Option<f64>) {
         self.put(Item::Value(name, unit, Value::Number(value.filter(|v| v.is_finite()))));
     }
 
-    /// A count, a probability or a factor.
+    /// Reports a count, a probability or a factor.
     pub fn number(&mut self, name: &str, value: impl Into<f64>) {
         self.value(name, Unit::One, Some(value.into()));
     }
 
-    /// A number of packets.
+    /// Reports a number of packets.
     pub fn packets(&mut self, name: &str, packets: u64) {
         self.value(name, Unit::Packets, Some(packets as f64));
     }
 
-    /// A number of bytes.
+    /// Reports a number of bytes.
     pub fn bytes(&mut self, name: &str, bytes: u64) {
         self.value(name, Unit::Bytes, Some(bytes as f64));
     }
 
-    /// A number of segments; infinity has no value.
+    /// Reports a number of segments. Infinity is reported as no value.
     pub fn segments(&mut self, name: &str, segments: f64) {
         self.value(name, Unit::Segments, Some(segments));
     }
 
-    /// A duration.
+    /// Reports a duration.
     pub fn duration(&mut self, name: &str, duration: impl Into<Option<Duration>>) {
         self.value(name, Unit::Milliseconds, duration.into().map(Duration::millis));
     }
 
-    /// A duration in microseconds.
+    /// Reports a duration given in microseconds.
     pub fn micros(&mut self, name: &str, us: impl Into<Option<u32>>) {
         self.duration(name, us.into().map(|us| Duration::from_micros(us.into())));
     }
 
-    /// A moment; [`Time::NEVER`] has no value.
+    /// Reports a time since the start of the run. [`Time::NEVER`] is reported as no value.
     pub fn moment(&mut self, name: &str, time: impl Into<Option<Time>>) {
         self.value(name, Unit::Seconds, time.into().filter(|t| *t != Time::NEVER).map(Time::secs));
     }
 
-    /// A rate in bits per second.
+    /// Reports a rate given in bits per second.
     pub fn rate(&mut self, name: &str, bits_per_second: impl Into<Option<f64>>) {
         self.value(name, Unit::Mbit, bits_per_second.into().map(|r| r / 1e6));
     }
 
-    /// A truth value.
+    /// Reports a truth value.
     pub fn flag(&mut self, name: &str, so: bool) {
         self.put(Item::Value(name, Unit::One, Value::Flag(so)));
     }
 
-    /// One of a few words.
+    /// Reports a state as one of a few words.
     pub fn word(&mut self, name: &str, word: &str) {
         self.put(Item::Value(name, Unit::One, Value::Word(word)));
     }

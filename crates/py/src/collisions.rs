@@ -4,10 +4,12 @@ use crate::error::refuse;
 use pyo3::prelude::*;
 use units::Problem;
 
-/// Counts collisions among 1 to `sessions` active sessions with random 5-tuples: in how many of `trials` any two share a queue, the
-/// first session shares its queue, and the first session is in an overfull group.
+/// Counts hash collisions among active sessions with random 5-tuples. Returns a tuple for each number of sessions from 1 to
+/// `sessions`: in how many of `trials` any two sessions shared a queue, the first session shared its queue, and the first session
+/// was in an overfull group.
 ///
-/// `spec` is a fair discipline as JSON: `"sfq_hss"` in quotes, or a table. Errors: one that is not valid, or not fair.
+/// `spec` is a fair discipline as JSON: its name in quotes (`"sfq_hss"`), or a table. Errors: a discipline that is not valid, or
+/// not fair.
 #[pyfunction]
 #[pyo3(signature = (spec, sessions, trials, seed=1))]
 pub(crate) fn session_queues(

@@ -1,4 +1,4 @@
-//! Delivery traces of links: reading and writing.
+//! Reads and writes delivery traces of links.
 
 use port::Lines;
 use pyo3::exceptions::PyValueError;
@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use units::{Problem, shown};
 
-/// Reads a trace in mahimahi's format, or in the compact form of a scenario's `source`; returns its compact form and its statistics
-/// (`lines`, `period_ms`, `longest_gap_ms`, `gaps_over_100ms`). Raises `ValueError` with the line and the mistake.
+/// Reads a trace in mahimahi's format, or in the compact form of a scenario's `source`. Returns a dict with its compact form
+/// (`compact`) and its statistics (`lines`, `period_ms`, `longest_gap_ms`, `gaps_over_100ms`). Raises `ValueError` with the line
+/// and the mistake.
 #[pyfunction]
 pub(crate) fn delivery_trace<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
     let read = if text.starts_with('+') { Lines::read_compact(text) } else { Lines::read(text) };
@@ -21,8 +22,8 @@ pub(crate) fn delivery_trace<'py>(py: Python<'py>, text: &str) -> PyResult<Bound
     Ok(statistics)
 }
 
-/// Returns the delivery opportunities of a link, for the duration and seed of its scenario (canonical JSON, see `resolve`), as a
-/// mahimahi file.
+/// Returns the delivery opportunities of a link as the text of a mahimahi file. `resolved` is the scenario as canonical JSON (see
+/// `resolve`); its duration and seed determine the opportunities.
 #[pyfunction]
 pub(crate) fn delivery_file(resolved: &str, link: &str) -> PyResult<String> {
     let scenario = crate::error::scenario_of(resolved)?;

@@ -1,4 +1,4 @@
-//! Exceptions, the scenarios that raise them, and the first exception in a run.
+//! The exceptions of the module, the reading of scenarios, and the first exception in a run.
 
 use pyo3::prelude::*;
 use scenario::Scenario;
@@ -20,7 +20,7 @@ pyo3::create_exception!(
     "This machine cannot run the bench now: no TUN device, no rights, no socket, or a build without the bench."
 );
 
-/// A `ScenarioError` for all problems; its argument is the list of lines.
+/// Builds a `ScenarioError` from all problems. Its argument is the list of their lines.
 pub(crate) fn refuse(source: &str, problems: &[Problem]) -> PyErr {
     let lines: Vec<String> =
         problems.iter().map(|p| if source.is_empty() { p.to_string() } else { format!("{source}: {p}") }).collect();
@@ -32,7 +32,7 @@ pub(crate) fn scenario_of(resolved: &str) -> PyResult<Scenario> {
     face::scenario(resolved).map_err(|p| refuse("", &p))
 }
 
-/// Locks plain data, which is valid even if a holder panicked.
+/// Locks plain data. The data stays valid even if a thread that held the lock has panicked.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -42,18 +42,18 @@ pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct FirstError(Arc<(AtomicBool, Mutex<Option<PyErr>>)>);
 
 impl FirstError {
-    /// Returns true if there is one.
+    /// Returns true if an exception is stored.
     pub(crate) fn is_set(&self) -> bool {
         self.0.0.load(Ordering::Relaxed)
     }
 
-    /// Stores an exception, unless there is one already.
+    /// Stores an exception, unless one is stored already.
     pub(crate) fn store(&self, error: PyErr) {
         locked(&self.0.1).get_or_insert(error);
         self.0.0.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the exception.
+    /// Removes and returns the exception.
     pub(crate) fn take(&self) -> Option<PyErr> {
         locked(&self.0.1).take()
     }

@@ -1,8 +1,8 @@
-//! Laws written in Python: objects of a user's class, called as a queue calls a law.
+//! Laws written in Python: objects of a user's class, whose methods are called where a queue calls its law.
 //!
-//! Python has read the file and passes, for each link, a callable that makes a new object ([`Laws`]). A run with such laws keeps
-//! the GIL. After the first error in one of them, which is stored, every law passes all packets, and the run ends at the next
-//! progress check. Times are integers of nanoseconds in both languages.
+//! Python reads the user's file and passes, for each link, a callable that makes a new object ([`Laws`]). A run with such laws
+//! keeps the GIL. The first error in a law is stored. From then on, every law passes all packets, and the run ends at the next
+//! progress check. Times are integers in nanoseconds in both languages.
 
 use crate::error::{FirstError, locked};
 use packet::{Ecn, Flags, LinkView, MarkReason, PacketMeta, Reading, Unit};
@@ -27,13 +27,13 @@ pyo3::create_exception!(
 /// A packet as a law sees it.
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 pub(crate) struct LawPacket {
-    /// Number of its flow.
+    /// Number of the packet's flow.
     flow: u32,
     /// Bytes on the wire.
     size: u16,
-    /// Time of its arrival at the queue, ns.
+    /// Time of arrival at the queue, ns.
     enqueued_ns: u64,
-    /// True if it is ECN-capable, so that it can be marked.
+    /// True if the packet is ECN-capable, which means that it can be marked.
     ect: bool,
     /// Differentiated services code point, 0 to 63.
     dscp: u8,
@@ -54,19 +54,19 @@ pub(crate) struct LawView {
     /// Time of the call, ns.
     #[pyo3(get)]
     now_ns: u64,
-    /// Queueing delay of the packet so far, ns; 0 for an arrival or a tick.
+    /// Queueing delay of the call's packet so far, ns; 0 for an arrival or a tick.
     #[pyo3(get)]
     sojourn_ns: u64,
-    /// Packets in the queue, without the packet of the call.
+    /// Packets in the queue, not counting the packet of the call.
     #[pyo3(get)]
     packets: u32,
-    /// Bytes in the queue, without the packet of the call.
+    /// Bytes in the queue, not counting the packet of the call.
     #[pyo3(get)]
     bytes: u64,
     /// Rate of the link, bit/s; the sustained rate of a shaper or modem.
     #[pyo3(get)]
     rate: u64,
-    /// Further queueing delay of a packet that leaves now (in a modem), ns.
+    /// Further delay of a packet that leaves the queue now, ns: the wait in a modem's transmit queue.
     #[pyo3(get)]
     downstream_ns: u64,
     link: LinkView,
@@ -75,17 +75,17 @@ pub(crate) struct LawView {
 
 #[pymethods]
 impl LawView {
-    /// Time that `bytes` take to leave, ns: at the peak rate while tokens last, then at the sustained rate.
+    /// Returns the time that `bytes` take to leave, ns: at the peak rate while tokens last, then at the sustained rate.
     fn expected_delay_ns(&self, bytes: u64) -> u64 {
         self.link.expected_delay(bytes).0
     }
-    /// The next number of the law's own random stream, in [0, 1).
+    /// Returns the next number of the law's own random stream, in [0, 1).
     fn random(&self) -> f64 {
         locked(&self.rng).unit()
     }
 }
 
-/// The laws of a run: their makers, by link, and the first error.
+/// The Python laws of a run: whether there are any, and the first error in one of them.
 #[derive(Default)]
 pub(crate) struct Laws {
     any: bool,
@@ -93,7 +93,8 @@ pub(crate) struct Laws {
 }
 
 impl Laws {
-    /// Puts the laws that `scenario` names into its links. `makers` has a callable for each such link, which returns a new object.
+    /// Inserts Python laws into the links of `scenario` that name one. `makers` has a callable for each such link, which returns
+    /// a new object.
     pub(crate) fn insert(scenario: &mut Scenario, makers: Option<&Bound<'_, PyDict>>) -> Result<Self, Problem> {
         let mut laws = Self::default();
         for (name, link) in &mut scenario.link {
@@ -115,18 +116,18 @@ impl Laws {
         Ok(laws)
     }
 
-    /// Returns true if there is a law in Python, so that the run keeps the GIL.
+    /// Returns true if there is a law in Python. Such a run keeps the GIL.
     pub(crate) fn any(&self) -> bool {
         self.any
     }
 
-    /// The first error in a law.
+    /// Returns the first error in a law.
     pub(crate) fn error(&self) -> &FirstError {
         &self.error
     }
 }
 
-/// The maker of one link's laws.
+/// The maker of the laws of one link: one for each queue of its discipline.
 struct PythonLaws {
     make: Py<PyAny>,
     link: String,
@@ -149,17 +150,17 @@ impl Maker for PythonLaws {
     }
 }
 
-/// The law of a link whose object could not be made.
+/// The law of a link for which no Python object could be made. It passes every packet.
 struct PassAll;
 impl Law for PassAll {
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
-/// The failure of a method.
+/// The failure of a method of a law.
 enum Mistake {
-    /// It raised an exception.
+    /// The method raised an exception.
     Raised(PyErr),
-    /// It returned an invalid value.
+    /// The method returned an invalid value.
     Value(String),
 }
 
@@ -169,7 +170,7 @@ impl From<PyErr> for Mistake {
     }
 }
 
-/// The exception to raise: Ctrl-C unchanged, any other as `LawFailure` with its cause.
+/// Returns the exception to raise: Ctrl-C unchanged, and any other mistake as a `LawFailure` with its cause.
 fn failure(py: Python<'_>, link: &str, method: &str, mistake: Mistake) -> PyErr {
     match mistake {
         Mistake::Raised(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => error,
@@ -182,7 +183,7 @@ fn failure(py: Python<'_>, link: &str, method: &str, mistake: Mistake) -> PyErr 
     }
 }
 
-/// The methods that a class may have, in the order of [`PythonLaw::methods`].
+/// The methods that a law's class may have, in the order of [`PythonLaw::methods`].
 #[derive(Clone, Copy)]
 enum Method {
     Arrive,
@@ -203,11 +204,11 @@ impl Method {
     }
 }
 
-/// The law of one queue: an object of the user's class. Methods that the class does not have cost nothing.
+/// The law of one queue: an object of the user's class. Methods that the class lacks cost no time.
 struct PythonLaw {
     object: Py<PyAny>,
     methods: [Option<Py<PyAny>>; Method::NAMES.len()],
-    /// `next_tick_ns` after the last call.
+    /// The object's `next_tick_ns` after the last call.
     next_tick: Option<Time>,
     link: String,
     rng: Arc<Mutex<Rng>>,
@@ -230,7 +231,7 @@ impl PythonLaw {
         }
     }
 
-    /// The method, if the class has it and no law has failed.
+    /// Returns the method, if the class has it and no law has failed.
     fn method(&self, method: Method) -> Option<&Py<PyAny>> {
         self.methods[method as usize].as_ref().filter(|_| !self.error.is_set())
     }
@@ -245,7 +246,7 @@ impl PythonLaw {
         Ok(())
     }
 
-    /// Calls a method, if the class has it and no law has failed: `call` makes the call and reads its result.
+    /// Calls a method, if the class has it and no law has failed. `call` makes the call and converts its result.
     fn call<T>(
         &mut self,
         method: Method,
@@ -301,7 +302,7 @@ fn verdict(method: Method, packet: &PacketMeta, answer: &Bound<'_, PyAny>) -> Re
     }
 }
 
-/// A value's `repr`, clipped.
+/// Returns the `repr` of a value, clipped.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or_else(|_| "a value that cannot be shown".into(), |r| units::shown(&r.to_string_lossy()).clone())
 }
@@ -336,7 +337,7 @@ impl Law for PythonLaw {
             Python::attach(|py| self.error.store(failure(py, &self.link, "tick", Mistake::Value(text))));
         }
     }
-    /// Calls `probe()` of the class: a dict of names and numbers, where each name ends in its unit.
+    /// Calls the object's `probe()`, which returns a dict of names and numbers. Each name ends in its unit.
     fn probe(&self, out: &mut Reading<'_>) {
         let Some(method) = self.method(Method::Probe) else { return };
         Python::attach(|py| {
@@ -348,7 +349,7 @@ impl Law for PythonLaw {
     }
 }
 
-/// Writes the return value of `probe()` to the reading.
+/// Reports the return value of `probe()` to the reading.
 fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake> {
     let invalid = |what: String| Mistake::Value(format!("probe returned {what}; expected a dict of names and numbers"));
     let values = state.cast::<PyDict>().map_err(|_| invalid(shown(state)))?;

@@ -1,7 +1,7 @@
-//! The PyO3 module `bloatlab._core`: the only crate that depends on Python.
+//! The PyO3 module `bloatlab._core`. No other crate depends on Python.
 //!
-//! Scenarios are passed in as JSON; results are a JSON summary and numpy columns that are moved, not copied. The GIL is released while
-//! a world runs; `progress` is called with the GIL, and an exception in it (Ctrl-C included) stops the run.
+//! Scenarios are passed in as JSON. Results are a JSON summary and numpy columns, which are moved, not copied. The GIL is
+//! released while a world runs. `progress` is called with the GIL; an exception in it, also Ctrl-C, stops the run.
 
 mod collisions;
 mod delivery;
@@ -35,7 +35,7 @@ fn as_toml(resolved: &str) -> PyResult<String> {
     written.map_err(|p| refuse("", &[p]))
 }
 
-/// Returns shell commands that configure Linux like the links of a scenario (canonical JSON, see `resolve`), or like one link.
+/// Returns shell commands that configure Linux like the links of a scenario (canonical JSON, see `resolve`), or only like `link`.
 #[pyfunction]
 #[pyo3(signature = (resolved, link=None))]
 fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
@@ -66,15 +66,16 @@ fn version() -> &'static str {
     face::VERSION
 }
 
-/// Returns R and MOS of the E-model for `loss` (0 to 1) and the whole one-way delay.   Source: Cole & Rosenbluth 2001.
+/// Returns R and MOS of the E-model for a share `loss` of lost packets (0 to 1) and the total one-way delay.   Source: Cole &
+/// Rosenbluth 2001.
 #[pyfunction]
 fn emodel(loss: f64, delay_ms: f64) -> (f64, f64) {
     let r = measure::emodel::r_value(units::Duration::from_secs_f64(delay_ms * 1e-3), loss);
     (r, measure::emodel::mos(r))
 }
 
-/// Silences panics: a panic becomes a Python exception with its message, and nothing is printed on standard error unless
-/// BLOATLAB_TRACEBACK is set.
+/// Stops panics from printing on standard error, unless BLOATLAB_TRACEBACK is set. A panic becomes a Python exception with its
+/// message.
 fn quiet_panics() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

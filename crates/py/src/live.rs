@@ -1,4 +1,4 @@
-//! Running the live bench from Python.
+//! Runs the live bench from Python.
 
 use crate::error::{LiveError, refuse, scenario_of};
 use ::live::{CommandLine, Failure, Options, Plan, Side, View};
@@ -84,7 +84,7 @@ fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
     Ok(d.unbind())
 }
 
-/// Ends the processes that dead runs have left; returns their number.
+/// Ends the processes that crashed runs have left behind; returns their number.
 #[pyfunction]
 pub(crate) fn live_clean(py: Python<'_>) -> usize {
     py.detach(::live::clean)

@@ -1,4 +1,4 @@
-//! Replaces the live bench in a build without it: on a system other than Linux, or without the feature `live`.
+//! Replaces `live.rs` in a build without the live bench: on a system other than Linux, or without the feature `live`.
 
 use crate::error::LiveError;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 const WHY: &str = "this build of bloatlab has no live bench; that needs Linux (docs/install.md)";
 
-/// Raises `LiveError`; see `bloatlab.live.run`.
+/// Raises `LiveError`, since this build has no live bench; see `bloatlab.live.run`.
 #[pyfunction]
 #[pyo3(signature = (resolved, **options))]
 pub(crate) fn live(resolved: &str, options: Option<Py<PyDict>>) -> PyResult<Py<PyDict>> {

@@ -1,4 +1,5 @@
-//! Single parts driven by the caller, for teaching, testing and new algorithms: one discipline, one TCP sender.
+//! Single parts that the caller drives step by step: a queue discipline and a TCP sender. For teaching, testing and new
+//! algorithms.
 
 mod discipline;
 mod sender;

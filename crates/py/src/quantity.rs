@@ -1,16 +1,17 @@
-//! Quantities: texts with a unit.
+//! Parses quantities: numbers with a unit, written as text.
 
 use pyo3::prelude::*;
 use units::Amount;
 
-/// The number of a quantity: a fraction for a share, an integer for all others.
+/// The number of a quantity: a fraction for a share, an integer for all other kinds.
 #[derive(Debug, IntoPyObject)]
 pub(crate) enum Number {
     Whole(u64),
     Share(f64),
 }
 
-/// Reads a text with a unit; returns its kind and its number (ns, bit/s, bytes, packets, or a fraction), or `None`.
+/// Parses a number with a unit. Returns its kind and its value (ns, bit/s, bytes, packets, or a fraction), or `None` if the text
+/// is not valid.
 #[pyfunction]
 pub(crate) fn quantity(text: &str) -> Option<(&'static str, Number)> {
     Some(match Amount::read(text)? {

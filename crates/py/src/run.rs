@@ -1,4 +1,4 @@
-//! Running a world from Python.
+//! Runs a simulation from Python.
 
 use crate::error::{FirstError, refuse, scenario_of};
 use crate::law::Laws;
@@ -18,11 +18,12 @@ use std::path::{Path, PathBuf};
 
 /// Builds and runs a scenario (canonical JSON, see `resolve`).
 ///
-/// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str or None}}}`. `seed` replaces the
-/// scenario's. `progress(fraction)` is called a few times a second; an exception in it ends the run and is raised here.
+/// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str or None}}}`. `seed` replaces the seed of
+/// the scenario. `progress(fraction)` is called a few times a second; an exception in it ends the run and is raised here.
 /// `captures` is a folder for left.pcap and right.pcap, captured at the ends of `capture_link` (by default the slowest link).
-/// `laws` has a callable that makes the law for each link with a law in Python; such a run keeps the GIL. `trace(table, columns)`
-/// receives the chunks of the tables that the scenario's `trace` selects: columns are arrays, or (indices, words).
+/// `laws` has, for each link with a law in Python, a callable that makes the law; such a run keeps the GIL. `trace(table,
+/// columns)` receives the chunks of the tables that the scenario's `trace` selects. Each column is an array, or for words a tuple
+/// (indices, words).
 #[pyfunction]
 #[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None, laws=None, trace=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -73,7 +74,7 @@ pub(crate) fn run(
     }
 }
 
-/// Runs with this sink to the end, or until `observe` returns false.
+/// Runs a scenario to its end, or until `observe` returns false; its records go to `sink`.
 fn simulate<S: Sink>(
     scenario: &Scenario,
     sink: S,
@@ -82,7 +83,7 @@ fn simulate<S: Sink>(
     face::simulate(scenario, sink, observe).map_err(|p| refuse("", &[p]))
 }
 
-/// Passes a chunk of a trace to Python, unless an earlier one raised an exception.
+/// Passes a chunk of a trace to Python, unless an earlier chunk caused an exception.
 fn pass_on(to: &Py<PyAny>, chunk: Chunk, error: &FirstError) {
     if error.is_set() {
         return;
@@ -104,7 +105,7 @@ fn pass_on(to: &Py<PyAny>, chunk: Chunk, error: &FirstError) {
     }
 }
 
-/// Runs with captures in `folder`, and another sink.
+/// Runs a scenario and writes its captures to `folder`; its records also go to the sink `beside`.
 fn captured(
     scenario: &Scenario,
     folder: &Path,
@@ -123,7 +124,7 @@ fn captured(
     Ok(result)
 }
 
-/// Converts the summary to JSON text and the tables to numpy arrays.
+/// Converts an outcome to a dict with the summary as JSON text and the tables' columns as numpy arrays or lists.
 pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>> {
     let summary = face::summary(&outcome);
     let tables = PyDict::new(py);

@@ -1,23 +1,25 @@
-//! Accurate ECN: its handshake codes, the receiver's counters, and the sender's count of marks derived from them.
+//! Accurate ECN: the codes of the handshake, the receiver's counters, and the count of marks that the sender derives from them.
 //!
 //! ```text
-//! handshake   SYN 111.  The SYN-ACK, and the first packet after it, report the ECN field of the SYN or SYN-ACK received:
-//!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   Of a server 001: RFC 3168's ECN;  000, 111: none
-//! receiver    r.cep: packets with CE, of any kind.  r.e0b, r.ceb, r.e1b: bytes of payload by ECN field.  ACE = r.cep mod 8
-//!             An ACK at once: for the first CE after data without;  for the n-th CE since the last ACK, n = 2 (3 if no data waits)
-//!             With congestion_control = "dctcp" also for the first data without CE after data with CE; and data that waits
-//!             before either is acknowledged separately (Linux)
+//! handshake   The SYN has AE CWR ECE = 111.  The SYN-ACK reports the ECN field of the SYN, the first packet after it that of the
+//!             SYN-ACK:
+//!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   A server that sends 001 has RFC 3168's ECN;  000 or 111: none
+//! receiver    r.cep: all packets with CE.  r.e0b, r.ceb, r.e1b: payload bytes by ECN field.  ACE = r.cep mod 8
+//!             An ACK leaves at once for the first CE after data without CE, and for the n-th CE since the last ACK
+//!             (n = 2, or 3 if no data awaits an ACK)
+//!             With congestion_control = "dctcp" also for the first data without CE after data with CE. As in Linux, the data
+//!             before such a change that awaits an ACK is acknowledged separately
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
-//!             d <= 7: delta packets were marked;  else up to  safe = d - ((d - delta) mod 8), since ACE may have wrapped
-//!             With the option: the one of delta, delta + 8, ... safe  that is nearest to r.ceb's growth in segments
+//!             If d <= 7, delta packets were marked;  otherwise up to  safe = d - ((d - delta) mod 8), since ACE may have wrapped
+//!             With the option, it is the one of  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
 //! ```
 //!
-//! There is no handshake of ECE and CWR as in RFC 3168: the bits form a number.
+//! The ECN bits form a number, so ECE and CWR are not the signals that they are in RFC 3168.
 //!
 //! Source: RFC 9768 §3.1.1, §3.1.2 (handshake), §3.2.1, §3.2.2 (ACE), §3.2.2.5 (when to acknowledge), §3.2.3 (option), A.2
 //! (counting).
-//! Departs: the option is sent from the first segment after the handshake on, and not in SYNs; a mark on a SYN or SYN-ACK is
-//! counted, and reduces nothing; there is no test for a path that bleaches ECN fields or clears ACE.
+//! Departs: the option is sent from the first segment after the handshake on, but not in SYNs. A mark on a SYN or SYN-ACK is
+//! counted, but does not reduce the window. There is no test for a path that clears the ECN field or ACE.
 
 use crate::cc::control::Feedback;
 use crate::feedback::EcnUse;
@@ -25,16 +27,17 @@ use crate::params::{EcnFeedback, TcpParams};
 use crate::segment::{AccEcnOption, Segment};
 use packet::{Ecn, Flags};
 
-/// Both counters of marked packets begin here.   Source: RFC 9768 §3.2.1.
+/// First value of r.cep and of s.cep.   Source: RFC 9768 §3.2.1.
 const FIRST_CEP: u8 = 5;
-/// ACE counts modulo this.
+/// ACE is the counter modulo this.
 const ACE: u32 = 8;
-/// Counters of bytes have 24 bits.
+/// Mask of the byte counters, which have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
-/// Marks that trigger an immediate ACK: with data that awaits one, and without.   Source: RFC 9768 §3.2.2.5.1.
+/// Number of marks since the last ACK that triggers an ACK at once: if data awaits an ACK, and if none does.   Source: RFC 9768
+/// §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
 
-/// The code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 table 2 and 3.
+/// Returns the code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 table 2 and 3.
 pub(crate) fn code(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -44,7 +47,7 @@ pub(crate) fn code(ecn: Ecn) -> u8 {
     }
 }
 
-/// The use of ECN that a server derives from the ECN bits of a SYN.   Source: RFC 9768 §3.1.2, §3.1.3.
+/// Returns the use of ECN that a server derives from the ECN bits of a SYN.   Source: RFC 9768 §3.1.2, §3.1.3.
 pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
     match (p.ecn.ecn, p.ecn.ecn_feedback, ace) {
         (false, ..) | (true, _, 0) => EcnUse::Off,
@@ -54,7 +57,7 @@ pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
     }
 }
 
-/// The use of ECN that a client derives from the ECN bits of a SYN-ACK.   Source: RFC 9768 §3.1.2; RFC 3168 §6.1.1.
+/// Returns the use of ECN that a client derives from the ECN bits of a SYN-ACK.   Source: RFC 9768 §3.1.2; RFC 3168 §6.1.1.
 pub(crate) fn client(p: &TcpParams, ace: u8) -> EcnUse {
     match (p.ecn.ecn, p.ecn.ecn_feedback, ace) {
         (false, ..) => EcnUse::Off,
@@ -65,7 +68,7 @@ pub(crate) fn client(p: &TcpParams, ace: u8) -> EcnUse {
     }
 }
 
-/// The ECN bits of a client's SYN.
+/// Returns the ECN bits of a client's SYN.
 pub(crate) fn request(p: &TcpParams) -> u8 {
     match (p.ecn.ecn, p.ecn.ecn_feedback) {
         (false, _) => 0b000,
@@ -74,31 +77,31 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
     }
 }
 
-/// The use of ECN without a handshake, where both ends have the same parameters.
+/// Returns the use of ECN on a connection without a handshake, whose ends have the same parameters.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
 
-/// The use of ECN with a peer that supports RFC 3168 only.
+/// Returns the use of ECN with a peer that supports only RFC 3168.
 fn fallback(p: &TcpParams) -> EcnUse {
     EcnUse::classic(p.control.ecn().feedback < Feedback::Accecn)
 }
 
-/// The counters of both halves of an endpoint.
+/// The counters of an endpoint, as a receiver and as a sender.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counts {
-    /// Packets with CE, r.cep.
+    /// Number of packets received with CE, r.cep.
     cep: u8,
     /// CE-marked packets not yet reported by an ACK.
     unreported: u32,
-    /// The last segment with payload had CE.
+    /// True if the last segment with payload had CE.
     last_ce: bool,
     e0b: u32,
     ceb: u32,
     e1b: u32,
-    /// Code that the next packet carries instead of ACE: the report of the SYN's or SYN-ACK's ECN field.
+    /// The code that the next packet carries instead of ACE: it reports the ECN field of the SYN or SYN-ACK.
     code: Option<u8>,
-    /// The peer's counters, as last reported: s.cep and r.ceb.
+    /// The peer's counters as last reported: s.cep, and its r.ceb.
     s_cep: u8,
     s_ceb: u32,
 }
@@ -128,7 +131,7 @@ impl Counts {
         self.code = Some(code(ecn));
     }
 
-    /// The code in a server's SYN-ACK.
+    /// Returns the code for a server's SYN-ACK.
     pub(crate) fn answer(&self) -> u8 {
         self.code.unwrap_or(0)
     }
@@ -155,13 +158,13 @@ impl Counts {
         }
     }
 
-    /// Counts a packet without payload; returns true if an ACK must leave at once. `waits`: data already awaits an ACK.
+    /// Counts a packet without payload. Returns true if an ACK must leave at once. `waits`: data already awaits an ACK.
     pub(crate) fn on_control(&mut self, ecn: Ecn, waits: bool) -> bool {
         self.count(ecn, 1);
         self.unreported >= MARKS[usize::from(!waits)]
     }
 
-    /// Returns true if a segment with this ECN field changes the CE state.
+    /// Returns true if a data segment with this ECN field changes the CE state: either it or the last one had CE, but not both.
     pub(crate) fn changes(&self, ecn: Ecn) -> bool {
         self.last_ce != (ecn == Ecn::Ce)
     }
@@ -184,7 +187,7 @@ impl Counts {
         begins || self.unreported >= MARKS[0]
     }
 
-    /// Writes ACE, and the option as far as `room` bytes allow, into an outgoing segment.
+    /// Writes ACE into an outgoing segment, and as many counters of the option as fit into `room` bytes.
     pub(crate) fn stamp(&mut self, segment: &mut Segment, room: Option<usize>) {
         self.unreported = 0;
         let ace = self.code.take().unwrap_or(self.cep);
@@ -197,7 +200,8 @@ impl Counts {
 
     // ---------------------------------------------------------------- the sender
 
-    /// Packets and payload bytes newly reported as marked by an ACK that delivers `d` segments with `bytes` of payload.
+    /// Returns the packets and payload bytes that an ACK newly reports as marked. The ACK delivers `d` segments with `bytes` of
+    /// payload.
     pub(crate) fn newly(&mut self, ack: &Segment, d: u32, bytes: u64) -> (u32, u64) {
         let delta = u32::from(ack.flags.ace().wrapping_sub(self.s_cep) % ACE as u8);
         let ceb = ack.accecn().ceb_counter().map(|ceb| {
@@ -216,14 +220,15 @@ impl Counts {
     }
 }
 
-/// The largest increase of the counter that is congruent to `delta` mod 8 and at most `d`.
+/// Returns the largest increase of the counter that is at most `d` and congruent to `delta` mod 8.
 fn safe(d: u32, delta: u32) -> u32 {
     d - d.wrapping_sub(delta) % ACE
 }
 
-/// Undoes the wrap of ACE: the value congruent to `delta` mod 8 that is nearest to `marked` bytes in segments of `bytes / d`.
+/// Undoes the wrap of ACE: returns the value congruent to `delta` mod 8 that is nearest to `marked` bytes in segments of `bytes /
+/// d`.
 fn nearest(d: u32, delta: u32, marked: u64, bytes: u64) -> u32 {
-    // in halves of a segment, so that a whole number of rounds is the nearest
+    // `marked` in segments of `bytes / d`, rounded to the nearest whole number
     let segments = (2 * marked * u64::from(d) + bytes) / (2 * bytes).max(1);
     let above = (segments as u32).saturating_sub(delta);
     (delta + (above + ACE / 2) / ACE * ACE).min(safe(d, delta))
@@ -246,18 +251,19 @@ mod tests {
 
     #[test]
     fn the_counter_begins_at_five_and_goes_round() {
-        // one mark was reported: s.cep 6. ACE 1 is 9: three more, if no more than 7 segments were delivered
+        // one mark was reported before, so s.cep is 6. ACE = 1 stands for 9: three more marks, if at most 7 segments were
+        // delivered
         let one = Counts { s_cep: 6, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
-        // of 20 segments 3, 11 or 19 were marked: 20 - (17 mod 8) = 19
+        // of 20 segments delivered, 3, 11 or 19 were marked; the safe value is 20 - ((20 - 3) mod 8) = 19
         assert_eq!(one.clone().newly(&ack(1), 20, 20_000).0, 19);
-        // 11 448 bytes of segments of 1000 were: 11
+        // the option reports 11 448 marked bytes in segments of 1000, so 11 were marked
         let option = AccEcnOption { fields: 3, ceb: 11_448, ..AccEcnOption::default() };
         assert_eq!(one.clone().newly(&with(option, 1), 20, 20_000), (11, 11_448));
-        // none were
+        // the option reports no marked bytes
         let none = AccEcnOption { ceb: 0, ..option };
         assert_eq!(one.clone().newly(&with(none, 6), 20, 20_000), (0, 0));
-        // an option with room for one counter does not have r.ceb
+        // an option with only one counter does not include r.ceb, so the safe value counts
         let short = AccEcnOption { fields: 1, ..option };
         assert_eq!(one.clone().newly(&with(short, 1), 20, 20_000).0, 19);
     }
@@ -271,12 +277,12 @@ mod tests {
         let old = TcpParams::default().with(|p| p.ecn.ecn = true);
         let none = TcpParams::default();
         use EcnUse::{Accurate, Classic, Off};
-        // by the ECN bits of the SYN: 0 to 7
+        // what servers derive from a SYN with ECN bits 0 to 7
         let servers = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| server(p, ace));
         assert_eq!(servers(&accecn), [Off, Accurate, Accurate, Classic, Accurate, Accurate, Accurate, Accurate]);
         assert_eq!(servers(&old), [Off, Off, Off, Classic, Off, Off, Off, Classic]);
         assert_eq!(servers(&none), [Off; 8]);
-        // by the ECN bits of the SYN-ACK
+        // what clients derive from a SYN-ACK with ECN bits 0 to 7
         let clients = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| client(p, ace));
         assert_eq!(clients(&accecn), [Off, Classic, Accurate, Accurate, Accurate, Classic, Accurate, Off]);
         assert_eq!(clients(&old), [Off, Classic, Off, Off, Off, Classic, Off, Off]);
@@ -287,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_marked_handshake_counts_on_both_sides() {
-        // the SYN and the SYN-ACK were marked: the counter in each side's next packets is 6
+        // both the SYN and the SYN-ACK were marked, so each side's counter begins at 6 instead of 5
         let (mut client, mut server) = (Counts::default(), Counts::default());
         server.on_syn(Ecn::Ce);
         client.on_syn_ack(Ecn::Ce, code(Ecn::Ce));
@@ -295,7 +301,7 @@ mod tests {
         client.stamp(&mut third, None);
         assert_eq!(third.flags.ace(), 0b110);
         assert!(server.on_answer(third.flags.ace()));
-        // marks of the handshake are not counted again
+        // the later ACKs do not report the marks of the handshake again
         let (mut up, mut down) = (Segment::default(), Segment::default());
         client.stamp(&mut up, None);
         server.stamp(&mut down, None);
@@ -308,7 +314,7 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // nothing is acknowledged between: from the second mark on every mark triggers one
+        // no ACK is sent in between, so from the second mark on every segment triggers one, marked or not
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));
@@ -321,14 +327,14 @@ mod tests {
 
     #[test]
     fn options_take_the_room_that_is_left() {
-        // 40 bytes less 12 of time stamps, less 12, 20 or 28 of one, two or three SACK blocks
+        // TCP options have 40 bytes. Time stamps take 12; one, two or three SACK blocks take 12, 20 or 28 more
         assert_eq!([28, 16, 8, 0].map(AccEcnOption::fitting), [3, 3, 2, 0]);
         let bytes = [3, 2, 1, 0].map(|fields| AccEcnOption { fields, ..AccEcnOption::default() }.wire_bytes());
         assert_eq!(bytes, [12, 8, 8, 0]);
     }
 
-    /// Whatever ACKs are lost, `n` marks sent are counted as `n`: by ACE alone with up to 7 segments per ACK that arrives, and by
-    /// the option with any number, if all segments have the same size.
+    /// The sender counts every mark once, whichever ACKs are lost. ACE alone suffices for up to 7 segments per ACK that arrives;
+    /// the option works for any number, if all segments have the same size.
     #[test]
     fn every_mark_is_counted_once() {
         for (option, most) in [(false, 7), (true, 40)] {
@@ -338,7 +344,7 @@ mod tests {
                 let share = rng.below(101);
                 let (mut sent, mut counted, mut bytes) = (0, 0, 0);
                 for _ in 0..500 {
-                    // all ACKs of a run but the last are lost
+                    // `d` segments arrive, and only the last of their ACKs is not lost
                     let d = 1 + rng.below(most) as u32;
                     for _ in 0..d {
                         let ecn = if rng.below(100) < share { Ecn::Ce } else { Ecn::Ect1 };

@@ -1,39 +1,41 @@
-//! The number of segments that a host passes to its device at once, and when it waits for a larger burst.
+//! Bursts: how many segments a host passes to its device at once, and when it waits for a larger burst.
 //!
 //! ```text
-//! pacing rate   R = 2 max(cwnd, packets out) MSS / SRTT  below half of ssthresh,  1.2 max(cwnd, packets out) MSS / SRTT  above
+//! pacing rate   R = r max(cwnd, packets out) MSS / SRTT,  r = 2 if cwnd is below half of ssthresh,  otherwise 1.2
 //! size          bytes = min(R / 1024 + 64 KB >> floor(min RTT / 512 us), 64 KB)
-//!               segments = max(2, floor(bytes / MSS)), at most gso_max_segs, and at most half the window (1 at least)
-//! waiting       room = what both windows have left.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
-//!               else it waits for the next ACK, unless
+//!               segments = max(2, floor(bytes / MSS)), at most gso_max_segs, and at most half the window (but at least 1)
+//! waiting       room = bytes that both windows still allow.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
+//!               otherwise it waits for the next ACK, unless
 //!                 nothing was sent for 1 ms,
 //!                 no segment is in flight, or the ACK of the oldest one, due SRTT after it left, is more than
 //!                 min(1 ms, SRTT / 2) away, or a loss is being repaired
 //! ```
 //!
-//! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024), at most 4 MB
-//! unless paced, or twice that for retransmissions. A burst with nothing else in flight always leaves.
+//! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024) bytes of the flow,
+//! or 4 MB if that is less and the flow is not paced. Retransmissions have twice this limit. A burst always leaves if nothing
+//! else is in flight.
 //!
-//! R also paces controllers that set no rate (`paced`). Linux computes it for every flow.
+//! With `paced`, R also paces flows whose controller sets no rate. Linux computes R for every flow.
 //!
 //! Source: Linux' ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3).
 //! Departs: small queues count bytes on the wire, whereas Linux counts the memory of its packet buffers, and a drop in the host's
-//! own queue is not reported to the sender. Retransmissions leave one by one (but see `offload`), as the window allows. R is
-//! updated on every ACK, not only on those that change it.
+//! own queue is not reported to the sender. Retransmissions leave one by one as the window allows (but see `offload`). R is
+//! updated on every ACK.
 
 use crate::params::TcpParams;
 use units::{Duration, Time};
 
 /// Pacing rate as a multiple of one window per round trip: for windows below half of ssthresh, and for all others.
 const RATIO: (f64, f64) = (2.0, 1.2);
-/// A burst lasts 1/1024 s at the pacing rate.
+/// A burst takes 1/PER_SECOND of a second at the pacing rate.
 const PER_SECOND: f64 = 1024.0;
 /// Largest burst in bytes.
 const MOST: u32 = 65_536;
 /// The extra size of bursts at short RTTs halves with every 2^RTT_LOG microseconds of the least RTT.
 const RTT_LOG: u32 = 9;
-/// Most bytes that an unpaced connection keeps in its host's device.   Source: Linux' tcp_limit_output_bytes, since 6.16.
+/// Largest number of bytes that an unpaced connection keeps in its host's device.   Source: Linux' tcp_limit_output_bytes, since
+/// 6.16.
 const LIMIT_OUTPUT: u64 = 4 << 20;
 /// Smallest burst in segments.
 const LEAST: u32 = 2;
@@ -42,7 +44,7 @@ const WIN_DIVISOR: u64 = 3;
 /// A sender that has been idle for longer than this does not wait.
 const RECENT: Duration = Duration::from_millis(1);
 
-/// Pacing rate in payload bytes per second for `segments` per `srtt`; None before the first RTT sample.
+/// Returns the pacing rate in payload bytes per second, for `segments` segments per `srtt`. `None` before the first RTT sample.
 pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64, srtt: Duration) -> Option<f64> {
     if srtt.is_zero() {
         return None;
@@ -51,7 +53,7 @@ pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64
     Some(ratio * segments * f64::from(p.wire.mss) / srtt.secs())
 }
 
-/// Size in segments of a burst at this rate (None: unlimited), over a path with this least RTT.
+/// Returns the size of a burst in segments, for a pacing rate (`None`: unlimited) and the least RTT of the path.
 pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32 {
     let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
     let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));
@@ -60,7 +62,8 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32
     segments.max(LEAST).min(p.pacing.gso_max_segs).min(most)
 }
 
-/// A sender waits for an ACK that is due within this time (Linux since October 2025, including later releases of 6.12 and 6.6).
+/// A sender waits for an ACK that is due within this time. Linux has this rule since October 2025, also in later releases of 6.12
+/// and 6.6.
 const SOON: Duration = Duration::from_millis(1);
 
 /// Inputs of the decision to wait.
@@ -83,10 +86,11 @@ pub(crate) struct Bursts {
     min_rtt_us: u32,
     /// Time of the last transmission.
     last: Time,
-    /// TCP small queues: bytes on the wire in the host's queue and device, and whether a segment waits for them to leave.
+    /// TCP small queues: the flow's bytes in the host's queue and device, as counted on the wire, and whether a segment waits for
+    /// them to leave.
     local: u64,
     throttled: bool,
-    /// Payload bytes per second: the pacing rate, even if the flow is not paced.
+    /// The pacing rate R in payload bytes per second, even if the flow is not paced.
     pub(crate) rate: Option<f64>,
 }
 
@@ -100,24 +104,24 @@ impl Bursts {
         self.min_rtt_us = self.min_rtt_us.min(us);
     }
 
-    /// A segment is sent.
+    /// Records that a segment is sent.
     pub(crate) fn sent(&mut self, now: Time) {
         self.last = now;
     }
 
-    /// `bytes` entered the host's queue or device.
+    /// Records that `bytes` have entered the host's queue or device.
     pub(crate) fn queued(&mut self, bytes: u64) {
         self.local += bytes;
     }
 
-    /// `bytes` have left the host's device. Returns true if a segment was waiting for that.
+    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for that.
     pub(crate) fn left(&mut self, bytes: u64) -> bool {
         self.local = self.local.saturating_sub(bytes);
         std::mem::take(&mut self.throttled)
     }
 
-    /// Returns true if the device holds enough, before a burst of `segments`; `again`: of retransmissions. Records that a segment
-    /// waits.
+    /// Returns true if the host's queue and device hold too much for another burst of `segments`, and records that a segment
+    /// waits. `again`: the burst is a retransmission.
     pub(crate) fn device_is_full(&mut self, p: &TcpParams, segments: u64, again: bool) -> bool {
         let rate = self.rate.map_or(0.0, |rate| rate / PER_SECOND) as u64;
         let most = if p.pacing.paced { u64::MAX / 2 } else { LIMIT_OUTPUT };
@@ -126,12 +130,12 @@ impl Bursts {
         self.local >= limit
     }
 
-    /// Largest size of the next burst, in segments.
+    /// Returns the largest size of the next burst, in segments.
     pub(crate) fn size(&self, p: &TcpParams) -> u32 {
         autosize(p, self.rate, self.min_rtt_us)
     }
 
-    /// Returns true if a burst waits for more room.
+    /// Returns true if the next burst must wait for more room in the windows.
     pub(crate) fn waits(&self, p: &TcpParams, s: &BurstInputs) -> bool {
         let whole = u64::from(self.size(p)) * u64::from(p.wire.mss);
         let late = s.oldest.is_none_or(|age| age + SOON.min(s.srtt / 2) < s.srtt);
@@ -176,7 +180,7 @@ mod tests {
         assert_eq!(autosize(&single, Some(7.5e6), 20_000), 1);
         let three = p.clone().with(|p| p.pacing.gso_max_segs = 3);
         assert_eq!(autosize(&three, Some(7.5e6), 20_000), 3);
-        // a packet has 65535 bytes including all headers: 43 of 1500, 7 of 9000
+        // an IP packet has at most 65535 bytes, including the headers of its segments: 43 segments of 1500 bytes, or 7 of 9000
         let tso = p.with(|p| p.pacing.tso = true);
         assert_eq!(autosize(&tso, Some(1e9), 20_000), 43);
         assert_eq!(autosize(&tso.clone().with(|p| p.wire.mss = 8948), Some(1e9), 20_000), 7);
@@ -200,7 +204,7 @@ mod tests {
         // the room that departing bytes make is reported once
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
         assert_eq!(b.local, 4324);
-        // 100 Gbit/s: 12.2 MB in a millisecond, but 4 MB without pacing
+        // at 100 Gbit/s, 12.2 MB leave in 1/1024 s, but an unpaced flow is limited to 4 MB
         b.rate = Some(12.5e9);
         assert_eq!([(4 << 20) - 1, 4 << 20].map(|local| full(&mut b, local, 43, false)), [false, true]);
         assert!(!Bursts { local: 4 << 20, ..b }.device_is_full(&p.clone().with(|p| p.pacing.paced = true), 43, false));
@@ -225,12 +229,12 @@ mod tests {
         // in a window of three segments, the free segment is a third of the window, so it may leave
         assert!(!b.waits(&p, &BurstInputs { window: 3000, ..sight }));
         assert!(b.waits(&p, &BurstInputs { window: 4000, ..sight }));
-        // the ACK of a segment sent 19 ms ago is due in 1 ms, that of one sent 18 ms ago in 2 ms; an overdue one may come at any
-        // time
+        // the ACK of a segment sent 19 ms ago is due in 1 ms, so the burst waits; after 18 ms, it would be 2 ms away. The ACK of
+        // a segment sent 30 ms ago is overdue and may arrive at any time
         for (age, waits) in [(19, true), (18, false), (9, false), (30, true)] {
             assert_eq!(b.waits(&p, &BurstInputs { oldest: Some(ms(age)), ..sight }), waits, "{age}");
         }
-        // at an RTT of 1 ms, the limit is half the RTT
+        // at an RTT of 1 ms, a sender waits only for an ACK that is due within half the RTT
         let near = BurstInputs { srtt: ms(1), oldest: Some(Duration::from_micros(500)), ..sight };
         assert!(b.waits(&p, &near));
         assert!(!b.waits(&p, &BurstInputs { oldest: Some(Duration::from_micros(499)), ..near }));

@@ -32,7 +32,7 @@ fn sum(list: &Value) -> f64 {
     list.as_array().expect("a list").iter().map(|v| v.as_f64().expect("a number")).sum()
 }
 
-/// A run in slices has the same summary as a run at once.
+/// A run in slices has the same summary as an uninterrupted run.
 #[test]
 fn slices_change_nothing() {
     let (run, outcome) = ran(20);
@@ -40,7 +40,8 @@ fn slices_change_nothing() {
     assert_eq!(face::summary(&outcome), face::summary(&whole));
 }
 
-/// Rates times bin widths add up to the bytes of the summary, for any number of bins, also one that does not divide the run.
+/// Rates times bin widths add up to the bytes of the summary. This holds for any number of bins, even if the run is not a whole
+/// number of bins long.
 #[test]
 fn rates_add_up_to_the_bytes() {
     for flows in [2, 20] {
@@ -51,7 +52,8 @@ fn rates_add_up_to_the_bytes() {
             let last = 7.0 - (starts - 1) as f64 * width;
             assert!(starts <= points.min(6001) && last >= width * 0.999_999 && last < width * 2.0, "{starts} {last}");
             let lines = drawn["flows"].as_array().expect("lines");
-            let expected = if flows == 2 { 5 } else { 3 }; // forward and reverse; twenty flows are one line
+            // the uploads have a line per direction for each of two flows, or for twenty flows together; the call has one more line
+            let expected = if flows == 2 { 5 } else { 3 };
             assert_eq!(lines.len(), expected);
             let bytes = |line: &Value| {
                 let rates = line["mbit"].as_array().expect("rates");
@@ -66,7 +68,7 @@ fn rates_add_up_to_the_bytes() {
     }
 }
 
-/// With one bin, the mean of the delays and their maximum are those of the summary.
+/// With a single bin, the chart's mean and maximum of the delay are those of the summary.
 #[test]
 fn one_bin_is_the_whole_run() {
     let (run, outcome) = ran(2);
@@ -80,7 +82,7 @@ fn one_bin_is_the_whole_run() {
     near(&up["delay_ms_max"][0], &of["max"]);
 }
 
-/// A curve rises to 1, and passes one half where the summary has the median (bins are 0.8 % wide).
+/// A curve rises to 1, and passes 1/2 at the median that the summary reports (histogram bins are 0.8 % wide).
 #[test]
 fn curves_pass_the_median() {
     let (run, outcome) = ran(2);
@@ -97,7 +99,7 @@ fn curves_pass_the_median() {
     assert!((half - median).abs() < 0.01 * median, "{half} and {median}");
 }
 
-/// Drops and marks of all bins add up to the summary's. Only a dual-queue discipline has a delay per queue.
+/// The drops and marks of all bins add up to those of the summary. Only a dual-queue discipline has a delay per queue.
 #[test]
 fn drops_marks_and_two_queues() {
     let text = r#"
@@ -119,7 +121,8 @@ fn drops_marks_and_two_queues() {
         assert!(sum(&drawn["links"]["on"]["dropped"]) > 0.0 && sum(&drawn["links"]["up"]["marked"]) > 0.0);
         assert!(drawn["links"]["on"].get("wait_l_ms").is_none());
     }
-    // C is controlled to 15 ms, L is marked from 1 ms on; the mean of all packets lies between the two
+    // DualPI2 controls the C queue to 15 ms and marks the L queue from 1 ms on. The mean delay of all packets lies between the
+    // two
     let up = &run.charts(&outcome, 1)["links"]["up"];
     let [l, c, both] = ["wait_l_ms", "wait_c_ms", "delay_ms"].map(|key| up[key][0].as_f64().expect("a wait"));
     assert!(l < 3.0 && (8.0..25.0).contains(&c), "{l} and {c}");

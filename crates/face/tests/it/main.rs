@@ -1,4 +1,4 @@
-//! Tests of the shared parts, in one binary, since each binary links the whole core again.
+//! Tests of the crate in a single binary, since every test binary links the whole core again.
 
 mod drawn;
 mod measures;

@@ -6,7 +6,7 @@ use scenario::read;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Every kind of application, on a recorded link.
+/// One application of every kind on one link.
 const APPLICATIONS: &str = r#"
     duration = "8s"
     record.warm_up = "1s"
@@ -27,7 +27,7 @@ const APPLICATIONS: &str = r#"
     app.web = { from = "a", to = ["b"], traffic.web = { servers = 1 } }
 "#;
 
-/// Variants with other keys: scales, ECN, disciplines with classes.
+/// Changes that give the summary other keys: grading scales, ECN, disciplines with classes.
 const SETS: &[&[(&str, &str)]] = &[
     &[],
     &[("grade.scale", "rpm")],
@@ -46,7 +46,7 @@ fn summary(text: &str, sets: &[(&str, &str)]) -> Value {
     face::simulate(&scenario, (), &mut |_| true).expect("a run").1.summary
 }
 
-/// The paths of all leaves of a summary, with `*` for the names that a scenario gives.
+/// Collects the paths of all leaves of a summary, with `*` in place of the names that a scenario chooses.
 fn paths(prefix: &str, of: &Value, found: &mut BTreeSet<String>) {
     let Value::Object(keys) = of else {
         found.insert(prefix.to_owned());
@@ -61,7 +61,7 @@ fn paths(prefix: &str, of: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Keys without keys below them.
+/// Returns the declarations without others below them.
 fn leaves(of: &[Declared]) -> Vec<&Declared> {
     of.iter().flat_map(|d| if d.parts.is_empty() { vec![d] } else { leaves(&d.parts) }).collect()
 }
@@ -88,7 +88,7 @@ fn a_key_is_declared_once_and_a_declaration_is_a_key() {
     assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_summaries);
 }
 
-/// A key ends in its unit, or is a statistic below one that does.
+/// A key ends in its unit, or it is a statistic below a key that does.
 #[test]
 fn a_name_that_ends_in_a_unit_has_it() {
     let all = declared();
@@ -99,14 +99,14 @@ fn a_name_that_ends_in_a_unit_has_it() {
             assert_eq!(d.unit, *unit, "{}", d.path);
         }
         if matches!(d.unit, Unit::Milliseconds | Unit::Seconds | Unit::Mbit | Unit::Percent) {
-            // the rates of flows are below a name with the unit
+            // the rates of single flows have keys below `flow_goodput_mbit`, which has the unit
             let above = d.path.rsplit_once('.').map_or("", |(above, _)| above);
             assert!(ends.is_some() || above.contains("_mbit"), "{}", d.path);
         }
     }
 }
 
-/// Ranks are unique: a distribution is represented by at most one statistic.
+/// Ranks are unique and consecutive, and at most one statistic of a distribution has one.
 #[test]
 fn ranks_are_consecutive() {
     let all = declared();

@@ -1,4 +1,4 @@
-//! One queue discipline, driven by the caller.
+//! A single queue discipline that the caller drives step by step.
 
 use crate::error::refuse;
 use packet::{
@@ -10,10 +10,10 @@ use pyo3::types::PyDict;
 use qdisc::{Context, Queue, QueueDiscipline};
 use units::{BitRate, Problem, Rng, Time, shown};
 
-/// Names of the ECN field's codes, by code.   Source: RFC 3168 §5.
+/// Names of the values of the ECN field, indexed by value.   Source: RFC 3168 §5.
 const ECN_NAMES: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
 
-/// An ECN field as an argument: its code or its name.
+/// An argument that gives an ECN field by its value or by its name.
 #[derive(FromPyObject)]
 enum EcnArgument {
     Code(i64),
@@ -38,19 +38,19 @@ impl EcnArgument {
     }
 }
 
-/// A packet as it comes out of a discipline.
+/// A packet that a discipline has dequeued.
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 #[derive(Clone)]
 pub(crate) struct Packet {
-    /// Its number, from 0 in the order of offers.
+    /// Number of the packet. Packets are numbered from 0 in the order in which they were offered.
     number: u64,
-    /// Its flow.
+    /// Number of the packet's flow.
     flow: u32,
     /// Bytes on the wire.
     size: u16,
-    /// Time at which it was offered, ns.
+    /// Time at which the packet was offered, ns.
     enqueued_ns: u64,
-    /// ECN field: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    /// ECN field: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     ecn: u8,
 }
 
@@ -61,14 +61,14 @@ impl Packet {
         format!("Packet(number={number}, flow={flow}, size={size}, ecn={:?})", self.ecn_word())
     }
 
-    /// ECN field: `"not-ect"`, `"ect1"`, `"ect0"` or `"ce"`.
+    /// Name of the ECN field: `"not-ect"`, `"ect1"`, `"ect0"` or `"ce"`.
     #[getter]
     fn ecn_word(&self) -> &'static str {
         ECN_NAMES[usize::from(self.ecn & 3)]
     }
 }
 
-/// A drop or mark of a packet by a discipline.
+/// The drop or the mark of a packet by a discipline.
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 #[derive(Clone)]
 pub(crate) struct Fate {
@@ -78,9 +78,9 @@ pub(crate) struct Fate {
     number: u64,
     /// The packet's flow.
     flow: u32,
-    /// The reason: `tail_full`, `early_head`, ..., `law`, `step`.
+    /// The reason: `tail_full`, `early_head` and others for a drop, `law` or `step` for a mark.
     reason: &'static str,
-    /// `"enqueue"` or `"dequeue"`.
+    /// The place of the decision: `"enqueue"` or `"dequeue"`.
     point: &'static str,
 }
 
@@ -113,7 +113,7 @@ impl FateSink for Collected {
     }
 }
 
-/// Parses an IPv4 address for a 5-tuple.
+/// Parses the IPv4 address of a 5-tuple.
 fn address(text: &str) -> PyResult<u32> {
     let read = text.parse::<std::net::Ipv4Addr>();
     read.map(u32::from).map_err(|_| {
@@ -121,10 +121,10 @@ fn address(text: &str) -> PyResult<u32> {
     })
 }
 
-/// A single queue discipline, the same as in simulations and live runs, with packets offered by the caller.
+/// A single queue discipline, with the same code as in simulations and live runs. The caller offers and dequeues packets.
 ///
-/// `spec` is the JSON of a scenario's `queue` (`{"codel": {"target": "5ms"}}`), `rate` that of the link ("5mbit"), `seed` that of the
-/// random stream. Times are in nanoseconds and must not decrease.
+/// `spec` is JSON as in the `queue` of a scenario's link (`{"codel": {"target": "5ms"}}`). `rate` is the rate of the link
+/// ("5mbit"), and `seed` the seed of the discipline's random numbers. Times are in nanoseconds and must not decrease.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct Discipline {
     queue: Queue,
@@ -178,8 +178,8 @@ impl Discipline {
         })
     }
 
-    /// Offers a packet of `size` bytes; returns the resulting drops and marks, its own included. `ecn` is the code of the field or its
-    /// name, `addresses` are the IPv4 addresses of source and destination.
+    /// Offers a packet of `size` bytes; returns the drops and marks that result, of this packet or of others. `ecn` is the value
+    /// of the ECN field or its name. `addresses` are the IPv4 addresses of source and destination.
     #[pyo3(
         signature = (time_ns, size, flow=0, ecn=EcnArgument::Code(0), dscp=0, addresses=None),
         text_signature = "($self, time_ns, size, flow=0, ecn=0, dscp=0, addresses=None)"
@@ -198,7 +198,7 @@ impl Discipline {
             let message = "expected a size of 1 to 65535 bytes, a flow below 1048576 and a DSCP of 0 to 63";
             return Err(PyValueError::new_err(message));
         }
-        // without addresses each flow has its own source, for classifiers that hash addresses
+        // without addresses, each flow gets its own source address, so classifiers that hash addresses can tell flows apart
         let (src, dst) = match &addresses {
             Some((src, dst)) => (address(src)?, address(dst)?),
             None => (flow, u32::MAX),
@@ -211,7 +211,7 @@ impl Discipline {
         Ok(self.call(|queue, cx| queue.enqueue(packet, cx)).1)
     }
 
-    /// Dequeues the next packet; returns it, or `None`, and the resulting drops and marks.
+    /// Dequeues the next packet. Returns the packet, or `None` if none leaves, and the drops and marks that result.
     fn dequeue(&mut self, time_ns: u64) -> PyResult<(Option<Packet>, Vec<Fate>)> {
         self.advance(time_ns)?;
         let (packet, fates) = self.call(Queue::dequeue);
@@ -225,8 +225,8 @@ impl Discipline {
         Ok((packet, fates))
     }
 
-    /// Returns the discipline's state, with the names and units of a trace (`count`, `drop_next_s`, ...); `queues` is a list with the
-    /// state of each active queue.
+    /// Returns the discipline's state as a dict, with the names and units of a trace (`count`, `drop_next_s`, ...). For a
+    /// discipline with inner queues, `queues` is a list with the state of each active one.
     fn probe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = PyDict::new(py);
         let (mut queues, mut failed) = (Vec::new(), None);
@@ -254,13 +254,13 @@ impl Discipline {
         Ok(state)
     }
 
-    /// Time of the discipline's timer, ns; `None` if none runs.
+    /// Time at which the discipline's timer expires, ns; `None` if it is not running.
     #[getter]
     fn next_wake_ns(&self) -> Option<u64> {
         self.queue.next_wake().map(|t| t.0)
     }
 
-    /// Runs the discipline's timer; returns the resulting drops and marks.
+    /// Runs the discipline's timer; returns the drops and marks that result.
     fn wake(&mut self, time_ns: u64) -> PyResult<Vec<Fate>> {
         self.advance(time_ns)?;
         Ok(self.call(Queue::wake).1)

@@ -1,4 +1,4 @@
-//! One TCP sender, driven by the caller.
+//! A single TCP sender that the caller drives step by step.
 
 use crate::error::refuse;
 use packet::Flags;
@@ -12,13 +12,13 @@ use units::{Duration, Problem, Time};
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 #[derive(Clone)]
 pub(crate) struct SentSegment {
-    /// First payload byte in the stream; the stream starts at 1.
+    /// Sequence number of the first payload byte; the stream starts at 1.
     seq: u64,
     /// Payload bytes.
     length: u32,
     /// Bytes on the wire.
     size: u16,
-    /// True if part of it was sent before.
+    /// True if any part of the segment was sent before.
     retransmission: bool,
 }
 
@@ -30,7 +30,7 @@ impl SentSegment {
     }
 }
 
-/// Collects segments.
+/// Collects the segments that the sender sends.
 struct Outbox<'a> {
     stack: &'a TcpParams,
     sent: Vec<SentSegment>,
@@ -44,11 +44,12 @@ impl Io for Outbox<'_> {
     fn event(&mut self, _: Event) {}
 }
 
-/// A single TCP sender, the simulator's own, already connected, with ACKs passed by the caller.
+/// A single TCP sender, with the same code as in simulations. It is already connected, and the caller passes it ACKs.
 ///
 /// `stack` is the JSON of a scenario's TCP table (`{"preset": "linux-6", "initial_window": {"segments": 10}}`).
-/// `rtt` is the round trip of its handshake ("100ms"); without it there is no estimate before the first ACK, and RACK's reordering
-/// window is 0. Later round trips are measured from send times (Karn's rule), so ACKs need no time stamps. Times are in nanoseconds.
+/// `rtt` is the round-trip time of the handshake ("100ms"). Without it there is no estimate before the first ACK, and RACK's
+/// reordering window is 0. Later round trips are measured from the times of sending, with Karn's rule, so ACKs need no time
+/// stamps. Times are in nanoseconds and must not decrease.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct TcpSender {
     stack: TcpParams,
@@ -91,7 +92,7 @@ impl TcpSender {
         let mut stack = own.resolve().map_err(wrong)?;
         stack.validate().map_err(wrong)?;
         stack.opening.handshake = false;
-        // there is no host to limit its segments
+        // TCP small queues need a host whose device reports departures; there is none here
         stack.pacing.tsq = false;
         stack.wire.timestamps = false;
         let mut end = Endpoint::new(&stack, stack.receiver.most_window());
@@ -103,13 +104,13 @@ impl TcpSender {
         Ok(sender)
     }
 
-    /// Writes `bytes` more to send; returns the segments that leave at once.
+    /// Adds `bytes` to the data to send; returns the segments that leave at once.
     fn write(&mut self, time_ns: u64, bytes: u64) -> PyResult<Vec<SentSegment>> {
         self.call(time_ns, |end, stack, now, out| end.write(stack, now, bytes, out))
     }
 
-    /// Receives an ACK of everything below `number` and of the blocks `sack` (start, end) above it; `ece` is the echo of a CE mark, for
-    /// a stack with `ecn`. Returns the segments that leave.
+    /// Processes an ACK of all bytes below `number`, and of the SACK blocks `sack` above it, each a tuple (start, end). `ece` is
+    /// the echo of a CE mark, for a stack with `ecn`. Returns the segments that leave.
     #[pyo3(signature = (time_ns, number, sack=Vec::new(), ece=false))]
     fn ack(&mut self, time_ns: u64, number: u64, sack: Vec<(u64, u64)>, ece: bool) -> PyResult<Vec<SentSegment>> {
         let mut blocks = SackBlocks::NONE;
@@ -129,12 +130,12 @@ impl TcpSender {
         self.call(time_ns, |end, stack, now, out| end.on_segment(stack, now, &segment, out))
     }
 
-    /// Runs its timer, if it is due; returns the segments that leave.
+    /// Runs the sender's timer, if it is due; returns the segments that leave.
     fn timer(&mut self, time_ns: u64) -> PyResult<Vec<SentSegment>> {
         self.call(time_ns, |end, stack, now, out| end.on_timer(stack, now, out))
     }
 
-    /// Time of its timer, ns; `None` if none runs.
+    /// Time at which the sender's timer expires, ns; `None` if it is not running.
     #[getter]
     fn deadline_ns(&self) -> Option<u64> {
         Some(self.end.deadline()).filter(|t| *t != Time::NEVER).map(|t| t.0)
@@ -176,7 +177,7 @@ impl TcpSender {
         self.end.probe(&self.stack).state.word()
     }
 
-    /// Segments deemed lost and not acknowledged since, retransmitted or not.
+    /// Segments that the sender deems lost and that have not been acknowledged since, retransmitted or not.
     #[getter]
     fn lost_segments(&self) -> u32 {
         self.end.lost_segments()

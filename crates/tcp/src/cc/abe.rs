@@ -1,7 +1,7 @@
-//! Alternative backoff: a mark may take less of the window than a loss does.
+//! Alternative Backoff with ECN (ABE): a mark may reduce the window less than a loss does.
 //!
-//! A queue that marks does so long before it is full, so that a window cut in half leaves it empty. In slow start a mark counts
-//! as a loss.
+//! A queue that marks packets does so long before it is full, so halving the window would leave it empty. In slow start a mark
+//! has the effect of a loss.
 //!
 //! Source: RFC 8511 §3; it recommends 0.8 for Reno, 0.85 for CUBIC.
 
@@ -11,18 +11,18 @@ use super::shared::SharedParams;
 /// Share of the window kept after congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Backoff {
-    /// After a loss.
+    /// The share kept after a loss.
     pub(super) beta: f64,
     beta_ecn: Option<f64>,
 }
 
 impl Backoff {
-    /// Uses `beta`, or `usual` if it is absent; `beta_ecn` after a mark.
+    /// Takes `beta` and `beta_ecn` from the parameters; `usual` replaces `beta` if it is absent.
     pub(super) fn new(p: &SharedParams, usual: f64) -> Self {
         Self { beta: p.beta.unwrap_or(usual), beta_ecn: p.beta_ecn }
     }
 
-    /// Share of `w` kept after congestion of this kind.
+    /// Returns the share of window `w` that is kept after congestion of this kind.
     pub(super) fn left(&self, w: Window, kind: Congestion) -> f64 {
         match self.beta_ecn {
             Some(beta_ecn) if kind == Congestion::Ecn && !w.slow_start() => beta_ecn,
@@ -38,7 +38,7 @@ mod tests {
     use crate::cc::cubic::CubicForm;
     use crate::params::TcpParams;
 
-    /// ssthresh after a mark and after a loss, of a window of 100.
+    /// Returns ssthresh after a mark and after a loss, for a window of 100 segments.
     fn cut(p: &TcpParams, ssthresh: f64) -> [f64; 2] {
         [Congestion::Ecn, Congestion::Loss].map(|kind| {
             let w = Window { cwnd: 100.0, ssthresh };
@@ -50,10 +50,10 @@ mod tests {
     fn a_mark_takes_less_than_a_loss() {
         let reno = TcpParams::preset("reno").unwrap().with(|p| p.control.shared.beta_ecn = Some(0.8));
         assert_eq!(cut(&reno, 50.0), [80.0, 50.0]);
-        // in slow start a mark is a loss; without beta_ecn it always is
+        // a mark counts as a loss in slow start, and always without beta_ecn
         assert_eq!(cut(&reno, f64::INFINITY), [50.0, 50.0]);
         assert_eq!(cut(&reno.with(|p| p.control.shared.beta_ecn = None), 50.0), [50.0, 50.0]);
-        // 100 * 717 / 1024 = 70.02, whole
+        // both forms of CUBIC keep 0.7 after a loss. In Linux' arithmetic: 100 * 717 / 1024 = 70.02, cut to whole segments
         for (cubic_form, loss) in [(CubicForm::Rfc9438, 70.0), (CubicForm::Linux, 70.0)] {
             let p = TcpParams::default().with(|p| {
                 p.control.shared.beta_ecn = Some(0.85);
@@ -63,8 +63,8 @@ mod tests {
         }
     }
 
-    /// The mean window under marks with probability p: sqrt((1 + b) / (2 (1 - b)) / p) for what is left b. From b = 0.5 to 0.8
-    /// it gains sqrt(9 / 3) = 1.732.
+    /// If a share p of the segments is marked and a share b of the window is kept, the mean window is sqrt((1 + b) / (2 (1 - b))
+    /// / p). (1 + b) / (1 - b) is 3 for b = 0.5 and 9 for b = 0.8, so the window grows by a factor of sqrt(9 / 3) = 1.732.
     #[test]
     fn the_window_gains_what_the_law_says() {
         let mean = |beta_ecn| {
@@ -75,7 +75,7 @@ mod tests {
             let (mut c, mut w) = (Controller::new(&p), Window { cwnd: 20.0, ssthresh: 10.0 });
             let (mut segments, mut rounds, mut next) = (0.0, 0.0, 0.0);
             while rounds < 20_000.0 {
-                // a round trip; its 1 in 500 segments is marked, evenly
+                // one round trip; every 500th segment is marked
                 segments += w.cwnd;
                 rounds += 1.0;
                 w.cwnd += 1.0;

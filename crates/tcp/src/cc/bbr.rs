@@ -1,4 +1,5 @@
-//! BBR version 1: a model of the path (bottleneck bandwidth, round-trip propagation) instead of a reaction to losses.
+//! BBR version 1: follows a model of the path (bottleneck bandwidth and round-trip propagation time) instead of reacting to
+//! losses.
 //!
 //! ```text
 //! BtlBw   = max of delivery rates over 10 rounds          RTprop = min of round trips over 10 s
@@ -10,14 +11,14 @@
 //!    any --RTprop not seen for 10 s--> ProbeRtt (1, 4 segments for 200 ms and a round) --> ProbeBw or Startup
 //! ```
 //!
-//! It owns the window during a recovery: one round of packet conservation, then the model again.
+//! BBR also sets the window during a recovery: packet conservation for one round, then the model again.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; CSC458 §5.
-//! The window's quanta, the allowance for aggregated ACKs and the margin of 1 % are those of Linux, because at the small BDPs
-//! of CSC458 (3.3 packets) they decide the queue. BtlBw is a maximum, so it exceeds the true bandwidth by the jitter of the
-//! ACKs: 50 us in a round trip of 20 ms are 0.25 % of it, and a quarter of the margin that drains the queue.
-//! Where losses are a fifth of the delivered data, at the same rate in two intervals in a row, the path is assumed to be policed,
-//! and BBR keeps to that rate for 48 rounds ([`long_term`]), also as in Linux.
+//! The window's quanta, the allowance for aggregated ACKs and the margin of 1 % are those of Linux, because at the small BDPs of
+//! CSC458 (3.3 packets) they decide the queue. BtlBw is a maximum, so jitter of the ACKs makes it exceed the true bandwidth: 50
+//! us in a round trip of 20 ms are 0.25 %, a quarter of the margin of 1 % that drains the queue.
+//! If losses are a fifth of the delivered data in two consecutive intervals with the same delivery rate, BBR assumes that the
+//! path is policed, and keeps to that rate for 48 rounds, as Linux does ([`long_term`]).
 //! Departs: none known.
 
 mod aggregation;
@@ -34,31 +35,33 @@ use filter::MaxFilter;
 use long_term::LongTerm;
 use units::{Duration, Rng, Time};
 
-/// 2/ln 2, rounded up as is usual: doubles the delivery rate every round.
+/// The smallest gain that doubles the delivery rate every round, 2/ln 2 = 2.885, rounded up as usual.
 const HIGH_GAIN: f64 = 2.89;
-/// The inverse: drains in one round the queue that Startup built.
+/// The inverse of [`HIGH_GAIN`], which drains the queue that Startup has built in one round.
 const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
-/// Gain of the window in ProbeBw: room for delayed and stretched ACKs.
+/// Gain of the window in ProbeBw. It leaves room for delayed and aggregated ACKs.
 const CWND_GAIN: f64 = 2.0;
-/// The cycle of pacing gains in ProbeBw: probe, drain the queue that this built, cruise.
+/// The cycle of pacing gains in ProbeBw: one phase that probes, one that drains the queue which the probe has built, and six that
+/// cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Lifetime of a round-trip minimum.
+/// Time for which a minimum of the round-trip time is valid.
 const RTPROP_WINDOW: Duration = Duration::from_secs(10);
-/// Time with a minimal window that lets the queue drain.
+/// Time in ProbeRtt with the smallest window, in which the queue drains.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// The smallest window, segments: keeps an ACK of every second segment going.
+/// The smallest window in segments. It keeps data flowing even if only every second segment is acknowledged.
 const MIN_CWND: f64 = 4.0;
-/// Growth of the bandwidth within a round that shows that the pipe is not full.
+/// Growth of the bandwidth within a round which shows that the pipe is not full.
 const FULL_GROWTH: f64 = 1.25;
 /// Rounds without such growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
-/// Pacing slightly below the estimate drains queues caused by estimation errors.
+/// Factor on the pacing rate. Pacing slightly below the estimate drains queues caused by estimation errors.
 const PACING_MARGIN: f64 = 0.99;
-/// Round trip assumed for the first pacing rate when the handshake gave none. Linux: 1 ms.
+/// Round-trip time assumed for the first pacing rate if the handshake gave no sample. Linux has the same value.
 const FIRST_RTT: Duration = Duration::from_millis(1);
-/// Limit on the window's allowance for aggregated ACKs, as time at the estimated bandwidth.
+/// Limit on the window's allowance for aggregated ACKs: the data of this many seconds at the estimated bandwidth.
 const AGGREGATION_CAP: f64 = 0.1;
-/// Below this pacing rate a burst is one segment, above it two or what 1/1024 s carries. Linux: 1.2 Mbit/s. Unit: bytes/s.
+/// Below this pacing rate a burst is one segment; from it on, a burst is the data of 1/1024 s, but at least two segments. Linux:
+/// 1.2 Mbit/s. Unit: bytes/s.
 const ONE_SEGMENT_BELOW: f64 = 150_000.0;
 
 /// State of the machine, named as in the draft.
@@ -69,21 +72,21 @@ enum Mode {
     Startup,
     /// Drains the queue that Startup built.
     Drain,
-    /// Cruises and probes, in the phase of this index.
+    /// Cruises and probes for bandwidth; the value is an index into [`CYCLE`].
     ProbeBw(u8),
-    /// Holds the window at four segments.
+    /// Keeps the window at four segments to measure the propagation time.
     ProbeRtt {
-        /// End of the state, set once the window has come down.
+        /// End of the state; set once the data in flight have dropped to four segments.
         done: Option<Time>,
-        /// A round has passed since then.
+        /// True once a round has passed since `done` was set.
         round: bool,
     },
 }
 
-/// Detection of a full pipe.
+/// The state that detects a full pipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
-    /// Bandwidth at the last growth of 25 %, bytes per second, and rounds since.
+    /// Bandwidth at the last growth of 25 %, bytes per second, and the number of rounds since then.
     bw: f64,
     rounds: u32,
     reached: bool,
@@ -94,12 +97,13 @@ struct FullPipe {
 pub(crate) struct Bbr {
     mss: f64,
     mode: Mode,
-    /// Maximum of the delivery rate, bytes per second.
+    /// Windowed maximum of the delivery rate, bytes per second.
     btl_bw: MaxFilter,
-    /// Smallest round-trip time, microseconds, and time of that sample.
+    /// Smallest round-trip time in microseconds, and the time of that sample.
     rt_prop: Option<u32>,
     rt_prop_at: Time,
-    /// Rounds so far; a round ends when `next_round_delivered` is delivered.
+    /// Number of rounds so far. A round ends with the ACK of a segment sent when at least `next_round_delivered` bytes had been
+    /// delivered.
     rounds: u64,
     next_round_delivered: u64,
     round_start: bool,
@@ -109,22 +113,23 @@ pub(crate) struct Bbr {
     prior_cwnd: f64,
     conserving: bool,
     previous: State,
-    /// Bytes per second.
+    /// Pacing rate, payload bytes per second.
     pacing_rate: f64,
     seen_rtt: bool,
     aggregation: Aggregation,
     long_term: LongTerm,
-    /// Draws the first phase of ProbeBw; `None`: from a stream that all share.
+    /// Random numbers for the first phase of ProbeBw. If `None`, a stream with a fixed seed is used, the same for all
+    /// connections.
     rng: Option<Rng>,
 }
 
 impl Bbr {
-    /// Estimated bandwidth of the bottleneck, or the rate of a policer; payload bytes per second.
+    /// Returns the estimated bandwidth of the bottleneck, or the rate of a policer, in payload bytes per second.
     fn btl_bw(&self) -> f64 {
         self.long_term.rate().unwrap_or_else(|| self.btl_bw.get())
     }
 
-    /// Segments sent back to back, as offload would send them in one burst.
+    /// Returns the number of segments that are sent back to back, as a device with offload would send them.
     fn burst(&self) -> u32 {
         let least = if self.pacing_rate < ONE_SEGMENT_BELOW { 1.0 } else { 2.0 };
         (self.pacing_rate / 1024.0 / self.mss).clamp(least, 127.0) as u32
@@ -136,7 +141,7 @@ impl Bbr {
             reduction: false,
             pacing_rate: Some(self.pacing_rate),
             quantum: self.burst(),
-            // four segments a round trip do not show the bandwidth
+            // with a window of four segments, delivery rates do not show the bandwidth
             probing_delay: matches!(self.mode, Mode::ProbeRtt { .. }),
             ..w.into()
         }
@@ -230,7 +235,7 @@ impl Bbr {
         }
     }
 
-    /// Picks any phase but the draining one, since there is no queue to drain yet.
+    /// Starts ProbeBw in a random phase, except the draining phase, since there is no queue to drain yet.
     fn enter_probe_bw(&mut self, now: Time) -> Mode {
         self.phase_at = now;
         let phase = self.rng.get_or_insert_with(|| Rng::named(0, "bbr")).below(7) as u8;
@@ -255,8 +260,8 @@ impl Bbr {
         }
     }
 
-    /// Segments that will be in the network when the next burst leaves, of `in_flight` bytes now; with that burst, where the
-    /// pace is above the bandwidth.   Source: Linux bbr_packets_in_net_at_edt.
+    /// Estimates the segments that will be in the network when the next burst leaves, if `in_flight` bytes are in it now. Where
+    /// the pacing gain is above 1, the burst itself counts as well.   Source: Linux bbr_packets_in_net_at_edt.
     fn in_network(&self, in_flight: f64, a: &AckSample) -> f64 {
         let burst = if self.gains().0 > 1.0 { f64::from(self.burst()) } else { 0.0 };
         let delivered = (self.btl_bw() * a.held_back.secs() / self.mss).floor();
@@ -275,7 +280,7 @@ impl Bbr {
 
     // ---------------------------------------------------------------- the outputs
 
-    /// `gain` BDPs of `bw`, segments, rounded up.
+    /// Returns `gain` times the BDP of bandwidth `bw` in segments, rounded up; `initial` before the first RTT sample.
     fn bdp(&self, bw: f64, gain: f64, initial: f64) -> f64 {
         match self.rt_prop {
             None => initial,
@@ -283,7 +288,7 @@ impl Bbr {
         }
     }
 
-    /// Adds the flight beyond a BDP that keeps a path with bursts and delayed ACKs busy.
+    /// Adds the data beyond a BDP that must be in flight to keep a path busy despite bursts and delayed ACKs.
     fn quanta(&self, cwnd: f64) -> f64 {
         let even = ((cwnd + 3.0 * f64::from(self.burst())) * 0.5).ceil() * 2.0;
         if self.mode == Mode::ProbeBw(0) { even + 2.0 } else { even }
@@ -340,7 +345,8 @@ impl Bbr {
         }
     }
 
-    /// Sets the window around a recovery; returns true while it conserves packets.
+    /// Sets the window at the begin and the end of a recovery, and during packet conservation. Returns true while packets are
+    /// conserved.
     fn recover_or_restore(&mut self, w: &mut Window, a: &AckSample, acked: f64) -> bool {
         let in_flight = a.in_flight as f64 / self.mss;
         let mut cwnd = w.cwnd;

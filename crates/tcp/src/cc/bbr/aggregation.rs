@@ -1,51 +1,53 @@
-//! Data acknowledged at once in excess of BtlBw: the window's allowance for ACKs that arrive in bursts.
+//! The window's allowance for ACKs that arrive in bursts: the data acknowledged in excess of BtlBw.
 //!
 //! ```text
-//! an epoch begins with an ACK;  expected = floor(BtlBw * time since);  extra = acked since - expected
-//! it ends with the first ACK before which no more than expected had been acknowledged
+//! an epoch begins with an ACK;  expected = floor(BtlBw * time since then);  extra = acked since then - expected
+//! an epoch ends with the first ACK before which no more than `expected` had been acknowledged
 //! allowance = max of extra over the last 5 to 10 rounds
 //! ```
 //!
-//! Only whole segments are expected. Delayed ACKs of two segments each, at exactly the rate of the path, are thus two segments in
-//! excess. If an ACK arrives slightly early the excess is three, because the missing fraction counts as a whole segment.
+//! `expected` is rounded down to whole segments. So delayed ACKs of two segments each, at exactly the rate of the path, have an
+//! excess of two segments. If such an ACK arrives slightly early, the excess is three, because rounding down makes a whole
+//! segment of the missing fraction.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5; the arithmetic is that of Linux (since 5.1).
 
 use crate::cc::control::AckSample;
 use units::Time;
 
-/// Rounds of one half of the filter.
+/// Number of rounds in one half of the filter.
 const ROUNDS: u32 = 5;
 /// Linux stores a bandwidth as segments per microsecond times this number, truncated.
 const BW_UNIT: f64 = (1u64 << 24) as f64;
-/// Segments after which an epoch ends in any case.
+/// Number of acknowledged segments after which an epoch ends in any case.
 const LONGEST: f64 = (1u64 << 20) as f64;
 
-/// The epoch, and the filter of its excess.
+/// The current epoch, and the filter for the largest excess.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Aggregation {
     epoch: Time,
     /// Segments acknowledged since the epoch began.
     acked: f64,
-    /// Largest excess of this and of the previous half of the filter, segments.
+    /// Largest excess in the current and in the previous half of the filter, segments.
     extra: [f64; 2],
-    /// Rounds of this half.
+    /// Number of rounds in the current half.
     rounds: u32,
 }
 
 impl Aggregation {
-    /// Starts an epoch without an ACK: the connection is new, or resumes after an idle period.
+    /// Starts an epoch with nothing acknowledged: after an ACK, for a new connection, or after an idle period.
     pub(super) fn restart(&mut self, now: Time) {
         self.epoch = now;
         self.acked = 0.0;
     }
 
-    /// The allowance, segments.
+    /// Returns the allowance in segments.
     pub(super) fn extra(&self) -> f64 {
         self.extra[0].max(self.extra[1])
     }
 
-    /// Processes an ACK of `acked` segments, at a bandwidth of `bw` segments per second and a window of `cwnd` segments.
+    /// Processes an ACK of `acked` segments. `bw` is the estimated bandwidth in segments per second, and `cwnd` the window in
+    /// segments.
     pub(super) fn on_ack(&mut self, a: &AckSample, acked: f64, bw: f64, cwnd: f64, round_start: bool) {
         if a.rate.is_none_or(|d| d.compressed) {
             return;
@@ -94,7 +96,8 @@ mod tests {
         }
     }
 
-    /// The allowance after ACKs of two segments at these microseconds; a segment per millisecond, 20 in the window.
+    /// Returns the allowance after ACKs of two segments each at these times, in microseconds. The bandwidth is one segment per
+    /// millisecond, the window 20 segments.
     fn after(moments: &[u64]) -> f64 {
         let mut g = Aggregation::default();
         for &us in moments {
@@ -105,11 +108,14 @@ mod tests {
 
     #[test]
     fn delayed_acks_are_two_extra_and_three_where_one_comes_early() {
-        // 2.1 segments expected, so two: no more had been acknowledged, and the next epoch begins
+        // an ACK every 2.1 ms: 2.1 segments are expected, rounded down to two. No more than two had been acknowledged before, so
+        // each ACK begins an epoch
         assert_eq!(after(&[10_000, 12_100, 14_200]), 2.0);
-        // 1.95 segments expected, so one: two had been acknowledged, and now four, three in excess
+        // the second ACK comes after 1.95 ms: 1.95 segments are expected, rounded down to one. Two had been acknowledged before
+        // it, and four with it, so the excess is three
         assert_eq!(after(&[10_000, 11_950]), 3.0);
-        // five ACKs at once after an idle period: all their segments are in excess; the window is the limit
+        // five ACKs at once after an idle period: all their ten segments are in excess. The window limits the excess of 15 such
+        // ACKs to 20 segments
         assert_eq!(after(&[10_000, 30_000, 30_000, 30_000, 30_000, 30_000]), 10.0);
         assert_eq!(after(&[10_000; 15]), 20.0);
     }
@@ -121,7 +127,7 @@ mod tests {
             g.on_ack(&ack(us), 2.0, 1000.0, 20.0, false);
         }
         assert_eq!(g.extra(), 6.0);
-        // one ACK per round, three milliseconds apart: two segments in excess each
+        // then one ACK per round, 3 ms apart: each begins an epoch with an excess of two segments
         for round in 1..=10 {
             g.on_ack(&ack(10_000 + 3_000 * round), 2.0, 1000.0, 20.0, true);
             assert_eq!(g.extra(), if round < 10 { 6.0 } else { 2.0 }, "round {round}");

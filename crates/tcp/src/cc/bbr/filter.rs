@@ -1,9 +1,10 @@
-//! The largest delivery rate of the last rounds.
+//! A filter for the largest delivery rate of the last rounds.
 
-/// Window of the bandwidth's maximum, rounds.
+/// Number of rounds that the maximum covers.
 const BW_WINDOW: u64 = 10;
 
-/// Maximum over the last [`BW_WINDOW`] rounds: best, second best and third best of three parts of the window.
+/// The maximum over the last [`BW_WINDOW`] rounds. It keeps the best value, the best one since then, and the best one since that,
+/// each with its round.
 ///
 /// Source: Nichols' windowed filter, as in the draft §4.1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

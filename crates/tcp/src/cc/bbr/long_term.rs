@@ -1,48 +1,50 @@
-//! The long-term bandwidth of a path that drops what exceeds a rate instead of delaying it: a token-bucket policer.
+//! The long-term bandwidth of a path with a token-bucket policer, which drops what exceeds its rate instead of delaying it.
 //!
 //! ```text
-//! an interval begins with a loss, has 4 to 16 rounds, and ends with a loss: lost >= 50/256 of delivered, rate = delivered / time
-//! two in a row whose rates differ by at most 1/8, or 500 bytes/s: keep to their mean for 48 rounds, without probing
+//! an interval begins with a loss, has 4 to 16 rounds, and ends with a loss if then  lost >= 50/256 of delivered
+//! its rate = delivered / time
+//! if two consecutive rates differ by at most 1/8, or 500 bytes/s:  send at their mean for 48 rounds, without probing
 //! ```
 //!
-//! Without it BBR, which does not treat loss as congestion, would go on probing above the rate and lose the excess. A queue too
-//! small for BBR's window looks the same.
+//! BBR does not treat loss as congestion. Without this rule it would go on probing above the policer's rate and lose the excess.
+//! A queue too small for BBR's window has the same effect as a policer.
 //!
 //! Source: Linux tcp_bbr.c; draft-cardwell-iccrg-bbr-congestion-control-00 leaves it out.
-//! Departs: the time of an interval is exact, Linux' is in whole milliseconds. A timeout alone does not begin or end one.
+//! Departs: the length of an interval is exact, whereas Linux measures it in whole milliseconds. A timeout alone does not begin
+//! or end an interval.
 
 use crate::cc::control::AckSample;
 use units::Time;
 
-/// Rounds of an interval: at least, at most.
+/// Smallest and largest number of rounds in an interval.
 const ROUNDS: (u32, u32) = (4, 16);
-/// Least share of lost to delivered bytes.
+/// Smallest ratio of lost to delivered bytes that indicates a policer.
 const LOSS: f64 = 50.0 / 256.0;
-/// Two rates are equal if they differ by at most this share, or by at most [`DIFFERENCE`] bytes per second.
+/// Two rates count as equal if they differ by at most this share, or by at most [`DIFFERENCE`] bytes per second.
 const RATIO: f64 = 0.125;
 const DIFFERENCE: f64 = 500.0;
-/// Rounds for which the rate is kept.
+/// Number of rounds for which BBR keeps to the policer's rate.
 const KEPT: u32 = 48;
 
-/// Policer detection of one connection.
+/// The state of one connection's policer detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LongTerm {
-    /// An interval is under way.
+    /// True while an interval is in progress.
     sampling: bool,
-    /// The estimated rate is in use.
+    /// True while the estimated rate is in use.
     used: bool,
-    /// Rounds since the interval began, or since the rate has been in use.
+    /// Rounds since the interval began, or since the rate came into use.
     rounds: u32,
-    /// Rate of the last interval, bytes per second; 0 for none.
+    /// Rate of the last interval, bytes per second; 0 before the first.
     bw: f64,
     since: Time,
-    /// Bytes delivered before the interval, and bytes lost in it.
+    /// Bytes delivered before the interval, and bytes lost during it.
     delivered: u64,
     lost: u64,
 }
 
 impl LongTerm {
-    /// The rate to keep to, bytes per second, if the path is policed.
+    /// Returns the rate of the policer in bytes per second, if the path is deemed policed.
     pub(super) fn rate(&self) -> Option<f64> {
         self.used.then_some(self.bw)
     }
@@ -51,7 +53,7 @@ impl LongTerm {
         (self.since, self.delivered, self.lost, self.rounds) = (a.now, a.total_delivered, 0, 0);
     }
 
-    /// Processes an ACK; returns true if the rate has been in use long enough, and BBR should probe for bandwidth again.
+    /// Processes an ACK. Returns true when the rate has been in use long enough, so BBR should probe for bandwidth again.
     pub(super) fn on_ack(&mut self, a: &AckSample, round_start: bool, in_probe_bw: bool) -> bool {
         let Some(d) = a.rate.filter(|d| !d.compressed) else {
             self.lost += a.lost;
@@ -111,7 +113,7 @@ mod tests {
     use crate::cc::control::RateSample;
     use units::Duration;
 
-    /// A round of ten milliseconds in which ten segments of 1000 bytes are delivered and `lost` are not.
+    /// Passes round `k`: within 10 ms, ten segments of 1000 bytes are delivered and `lost` segments are lost.
     fn round(l: &mut LongTerm, k: u64, lost: u64) -> bool {
         let rate = RateSample {
             bytes: 10_000,
@@ -137,13 +139,14 @@ mod tests {
     #[test]
     fn two_intervals_at_one_rate_are_a_policer_for_48_rounds() {
         let mut l = LongTerm::default();
-        // two of ten are lost (51/256): the first loss begins an interval, one four rounds later ends it and begins the second
+        // for ten segments delivered, two are lost: 51/256. The first loss begins an interval; a loss four rounds later ends it
+        // and begins the second
         for k in 1..=8 {
             round(&mut l, k, 2);
             assert_eq!(l.rate(), None, "round {k}");
         }
         round(&mut l, 9, 2);
-        // ten segments in ten milliseconds
+        // the second interval ends with the same rate: ten segments of 1000 bytes in 10 ms
         assert_eq!(l.rate(), Some(1e6));
         for k in 10..=56 {
             assert!(!round(&mut l, k, 2));

@@ -33,8 +33,8 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// Sets the first round-trip time, and with the window the first pacing rate. The handshake's small packets take less time on
-    /// a slow link than any segment, so this minimum lasts until it expires.
+    /// Sets the first round-trip time, and from it and the window the first pacing rate. On a slow link the small packets of the
+    /// handshake take less time than any full segment, so this minimum lasts until it expires.
     fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
         self.rt_prop = Some(us);
         self.rt_prop_at = now;
@@ -63,7 +63,7 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// Saves the window, starts a round, and restarts the estimate of whether the pipe is full.
+    /// Saves the window, starts a round, and restarts the detection of a full pipe.
     fn on_rto(&mut self, w: Window) {
         self.save_cwnd(&w);
         self.previous = State::Loss;
@@ -71,12 +71,12 @@ impl Control for Bbr {
         self.round_start = true;
     }
 
-    /// The next `on_ack` restores the window. Until then there is no pacing.
+    /// Leaves the window as it is; the next `on_ack` restores it. There is no pacing until then.
     fn on_undo(&mut self, w: Window, _: Option<Window>) -> Drive {
         Drive { reduction: false, ..w.into() }
     }
 
-    /// Sets the rate to the estimate at once.
+    /// In ProbeBw, sets the pacing rate to the estimated bandwidth when sending resumes after an idle period.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if silence.app_limited {
             self.aggregation.restart(silence.now);

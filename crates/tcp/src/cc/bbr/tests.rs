@@ -20,7 +20,8 @@ fn step(b: &mut Bbr, w: &mut Window, s: &AckSample) {
     w.follow(&b.on_ack(*w, s));
 }
 
-/// A path that delivers a segment every millisecond after 10 ms: BtlBw 1 MB/s, BDP 10 segments.
+/// Runs BBR on a path that delivers the first segment after 10 ms and then one per millisecond: BtlBw is 1 MB/s. With an RTT of
+/// 10 ms, the BDP is 10 segments.
 fn run(acks: u64, rtt_us: u32) -> (Bbr, Window) {
     let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
     let mut b = machine();
@@ -57,7 +58,7 @@ fn the_model_finds_bandwidth_and_round_trip() {
     let (b, w) = run(200, 10_000);
     assert!((b.btl_bw() - 1e6).abs() < 1.0 && b.rt_prop == Some(10_000));
     assert!(matches!(b.mode, Mode::ProbeBw(_)), "{:?}", b.mode);
-    // 2 BDP = 20, no burst above two segments: 20 + 3 * 2 = 26, even; plus aggregation of at most a segment
+    // twice the BDP is 20 segments. Three bursts of two segments are added: 26, which is even. Aggregation may add a few segments
     assert!((24.0..=30.0).contains(&w.cwnd), "{}", w.cwnd);
     assert_eq!(b.burst(), 2);
 }
@@ -68,9 +69,9 @@ fn the_handshake_is_the_first_round_trip_until_it_expires() {
     let mut b = machine();
     b.on_handshake(w, Time(5_000_000), 4_000);
     assert_eq!(b.rt_prop, Some(4_000));
-    // ten segments in 4 ms, times 2.89 and 0.99
+    // the window of ten segments per 4 ms, times the gain of 2.89 and the margin of 0.99
     assert!((b.pacing_rate - 2.89 * 0.99 * 10_000.0 / 0.004).abs() < 1.0);
-    // a segment's round trip takes 10 ms, including 6 ms of transmission; the small packets of the handshake were faster
+    // the round trip of a segment takes 10 ms, with 6 ms of transmission; the small packets of the handshake took only 4 ms
     for k in 1..=10_000 {
         let now = Time(5_000_000 + k * 1_000_000);
         step(&mut b, &mut w, &ack(now, k * 1000, 10_000, 10_000));
@@ -86,7 +87,7 @@ fn the_gains_of_a_cycle_average_one() {
     let (mut b, mut w) = run(200, 10_000);
     let mut seen = [false; 8];
     for k in 201..400 {
-        // 30 segments in flight exceed 1.25 BDP and the quanta, so a probing phase ends after RTprop
+        // 30 segments in flight are more than 1.25 BDP plus quanta, so a probing phase ends after RTprop
         let mut a = ack(Time(10_000_000 + k * 1_000_000), k * 1000, 30_000, 10_000);
         a.lost = 0;
         step(&mut b, &mut w, &a);
@@ -104,7 +105,7 @@ fn startup_ends_three_rounds_after_the_last_growth() {
     let mut b = machine();
     let mut delivered = 0;
     let mut modes = Vec::new();
-    // one ACK per round; the rate doubles four times, then stays
+    // one ACK per round; the rate doubles three times, then stays the same
     for (k, rate) in [1u64, 2, 4, 8, 8, 8, 8].into_iter().enumerate() {
         delivered += rate * 1000;
         let mut a = ack(Time((k as u64 + 1) * 10_000_000), delivered, 100_000, 10_000);
@@ -129,7 +130,7 @@ fn startup_ends_three_rounds_after_the_last_growth() {
 fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
     let (mut b, mut w) = run(200, 10_000);
     let before = w.cwnd;
-    // from now on 12 ms: the old minimum expires 10 s after it was first seen, at 11 ms
+    // from now on the RTT is 12 ms. The old minimum was measured at 11 ms, and expires 10 s later
     let mut k = 200;
     let mut first = None;
     let mut last = None;
@@ -145,7 +146,7 @@ fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
     }
     let (first, last) = (first.unwrap(), last.unwrap());
     assert_eq!(first, 10_002);
-    // 200 ms from when the window has come down to four segments
+    // ProbeRtt lasts for 200 ms after the data in flight have dropped to four segments
     assert!((last - first).abs_diff(200) <= 15, "{first} {last}");
     assert_eq!(b.rt_prop, Some(12_000));
     assert!(w.cwnd >= before, "{} {before}", w.cwnd);
@@ -160,7 +161,7 @@ fn a_recovery_conserves_packets_for_a_round_and_gives_the_window_back() {
     a.state = State::Recovery;
     a.lost = 2_000;
     step(&mut b, &mut w, &a);
-    // 8 in flight and one delivered: nine
+    // the window is the 8 segments in flight plus the one that this ACK delivers
     assert_eq!(w.cwnd, 9.0);
     let mut out = ack(Time(301_000_000), 202_000, 8_000, 10_000);
     out.rate = None;
@@ -178,7 +179,7 @@ fn flows_that_enter_probe_bw_together_do_not_probe_together() {
     };
     let mut seen = [0; 8];
     (0..700).for_each(|stream| seen[usize::from(first(stream))] += 1);
-    // seven phases a hundred times each, sd 9; never the draining one
+    // the draining phase is never the first; each of the other seven is drawn about 100 times, with a standard deviation of 9
     assert_eq!(seen[1], 0);
     assert!(seen.iter().enumerate().all(|(i, n)| i == 1 || (60..140).contains(n)), "{seen:?}");
     assert_eq!(first(3), first(3));
