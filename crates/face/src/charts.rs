@@ -189,7 +189,7 @@ fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     bins.into_iter().map(curve).collect()
 }
 
-/// Returns the upper limits and cumulative shares of the bins that can be told apart in a chart: the last bin, and each whose
+/// Returns the upper limits and cumulative shares of the bins that are distinguishable in a chart: the last bin, and each whose
 /// limit is 1 % above that of the previous bin kept, or that adds 0.2 % of the values.
 fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
     let all: u64 = bins.iter().map(|b| b.1).sum();

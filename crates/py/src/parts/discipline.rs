@@ -198,7 +198,7 @@ impl Discipline {
             let message = "expected a size of 1 to 65535 bytes, a flow below 1048576 and a DSCP of 0 to 63";
             return Err(PyValueError::new_err(message));
         }
-        // without addresses, each flow gets its own source address, so classifiers that hash addresses can tell flows apart
+        // without addresses, each flow gets its own source address, so that classifiers which hash addresses distinguish flows
         let (src, dst) = match &addresses {
             Some((src, dst)) => (address(src)?, address(dst)?),
             None => (flow, u32::MAX),
