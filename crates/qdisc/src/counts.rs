@@ -5,9 +5,9 @@ use packet::ClassCount;
 /// Name and packet counts of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassProbe<'a> {
-    /// Name in the parameters.
+    /// Name of the class in the parameters.
     pub name: &'a str,
-    /// Its packets by fate.
+    /// Counts of the class's offered, delivered and dropped packets.
     pub counts: ClassCount,
     /// Marks by reason (law, step); `None` for a class that never marks.
     pub marked: Option<[u64; 2]>,

@@ -10,20 +10,21 @@ impl<T> Omittable for Option<T> {
     type Value = T;
 }
 
-/// Declares the parameters of a discipline or a law: a doc comment, which becomes the help text, a type and a default for each.
+/// Declares the parameters of a discipline or a law. Each has a doc comment, which becomes the help text, a type and a default.
 ///
 /// ```text
 /// params! {
 ///     /// Parameters of PIE.
 ///     pub struct PieParams as p {
-///         /// The delay aimed at; null: 15ms, 20ms (draft2013).
+///         /// The target delay; null: 15ms, 20ms (draft2013).
 ///         target: Option<Duration> = None => ms(if p.variant == Draft2013 { 20 } else { 15 }),
 ///     }
 /// }
 /// ```
 ///
-/// After `=>` stands the value that a published version gives to a parameter that is left out; it may read the others. A method of
-/// the parameter's name returns what is in force, and `resolved` returns the parameters with all such values filled in.
+/// The expression after `=>` is the value of a parameter that is left out, as a published version has it; it may read the other
+/// parameters. For each of these parameters, a method of the same name returns the effective value. `resolved` returns all
+/// parameters with such values filled in.
 macro_rules! params {
     (
         $(#[$of:meta])*
@@ -67,7 +68,7 @@ macro_rules! params {
                 }
             )?)+
 
-            /// These parameters with the values of the published version filled in.
+            /// Returns these parameters with the values of the published version filled in.
             #[allow(dead_code, reason = "parameters that build others are read by their accessors alone")]
             pub(crate) fn resolved(&self) -> Self {
                 let mut resolved = self.clone();

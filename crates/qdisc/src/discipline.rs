@@ -20,36 +20,36 @@ pub struct Context<'a> {
 
 /// A queue and its decisions on which packets to accept, mark and drop.
 ///
-/// Contract: the host never calls `enqueue` into a stage that it holds back; back-pressure is the host not calling
-/// `dequeue`. `None` with a backlog means "call again at `next_wake`"; after `wake`, an idle link calls `dequeue` once.
-/// Every packet given to `enqueue` either comes out of `dequeue` or goes to `cx.fate` as dropped, exactly once.
-/// `packet.stamp` is the time of arrival, written by [`Queue`](crate::Queue) before it calls `enqueue`. A refused arrival, and no
-/// other drop, is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`.
+/// Contract: to hold packets back, the host does not call `dequeue`. If `dequeue` returns `None` although packets are queued, the
+/// host calls `wake` at `next_wake`; if the link is idle then, it calls `dequeue` once. Every packet passed to `enqueue` is
+/// either returned by `dequeue` or reported to `cx.fate` as dropped, exactly once. `packet.stamp` is the time of arrival, set by
+/// [`Queue`](crate::Queue) before it calls `enqueue`. A refused arrival, and no other drop, is reported with
+/// [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`.
 pub trait QueueDiscipline: Send {
     /// Accepts `packet` or drops it; may drop others to make room.
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>);
     /// Returns the next packet to send; may drop several heads first.
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta>;
-    /// When to call `wake` next (a timer of the law); `None` for never.
+    /// Returns the time at which the host must call `wake` next (a timer of the law); `None` for never.
     fn next_wake(&self) -> Option<Time> {
         None
     }
-    /// Called when the timer expires.
+    /// Handles the expiry of the timer.
     fn wake(&mut self, _cx: &mut Context<'_>) {}
-    /// Packets and bytes queued.
+    /// Returns the packets and bytes queued.
     fn backlog(&self) -> Backlog;
-    /// Reports its state under the names of its source: always the same names, in the same order. If [`Reading::queues`] is set,
-    /// every queue in service, or every class, follows.
+    /// Reports the state under the names of the discipline's source: always the same names, in the same order. If
+    /// [`Reading::queues`] is set, the state of every active queue, or of every class, follows.
     fn probe(&self, out: &mut Reading<'_>);
-    /// Packet counts of each class; empty for a discipline without classes.
+    /// Returns the packet counts of each class; none for a discipline without classes.
     fn classes(&self) -> Vec<ClassProbe<'_>> {
         Vec::new()
     }
-    /// Its queues for the two service flows of a modem, if it has them.
+    /// Returns the queues for the two service flows of a modem, if the discipline has them.
     fn service_flows(&self) -> Option<&dyn ServiceFlows> {
         None
     }
-    /// [`Self::service_flows`], mutable.
+    /// Returns [`Self::service_flows`], mutable.
     fn service_flows_mut(&mut self) -> Option<&mut dyn ServiceFlows> {
         None
     }
@@ -57,12 +57,12 @@ pub trait QueueDiscipline: Send {
 
 /// A discipline with a queue for each of the two service flows of a modem, L and C.
 pub trait ServiceFlows {
-    /// Sets the parameters of the aggregate; called once, before any packet.
+    /// Sets the parameters of the aggregate. Called once, before any packet.
     fn aggregate(&mut self, of: &Aggregate);
-    /// The next packet of `flow`, for a modem that has a grant for it.
+    /// Returns the next packet of `flow`, for a modem that has a grant for it.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
-    /// Backlog of each in bytes as the modem sends them, for its requests.
+    /// Returns the backlog of each service flow in bytes as the modem sends them, for its requests.
     fn frames(&self) -> [u64; 2];
-    /// Size of the IP packet at the head of each, in bytes; 0 for an empty queue.
+    /// Returns the bytes of the IP packet at the head of each queue; 0 for an empty queue.
     fn head_bytes(&self) -> [u64; 2];
 }

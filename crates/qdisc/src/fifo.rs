@@ -18,7 +18,7 @@ impl Fifo {
         self.ring.push_back(packet);
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<PacketMeta> {
         let packet = self.ring.pop_front()?;
@@ -26,7 +26,7 @@ impl Fifo {
         Some(packet)
     }
 
-    /// Takes the newest packet.
+    /// Removes and returns the newest packet.
     #[inline]
     pub(crate) fn pop_back(&mut self) -> Option<PacketMeta> {
         let packet = self.ring.pop_back()?;
@@ -34,31 +34,31 @@ impl Fifo {
         Some(packet)
     }
 
-    /// The oldest packet.
+    /// Returns the oldest packet.
     #[inline]
     pub(crate) fn front(&self) -> Option<&PacketMeta> {
         self.ring.front()
     }
 
-    /// The newest packet.
+    /// Returns the newest packet.
     #[inline]
     pub(crate) fn back(&self) -> Option<&PacketMeta> {
         self.ring.back()
     }
 
-    /// All packets, the oldest first.
+    /// Returns all packets, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PacketMeta> {
         self.ring.iter()
     }
 
-    /// Takes the packet at `place`, counted from the oldest.
+    /// Removes and returns the packet at `place`, counted from the oldest.
     pub(crate) fn remove(&mut self, place: usize) -> Option<PacketMeta> {
         let packet = self.ring.remove(place)?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
-    /// The newest packet, for marking.
+    /// Returns the newest packet, for marking.
     #[inline]
     pub(crate) fn back_mut(&mut self) -> Option<&mut PacketMeta> {
         self.ring.back_mut()
@@ -70,7 +70,7 @@ impl Fifo {
         self.ring.is_empty()
     }
 
-    /// Packets and bytes queued.
+    /// Returns the packets and bytes queued.
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         Backlog { packets: self.ring.len() as u32, bytes: self.bytes }

@@ -1,4 +1,4 @@
-//! Checks of parameters whose messages say which value was read and which are valid.
+//! Checks of parameter values. Each error message says which value was read and which values are valid.
 
 use crate::Problem;
 use std::fmt::Display;

@@ -1,6 +1,6 @@
 //! Exact decimal numbers, as users write them: a float would round numbers above 2^53.
 
-/// Decimal places kept; further ones are read and dropped.
+/// Number of decimal places kept. Further digits are accepted and ignored.
 const PLACES: u32 = 15;
 
 /// A number that is not negative: `digits / 10^places`.
@@ -11,7 +11,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads digits with at most one decimal point; `None` for anything else, and from 10^21 on.
+    /// Reads digits with at most one decimal point. Returns `None` for any other text, and for a number of 10^21 or more.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         if whole.is_empty() && fraction.is_empty() {
@@ -33,19 +33,19 @@ impl Decimal {
         Some(number)
     }
 
-    /// The number times `unit`, rounded half up; `None` if it does not fit in 64 bits.
+    /// Multiplies the number by `unit` and rounds half up. Returns `None` if the product does not fit in 64 bits.
     pub(crate) fn times(self, unit: u64) -> Option<u64> {
         let scale = 10u128.pow(self.places);
         let product = self.digits.checked_mul(u128::from(unit))?;
         u64::try_from((product + scale / 2) / scale).ok()
     }
 
-    /// The number, if it is whole and fits in 64 bits.
+    /// Returns the number if it is whole and fits in 64 bits.
     pub(crate) fn whole(self) -> Option<u64> {
         if self.places == 0 { u64::try_from(self.digits).ok() } else { None }
     }
 
-    /// The nearest float.
+    /// Returns the nearest float.
     pub(crate) fn about(self) -> f64 {
         self.digits as f64 / 10u128.pow(self.places) as f64
     }

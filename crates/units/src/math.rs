@@ -6,13 +6,13 @@
 use crate::Rng;
 pub use libm::{cbrt, exp, log as ln, log10, pow};
 
-/// One draw from the exponential distribution with this mean.
+/// Draws from the exponential distribution with this mean.
 pub fn exponential(rng: &mut Rng, mean: f64) -> f64 {
     // 1 - u lies in (0, 1], so the logarithm is finite
     -mean * ln(1.0 - rng.unit())
 }
 
-/// One draw from the normal distribution (Marsaglia's polar method; needs no sine).
+/// Draws from the normal distribution by Marsaglia's polar method, which needs no sine.
 pub fn normal(rng: &mut Rng, mean: f64, sd: f64) -> f64 {
     // Each try succeeds with probability pi/4; 200 failures in a row have probability 1e-134.
     for _ in 0..200 {
@@ -43,7 +43,7 @@ mod tests {
         }
         let n = f64::from(n);
         let mean = s / n;
-        // standard errors: 3/sqrt(n) = 0.0067 and 0.5/sqrt(n) = 0.0011; five of them
+        // the means may be off by five standard errors: 5 x 3/sqrt(n) = 0.034 and 5 x 0.5/sqrt(n) = 0.006
         assert!((e / n - 3.0).abs() < 0.034);
         assert!((mean - 2.0).abs() < 0.006);
         assert!((q / n - mean * mean - 0.25).abs() < 0.005);

@@ -3,9 +3,9 @@
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// Prefetches the cache line `offset` bytes behind the start of `place`, without waiting for it.
+/// Prefetches the cache line `offset` bytes after the start of `place`, without waiting for it.
 ///
-/// A hint: it changes no value, and does nothing on processors without such an instruction.
+/// This is only a hint: it changes no value, and does nothing on processors without such an instruction.
 #[inline(always)]
 #[allow(unsafe_code, reason = "reads nothing and is valid for every address; `hint::prefetch_read` is not stable yet")]
 pub fn prefetch<T>(place: &T, offset: usize) {

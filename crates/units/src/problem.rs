@@ -2,17 +2,17 @@
 
 use std::fmt::{self, Write};
 
-/// Most characters of a user's text that a message repeats.
+/// Maximum number of characters of a user's text that a message repeats.
 const SHOWN: usize = 80;
-/// Most characters of a line; longer ones are cut.
+/// Maximum number of characters of a message; a longer one is cut.
 const LINE: usize = 1500;
 
-/// A user's text as a message repeats it: at most 80 characters, control characters escaped.
+/// Prepares a user's text for a message: keeps at most 80 characters and escapes control characters.
 pub fn shown(text: &str) -> String {
     escaped(text, SHOWN)
 }
 
-/// At most `most` characters of `text`; those that would move a terminal's cursor or reverse its text are escaped.
+/// Keeps at most `most` characters of `text`, and escapes those that would move a terminal's cursor or reverse its text.
 fn escaped(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (i, c) in text.chars().enumerate() {
@@ -29,7 +29,7 @@ fn escaped(text: &str, most: usize) -> String {
     line
 }
 
-/// Returns true for control characters, and for invisible ones that move or reverse the text around them.
+/// Returns true for control characters, and for invisible characters that move or reverse the text around them.
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -48,12 +48,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem at `path` (a field name or a dotted path).
+    /// Creates a problem at `path` (a field name or a dotted path).
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
 
-    /// The problem with `prefix` before its path.
+    /// Puts `prefix` before the path of the problem.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
         let prefix = shown(prefix);

@@ -10,7 +10,7 @@ const MOST_BYTES: u64 = 9_000_000_000_000_000;
 /// Highest rate, 1 Pbit/s.
 const MOST_RATE: u64 = 1_000_000_000_000_000;
 
-/// A size in bytes. Text: `1514`, `600KB` (1000), `64KiB` (1024), `10MB`, `1GB`.
+/// A size in bytes. Text: `1514`, `600KB` (units of 1000 bytes), `64KiB` (of 1024 bytes), `10MB`, `1GB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
@@ -56,7 +56,7 @@ impl BitRate {
     fn from_integer(v: u64) -> Result<Self, ParseError> {
         if v > MOST_RATE { Err(ParseError::new(v.to_string(), "a rate of at most 1 Pbit/s")) } else { Ok(Self(v)) }
     }
-    /// Transmission time of `bytes`, rounded to the nearest nanosecond; [`Duration::MAX`] at rate zero.
+    /// Computes the transmission time of `bytes`, rounded to the nearest nanosecond; [`Duration::MAX`] at rate zero.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
@@ -70,14 +70,14 @@ impl BitRate {
             Duration(u64::try_from(ns).unwrap_or(u64::MAX))
         }
     }
-    /// Bytes that this rate carries in `span`, rounded down.
+    /// Computes the bytes that this rate carries in `span`, rounded down.
     pub fn bytes_in(self, span: Duration) -> u64 {
         (u128::from(self.0) * u128::from(span.0) / 8_000_000_000) as u64
     }
 }
 
 impl Prob {
-    /// A probability written in the source.
+    /// Creates a probability at compile time; a number outside [0, 1] panics.
     pub const fn constant(p: f64) -> Self {
         assert!(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1");
         Self(p)
@@ -85,20 +85,20 @@ impl Prob {
     /// Creates a probability.   Errors: a number outside [0, 1].
     pub fn new(p: f64) -> Result<Self, ParseError> {
         if (0.0..=1.0).contains(&p) {
-            // no negative zero
+            // adding 0.0 turns a negative zero into a positive one
             Ok(Self(p + 0.0))
         } else {
             Err(ParseError::new(p.to_string(), "a probability between 0 and 1 (or 0% and 100%)"))
         }
     }
-    /// The number.
+    /// Returns the number.
     #[inline]
     pub fn get(self) -> f64 {
         self.0
     }
 }
 
-/// Prints `value` in the largest of `units` that divides it.
+/// Prints `value` in the largest of `units` that divides it, or in the unit `bare` if none does.
 fn print_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)], bare: &str) -> fmt::Result {
     match units.iter().find(|(_, k)| value != 0 && value.is_multiple_of(*k)) {
         Some((unit, k)) => write!(f, "{}{unit}", value / k),
@@ -153,7 +153,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// The valid form of a rate whose unit is only a prefix (`20M`) or that of a size (`20MB`).
+/// Describes the valid form of a rate whose unit is only a prefix (`20M`) or the unit of a size (`20MB`).
 fn unfinished(v: f64, unit: &str) -> Option<String> {
     let prefix = unit.chars().next().map(|c| c.to_ascii_lowercase()).filter(|c| "kmgt".contains(*c))?;
     let bits = |v: f64| format!("\"{v}{prefix}bit\"");
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_is_accepted_prints_and_reads_back_exactly() {
-        // 2^53 + 1 has no float of its own; 2^52 + 1 has, but half more is a tie
+        // No float equals 2^53 + 1. A float equals 2^52 + 1, but adding 0.5 to round it gives a tie, which becomes 2^52 + 2.
         for v in [0, 1, 999, 1_001, (1 << 52) + 1, MOST_BYTES - 1, MOST_BYTES] {
             assert_eq!(Bytes(v).to_string().parse::<Bytes>().unwrap(), Bytes(v));
         }

@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The stream of the component `name` under `seed`.
+    /// Creates the stream of the component `name` under `seed`.
     ///
     /// The name is hashed with FNV-1a (64 bits) and mixed with the seed by SplitMix64's finaliser, twice, so that
     /// neighbouring seeds and names that differ in one letter give unrelated streams.
@@ -26,25 +26,25 @@ impl Rng {
         Self(Xoshiro256PlusPlus::seed_from_u64(key))
     }
 
-    /// 64 uniform bits.
+    /// Draws 64 uniform bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), 53 bits.
+    /// Draws a number uniformly from [0, 1), with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform integer in `0..n`, with a bias below n / 2^64. `n` = 0 gives 0.
+    /// Draws an integer uniformly from `0..n`, with a bias below n / 2^64. `n` = 0 gives 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// True with probability `p`; draws no number if `p` is 0 or 1.
+    /// Returns true with probability `p`. Draws no number if `p` is 0 or 1.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         p > 0.0 && (p >= 1.0 || self.unit() < p)
@@ -80,7 +80,7 @@ mod tests {
         for _ in 0..10_000 {
             seen[r.below(10) as usize] += 1;
         }
-        // mean 1000, sd 30
+        // each count has mean 1000 and standard deviation 30; the bounds are five standard deviations away
         assert!(seen.iter().all(|&c| (850..1150).contains(&c)), "{seen:?}");
         assert_eq!(r.below(0), 0);
     }

@@ -1,4 +1,4 @@
-//! The text form of a quantity, a number and a unit, and its serde and JSON Schema.
+//! The text form of a quantity (a number and a unit), with its serde implementation and JSON Schema.
 
 use crate::decimal::Decimal;
 use crate::shown;
@@ -16,7 +16,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// `given`: the user's text; `valid`: completes "expected ...".
+    /// Creates the error for the user's text `given`. `valid` completes the message "expected ...".
     pub fn new(given: impl Into<String>, valid: impl Into<String>) -> Self {
         Self { given: given.into(), valid: valid.into() }
     }
@@ -45,9 +45,9 @@ pub(crate) fn split_number<'a>(s: &'a str, valid: &str) -> Result<(Decimal, &'a 
 pub trait Text: fmt::Display + FromStr<Err = ParseError> {
     /// Completes "expected ..." in a message.
     const VALID: &'static str;
-    /// The text as a regular expression.
+    /// A regular expression that matches the text.
     const PATTERN: &'static str;
-    /// Reads a bare whole number; `None` if a number needs its unit.
+    /// The function that reads a bare whole number; `None` if a number needs a unit.
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = None;
 }
 
@@ -86,7 +86,7 @@ impl<T: Text> de::Visitor<'_> for TextVisitor<T> {
     }
 }
 
-/// The JSON Schema of a [`Text`].
+/// Returns the JSON Schema of a [`Text`].
 #[doc(hidden)]
 pub fn text_schema<T: Text>() -> Schema {
     match T::WHOLE {

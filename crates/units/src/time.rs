@@ -19,13 +19,13 @@ impl Time {
     /// Later than any event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The span since `earlier`; zero if `earlier` lies in the future.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is the later of the two.
     #[inline]
     pub fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// Seconds since the start.
+    /// Returns the seconds since the start of the run.
     #[inline]
     pub fn secs(self) -> f64 {
         self.0 as f64 * 1e-9
@@ -33,47 +33,47 @@ impl Time {
 }
 
 impl Duration {
-    /// No time.
+    /// The empty duration.
     pub const ZERO: Self = Self(0);
     /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Whole nanoseconds.
+    /// Converts whole nanoseconds.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
-    /// Whole microseconds.
+    /// Converts whole microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
-    /// Whole milliseconds.
+    /// Converts whole milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
-    /// Whole seconds.
+    /// Converts whole seconds.
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
-    /// Seconds as a float, rounded to the nearest nanosecond. Negative numbers and NaN become zero, overflow the maximum.
+    /// Converts seconds, rounded to the nearest nanosecond. Negative numbers and NaN become zero; too large ones the maximum.
     pub fn from_secs_f64(s: f64) -> Self {
         Self((s * 1e9 + 0.5) as u64)
     }
-    /// This span in seconds.
+    /// Returns the duration in seconds.
     #[inline]
     pub fn secs(self) -> f64 {
         self.0 as f64 * 1e-9
     }
-    /// This span in milliseconds.
+    /// Returns the duration in milliseconds.
     #[inline]
     pub fn millis(self) -> f64 {
         self.0 as f64 * 1e-6
     }
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero if `other` is longer.
     #[inline]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// Returns true for no time.
+    /// Returns true if the duration is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -114,7 +114,7 @@ operators! {
 /// Longest duration that a user may give: beyond 2^63 ns = 292 years a sum of two spans could overflow.
 const LONGEST: u64 = 9_200_000_000_000_000_000;
 
-/// Suffix and nanoseconds, largest first.
+/// Units of the printed text: suffix and nanoseconds, largest first.
 const SPANS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
 
 impl fmt::Display for Duration {

@@ -41,7 +41,7 @@ pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     }
 }
 
-/// A deserializer whose enums may be words.
+/// A deserializer that accepts a word wherever an enum is written as a table of one key.
 #[doc(hidden)]
 pub struct WordOrTable<D>(pub D);
 
@@ -113,7 +113,7 @@ impl<'de, E: de::Error> EnumAccess<'de> for Word<'_, E> {
     }
 }
 
-/// No keys.
+/// Returns a table without keys.
 fn empty<'de, E: de::Error>() -> impl MapAccess<'de, Error = E> {
     de::value::MapDeserializer::<_, E>::new(std::iter::empty::<(&'de str, &'de str)>())
 }

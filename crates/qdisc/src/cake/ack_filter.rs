@@ -1,20 +1,21 @@
 //! The ACK filter: drops a queued ACK that a newer one makes redundant.
 //!
 //! ```text
-//! on a pure ACK, queued packets of its flow, from the head on:
-//!   eligible:  pure ACKs, no SYN, no AE, no option but time stamp and SACK, an older ACK number (an equal one if the new ACK
-//!              has SACK blocks); with SACK blocks only if the new one has the same number and its blocks cover them
-//!   kept:      the last eligible one before a change of ECE or CWR
-//! normal       once a second eligible one is found, the first is dropped
-//! aggressive   one is enough if it is right before the new one and has its ECE and CWR
+//! when a pure ACK arrives, the queued packets of its flow are searched from the head on:
+//!   eligible:  pure ACKs without SYN, FIN, AE, or options other than time stamp and SACK, whose ACK number is older than the
+//!              new one's (or equal, if the new ACK has SACK blocks). An ACK with SACK blocks is eligible only if the new one
+//!              has the same number and its blocks cover them
+//!   kept:      an eligible ACK that is the last before a change of ECE or CWR
+//! normal       drops the first eligible ACK if a second one is found
+//! aggressive   also drops the only eligible ACK if it is right before the new one and has the same ECE and CWR
 //! ```
 //!
-//! The new ACK stays at the tail. Normal mode keeps two, which preserves duplicates and the sender's ACK clock.
+//! The new ACK stays at the tail. Normal mode keeps two ACKs per flow, which preserves duplicates and the sender's ACK clock.
 //!
 //! Source: tc-cake(8); Linux' sch_cake.c (facts only).
-//! Departs: a queue sees no SACK ranges. Blocks count as covered if both ACKs list all that the receiver holds
-//! ([`Flags::SACK_WHOLE`]), and an ACK on a data segment filters none. Time stamps are not compared: queued ACKs of a flow are
-//! in order.
+//! Departs: a queue does not see the ranges of SACK blocks. Blocks count as covered if both ACKs list everything that the
+//! receiver holds ([`Flags::SACK_WHOLE`]). An ACK carried by a data segment makes no queued ACK redundant. Time stamps are not
+//! compared, since queued ACKs of a flow are in order.
 
 use crate::Fifo;
 use packet::{Flags, PacketMeta};
@@ -54,13 +55,14 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     // ACK numbers of real packets have 32 bits and wrap
     let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
     if old.flags.has(Flags::SACK) {
-        // if both list all that the receiver holds, the later blocks include the earlier, until the ACK number passes a block
+        // If both list everything that the receiver holds, the newer blocks include the older ones. That no longer holds when the
+        // ACK number has passed a block, so the numbers must be equal.
         return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
     }
     newer > 0 || (newer == 0 && new.flags.has(Flags::SACK))
 }
 
-/// Position in `queue` of the ACK that its newest packet makes redundant.   Bound: visits each packet once.
+/// Returns the position in `queue` of the ACK that its newest packet makes redundant.   Bound: visits each packet once.
 pub(crate) fn superfluous(queue: &Fifo, filter: AckFilter) -> Option<usize> {
     let last = queue.backlog().packets.checked_sub(1)? as usize;
     let new = queue.back().filter(|p| p.flags.has(Flags::PURE_ACK) && !p.flags.has(Flags::SYN))?;
@@ -108,7 +110,7 @@ mod tests {
         assert_eq!(found(&acks, Off), None);
         assert_eq!((found(&acks[..2], Normal), found(&acks[..2], Aggressive)), (None, Some(0)));
         assert_eq!(found(&acks[..1], Aggressive), None);
-        // numbers that wrap at 32 bits
+        // the newer ACK number has wrapped at 32 bits
         assert_eq!(found(&[ack(0xffff_fff0, NONE), ack(4, NONE)], Aggressive), Some(0));
     }
 
@@ -124,7 +126,7 @@ mod tests {
         assert_eq!(of(PacketMeta { flags: NONE, size: 1500, ..ack(1, NONE) }), None, "data");
         assert_eq!(of(PacketMeta { flow: FlowId(7), ..ack(1, NONE) }), None, "another flow");
         assert_eq!(of(ack(1, Flags::REVERSE)), None, "the other way");
-        // blocks: with the same number, and if both list all
+        // an ACK with SACK blocks is redundant only if the new one has the same number and both list everything received
         let (some, all) = (Flags::SACK, Flags::SACK.with(Flags::SACK_WHOLE));
         let sacks = |old: (u64, Flags), new: (u64, Flags)| found(&[ack(old.0, old.1), ack(new.0, new.1)], Aggressive);
         assert_eq!(
@@ -132,7 +134,7 @@ mod tests {
             (Some(0), None, None)
         );
         assert_eq!((sacks((8, all), (9, all)), sacks((8, all), (9, NONE))), (None, None), "a hole was filled");
-        // a duplicate with blocks covers one without
+        // a duplicate ACK with SACK blocks makes one without blocks redundant; a duplicate without blocks does not
         assert_eq!(found(&[ack(9, NONE), ack(9, Flags::SACK)], Aggressive), Some(0));
         assert_eq!(found(&[ack(9, NONE), ack(9, NONE)], Aggressive), None);
     }
@@ -141,7 +143,8 @@ mod tests {
     fn a_change_of_the_echo_is_not_lost() {
         use AckFilter::{Aggressive, Normal};
         let (on, off) = (Flags::ECE, NONE);
-        // 1 off, 2 on: the first must stay, the search restarts at the second and finds no other
+        // ECE changes between the first ACK and the second, so the first must stay. The search restarts at the second ACK and
+        // finds no further eligible one.
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on)], Normal), None);
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on), ack(4, on)], Normal), Some(1));
         assert_eq!(found(&[ack(1, off), ack(2, on)], Aggressive), None);

@@ -1,18 +1,21 @@
 //! The queues of a tin: the queue that a packet joins, and the order of service.
 //!
 //! ```text
-//! place     the hash's own, if it is this flow's and in use; else in its set of 8: the flow's, a free one, or a shared one
-//! sparse    new to the tin: first, for one turn        bulk      the others, in turn        (DRR++)
-//! decaying  empty, with a law that has not come to rest: one is visited on each dequeue
+//! place     the place that the hash names, if it holds this flow and is in use; otherwise, in the set of 8 around it, the place
+//!           of this flow or a free one; if there is none, the place that the hash names, shared with other flows
+//! sparse    a flow new to the tin: served before the bulk flows, for one turn         (DRR++)
+//! bulk      any other flow with packets: served in turn                               (DRR++)
+//! decaying  an empty flow whose law has not come to rest yet: each dequeue visits one
 //!
-//! deficit <= 0: += quantum / host load, to the end of the bulk list; sparse becomes bulk, or waits there if it is empty
+//! A flow whose deficit is 0 or less gets quantum / host load and moves to the end of the bulk list: a sparse flow becomes bulk,
+//! or, if it is empty, waits there for a new packet.
 //! ```
 //!
-//! Only bulk flows count towards their hosts' load, so a sparse flow's first turn is free. Sixty flows of one host get a sixtieth
-//! of a quantum each, so the rounds that a packet takes are computed, not iterated.
+//! Only bulk flows count towards their hosts' load, so a sparse flow's first turn is free. If one host has sixty bulk flows, each
+//! gets a sixtieth of a quantum per turn; the number of rounds until a packet may leave is computed, not iterated.
 //!
 //! Source: Piece of CAKE; Linux' sch_cake.c (facts only); RFC 8290 for DRR++.
-//! Departs: a share of a quantum keeps its fraction of a byte (CAKE: rounded up or down at random).
+//! Departs: a share of a quantum keeps its fraction of a byte (CAKE rounds it up or down at random).
 
 use super::hosts::{Ends, Hosts};
 use super::lines::{Line, Links, NONE};
@@ -27,7 +30,7 @@ use packet::{FlowTuple, PacketMeta};
 /// Scheduling state of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
-    /// In no list: empty, its law at rest.
+    /// In no list: the queue is empty and its law is at rest.
     #[default]
     Out,
     /// In its first, free turn, or waiting for it.
@@ -36,7 +39,7 @@ enum Set {
     SparseWait,
     /// In the bulk list.
     Bulk,
-    /// Empty, its law not at rest.
+    /// Empty, with a law that is not at rest.
     Decaying,
 }
 
@@ -54,14 +57,14 @@ struct Flow {
 pub(crate) struct Flows {
     isolation: Isolation,
     quantum: u32,
-    /// Credit per turn by host load, from 1 on, bytes times 2^16.
+    /// Credit per turn in bytes times 2^16. Entry i is for a host load of i + 1.
     turns: Table<u32>,
     tags: Table<u32>,
     sets: Table<Set>,
     ends: Table<Ends>,
-    /// Credit, bytes times 2^16.
+    /// Credit of each queue in bytes times 2^16.
     deficits: Table<i64>,
-    /// Empty before the first packet.
+    /// The queues; none before the first packet.
     all: Vec<Flow>,
     lengths: Lengths,
     hosts: Hosts,
@@ -74,7 +77,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// A tin that has had no packet.
+    /// Creates the queues of a tin that has had no packet.
     pub(crate) fn new(isolation: Isolation, quantum: u32) -> Self {
         Self {
             isolation,
@@ -101,33 +104,33 @@ impl Flows {
     fn start(&mut self) {
         self.all.resize_with(PLACES, Flow::default);
         self.lengths.resize(PLACES);
-        // at most all queues are busy on one host
+        // the host load is at most the number of queues
         (0..PLACES as u16).for_each(|i| self.turns[i] = (self.quantum << 16) / (u32::from(i) + 1));
     }
 
-    /// Queues with packets, and empty ones still in line.
+    /// Counts the queues with packets and the empty ones that still wait in the new or the bulk list.
     #[inline]
     pub(crate) fn active(&self) -> u32 {
         self.sparse + self.bulk
     }
 
-    /// Sparse flows, including waiting ones.
+    /// Counts sparse flows, including those that wait empty in the bulk list.
     pub(crate) fn sparse(&self) -> u32 {
         self.sparse
     }
 
-    /// Queues with a positive BLUE drop probability.
+    /// Counts the queues with a positive BLUE drop probability.
     pub(crate) fn unresponsive(&self) -> u32 {
         self.all.iter().filter(|flow| flow.law.p_drop > 0.0).count() as u32
     }
 
-    /// Bulk flows.
+    /// Counts bulk flows.
     #[inline]
     pub(crate) fn bulk(&self) -> u32 {
         self.bulk
     }
 
-    /// The hash that identifies the packets of one queue.
+    /// Computes the hash that identifies the packets of one queue.
     fn identity(&self, tuple: &FlowTuple, salt: u32) -> u32 {
         let host = |key| hash(tuple, key, salt);
         match self.isolation {
@@ -141,7 +144,7 @@ impl Flows {
         }
     }
 
-    /// The queue that a packet of `tuple` joins.   Bound: visits each place of a set twice.
+    /// Finds the queue that a packet of `tuple` joins.   Bound: visits each place of a set twice.
     #[inline]
     pub(crate) fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
         if self.all.is_empty() {
@@ -166,7 +169,7 @@ impl Flows {
         let place = free.unwrap_or(place_of(identity));
         self.tags[place] = identity;
         let ends = self.find(tuple, salt);
-        // the flows that share it now count towards the new flow's hosts
+        // flows that share this place now count towards the hosts of the new flow
         if self.sets[place] == Set::Bulk {
             self.hosts.less(self.ends[place]);
             self.hosts.more(ends);
@@ -200,7 +203,7 @@ impl Flows {
         }
     }
 
-    /// Credit of queue `i` per turn, bytes times 2^16: a quantum divided by the host load.
+    /// Returns the credit of queue `i` per turn, in bytes times 2^16: a quantum divided by the host load.
     #[inline]
     fn turn(&self, i: u16) -> i64 {
         i64::from(self.turns[self.hosts.load(self.ends[i]) - 1])
@@ -249,21 +252,22 @@ impl Flows {
         Some(packet)
     }
 
-    /// The packets of queue `i`.
+    /// Returns the packets of queue `i`.
     #[inline]
     pub(crate) fn fifo(&self, i: u16) -> &Fifo {
         &self.all[usize::from(i)].fifo
     }
 
-    /// State of the law of queue `i`.
+    /// Returns the state of the law of queue `i`.
     #[inline]
     pub(crate) fn law(&mut self, i: u16) -> &mut CobaltState {
         &mut self.all[usize::from(i)].law
     }
 
-    /// The queue whose turn it is, which may be empty; `None` if none is in line. `decaying_first`: a decaying queue comes first.
+    /// Returns the queue whose turn it is, which may be empty; `None` if no queue is in a list. With `decaying_first`, a decaying
+    /// queue is returned before any other.
     ///
-    /// Bound: visits each new queue once, and each of the others twice.
+    /// Bound: visits each queue of the new list once, and each queue of the bulk list twice.
     #[inline]
     pub(crate) fn next(&mut self, decaying_first: bool) -> Option<u16> {
         if decaying_first && self.decaying.head != NONE {
@@ -291,13 +295,14 @@ impl Flows {
 
     /// Gives the bulk list turns, round after round, until its head is in credit.
     ///
-    /// That head is the queue that needs fewest turns, the first in line among equals. All queues get as many turns, and those
-    /// before it, which move to the end, one more.
+    /// The new head is the queue that needs the fewest turns, and among equals the first. Each queue gets that number of turns.
+    /// The queues before the new head move to the end of the list and get one turn more.
     fn rounds(&mut self) {
         let (mut rounds, mut first, mut i) = (i64::MAX, NONE, self.old.head);
         while i != NONE {
             let (debt, turn) = (-self.deficits[i], self.turn(i));
-            // floor(debt / turn) + 1, or 0 in credit; divides only where the result is less
+            // a queue needs floor(debt / turn) + 1 turns, or 0 if it is in credit; this divides only if the result is below
+            // `rounds`
             if debt < 0 {
                 (rounds, first) = (0, i);
                 break;
@@ -309,7 +314,7 @@ impl Flows {
         }
         let mut turns = rounds + 1;
         i = self.old.head;
-        // queues behind one in credit get no turn
+        // if a queue was already in credit, those before it get one turn, and the queues behind it none
         while i != NONE && turns > 0 {
             if i == first {
                 turns = rounds;
@@ -320,7 +325,7 @@ impl Flows {
         self.old.rotate(first, &mut self.links);
     }
 
-    /// Handles an empty queue `i` returned by [`Flows::next`]. `rests`: its law is at rest.
+    /// Removes the empty queue `i`, which [`Flows::next`] returned, from its list. `rests`: its law is at rest.
     pub(crate) fn emptied(&mut self, i: u16, rests: bool) {
         let line = match self.sets[i] {
             Set::Decaying => &mut self.decaying,
@@ -336,7 +341,7 @@ impl Flows {
         }
     }
 
-    /// The queue with most bytes, the first among equals, and its bytes.
+    /// Returns the queue with the most bytes (the first among equals) and its bytes.
     pub(crate) fn longest(&mut self) -> Option<(u16, u64)> {
         self.lengths.longest().map(|(place, bytes)| (place as u16, bytes))
     }

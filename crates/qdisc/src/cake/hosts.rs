@@ -1,7 +1,7 @@
-//! The load of a flow's hosts: their bulk flows.
+//! The load of a flow's hosts: the number of their bulk flows.
 //!
 //! ```text
-//! host load = max(1, bulk flows of the source, bulk flows of the destination)      each only if the isolation counts it
+//! host load = max(1, bulk flows of the source, bulk flows of the destination)      a side that the isolation does not count is 0
 //! turn      = quantum / host load
 //! ```
 //!
@@ -15,7 +15,7 @@ use super::table::{Table, place_of};
 /// Source hosts or destination hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Side {
-    /// The isolation counts this side; if not, no host has bulk flows here.
+    /// True if the isolation counts this side; otherwise no host has bulk flows here.
     counts: bool,
     tags: Table<u32>,
     /// Bulk flows of each host.
@@ -23,7 +23,7 @@ struct Side {
 }
 
 impl Side {
-    /// The place of the host: its own, else that of a host without bulk flows, else a shared one.
+    /// Finds the place of a host: its own, or that of a host without bulk flows; if there is none, it shares a place.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;
@@ -51,7 +51,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Hosts without bulk flows.
+    /// Creates hosts without bulk flows.
     pub(crate) fn new(isolation: Isolation) -> Self {
         let (src, dst) = isolation.shares_hosts();
         Self { src: Side { counts: src, ..Side::default() }, dst: Side { counts: dst, ..Side::default() } }
@@ -76,7 +76,7 @@ impl Hosts {
         self.dst.bulk[ends.dst] -= u16::from(self.dst.counts);
     }
 
-    /// Number of flows that share a turn with a flow between `ends`, itself included.
+    /// Returns the number of flows that share a turn with a flow between `ends`, itself included.
     #[inline]
     pub(crate) fn load(&self, ends: Ends) -> u16 {
         self.src.bulk[ends.src].max(self.dst.bulk[ends.dst]).max(1)
@@ -95,7 +95,7 @@ mod tests {
         let all: Vec<Ends> = pairs.iter().map(|(s, d)| ends(&mut hosts, *s, *d)).collect();
         assert!(all.iter().all(|e| hosts.load(*e) == 1), "nobody is busy");
         all.iter().for_each(|e| hosts.more(*e));
-        // source 1 has three, destination 10 two
+        // source 1 has three bulk flows, destination 10 has two; a flow counts the larger number of its two hosts
         assert_eq!(all.iter().map(|e| hosts.load(*e)).collect::<Vec<_>>(), [3, 3, 3, 2]);
         hosts.less(all[1]);
         assert_eq!(all.iter().map(|e| hosts.load(*e)).collect::<Vec<_>>(), [2, 2, 2, 2]);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn nine_busy_hosts_of_one_set_share_a_place() {
         let mut side = Side { counts: true, ..Side::default() };
-        // hashes that agree in their lowest ten bits but three
+        // the lowest ten bits of all nine hashes are 17, so all belong to the set of places 16-23
         let places: Vec<u16> = (0..9)
             .map(|i| {
                 let p = side.place(|| 1024 * (i + 1) + 17);

@@ -1,13 +1,13 @@
 //! Linked lists of queues.
 //!
-//! A line is linked through one small table of neighbours, so a queue joins and leaves without access to any other queue.
+//! A list is linked through one small table of neighbours, so a queue joins and leaves it without access to any other queue.
 
 use super::table::Table;
 
 /// No queue.
 pub(crate) const NONE: u16 = u16::MAX;
 
-/// The neighbours of every queue in its line.
+/// The neighbours of every queue in its list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Links(Table<Neighbours>);
 
@@ -18,26 +18,26 @@ struct Neighbours {
 }
 
 impl Links {
-    /// The queue behind `i`, or [`NONE`].
+    /// Returns the queue behind `i`, or [`NONE`].
     #[inline]
     pub(crate) fn behind(&self, i: u16) -> u16 {
         self.0[i].behind
     }
 }
 
-/// Queues in order, linked both ways.
+/// A doubly linked list of queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// The first, or [`NONE`].
+    /// The first queue, or [`NONE`].
     pub head: u16,
     tail: u16,
 }
 
 impl Line {
-    /// An empty line.
+    /// An empty list.
     pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
 
-    /// Appends queue `i`, which is in no line.
+    /// Appends queue `i`, which is in no list.
     #[inline]
     pub(crate) fn push(&mut self, i: u16, links: &mut Links) {
         links.0[i] = Neighbours { before: self.tail, behind: NONE };
@@ -48,7 +48,7 @@ impl Line {
         self.tail = i;
     }
 
-    /// Removes queue `i`, which is in this line.
+    /// Removes queue `i`, which is in this list.
     #[inline]
     pub(crate) fn remove(&mut self, i: u16, links: &mut Links) {
         let Neighbours { before, behind } = links.0[i];
@@ -62,7 +62,7 @@ impl Line {
         }
     }
 
-    /// Moves queue `i`, which is in this line, to the head; those before it go to the end, in order.
+    /// Makes queue `i`, which is in this list, the head. The queues before it move to the end, in the same order.
     #[inline]
     pub(crate) fn rotate(&mut self, i: u16, links: &mut Links) {
         if i == self.head {

@@ -1,26 +1,26 @@
-//! CAKE: shaper, classes, isolation of flows and hosts, COBALT, in one discipline.
+//! CAKE: one discipline with a shaper, traffic classes (tins), isolation of flows and hosts, and the law COBALT.
 //!
 //! ```text
-//!                                +-- tin: flows in turn, a host's share each --+
+//!                                +-- tin: flows in turn, hosts share equally --+
 //! arrival -- code point -------->|-- tin                                       |--> shaper's clock --> COBALT --> link
 //!                  |             +-- tin                                       +
-//!                  +-- hash, 8 ways; ACK filter; over the limit: the head of the longest queue
+//!                  +-- hash, 8 ways; ACK filter; over the limit: drops the head of the longest queue
 //!
-//! next tin     shaped: of those with packets the last whose clock is due, else the one whose clock is earliest
-//!              unlimited: deficit round robin with the tins' weights
-//! tin's clock  sent n: earlier than now: += n / threshold; else: at least now + n / threshold
+//! next tin     shaped: among tins with active queues, the last whose clock is due, or, if none is due, the one whose clock is
+//!              earliest;  unlimited: deficit round robin with the tins' weights
+//! tin's clock  after sending n bytes: next < now: next += n / threshold;  otherwise: next = max(next, now + n / threshold)
 //! over target  sojourn > target and > 4 mtu_time, and in ingress mode > 2 mtu_time x bulk flows of the tin
 //! ```
 //!
-//! With `bandwidth` the discipline shapes: it sends nothing before its clock is due, even if the link is free, and wakes then
-//! ([`QueueDiscipline::next_wake`]). Each mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (in `lines`),
-//! `hosts`, `ack_filter`; the law is COBALT (`law/cobalt.rs`).
+//! With `bandwidth` the discipline shapes: even if the link is free, it sends nothing before its clock is due, and reports
+//! that time by [`QueueDiscipline::next_wake`]. Each mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (whose
+//! lists are in `lines`), `hosts`, `ack_filter`; the law is COBALT (`law/cobalt.rs`).
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux' sch_cake.c (facts
 //! only).
-//! Departs: the memory limit counts bytes on the wire (Linux: of its packet buffers, some 50 % more), and `limit` counts packets
-//! (CAKE: as frames, of the memory). Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq. The host splits packets of
-//! several segments (`split-gso`).
+//! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, some 50 % more. `limit`
+//! counts packets; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`, cake_mq. The host splits
+//! packets of several segments (`split-gso`).
 
 mod ack_filter;
 mod flows;
@@ -90,9 +90,9 @@ impl Params for CakeParams {
 struct Tin {
     plan: Plan,
     flows: Flows,
-    /// Its clock, if shaped.
+    /// Clock of the tin, if CAKE shapes.
     next: Time,
-    /// Its credit among tins, if not shaped.
+    /// Credit of the tin in the round robin of tins, if CAKE does not shape.
     deficit: i64,
     backlog: Backlog,
     counts: ClassCount,
@@ -105,7 +105,7 @@ pub struct Cake {
     /// The tin of each code point.
     map: Box<[u8; 64]>,
     shaper: Option<Shaper>,
-    /// The shaper as a link, for limits in time; `None` without a shaper.
+    /// A link at the shaper's rate, by which limits in time are converted; `None` without a shaper.
     shaped: Option<LinkView>,
     overhead: Overhead,
     ack_filter: AckFilter,
@@ -117,12 +117,12 @@ pub struct Cake {
     salt: Option<u32>,
     /// The tin of the last turn.
     current: usize,
-    /// Time of the next dequeue, if the shaper held a packet back.
+    /// Time of the next dequeue, if the last one sent nothing because the shaper's clock was not due.
     wake_at: Option<Time>,
 }
 
 impl Cake {
-    /// An empty discipline. `p` is valid.
+    /// Creates an empty discipline from valid parameters.
     fn new(p: &CakeParams) -> Self {
         let tin = |plan: Plan| Tin {
             flows: Flows::new(p.isolation, plan.quantum),
@@ -150,7 +150,7 @@ impl Cake {
         }
     }
 
-    /// Bytes that `packet` costs on the line, with the overhead of each of its segments.
+    /// Computes the bytes that `packet` costs on the line, with the overhead of each of its segments.
     #[inline]
     fn cost(&self, packet: &PacketMeta, cx: &Context<'_>) -> u64 {
         if packet.flags.has(Flags::GSO) { self.cost_of_several(packet, cx) } else { self.overhead.of(packet.bytes()) }
@@ -170,7 +170,7 @@ impl Cake {
         }
     }
 
-    /// Advances the clocks by `cost` bytes of tin `t`; `dropped`: they were not sent.
+    /// Advances the clocks by `cost` bytes of tin `t`. `dropped`: the bytes were dropped, not sent.
     #[inline]
     fn charge(&mut self, t: usize, cost: u64, dropped: bool, now: Time) {
         let tin = &mut self.tins[t];
@@ -185,7 +185,7 @@ impl Cake {
         }
     }
 
-    /// Reports the drop of `packet`, which has left the queues of tin `t`; in ingress mode, charges it.
+    /// Reports the drop of `packet`, which has left the queues of tin `t`. In ingress mode, also charges it to the clocks.
     fn gone(&mut self, t: usize, packet: &PacketMeta, reason: DropReason, point: Point, cx: &mut Context<'_>) {
         self.tins[t].counts.dropped.add(packet);
         if self.ingress {
@@ -195,7 +195,7 @@ impl Cake {
         cx.fate.dropped(packet, reason, point);
     }
 
-    /// Drops heads of the longest queues until the limits hold. `home`: tin and queue of the newest packet.
+    /// Drops the head of the longest queue until the limits hold. `home`: tin and queue of the newest packet.
     ///
     /// Bound: every iteration drops a packet.
     #[cold]
@@ -228,7 +228,8 @@ impl Cake {
 
     /// Chooses the tin that sends next.
     ///
-    /// Bound: a round of the tins gives each its weight, of at least 64 bytes, against a debt of a packet at most.
+    /// Bound: a round of the tins adds the tin's weight, at least 64 bytes, to each deficit, which is at most one packet below
+    /// zero.
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if self.tins.len() == 1 {
@@ -239,7 +240,7 @@ impl Cake {
         }
         let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
         let rank = |tin: &Tin| if tin.next <= now { Time::ZERO } else { tin.next };
-        // the last of those that are due, and of equally early ones
+        // the last of the tins that are due; if none is due, the last of those with the earliest clock
         waiting.reduce(|a, b| if rank(b.1) <= rank(a.1) { b } else { a }).map(|(t, _)| t)
     }
 
@@ -266,7 +267,8 @@ impl Cake {
         }
     }
 
-    /// Takes a packet from tin `t`; `None`: it had nothing to send, choose again. `decaying_first`: a decaying queue comes first.
+    /// Takes a packet from tin `t`. Returns `None` if the chosen queue had nothing to send; the caller chooses again. With
+    /// `decaying_first`, a decaying queue is visited before any other.
     ///
     /// Bound: every iteration drops a packet.
     #[inline]
@@ -352,7 +354,7 @@ impl QueueDiscipline for Cake {
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let mut decaying_first = true;
-        // bound: every iteration sends a packet, drops one, or takes a queue out of a line
+        // bound: every iteration sends a packet, drops one, or takes a queue out of a list
         loop {
             self.wake_at = None;
             if self.total.packets == 0 {
@@ -374,7 +376,7 @@ impl QueueDiscipline for Cake {
         self.wake_at
     }
 
-    /// The shaper's clock is due; the caller calls `dequeue` next.
+    /// Is called when the shaper's clock is due; the caller then calls `dequeue`.
     fn wake(&mut self, _cx: &mut Context<'_>) {
         self.wake_at = None;
     }
@@ -384,7 +386,7 @@ impl QueueDiscipline for Cake {
         self.total
     }
 
-    /// Under the names of `tc -s qdisc`; each tin follows.
+    /// Reports the state under the names of `tc -s qdisc`: first the totals, then each tin.
     fn probe(&self, out: &mut Reading<'_>) {
         let flows = |of: fn(&Flows) -> u32| self.tins.iter().map(|tin| of(&tin.flows)).sum::<u32>();
         out.number("sparse_flows", flows(Flows::sparse));

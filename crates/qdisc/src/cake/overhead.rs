@@ -1,7 +1,7 @@
 //! CAKE's overhead compensation: the bytes that a packet costs on the line.
 //!
 //! ```text
-//! n = bytes of the IP packet + overhead, at least mpu            raw: n = the packet's size, unchanged
+//! n = max(bytes of the IP packet + overhead, mpu)                raw: n = max(the packet's size, mpu)
 //! atm   ceil(n / 48) x 53        ptm   n + ceil(n / 64)          none   n
 //! ```
 //!
@@ -23,19 +23,19 @@ pub enum Framing {
     Ptm,
 }
 
-/// The compensation, resolved.
+/// The overhead compensation, resolved from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overhead {
-    /// Bytes added to every packet: the overhead, less the bytes before the IP header that its size includes.
+    /// Bytes added to every packet: the overhead, minus the bytes before the IP header that the packet's size already includes.
     pub add: i64,
-    /// Least bytes of a frame.
+    /// Minimum bytes of a frame.
     pub mpu: u64,
     /// The framing of the line.
     pub framing: Framing,
 }
 
 impl Overhead {
-    /// Bytes that a packet of `size` costs.
+    /// Computes the bytes that a packet of `size` costs.
     #[inline]
     pub(crate) fn of(&self, size: u64) -> u64 {
         let frame = size.saturating_add_signed(self.add).max(self.mpu);
@@ -55,16 +55,16 @@ mod tests {
     fn the_manuals_keywords_by_hand() {
         let docsis = Overhead { add: 18, mpu: 64, framing: Framing::None };
         assert_eq!((docsis.of(1500), docsis.of(40)), (1518, 64));
-        // 1500 + 32 = 1532 = 31.9 x 48: 32 cells of 53
+        // 1500 + 32 = 1532 B need 1532 / 48 = 31.9, so 32 cells of 53 B: 1696 B
         let atm = Overhead { add: 32, mpu: 0, framing: Framing::Atm };
         assert_eq!(atm.of(1500), 1696);
         assert_eq!(atm.of(40), 106, "72 bytes are two cells");
-        // 1500 + 30 = 1530 = 23.9 x 64: 24 bytes more
+        // 1500 + 30 = 1530 B are 1530 / 64 = 23.9, so 24 blocks of 64 B, each with an extra byte: 1554 B
         let ptm = Overhead { add: 30, mpu: 0, framing: Framing::Ptm };
         assert_eq!(ptm.of(1500), 1554);
         let ethernet = Overhead { add: 38, mpu: 84, framing: Framing::None };
         assert_eq!((ethernet.of(1500), ethernet.of(40)), (1538, 84));
-        // a size that counts 14 bytes of Ethernet, and the IP packet of 1500 in it
+        // a size of 1514 B that includes the 14 B of an Ethernet header costs as much as its IP packet of 1500 B
         assert_eq!(Overhead { add: 18 - 14, ..docsis }.of(1514), 1518);
         assert_eq!(Overhead { add: -64, mpu: 0, framing: Framing::None }.of(40), 0);
     }

@@ -17,9 +17,9 @@ pub enum Diffserv {
     Diffserv3,
     /// Bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight, by the classes of RFC 4594.
+    /// Eight tins, by the classes of RFC 4594.
     Diffserv8,
-    /// Eight, by the upper three bits of the code point (IP precedence).
+    /// Eight tins, by the upper three bits of the code point (IP precedence).
     Precedence,
 }
 
@@ -41,12 +41,13 @@ pub enum Isolation {
     DualSrchost,
     /// A queue for each flow; receiving hosts have equal shares.
     DualDsthost,
-    /// A queue for each flow; equal shares for sending and for receiving hosts, by whichever host of a flow has more flows.
+    /// A queue for each flow; sending hosts and receiving hosts have equal shares. A flow counts at the one of its two hosts that
+    /// has more bulk flows.
     TripleIsolate,
 }
 
 impl Isolation {
-    /// Sharing of turns among the flows of a sending host, and among those of a receiving host.
+    /// Returns whether the flows of a sending host share a turn, and whether those of a receiving host do.
     pub(crate) fn shares_hosts(self) -> (bool, bool) {
         let triple = self == Self::TripleIsolate;
         (triple || self == Self::DualSrchost, triple || self == Self::DualDsthost)
@@ -56,7 +57,7 @@ impl Isolation {
 params! {
     /// Parameters of CAKE, with tc's names and defaults.
     pub struct CakeParams {
-        /// Rate of CAKE's own shaper, at most the link's; null: unlimited, at the link's rate.
+        /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper, CAKE sends at the link's rate.
         bandwidth: Option<BitRate> = None,
         /// Assignment of packets to tins.
         diffserv: Diffserv = Diffserv::Diffserv3,
@@ -65,7 +66,8 @@ params! {
         /// The round-trip time assumed by the law: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms, metro 10ms,
         /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
-        /// Acceptable standing delay; slow tins use the time of 1.5 packets at their rate if that is longer; null: a 20th of `rtt`.
+        /// Acceptable standing delay; null: a 20th of `rtt`. A slow tin uses the time of 1.5 packets at its rate instead, if that
+        /// is longer.
         target: Option<Duration> = None,
         /// Bytes that the line adds to each IP packet, -64 to 256; null: packet sizes are used unchanged (raw).
         overhead: Option<i16> = None,
@@ -73,17 +75,18 @@ params! {
         mpu: u16 = 0,
         /// The framing of the line: none, ATM cells, or PTM's extra byte for each 64.
         framing: Framing = Framing::None,
-        /// Bytes before the IP header that a packet's size includes: 14 where sizes are those of Ethernet frames. `overhead` counts
+        /// Bytes before the IP header that a packet's size includes: 14 if sizes are those of Ethernet frames. `overhead` counts
         /// from the IP header on.
         header: u16 = 0,
         /// Filter that drops ACKs made redundant by newer ones.
         ack_filter: AckFilter = AckFilter::Off,
-        /// Ingress mode, for a shaper behind the bottleneck: packets dropped here count as sent, and a flow keeps two packets.
+        /// Ingress mode, for a shaper behind the bottleneck: packets dropped here count as sent, and each bulk flow may keep two
+        /// packets queued.
         ingress: bool = false,
         /// Clears the code points of packets once they are assigned to tins.
         wash: bool = false,
-        /// Splits packets of several segments (`tso`) on arrival; false: each is one packet in its queue, with the overhead of each
-        /// segment.
+        /// Splits packets of several segments (`tso`) on arrival; false: such a packet stays whole in its queue, and is charged
+        /// the overhead of every segment.
         split_gso: bool = true,
         /// A second limit, in bytes; null: four times the bytes of `bandwidth` in `rtt`, at least 4 MiB.
         memory_limit: Option<Bytes> = None,
@@ -92,16 +95,16 @@ params! {
     }
 }
 
-/// Least default of `memory_limit`, bytes.
+/// Minimum of the default `memory_limit`, bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 
 impl CakeParams {
-    /// The target before adjustment to a tin's rate.
+    /// Returns the target before its adjustment to a tin's rate.
     pub(crate) fn target(&self) -> Duration {
         self.target.unwrap_or(Duration((self.rtt.0 / 20).max(1)))
     }
 
-    /// Most bytes that may wait.
+    /// Returns the maximum number of bytes that may be queued.
     pub(crate) fn memory(&self) -> Bytes {
         let own = || {
             let carried = self.bandwidth.map_or(0, |b| b.bytes_in(self.rtt));
@@ -110,7 +113,7 @@ impl CakeParams {
         self.memory_limit.unwrap_or_else(own)
     }
 
-    /// The overhead compensation.
+    /// Resolves the overhead compensation.
     pub(crate) fn compensation(&self) -> Overhead {
         let add = self.overhead.map_or(0, |o| i64::from(o) - i64::from(self.header));
         Overhead { add, mpu: u64::from(self.mpu), framing: self.framing }

@@ -4,11 +4,12 @@
 //! send      when now >= next, or now >= failsafe
 //! sent      next += n / rate          failsafe += 1.5 n / rate
 //! dropped   next += n / rate          (ingress mode: packets dropped here have already used the bottleneck)
-//! new       arrival at an empty queue: if next is in the past, next and failsafe become now
+//! arrival   at an empty queue: if next is in the past, next and failsafe become now
 //! ```
 //!
-//! A clock keeps no credit while the queue is empty, so there is no burst; while packets wait it does not depend on when it is
-//! read, so a late timer loses nothing. The failsafe clock sends at two thirds of the rate however many packets were dropped.
+//! A clock saves no credit while the queue is empty, so there is no burst. While packets wait, it advances by their bytes alone,
+//! so a late timer loses no capacity. By the failsafe clock, packets leave at two thirds of the rate or more, however many were
+//! dropped.
 //!
 //! Source: tc-cake(8); Linux' sch_cake.c (facts only).   Units: ns with 32 fractional bits, so that rounding does not accumulate.
 
@@ -19,19 +20,19 @@ use units::{BitRate, Duration, Time};
 pub(crate) struct Pace(u64);
 
 impl Pace {
-    /// The pace of `rate`, which is not zero.
+    /// Returns the pace of `rate`, which is not zero.
     pub(crate) fn new(rate: BitRate) -> Self {
         let ns = (8_000_000_000u128 << 32) / u128::from(rate.0.max(1));
         Self(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// Nanoseconds that `bytes` take, times 2^32.
+    /// Computes the nanoseconds that `bytes` take, times 2^32.
     #[inline]
     fn exact(self, bytes: u64) -> u128 {
         u128::from(self.0) * u128::from(bytes)
     }
 
-    /// The time that `bytes` take.
+    /// Computes the time that `bytes` take.
     #[inline]
     pub(crate) fn time(self, bytes: u64) -> Duration {
         Duration((self.exact(bytes) >> 32) as u64)
@@ -63,18 +64,18 @@ pub(crate) struct Shaper {
 }
 
 impl Shaper {
-    /// A clock that has sent nothing.
+    /// Creates a clock that has sent nothing.
     pub(crate) fn new(rate: BitRate) -> Self {
         Self { pace: Pace::new(rate), next: Fine::default(), failsafe: Fine::default() }
     }
 
-    /// Time at which a packet may be sent.
+    /// Returns the time from which a packet may be sent.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.next.ns.min(self.failsafe.ns)
     }
 
-    /// Brings the clock up to `now`, on an arrival at an empty queue.
+    /// Advances the clock to `now` on an arrival at an empty queue.
     #[inline]
     pub(crate) fn fresh(&mut self, now: Time) {
         if self.next.ns < now {
@@ -82,7 +83,7 @@ impl Shaper {
         }
     }
 
-    /// Charges `bytes` sent.
+    /// Charges `bytes` that were sent.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64) {
         let span = self.pace.exact(bytes);
@@ -90,7 +91,7 @@ impl Shaper {
         self.failsafe.add(span + span / 2);
     }
 
-    /// Charges `bytes` dropped that count as sent.
+    /// Charges `bytes` that were dropped and count as sent.
     #[inline]
     pub(crate) fn dropped(&mut self, bytes: u64) {
         self.next.add(self.pace.exact(bytes));
@@ -103,7 +104,8 @@ mod tests {
 
     #[test]
     fn packets_are_spaced_by_their_bytes_exactly() {
-        // 1514 B at 3 Mbit/s: 4037.333 us each, so a thousand of them 4.037333333 s, not one nanosecond each less
+        // 1514 B take 4037.3333 us at 3 Mbit/s, so a thousand packets take 4.037333333 s. Rounding each to whole ns would lose
+        // 333 ns.
         let mut clock = Shaper::new(BitRate(3_000_000));
         clock.fresh(Time(7));
         (0..1000).for_each(|_| clock.sent(1514));
@@ -115,7 +117,7 @@ mod tests {
         let mut clock = Shaper::new(BitRate(8_000_000));
         clock.fresh(Time(0));
         clock.sent(1000);
-        // due at 1 ms, read at 1.7 ms: the next is still due at 2 ms
+        // the second packet was due at 1 ms; however late it is sent, the third is due at 2 ms
         clock.sent(1000);
         assert_eq!(clock.due(), Time(2_000_000));
         clock.fresh(Time(1_500_000));
@@ -131,7 +133,7 @@ mod tests {
         clock.fresh(Time(0));
         clock.sent(1000);
         (0..50).for_each(|_| clock.dropped(1000));
-        // 51 ms by the one clock, 1.5 ms by the other
+        // `next` is at 51 ms, but the failsafe clock is at 1.5 ms, since drops do not advance it
         assert_eq!(clock.due(), Time(1_500_000));
     }
 }

@@ -20,16 +20,17 @@ impl<T: Copy + Default> Default for Table<T> {
     }
 }
 
-/// The place of a hash.
+/// Returns the place of a hash.
 #[inline]
 pub(crate) fn place_of(hash: u32) -> u16 {
     (hash as usize % PLACES) as u16
 }
 
 impl<T> Table<T> {
-    /// The first place at which `is` holds in the set of `hash`, from the hash's own place on, wrapping round the set.
+    /// Finds the first place in the set of `hash` at which `is` holds. The search starts at the hash's own place and wraps round
+    /// the set.
     ///
-    /// All eight are tested, in memory order: that is faster than an early exit, which the CPU must predict.
+    /// All eight places are tested, in memory order: that is faster than an early exit, which the CPU must predict.
     #[inline]
     pub(crate) fn first_in_set(&self, hash: u32, is: impl Fn(&T) -> bool) -> Option<u16> {
         let (inner, outer) = (hash as usize % WAYS, hash as usize % PLACES / WAYS * WAYS);
@@ -40,7 +41,7 @@ impl<T> Table<T> {
     }
 }
 
-// places are below 1024: the remainder saves a bounds check
+// Every place is below 1024, so the remainder changes nothing; it spares the bounds check.
 impl<T> std::ops::Index<u16> for Table<T> {
     type Output = T;
     #[inline(always)]
@@ -63,7 +64,7 @@ mod tests {
     #[test]
     fn a_set_is_searched_from_the_hash_on() {
         let mut table = Table::<u32>::default();
-        // set 16 to 23 of hash 3 * 1024 + 21
+        // the hash 3 * 1024 + 21 has place 21, in the set of places 16 to 23
         let hash = 3 * 1024 + 21;
         assert_eq!((place_of(hash), table.first_in_set(hash, |v| *v == 0)), (21, Some(21)));
         [21, 22, 23, 17].iter().for_each(|i| table[*i] = 9);

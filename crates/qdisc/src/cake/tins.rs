@@ -1,4 +1,4 @@
-//! Tins: classes of traffic by code point, each with a threshold, a weight, and a quantum and target for its rate.
+//! Tins: classes of traffic by code point. Each has a threshold, a weight, and a quantum and a target that suit its rate.
 //!
 //! ```text
 //! diffserv3     0 best effort 1, 1024     1 bulk 1/16, 64     2 voice 1/4, 256          (share of the rate, weight)
@@ -7,10 +7,11 @@
 //!
 //! quantum   clamp(rate / 4096, 300, 1514) bytes         1514 without a rate
 //! target    max(1.5 mtu_time, target)                   mtu_time = 1514 bytes at the tin's rate
-//! interval  max(rtt + target - its setting, 2 target)
+//! interval  max(rtt + (target - the parameter `target`), 2 target)
 //! ```
 //!
-//! A share is a threshold, not a cap: tins within it go first, then the tin whose clock is earliest.
+//! A share of the rate is a threshold, not a cap: tins that send less than their share go first, then the tin whose clock is
+//! earliest.
 //!
 //! Source: tc-cake(8); Linux' sch_cake.c (facts only); RFC 4594, RFC 8622 (LE).
 
@@ -27,21 +28,21 @@ const FRAME: u64 = 1514;
 pub(crate) struct Plan {
     /// Name of the tin.
     pub name: &'static str,
-    /// Its threshold as a clock's pace; `None` without a rate.
+    /// Threshold of the tin, as the pace of its clock; `None` without a rate.
     pub pace: Option<Pace>,
-    /// Its weight among unshaped tins, bytes per turn.
+    /// Weight of the tin if CAKE does not shape, bytes per turn.
     pub weight: i64,
-    /// Bytes per turn of one of its flows.
+    /// Bytes per turn of a flow of the tin.
     pub quantum: u32,
     /// COBALT's constants.
     pub law: CobaltParams,
-    /// Time of a full frame at the tin's rate; zero without a rate.
+    /// Transmission time of a full frame at the tin's rate; zero without a rate.
     pub mtu_time: Duration,
 }
 
 const EIGHT: [&str; 8] = ["tin0", "tin1", "tin2", "tin3", "tin4", "tin5", "tin6", "tin7"];
 
-/// Names, shares of the rate (as a fraction) and weights.
+/// Returns the name, share of the rate (as a fraction) and weight of each tin.
 fn shares(diffserv: Diffserv) -> Vec<(&'static str, (u64, u64), i64)> {
     let best_effort = ("best_effort", (1, 1), 1024);
     let bulk = ("bulk", (1, 16), 64);
@@ -65,7 +66,7 @@ fn shares(diffserv: Diffserv) -> Vec<(&'static str, (u64, u64), i64)> {
     }
 }
 
-/// The tins of `p`, which is valid.
+/// Returns the tins of valid parameters.
 pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     let tin = |(name, (up, down), weight): (&'static str, (u64, u64), i64)| {
         let rate = p.bandwidth.map(|b| BitRate((u128::from(b.0) * u128::from(up) / u128::from(down)).max(1) as u64));
@@ -80,7 +81,7 @@ pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     shares(p.diffserv).into_iter().map(tin).collect()
 }
 
-/// The code points of each tin that has some of its own; the first number is the tin of all others.
+/// The tin of all code points that are not listed, and the list: a tin and its code points.
 ///
 /// Source: RFC 4594's classes; LE (1) and CS1 (8) are bulk.
 type Points = (u8, &'static [(u8, &'static [usize])]);
@@ -107,7 +108,7 @@ const DIFFSERV8: Points = (
     ],
 );
 
-/// The tin of each code point.
+/// Returns the tin of each code point.
 pub(crate) fn map(diffserv: Diffserv) -> [u8; 64] {
     let (rest, points) = match diffserv {
         Diffserv::Besteffort => (0, &[][..]),
@@ -129,16 +130,17 @@ mod tests {
 
     #[test]
     fn quantum_target_and_interval_of_a_rate() {
-        // 1514 B at 1 Mbit/s: 12.112 ms; 1.5 of it 18.168; 100 + 18.168 - 5
+        // 1514 B take 12.112 ms at 1 Mbit/s. Target = 1.5 x 12.112 = 18.168 ms; interval = 100 + 18.168 - 5 = 113.168 ms.
         let one = &of(Diffserv::Besteffort, Some(1_000_000))[0];
         assert_eq!(one.mtu_time, Duration::from_micros(12_112));
         assert_eq!((one.law.target, one.law.interval), (Duration::from_micros(18_168), Duration::from_micros(113_168)));
-        // 125 kB/s / 4096 = 30, so 300; 10 Mbit/s: 305; 20: 610; 49.6 and more: 1514
+        // Quantum = rate in B/s / 4096: 1 Mbit/s gives 30 B, raised to the minimum of 300; 10 Mbit/s gives 305 B, 20 Mbit/s 610
+        // B, and 49.611 Mbit/s or more 1514 B, the maximum.
         let quantum = |rate| of(Diffserv::Besteffort, rate)[0].quantum;
         let rates = [1_000_000, 10_000_000, 20_000_000, 49_611_000, 1_000_000_000];
         assert_eq!(rates.map(|r| quantum(Some(r))), [300, 305, 610, 1514, 1514]);
         assert_eq!(quantum(None), 1514);
-        // from 1.5 x 1514 x 8 / 5 ms = 3.6336 Mbit/s on, the settings themselves
+        // at 1.5 x 1514 x 8 bit / 5 ms = 3.6336 Mbit/s and above, target and interval are the parameters `target` and `rtt`
         let four = &of(Diffserv::Besteffort, Some(3_640_000))[0];
         assert_eq!((four.law.target, four.law.interval), (Duration::from_millis(5), Duration::from_millis(100)));
         let none = &of(Diffserv::Besteffort, None)[0];
@@ -151,7 +153,7 @@ mod tests {
         let tins = of(Diffserv::Diffserv3, Some(100_000_000));
         let seen: Vec<_> = tins.iter().map(|t| (t.name, t.quantum, t.law.target.0 / 1000)).collect();
         assert_eq!(seen, [("best_effort", 1514, 5000), ("bulk", 300, 5000), ("voice", 762, 5000)]);
-        // 10 Mbit/s: bulk has 625 kbit/s, a frame 19.379 ms, target 29.069
+        // at 10 Mbit/s, bulk has 625 kbit/s: a frame takes 19.379 ms, and 1.5 frames, the target, 29.069 ms
         let bulk = &of(Diffserv::Diffserv3, Some(10_000_000))[1];
         assert_eq!((bulk.mtu_time.0, bulk.law.target.0), (19_379_200, 29_068_800));
         assert_eq!(bulk.law.interval.0, 124_068_800);
@@ -162,9 +164,10 @@ mod tests {
         let weights = |d| of(d, None).iter().map(|t| t.weight).collect::<Vec<_>>();
         assert_eq!(weights(Diffserv::Diffserv3), [1024, 64, 256]);
         assert_eq!(weights(Diffserv::Diffserv4), [1024, 64, 512, 256]);
-        // 256 x 7 / 8 and so on, rounded down
+        // each weight is 7/8 of the one before, rounded down
         assert_eq!(weights(Diffserv::Diffserv8), [256, 224, 196, 171, 149, 130, 113, 98]);
-        // (7/8)^7 = 823 543 / 2 097 152 of 8 Mbit/s: a frame, 1.514 ms at the whole, takes 3.855 ms
+        // the last tin has (7/8)^7 = 823 543 / 2 097 152 of 8 Mbit/s: a frame takes 3.855 ms there, and 1.514 ms at the whole
+        // rate
         let last = of(Diffserv::Precedence, Some(8_000_000))[7].mtu_time;
         assert!((last.secs() * 1e3 - 1.514 * 2_097_152.0 / 823_543.0).abs() < 1e-5, "{last}");
     }

@@ -1,4 +1,4 @@
-//! Active flows, and each class's share of the queue.
+//! The active flows of a queue, and the share of the queue that each class may use.
 
 use super::average::{Average, Sampling};
 use super::occupancy::Unit;
@@ -6,7 +6,7 @@ use packet::{Backlog, LinkView, PacketMeta, Reading};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
-/// The active flows, and the average that they share.
+/// The active flows, and the average of the whole queue, which they share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Active {
     unit: Unit,
@@ -62,7 +62,8 @@ impl Active {
         }
     }
 
-    /// Removes flows without an arrival for `active_for`.   Bound: once per active flow, four times in `active_for`.
+    /// Removes flows without an arrival for `active_for`.   Bound: visits each active flow once, at most four times per
+    /// `active_for`.
     fn sweep(&mut self, now: Time) {
         let Self { flows, per_class, active_for, .. } = self;
         flows.retain(|_, (class, last)| {
@@ -78,7 +79,7 @@ impl Active {
         self.total.get() >= self.min_th
     }
 
-    /// The part of the whole queue's average that the active flows of `class` may use: equal for every active flow.
+    /// Computes the part of the whole queue's average that the active flows of `class` may use: equal for every active flow.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all

@@ -6,12 +6,12 @@
 //!   time       avg <- q + (avg - q) (1 - w)^m    m = (since q changed) / s, on every event of the class
 //! ```
 //!
-//! `s` is the time that a typical packet takes on the link. With `arrivals`, an idle time counts as m samples of zero, which is
-//! right for a class that sends as many packets as the link: one that sends fewer gets more than its threshold, one that sends
-//! more gets less. With `time` the average is over time, independent of arrivals.
+//! `s` is the time that a typical packet takes on the link. With `arrivals`, an idle time counts as m samples of zero. That is
+//! right for a class that fills the link alone; a class with a lower packet rate gets more than its threshold, one with a higher
+//! rate less. With `time`, the average is over time, independent of arrivals.
 //!
 //! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
-//! Departs: ns-2, ns-3 and ALTQ fold in the current sample (0) after the decay of an idle queue.
+//! Departs: after the decay of an idle queue, ns-2, ns-3 and ALTQ also add the current sample, 0.
 
 use crate::law::early::Weight;
 use packet::LinkView;
@@ -23,10 +23,10 @@ use units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// On each arrival; an idle time counts as samples of zero, one per packet time (RED).
+    /// One sample per arrival; an idle time counts as samples of zero, one per packet time (RED).
     #[default]
     Arrivals,
-    /// One per packet time, always.
+    /// One sample per packet time, whether packets arrive or not.
     Time,
 }
 
@@ -42,17 +42,17 @@ pub(crate) struct Average {
 }
 
 impl Average {
-    /// An average with weight `w`, at zero and idle.
+    /// Creates an average with weight `w`, which is zero and idle.
     pub(crate) fn new(w: f64, sampling: Sampling) -> Self {
         Self { w: Weight::new(w), sampling, avg: 0.0, q: 0.0, since: Time::ZERO }
     }
 
-    /// The average.
+    /// Returns the average.
     pub(crate) fn get(&self) -> f64 {
         self.avg
     }
 
-    /// Samples the occupancy set by [`Average::now_queued`] on an arrival; `packet` is the size of a typical packet in bytes.
+    /// Samples, on an arrival, the occupancy set by [`Average::now_queued`]. `packet`: bytes of a typical packet.
     pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);
@@ -82,7 +82,7 @@ impl Average {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // time already counted must not count again: the arrival may be dropped, which leaves q unchanged
+        // This time must not be counted again: if the arrival is dropped, q stays unchanged and nothing else sets `since`.
         self.since = now;
     }
 }
@@ -102,9 +102,9 @@ mod tests {
         for _ in 0..500 {
             a.arrival(Time::ZERO, &link, 1000);
         }
-        // 20 (1 - 0.998^500) = 20 * 0.632489
+        // 500 samples of 20 packets: 20 (1 - 0.998^500) = 20 x 0.632489 = 12.64978
         assert!((a.get() - 12.649_78).abs() < 1e-4, "{}", a.get());
-        // 80 ms idle are 100 packets of 0.8 ms: x 0.998^100 = 0.818567, in one step or in four
+        // 80 idle ms are 100 packet times of 0.8 ms: the average is multiplied by 0.998^100 = 0.818567, in one step or in four
         a.now_queued(0.0, Time(0), &link, 1000);
         let mut b = a.clone();
         assert!((a.arrival(Time(80_000_000), &link, 1000) - 10.354_69).abs() < 1e-4);
@@ -112,7 +112,7 @@ mod tests {
             b.arrival(Time(ms * 1_000_000), &link, 1000);
         }
         assert!((a.get() - b.get()).abs() < 1e-9);
-        // weight 1 is the queue itself
+        // with weight 1, the average is the current queue
         let mut now = Average::new(1.0, Sampling::Arrivals);
         now.now_queued(7.0, Time::ZERO, &link, 1000);
         assert_eq!(now.arrival(Time::ZERO, &link, 1000), 7.0);
@@ -127,7 +127,7 @@ mod tests {
         for ms in 1..400 {
             b.arrival(Time(ms * 1_000_000), &link, 1000);
         }
-        // 400 ms are 500 packets of 0.8 ms, as above
+        // 400 ms are 500 packet times of 0.8 ms, so the average is that of 500 samples, as in the test above
         assert!((a.arrival(Time(400_000_000), &link, 1000) - 12.649_78).abs() < 1e-4);
         assert!((b.arrival(Time(400_000_000), &link, 1000) - a.get()).abs() < 1e-9);
     }

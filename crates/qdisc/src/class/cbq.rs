@@ -1,14 +1,15 @@
-//! CBQ: a queue per class and a share of the link for each.
+//! CBQ: each class has a queue and a share of the link.
 //!
 //! ```text
-//!   deficit round robin   a class's turn: deficit += quantum_c;  send while deficit >= head;  empty: deficit <- 0
+//!   deficit round robin   on a class's turn: deficit += quantum_c;  sends while deficit >= head;  if empty: deficit <- 0
 //!                         quantum_c = 1500 B * share_c / least share
-//!   not allowed to borrow: a packet of s bytes may leave from clear_c on;
+//!   a class that may not borrow: a packet of s bytes may leave from the time clear_c on, then
 //!                         clear_c <- max(clear_c, now - burst) + 8 s / (share_c * rate)
 //! ```
 //!
-//! With `borrow` (the default) a class may also use what the others leave, so the link never idles while something waits;
-//! without it, the class gets its share and no more. Each class's queue drops at its tail, or early by RED on its own occupancy.
+//! With `borrow` (the default), a class may also use capacity that the other classes leave, so the link is never idle while such
+//! a class has packets. Without it, the class gets its share and no more. Each class's queue drops at its tail, or early by RED
+//! on its own occupancy.
 //!
 //! Source: MMCN 1999 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
 //! 1995 for the scheduler.
@@ -26,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
-/// Quantum of the class with the least share: an Ethernet packet, so that every turn sends one.
+/// Quantum of the class with the smallest share, bytes: a full Ethernet packet, so that every turn can send one.
 const QUANTUM: f64 = 1500.0;
 /// Packets of `QUANTUM` bytes that a class without borrowing may send back to back after a pause.
 const BURST_PACKETS: u64 = 2;
@@ -38,7 +39,7 @@ const BURST_PACKETS: u64 = 2;
 pub struct Class {
     /// Name of the class.
     pub name: String,
-    /// The packets that belong to it; by default, all that no other class matches.
+    /// The packets that belong to the class; by default, all that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
     /// Guaranteed share of the link; the shares of all classes add up to 1.
@@ -46,7 +47,7 @@ pub struct Class {
     /// Lets the class also use capacity that the others leave. Default true.
     #[serde(default = "yes")]
     pub borrow: bool,
-    /// Limit of its queue. Default 60p.
+    /// Limit of the class's queue. Default 60p.
     #[serde(default = "limit")]
     pub limit: Limit,
     /// RED on the class's own occupancy; by default, drops at the tail only.
@@ -65,10 +66,10 @@ fn limit() -> Limit {
 }
 
 params! {
-    /// Parameters of CBQ. The defaults suit MMCN 1999's workload: three classes of 60 packets, TCP 80 % under RED, marked datagrams
-    /// 15 % (six sessions of 210 kbit/s on 10 Mbit/s are 12.6 %), all others 5 %.
+    /// Parameters of CBQ. The defaults suit MMCN 1999's workload: three classes of 60 packets each. TCP has 80 % of the link,
+    /// under RED; marked datagrams have 15 % (six sessions of 210 kbit/s on 10 Mbit/s are 12.6 %); all others have 5 %.
     pub struct CbqParams {
-        /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
+        /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
         /// The classes; every packet must belong to exactly one, the most specific.
         classes: Vec<Class> = Class::of_mmcn1999(),
@@ -105,7 +106,8 @@ impl Params for CbqParams {
             let check = || {
                 Room::validate(class.limit, false)?;
                 check_weight("weight", class.weight)?;
-                // the class with the least share sends 1500 bytes per turn; if its share is 0.001 or more, no turn exceeds 1.5 MB
+                // the class with the smallest share sends 1500 bytes per turn; if its share is 0.001 or more, no turn exceeds 1.5
+                // MB
                 let share = class.share;
                 ensure!(share.get() >= 0.001, "share", "{share} is not valid; expected at least 0.001");
                 class.red.as_ref().map_or(Ok(()), |red| red.validate(class.limit).map_err(|p| p.under("red")))
@@ -163,7 +165,7 @@ struct Leaf {
 }
 
 impl Leaf {
-    /// Advances `clear` by the time of `bytes` at the class's share; no effect with borrowing.
+    /// Advances `clear` by the time that `bytes` take at the class's share. Does nothing if the class may borrow.
     fn charge(&mut self, bytes: u64, now: Time, link: &LinkView) {
         if self.borrow {
             return;
@@ -179,12 +181,12 @@ impl Leaf {
 pub struct Cbq {
     classifier: Classifier,
     leaves: Vec<Leaf>,
-    /// Classes with something queued; the front one has the turn.
+    /// Classes with queued packets; the front class has the turn.
     turns: VecDeque<u8>,
-    /// The front class has received its quantum for this turn.
+    /// True once the front class has received its quantum for this turn.
     in_turn: bool,
     backlog: Backlog,
-    /// Earliest time at which a class held to its share may send, if the last dequeue sent nothing.
+    /// Earliest time at which a class that may not borrow may send, if the last dequeue sent nothing.
     wake: Option<Time>,
 }
 
@@ -237,8 +239,8 @@ impl QueueDiscipline for Cbq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         self.wake = None;
-        // bound: a class that may send has credit for its head after 65 535 / 1500 turns; after a round in which none may
-        // send, the loop ends
+        // bound: a class that may send has enough credit for its head, at most 65 535 bytes, after 44 turns of 1500 bytes; the
+        // loop ends after a round in which no class may send
         let mut shut = 0;
         while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {
             let leaf = &mut self.leaves[usize::from(front)];

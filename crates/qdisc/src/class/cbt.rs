@@ -9,11 +9,11 @@
 //!   share of class c                   B_c = C * q_c / sum_j q_j   (its share of the queued bytes: the allocation law)
 //! ```
 //!
-//! The state is one account per class, independent of the number of flows. Thresholds are in packets or bytes.
+//! The state is one occupancy per class, independent of the number of flows. Thresholds are in packets or bytes.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999.
-//! Departs: the weights of the averages are published for TCP's class only; ours default to RED's 0.002. The average of a class
-//! with nothing queued decays as that of an idle RED queue, by elapsed packet times: otherwise it would stay.
+//! Departs: the weight of the average is published for TCP's class only; ours defaults to RED's 0.002. While a class has nothing
+//! queued, its average decays like that of an idle RED queue, by elapsed packet times; otherwise it would not change.
 
 use super::active::Active;
 use super::average::Sampling;
@@ -33,9 +33,10 @@ use units::{Bytes, Limit, Problem, ensure};
 pub enum Test {
     /// RED on the class's own average.
     Red(RedTest),
-    /// Drop while the class's average is at or above this: packets ("10p") or bytes ("10KB").
+    /// Drops while the class's average is at or above this: packets ("10p") or bytes ("10KB").
     Threshold(Limit),
-    /// Drop while the class's average is at or above `slack` x its active flows' share of the whole queue's average (dcbt).
+    /// Drops while the class's average is at or above `slack` x the share that its active flows have in the whole queue's average
+    /// (dcbt only).
     Share {
         /// Number of fair shares that the class may have queued.
         slack: f64,
@@ -49,10 +50,10 @@ pub enum Test {
 pub struct Class {
     /// Name of the class.
     pub name: String,
-    /// The packets that belong to it; by default, all that no other class matches.
+    /// The packets that belong to the class; by default, all that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// The test for its arrivals.
+    /// The test for arrivals of the class.
     pub test: Test,
     /// Weight of a sample in the class's average. Default 0.002.
     #[serde(default = "super::occupancy::weight")]
@@ -63,7 +64,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// The three classes of MMCN 1999 with these tests.
+    /// Returns the three classes of MMCN 1999 with these tests.
     pub(crate) fn of_mmcn1999(tests: [Test; 3]) -> Vec<Self> {
         let class =
             |((name, matches), test)| Self { name, matches, test, weight: WEIGHT, sampling: Sampling::Arrivals };
@@ -96,14 +97,14 @@ params! {
     pub struct CbtParams {
         /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
-        /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
+        /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
         /// The classes; every packet must belong to exactly one, the most specific.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }
 
-/// Checks that CBT and D-CBT share.
+/// Makes the checks that CBT and D-CBT have in common.
 pub(super) fn validate(limit: Limit, packet: Bytes, classes: &[Class], dynamic: bool) -> Result<(), Problem> {
     Room::validate(limit, false)?;
     check_packet(packet)?;
@@ -127,7 +128,7 @@ impl Params for CbtParams {
     }
 }
 
-/// The test of a class, resolved.
+/// The test of a class, with its parameters resolved.
 #[derive(Clone, Debug, PartialEq)]
 enum Gate {
     Red(Red),
@@ -175,14 +176,14 @@ impl Cbt {
         }
     }
 
-    /// Updates the average of the whole queue after a change.
+    /// Updates the average of the whole queue after its backlog has changed.
     fn changed(&mut self, cx: &Context<'_>) {
         if let Some(active) = &mut self.active {
             active.now_queued(self.fifo.backlog(), cx.now, cx.link);
         }
     }
 
-    /// The threshold of a class: fixed, or the current share of its active flows; `None` under RED.
+    /// Returns the threshold of a class: a fixed one, or the current share of its active flows; `None` under RED.
     fn threshold(&self, class: usize) -> Option<f64> {
         match &self.accounts[class].gate {
             Gate::Red(_) => None,

@@ -1,7 +1,7 @@
 //! The class of a packet, from its protocol, code point, ECN field, ports, addresses or flow.
 //!
 //! ```text
-//!   a match holds a packet   iff   every list that it gives contains the packet's value
+//!   a match holds a packet   iff   every list in it contains the packet's value (a list that is left out contains every value)
 //!   class of a packet        =     that of the most specific match that holds it
 //! ```
 //!
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Problem, ensure};
 
-/// Most classes of one queue.
+/// Maximum number of classes of one queue.
 const MAX_CLASSES: usize = 64;
 
 /// Transport protocols by name.
@@ -58,7 +58,7 @@ pub enum EcnField {
 }
 
 impl EcnField {
-    /// Indexed by the two bits of the field.
+    /// All ECN fields, indexed by the two bits of the field.
     const ALL: [Self; 4] = [Self::NotEct, Self::Ect1, Self::Ect0, Self::Ce];
 
     fn of(tos: u8) -> Self {
@@ -96,7 +96,7 @@ pub struct Match {
     pub flow: Vec<u32>,
 }
 
-/// Names and matches of MMCN 1999's classes: TCP, marked datagrams (video AF41, voice EF), all others.
+/// Returns the names and matches of MMCN 1999's classes: TCP, marked datagrams (video AF41, voice EF), all others.
 pub(super) fn mmcn1999() -> [(String, Match); 3] {
     let tcp = Match { protocol: vec![Transport::Tcp], ..Match::default() };
     let datagrams = vec![Transport::Udp, Transport::Icmp];
@@ -109,14 +109,14 @@ fn has<T: PartialEq>(list: &[T], value: T) -> bool {
     list.is_empty() || list.contains(&value)
 }
 
-/// Set relation between the values of two lists.
+/// How the set of values of a first list relates to that of a second.
 #[derive(Clone, Copy)]
 struct Relation {
-    /// Every value of the first is in the second.
+    /// Every value of the first list is in the second.
     inside: bool,
-    /// Every value of the second is in the first.
+    /// Every value of the second list is in the first.
     around: bool,
-    /// No value is in both.
+    /// No value is in both lists.
     apart: bool,
 }
 
@@ -134,7 +134,7 @@ fn relate<T: PartialEq>(a: &[T], b: &[T]) -> Relation {
 }
 
 impl Match {
-    /// Returns true if a packet with this tuple (in its own direction), byte of DSCP and ECN, and flow slot matches.
+    /// Returns true if a packet with this tuple (in the packet's own direction), DSCP and ECN byte, and flow slot matches.
     pub(crate) fn holds(&self, tuple: &FlowTuple, tos: u8, slot: usize) -> bool {
         has(&self.protocol, Transport::of(tuple.protocol))
             && has(&self.dscp, tos >> 2)
@@ -169,23 +169,24 @@ impl Match {
 /// The classes' matches, most specific first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
-    /// Index of each class, with its match.
+    /// Class index and match, most specific match first.
     order: Vec<(u8, Match)>,
 }
 
 impl Classifier {
-    /// A classifier of valid matches: see [`Classifier::validate`].
+    /// Creates a classifier from valid matches: see [`Classifier::validate`].
     pub(crate) fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
         let mut order: Vec<(u8, Match)> = Vec::new();
         for (i, m) in matches.enumerate() {
-            // before the first superset of it; a match between the two is disjoint from one of them
+            // This inserts the match before the first superset of it. The matches already in front stay first: as valid matches
+            // are subsets, supersets or disjoint, each of them is a subset of this match or disjoint from it.
             let at = order.iter().position(|(_, o)| m.relations(o).iter().all(|r| r.inside)).unwrap_or(order.len());
             order.insert(at, (i as u8, m.clone()));
         }
         Self { order }
     }
 
-    /// The class of `packet`. Validated matches give every packet one; otherwise it would be the last.
+    /// Returns the class of `packet`. Validated matches give every packet a class; without validation, it could be the last one.
     #[inline]
     pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Context<'_>) -> u8 {
         let (tuple, slot) = (packet.tuple(cx.flows), packet.flow.slot());
@@ -193,7 +194,8 @@ impl Classifier {
         found.map_or(0, |(class, _)| *class)
     }
 
-    /// Reports the first problem of named matches: a duplicate name, a code point above 63, ambiguity, a gap.
+    /// Returns the first problem of named matches: a duplicate name, a code point above 63, ambiguity, or packets without a
+    /// class.
     pub(crate) fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
         let classes: Vec<(&str, &Match)> = classes.collect();
         let n = classes.len();
@@ -228,7 +230,7 @@ fn ambiguous(relations: &[Relation]) -> Option<&'static str> {
     }
 }
 
-/// Checks that every packet has a class. Lists of ports, addresses or flows never count as complete.
+/// Checks that every packet has a class. A list of ports, addresses or flows never counts as complete.
 fn covered(classes: &[(&str, &Match)]) -> Result<(), Problem> {
     for protocol in Transport::ALL {
         for (dscp, ecn) in (0..64).flat_map(|dscp| EcnField::ALL.map(|ecn| (dscp, ecn))) {
@@ -270,7 +272,7 @@ mod tests {
         let tcp = FlowTuple::default();
         let udp = FlowTuple { protocol: Protocol::Udp, ..tcp };
         assert_eq!(class_of(&MMCN_1999, tcp, 0, 0), 0);
-        // a mark does not make a TCP packet a tagged datagram
+        // the code point 46 (EF) does not make a TCP packet a marked datagram
         assert_eq!(class_of(&MMCN_1999, tcp, 46, 0), 0);
         assert_eq!(class_of(&MMCN_1999, udp, 34, 0), 1);
         assert_eq!(class_of(&MMCN_1999, udp, 0, 0), 2);
@@ -278,14 +280,14 @@ mod tests {
 
     #[test]
     fn ecn_fields_choose_a_class() {
-        // L4S is ECT(1) and CE
+        // the first class is L4S: ECT(1) and CE
         let texts = [r#"{"ecn":["ect1","ce"]}"#, r#"{"protocol":["udp"],"dscp":[45],"ecn":["not_ect","ect0"]}"#, "{}"];
         check(&texts).unwrap();
         let classes = named(&texts);
         let c = Classifier::new(classes.iter().map(|(_, m)| m));
         let udp = FlowTuple { protocol: Protocol::Udp, ..FlowTuple::default() };
         let class = |tos| c.order.iter().find(|(_, m)| m.holds(&udp, tos, 0)).unwrap().0;
-        // 00 Not-ECT, 01 ECT(1), 10 ECT(0), 11 CE; then with code point 45
+        // the ECN fields 0 to 3 are Not-ECT, ECT(1), ECT(0) and CE; the second line adds code point 45
         assert_eq!([0, 1, 2, 3].map(class), [2, 0, 2, 0]);
         assert_eq!([0, 1, 2, 3].map(|ecn| class(45 << 2 | ecn)), [1, 0, 1, 0]);
         // an ECT(0) packet would have no class
@@ -316,17 +318,17 @@ mod tests {
 
     #[test]
     fn what_is_ambiguous_or_leaves_a_gap_is_refused() {
-        // a TCP packet with code point 46 would belong to both
+        // a TCP packet with code point 46 would belong to the first two classes
         let p = check(&[r#"{"protocol":["tcp"]}"#, r#"{"dscp":[46]}"#, "{}"]).unwrap_err();
         assert_eq!(p.path, "classes.1.match");
         assert!(p.message.contains("both \"c0\" and \"c1\""), "{p}");
         assert!(check(&["{}", "{}"]).unwrap_err().message.contains("the same packets"));
-        // 5 and 6 overlap in 6
+        // both classes match code point 6, and neither contains the other
         assert!(check(&[r#"{"dscp":[5,6]}"#, r#"{"dscp":[6,7]}"#, "{}"]).is_err());
         let p = check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp"]}"#]).unwrap_err();
         assert!(p.message.contains("icmp") && p.message.contains("match = {}"), "{p}");
         assert!(check(&[r#"{"protocol":["tcp","udp","icmp"],"dport":[80]}"#]).is_err());
-        // without a catch-all, the protocols may be complete
+        // two classes cover all protocols without a class for all others
         check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"]}"#]).unwrap();
         assert_eq!(check(&[r#"{"dscp":[64]}"#, "{}"]).unwrap_err().path, "classes.0.match.dscp");
         assert_eq!(check(&[]).unwrap_err().path, "classes");

@@ -1,19 +1,19 @@
 //! D-CBT: class-based thresholds that follow the number of active flows.
 //!
 //! ```text
-//!   active     a flow of which a packet arrived within the last `active_for`;  n_c of class c,  N of all
+//!   active     a flow with a packet that arrived within the last `active_for`;  n_c flows of class c,  N flows in all
 //!   share_c  = avg * n_c / N                  avg: weighted average of the whole queue
 //!   arrival of a class under `share`          drop iff avg >= min_th and avg_c >= slack_c * share_c
-//!   all else                                  as CBT
+//!   everything else                           as in CBT
 //! ```
 //!
-//! Source: Chung & Claypool, NOSSDAV 2000, of which only abstracts are at hand; MMCN 1999 (future work).
-//! Departs: a design with stated choices. (1) Shares are counted in the unit of `min_th`, bytes by default: counting packets
-//! would disadvantage flows that send small ones. (2) Tagged traffic has a slack of 2, as it sends in bursts of a frame.
-//! (3) A flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's
-//! RED on its own occupancy.
+//! Source: Chung & Claypool, NOSSDAV 2000 (we have only its abstract); MMCN 1999 (future work).
+//! Departs: the details are our design. (1) Shares are counted in the unit of `min_th`, bytes by default: counting packets would
+//! disadvantage flows that send small ones. (2) Tagged traffic has a slack of 2, as it sends in bursts of a video frame. (3) A
+//! flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's RED on its own
+//! occupancy.
 //!
-//! The state is one account per class and one time stamp per active flow.
+//! The state is one occupancy per class and one time stamp per active flow.
 
 use super::active::Active;
 use super::cbt::{self, Cbt, Class, Test};
@@ -32,9 +32,9 @@ params! {
     pub struct DcbtParams {
         /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
-        /// Size of a typical packet: sets how fast the average of a class with nothing queued decays.
+        /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// Shares apply while the average of the whole queue is at or above this; they have its unit (packets or bytes).
+        /// Average of the whole queue at and above which shares apply. Its unit, packets or bytes, is also that of the shares.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a sample in the average of the whole queue.
         weight: f64 = WEIGHT,
@@ -46,7 +46,7 @@ params! {
 }
 
 impl DcbtParams {
-    /// The state without active flows.
+    /// Creates the state without active flows.
     fn active(&self) -> Active {
         let min_th = threshold("min_th", self.min_th, self.limit).unwrap_or((0.0, Unit::Packets));
         Active::new(min_th, self.weight, self.packet.0, self.active_for, self.classes.len())
@@ -90,9 +90,9 @@ mod tests {
             arrive(flow, 0, 0);
         }
         arrive(3, 1, 0);
-        // 3, 1 and 1 of 5 flows, of 30 packets
+        // the classes have 3, 1 and 1 of the 5 active flows, so their shares of 30 packets are 18, 6 and 6
         assert_eq!(arrive(4, 2, 0), (18.0, 6.0, 6.0));
-        // two seconds later only the sending flow is left
+        // two seconds later, only the flow that sends now is still active
         assert_eq!(arrive(0, 0, 2), (30.0, 0.0, 0.0));
         // a flow whose class changes counts once
         assert_eq!(arrive(0, 1, 2), (0.0, 30.0, 0.0));

@@ -1,18 +1,18 @@
-//! FRED: flow random early drop, one FIFO with an account per active flow.
+//! FRED: flow random early drop, one FIFO with an account for each active flow.
 //!
 //! ```text
-//!   active flow            one with a packet queued; qlen_i its packets, strike_i the times that it exceeded its share
+//!   active flow            one with packets queued: qlen_i of them; strike_i counts how often it exceeded its share
 //!   avgcq                = max(1, avg / nactive)
 //!   maxq                 = min_th, or 2 while avg >= max_th
 //!   drop, strike_i += 1    iff qlen_i >= maxq, or avg >= max_th and qlen_i > 2 avgcq, or qlen_i >= avgcq and strike_i > 1
-//!   else min_th <= avg < max_th    RED's probability, for flows with qlen_i >= max(minq, avgcq) only
-//!   else avg >= max_th             two_packets: accept;  drop_all: drop
+//!   otherwise, at min_th <= avg < max_th:  drop with RED's probability, but only if qlen_i >= max(minq, avgcq)
+//!   otherwise, at avg >= max_th:           two_packets: accept;  drop_all: drop
 //! ```
 //!
-//! avg is updated on accepted arrivals and on departures, and on an arrival at an empty queue; not on drops.
+//! avg is updated on accepted arrivals, on departures and on an arrival at an empty queue, but not on drops.
 //!
 //! Source: Lin & Morris, SIGCOMM 1997.
-//! Departs: the sources disagree at avg >= max_th, so both readings are offered ([`ManyFlows`]).
+//! Departs: the sources disagree on the case avg >= max_th, so both readings are offered ([`ManyFlows`]).
 
 use super::average::{Average, Sampling};
 use super::occupancy::{Red, RedTest, Unit, WEIGHT, check_packet, check_weight};
@@ -28,7 +28,7 @@ use units::{Bytes, Limit, Prob, Problem, ensure};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
-    /// It may have up to two packets queued (the paper's extension for many flows).
+    /// The flow may have up to two packets queued (the paper's extension for many flows).
     TwoPackets,
     /// Every arrival is dropped, as under RED (the paper's first form; J-Sim).
     DropAll,
@@ -39,19 +39,21 @@ params! {
     pub struct FredParams {
         /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
-        /// Average below which there are no random drops; also the most packets that one flow may have queued. Packets.
+        /// Average below which there are no random drops; also the maximum number of packets that one flow may have queued.
+        /// Packets.
         min_th: Limit = Limit::Packets(15),
-        /// Average from which on each flow may have at most two packets queued, or none (`many_flows`). Packets.
+        /// Average at and above which a flow may have at most two packets queued, or every arrival is dropped (`many_flows`).
+        /// Packets.
         max_th: Limit = Limit::Packets(30),
         /// Drop probability just below `max_th`.
         max_p: Prob = Prob::constant(0.1),
         /// Weight of a sample in the average.
         weight: f64 = WEIGHT,
-        /// Packets that every flow may have queued without random drops: 2 for small buffers, 4 for large ones.
+        /// Packets that every flow may have queued before random drops can hit it: 2 for small buffers, 4 for large ones.
         minq: u32 = 2,
         /// Treatment of flows within their share at and above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
-        /// Size of a typical packet: sets how fast the average of an idle queue decays.
+        /// Size of a typical packet, which determines how fast the average of an idle queue decays.
         packet: Bytes = Bytes(1000),
     }
 }
@@ -98,9 +100,9 @@ impl Params for FredParams {
 /// One active flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Account {
-    /// Its packets in the queue.
+    /// The flow's packets in the queue.
     qlen: u32,
-    /// Number of times that it exceeded its share.
+    /// Number of times that the flow exceeded its share.
     strike: u32,
 }
 
@@ -116,12 +118,12 @@ pub struct Fred {
     many_flows: ManyFlows,
     packet: u64,
     average: Average,
-    /// Flows with a packet queued, by flow and direction: never more than the packets queued.
+    /// Flows with packets queued, by flow and direction. There are never more of them than packets in the queue.
     flows: BTreeMap<u64, Account>,
 }
 
 impl Fred {
-    /// The average queue of an active flow, packets.
+    /// Computes the average queue of an active flow, in packets.
     fn avgcq(&self) -> f64 {
         (self.average.get() / self.flows.len().max(1) as f64).max(1.0)
     }
@@ -181,7 +183,7 @@ impl QueueDiscipline for Fred {
         if let Some(flow) = self.flows.get_mut(&id) {
             flow.qlen -= 1;
             if flow.qlen == 0 {
-                // its strikes go with it
+                // a flow without packets is no longer active: its strikes are forgotten
                 self.flows.remove(&id);
             }
         }

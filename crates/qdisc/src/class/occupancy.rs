@@ -1,7 +1,7 @@
 //! The state of one class: its backlog, its average occupancy, and counts of its packets by what happened to them.
 //!
 //! ```text
-//!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     1 from max_th on
+//!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     drop p_a;  avg >= max_th: drop all
 //! ```
 //!
 //! Source: Floyd & Jacobson 1993 §4 (1998's RED: not gentle, no wait).
@@ -11,21 +11,21 @@ use crate::declared::params;
 use packet::{Backlog, ClassCount, LinkView, PacketMeta};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure};
 
-/// MMCN 1999's weight of the average.
+/// MMCN 1999's weight of a sample in the average.
 pub(crate) const WEIGHT: f64 = 0.002;
 
-/// [`WEIGHT`], for serde.
+/// Returns [`WEIGHT`], the default that serde fills in.
 pub(crate) fn weight() -> f64 {
     WEIGHT
 }
 
 params! {
-    /// RED over one class's own occupancy. Thresholds are packets ("15p") or bytes ("15KB"), both in the same unit. The defaults are
-    /// MMCN 1999's.
+    /// RED on one class's own occupancy. Both thresholds are in packets ("15p"), or both in bytes ("15KB"). The defaults are MMCN
+    /// 1999's.
     pub struct RedTest {
         /// Average below which there is no early drop.
         min_th: Limit = Limit::Packets(15),
-        /// Average from which on every arrival is dropped.
+        /// Average at and above which every arrival is dropped.
         max_th: Limit = Limit::Packets(30),
         /// Drop probability just below `max_th`.
         max_p: Prob = Prob::constant(0.1),
@@ -42,7 +42,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// `backlog` in this unit.
+    /// Returns `backlog` in this unit.
     #[inline]
     pub(crate) fn of(self, backlog: Backlog) -> f64 {
         match self {
@@ -51,7 +51,7 @@ impl Unit {
         }
     }
 
-    /// The unit of a probe's value.
+    /// Returns the corresponding unit of a probe's value.
     pub(crate) fn of_probe(self) -> packet::Unit {
         match self {
             Self::Packets => packet::Unit::Packets,
@@ -60,7 +60,7 @@ impl Unit {
     }
 }
 
-/// A threshold's value and unit.   Errors: a time, zero, or more than the `buffer` can hold.
+/// Returns a threshold's value and unit.   Errors: a time, zero, or more than the `buffer` can hold.
 pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Problem> {
     let (value, unit) = match th {
         Limit::Packets(n) => (f64::from(n), Unit::Packets),
@@ -104,24 +104,24 @@ impl RedTest {
         Ok(())
     }
 
-    /// The unit of the thresholds.
+    /// Returns the unit of the thresholds.
     pub(crate) fn unit(&self) -> Unit {
         if matches!(self.min_th, Limit::Bytes(_)) { Unit::Bytes } else { Unit::Packets }
     }
 }
 
-/// RED's decision, without its average.
+/// RED's decision; the average is computed elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Red {
     min: f64,
     max: f64,
     max_p: f64,
-    /// Packets since the last drop while between the thresholds; -1 below.
+    /// Packets since the last drop while the average is between the thresholds; -1 while it is below both.
     count: i64,
 }
 
 impl Red {
-    /// Creates it from valid parameters.
+    /// Creates the decision from valid parameters.
     pub(crate) fn new(test: &RedTest) -> Self {
         let value = |th: Limit| threshold("", th, Limit::Time(Duration::ZERO)).map_or(0.0, |(v, _)| v);
         Self { min: value(test.min_th), max: value(test.max_th), max_p: test.max_p.get(), count: -1 }
@@ -162,12 +162,12 @@ impl Red {
     }
 }
 
-/// RED's drop probability from the average.
+/// Computes RED's base probability from the average.
 fn p_b(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
     max_p * (avg - min) / (max - min)
 }
 
-/// `p_b` corrected by the count, so that the gaps between drops are uniform.
+/// Corrects `p_b` by the count, so that the gaps between drops are uniformly distributed.
 fn p_a(p_b: f64, count: i64) -> f64 {
     let spread = count.max(0) as f64 * p_b;
     if spread >= 1.0 { 1.0 } else { (p_b / (1.0 - spread)).min(1.0) }
@@ -184,7 +184,7 @@ pub(crate) struct Occupancy {
 }
 
 impl Occupancy {
-    /// An empty class, counted in `unit`; a typical packet has `packet` bytes.
+    /// Creates an empty class, counted in `unit`; a typical packet has `packet` bytes.
     pub(crate) fn new(unit: Unit, w: f64, sampling: Sampling, packet: u64) -> Self {
         let average = Average::new(w, sampling);
         Self { unit, packet, queued: Backlog::default(), average, counts: ClassCount::default() }
@@ -214,22 +214,22 @@ impl Occupancy {
         self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
     }
 
-    /// The class's backlog.
+    /// Returns the class's backlog.
     pub(crate) fn queued(&self) -> Backlog {
         self.queued
     }
 
-    /// The unit of the account.
+    /// Returns the unit of the average.
     pub(crate) fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// The average, in the account's unit.
+    /// Returns the average.
     pub(crate) fn average(&self) -> f64 {
         self.average.get()
     }
 
-    /// The class's packets by fate.
+    /// Returns the counts of the class's offered, delivered and dropped packets.
     pub(crate) fn counts(&self) -> ClassCount {
         self.counts
     }
@@ -241,10 +241,11 @@ mod tests {
 
     #[test]
     fn the_gap_between_drops_is_uniform() {
-        // with p_b = 1/20 constant, the gap is uniform on 1..20: mean 10.5, variance (20^2 - 1)/12 = 33.25
+        // With p_b constant at 1/20, the count is 1 at the first arrival after a drop: p_a = 0.05/0.95 = 1/19, then 1/18 and so
+        // on. So the gap is uniform on 1 to 19: mean 10, variance (19^2 - 1)/12 = 30.
         let mut red = Red::new(&RedTest { max_p: Prob::new(0.1).unwrap(), ..RedTest::default() });
         let mut rng = Rng::named(3, "red");
-        let avg = 22.5; // half way: p_b = 0.05
+        let avg = 22.5; // half way between min_th and max_th: p_b = max_p / 2 = 0.05
         red.count = 0;
         let (mut gaps, mut gap) = (vec![0u32; 21], 0);
         let n = 40_000;
@@ -259,12 +260,12 @@ mod tests {
             gap = 0;
         }
         let mean = gaps.iter().enumerate().map(|(k, c)| k as f64 * f64::from(*c)).sum::<f64>() / f64::from(n);
-        // count is 1 at the first arrival after a drop: p = 0.05/0.95 = 1/19, then 1/18 ... so uniform on 1..19
+        // the mean may be off by three standard errors
         assert!((mean - 10.0).abs() < 3.0 * (30.0_f64 / f64::from(n)).sqrt(), "{mean}");
         let expected = f64::from(n) / 19.0;
         let chi2: f64 =
             gaps[1..20].iter().map(|&c| (f64::from(c) - expected) * (f64::from(c) - expected) / expected).sum();
-        // 18 degrees of freedom: 42.3 is the 99.9th percentile
+        // 42.3 is the 99.9th percentile of chi squared with 18 degrees of freedom
         assert!(chi2 < 42.3 && gaps[20] == 0, "{chi2}");
     }
 

@@ -1,23 +1,24 @@
 //! DualPI2: two coupled queues, for scalable (L4S) and for classic congestion control.
 //!
 //! ```text
-//! arrival    ECT(1), CE (ecn_mask) or a code point of its own: L;  all others: C;   one limit for both
-//! tupdate    p' from the longer of the two heads' sojourn times (see `pi2`)
-//! turn       L, except for C's share while both wait (see `turns`)
-//! C's head   p_C = p'^2 hits: mark, or drop if it cannot be marked
-//! L's head   linux: k p' hits: mark;  then its sojourn time > step_thresh: mark (both may count the packet)
-//!            rfc9332: max(ramp, k p') hits: mark
-//! overload   k p' > 1: L drops with p_C and marks all the rest; C drops regardless of the ECN field
+//! arrival    ECT(1), CE (ecn_mask) or a code point of l_dscp: L;  all others: C;   one limit for both queues
+//! tupdate    p' is updated from the longer of the two heads' sojourn times (see `pi2`)
+//! turn       L is served first, except for C's share while both queues have packets (see `turns`)
+//! C's head   with probability p_C = p'^2: mark, or drop if it cannot be marked
+//! L's head   linux: with probability k p': mark;  then, if its sojourn time > step_thresh: mark (both may count the packet)
+//!            rfc9332: with probability max(ramp, k p'): mark
+//! overload   if k p' > 1: L drops with probability p_C and marks all others; C drops regardless of the ECN field
 //! ```
 //!
-//! A packet in L that cannot be marked is dropped instead (Linux), or subject to C's law (RFC 9332 §2.5.1.1); ECT(1) in C is
-//! marked with k p' (rfc9332). A packet in L because of its code point alone is Linux's class 1, or 2 with `l_dscp_exempt`.
+//! If a packet of L should be marked but is not ECN-capable, Linux drops it; in rfc9332, C's law applies to it instead (RFC 9332
+//! §2.5.1.1), and an ECT(1) packet in C is marked with k p'. Linux calls a packet that is in L because of its code point alone
+//! class 1, or class 2 with `l_dscp_exempt`.
 //!
 //! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.
-//! Departs: the ramp uses the departing packet's sojourn time and L's length including it, as in the RFC's text (its pseudo-code
-//! measures after removal). An empty queue accepts a packet that rfc9332's limit would not. `memory_limit` counts bytes on the
-//! wire, where Linux counts the memory of its packet buffers. No updates run while both queues are empty and p' is 0, when an
-//! update would change nothing. The host splits packets of several segments (split_gso).
+//! Departs: the ramp uses the departing packet's sojourn time and L's length including that packet, as in the RFC's text; its
+//! pseudo-code measures after removal. An empty queue accepts a packet even if rfc9332's limit has no room for a full-size one.
+//! `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. No updates run while both queues
+//! are empty and p' is 0, since they would change nothing. The host splits packets of several segments (split_gso).
 
 use super::params::{Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};
@@ -27,31 +28,32 @@ use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading, Sample};
 use units::{Duration, Limit, Problem, Time};
 
-/// Classes of packets, stored in [`PacketMeta::class`] while they wait. This one: in C.
+/// A packet in C. This and the following classes are stored in [`PacketMeta::class`] while packets wait.
 const CLASSIC: u8 = 0;
-/// In L, under the coupled law, the step and the ramp.
+/// A packet in L, subject to the coupled law, the step and the ramp.
 const L4S: u8 = 1;
-/// As [`L4S`] without the step: L was shorter than `min_qlen_step` on arrival.
+/// As [`L4S`], but not subject to the step, since L was shorter than `min_qlen_step` on arrival.
 const NO_STEP: u8 = 2;
-/// In L because of its code point alone, under C's law.
+/// A packet in L because of its code point alone, subject to C's law.
 const CLASSIC_IN_L: u8 = 3;
-/// In L because of its code point alone, never marked or dropped by the law.
+/// A packet in L because of its code point alone, which the law never marks or drops.
 const EXEMPT: u8 = 4;
 
-/// One of the two queues, with its packets by fate.
+/// One of the two queues, with the counts of its packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Side {
     fifo: Fifo,
     counts: ClassCount,
     /// Marks by reason, in the order of [`MarkReason`].
     marked: [u64; 2],
-    /// Sums for evenly spaced marks, of the classic and of the scalable signal.
+    /// Sum by which classic signals are evenly spaced.
     classic: Recur,
+    /// Sum by which scalable signals are evenly spaced.
     scalable: Recur,
 }
 
 impl Side {
-    /// Arrival time of its head.
+    /// Returns the arrival time of the head.
     #[inline]
     fn head(&self) -> Option<Time> {
         self.fifo.front().map(|p| p.stamp)
@@ -77,7 +79,7 @@ impl Params for Dualpi2Params {
 /// The two queues and their controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dualpi2 {
-    /// With the values of the published version filled in.
+    /// The parameters, with the values of the published version filled in.
     params: Dualpi2Params,
     /// A bit for each code point that goes to L.
     l_dscp: u64,
@@ -92,7 +94,7 @@ pub struct Dualpi2 {
 }
 
 impl Dualpi2 {
-    /// An empty discipline. `p` is valid.
+    /// Creates an empty discipline from valid parameters.
     fn new(p: &Dualpi2Params) -> Self {
         Self {
             params: p.resolved(),
@@ -107,22 +109,22 @@ impl Dualpi2 {
         }
     }
 
-    /// The controller, for probes.
+    /// Returns the controller, for probes.
     pub fn pi2(&self) -> &Pi2 {
         &self.pi
     }
 
-    /// Sojourn times of the heads of L and C at `now`; zero for an empty queue.
+    /// Returns the sojourn times of the heads of L and C at `now`; zero for an empty queue.
     pub fn heads(&self, now: Time) -> [Duration; 2] {
         [&self.l, &self.c].map(|side| side.head().map_or(Duration::ZERO, |t| now.since(t)))
     }
 
-    /// Backlogs of L and C.
+    /// Returns the backlogs of L and C.
     pub fn backlogs(&self) -> [Backlog; 2] {
         [self.l.fifo.backlog(), self.c.fifo.backlog()]
     }
 
-    /// The class of an arrival.   Source: RFC 9332 §2.3; Linux's classes.
+    /// Determines the class of an arrival.   Source: RFC 9332 §2.3; Linux's classes.
     #[inline]
     fn classify(&self, packet: &PacketMeta) -> u8 {
         let p = &self.params;
@@ -142,15 +144,15 @@ impl Dualpi2 {
     #[inline]
     fn fits(&mut self, packet: &PacketMeta, cx: &Context<'_>) -> bool {
         let all = self.backlog();
-        // RFC 9332 Appendix A keeps room for a full-size packet, whatever the size of the arrival
+        // RFC 9332 Appendix A requires room for a full-size packet, whatever the size of the arrival
         let size = if all.packets > 0 { packet.size.max(self.params.least_size()) } else { packet.size };
         let counted = PacketMeta { size, ..*packet };
         self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))
     }
 
-    /// Applies the coupled law (and the ramp) to a packet; `left`: bytes queued without it. Returns true to drop it.
+    /// Applies the coupled law (and the ramp) to a packet. `left`: bytes queued without it. Returns true if it must be dropped.
     ///
-    /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux: at most one of the two signals is drawn.
+    /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux, which draws at most one of the two signals.
     #[inline]
     fn coupled(&mut self, packet: &mut PacketMeta, left: u64, point: Point, cx: &mut Context<'_>) -> bool {
         let Self { params: p, l, c, pi, .. } = self;
@@ -187,7 +189,7 @@ impl Dualpi2 {
         overload || signal(side, packet, MarkReason::Law, point, cx)
     }
 
-    /// Applies the step to a departing packet of L; returns true to drop it.   Source: Linux; `least_backlog` does not apply.
+    /// Applies the step to a departing packet of L, whatever the backlog. Returns true if it must be dropped.   Source: Linux.
     #[inline]
     fn step(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
         let above = match self.params.step_thresh {
@@ -198,7 +200,7 @@ impl Dualpi2 {
         above && signal(&mut self.l, packet, MarkReason::Step, Point::Dequeue, cx)
     }
 
-    /// Removes the packet whose turn it is; returns it with two flags: it was in L, and both queues had packets.
+    /// Removes the packet whose turn it is. Returns it, whether it was in L, and whether both queues had packets.
     #[inline]
     fn take(&mut self) -> Option<(PacketMeta, bool, bool)> {
         let (l, c) = (self.l.head(), self.c.head());
@@ -208,7 +210,7 @@ impl Dualpi2 {
     }
 }
 
-/// Marks a packet and counts the mark; returns true if it cannot be marked, and must be dropped.
+/// Marks a packet and counts the mark. Returns true if the packet cannot be marked, so that it must be dropped.
 #[inline]
 fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Context<'_>) -> bool {
     if packet.ecn() == Ecn::NotEct {
@@ -219,10 +221,10 @@ fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: P
     false
 }
 
-/// L's own probability, p'_L, for a packet that has just been removed from L.   Source: RFC 9332 Appendix A `laqm`.
+/// Computes L's own probability, p'_L, for a packet that has just been removed from L.   Source: RFC 9332 Appendix A `laqm`.
 #[inline]
 fn ramp(p: &Dualpi2Params, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
-    // the packet itself counts as well
+    // L's length includes the removed packet: it is at most `th_len` if fewer than `th_len` packets are left
     if p.native() == Native::Step || l.fifo.backlog().packets < p.th_len {
         return 0.0;
     }
@@ -293,7 +295,7 @@ impl QueueDiscipline for Dualpi2 {
         self.l.fifo.backlog().plus(self.c.fifo.backlog())
     }
 
-    /// In tc's names (`tc -s qdisc show`); p_c and p_cl are RFC 9332's.
+    /// Reports the state under tc's names (`tc -s qdisc show`); p_c and p_cl are RFC 9332's.
     fn probe(&self, out: &mut Reading<'_>) {
         let [delay_l, delay_c] = self.heads(out.now());
         let p = self.pi.p();

@@ -1,4 +1,4 @@
-//! Two coupled queues: a short one for traffic with scalable congestion control, one for all other traffic.
+//! Two coupled queues: a short one for traffic with scalable congestion control, and one for all other traffic.
 //!
 //! ```text
 //!                        +--- L queue: own marking, and coupled ---+
@@ -6,8 +6,8 @@
 //!                        +--- C queue: marks and drops with p'^2 --+
 //! ```
 //!
-//! One controller computes a probability from the delay; the coupling turns it into two signals under which flows of both
-//! kinds get about equal shares. The queues separate delay, not bandwidth.
+//! One controller computes a probability from the delay. The coupling turns it into two signals, at which flows of both kinds get
+//! about equal shares. The queues separate delay, not bandwidth.
 //!
 //! Source: RFC 9332.
 

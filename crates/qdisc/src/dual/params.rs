@@ -1,4 +1,4 @@
-//! DualPI2's parameters: their checks, and the constants of each version.
+//! DualPI2's parameters, their checks, and the constants of each version.
 
 use super::pi2::{Base, Draws, Pi2};
 use super::turns::Turns;
@@ -12,17 +12,17 @@ use units::{Bytes, Duration, Limit, Prob, Problem, ensure, positive, positive_or
 
 /// Linux's largest packet on Ethernet, bytes.
 const FRAME: u64 = 1514;
-/// Packet size for which RFC 9332's limit keeps room, bytes.
+/// Size of the packet for which RFC 9332's limit must have room, bytes.
 const MTU: u64 = 1500;
 /// Upper bound of both gains, 1/s.
 const MOST_GAIN: f64 = 1e4;
 
-/// A published version: defaults for the parameters that are null.
+/// A published version, which gives the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dualpi2Variant {
-    /// Linux sch_dualpi2 (6.17): its integers, a step of 1 ms after the coupled law, independent draws, 10 % for C, no coupled
-    /// marks or drops while less than two frames are left.
+    /// Linux sch_dualpi2 (6.17): integer arithmetic, a step of 1 ms after the coupled law, independent draws, 10 % for C, and no
+    /// coupled marks or drops while less than two frames are left.
     Linux,
     /// RFC 9332 Appendix A: real numbers, a ramp from 0.8 to 1.2 ms, evenly spaced marks, 1/16 for C, a limit of 250 ms.
     Rfc9332,
@@ -32,29 +32,30 @@ pub enum Dualpi2Variant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Native {
-    /// Every packet above `step_thresh`.
+    /// Marks every packet above `step_thresh`.
     Step,
-    /// With a probability that grows from 0 at `min_th` to 1 at `max_th`.
+    /// Marks with a probability that grows from 0 at `min_th` to 1 at `max_th`.
     Ramp,
 }
 
 params! {
-    /// Parameters of DualPI2, with tc's names and defaults. Those that default to null take the value of `variant`.
+    /// Parameters of DualPI2, with tc's names and defaults. A parameter that is null has the value of `variant`.
     pub struct Dualpi2Params as p {
-        /// Published version, from which parameters that are null take their values.
+        /// Published version, which gives the values of parameters that are null.
         variant: Dualpi2Variant = Linux,
-        /// Limit on both queues together; null: 10000p, 250ms (rfc9332, which keeps room for a packet of 1500 bytes).
+        /// Limit on both queues together; null: 10000p, 250ms (rfc9332, where each arrival needs room for at least 1500 bytes).
         limit: Option<Limit> = None => match p.variant {
             Linux => Limit::Packets(10_000),
             Rfc9332 => Limit::Time(Duration::from_millis(250)),
         },
-        /// A second limit on both queues together, in bytes; null: two frames of 1514 bytes for each packet of `limit` (linux), none
-        /// (rfc9332).
+        /// A second limit on both queues together, in bytes; null: two frames of 1514 bytes for each packet of `limit` (linux),
+        /// no such limit (rfc9332).
         memory_limit: Option<Bytes> = None,
-        /// Target delay of the controller, for the head that has waited longer of the two queues.
+        /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
         target: Duration = Duration::from_millis(15),
-        /// Longest round-trip time at which the controller must be stable: where they are null, `tupdate`, `alpha` and `beta` are
-        /// min(target, rtt_max/3), 0.1 tupdate/rtt_max^2 and 0.3/rtt_max; null: 100ms (rfc9332), the kernel's constants (linux).
+        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), the kernel's constants (linux).
+        /// From it follow `tupdate` = min(target, rtt_max/3), `alpha` = 0.1 tupdate/rtt_max^2 and `beta` = 0.3/rtt_max, if these
+        /// are null.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
         tupdate: Option<Duration> = None => {
@@ -68,42 +69,45 @@ params! {
         },
         /// Weight of the change since the last update, in 1/s; null: 819/256 = 3.2, 3 (rfc9332).
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
-        /// k: packets in L are marked with k p', those in C with p'^2. Linux: a whole number from 1 to 255.
+        /// k: packets in L are marked with probability k p', those in C with p'^2. Linux: a whole number from 1 to 255.
         coupling_factor: f64 = 2.0,
         /// L's marking for its own queue; null: step, ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
-        /// step: packets of L that waited longer than this are marked, or that leave more packets than this behind ("5p").
+        /// step: sojourn time above which packets of L are marked; or, in packets ("5p"), marks those that leave more packets
+        /// behind.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
-        /// step: applies only to packets that found at least this many in L on arrival.
+        /// step: applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,
-        /// ramp: delay at which it begins.
+        /// ramp: delay above which marks begin.
         min_th: Duration = Duration::from_micros(800),
-        /// ramp: delay from which every packet is marked.
+        /// ramp: delay at and above which every packet is marked.
         max_th: Duration = Duration::from_micros(1200),
         /// ramp: no marks while at most this many packets are in L, including the departing one (Th_len).
         th_len: u32 = 1,
-        /// C's share of the link, in bytes, while both wait; null: 0.1, 0.0625 (rfc9332).
+        /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
-        /// Replaces shares by one FIFO order over both queues, with L's packets treated as this much older (RFC 9332: 50ms);
-        /// null: shares.
+        /// Serves both queues in the order of arrival, as if L's packets had arrived earlier by this time (RFC 9332: 50ms); null:
+        /// by shares (`classic_protection`).
         time_shift: Option<Duration> = None,
-        /// Drawing of marks and drops with a probability; null: independent, recur (rfc9332).
+        /// How marks and drops with a given probability are drawn; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
-        /// Drops on overload (k p' > 1): L drops with p'^2 and marks the rest, C drops regardless of the ECN field; false: p' is
-        /// capped at 1/k, and the queues grow to the limit.
+        /// Drops on overload (k p' > 1): L drops packets with probability p'^2 and marks all others, C drops regardless of the
+        /// ECN field; false: p' is at most 1/k, and the queues may grow to the limit.
         drop_overload: bool = true,
-        /// Applies the coupled law on arrival instead of at the head. The step and the ramp are always at the head.
+        /// Applies the coupled law on arrival instead of at the head. The step and the ramp always apply at the head.
         drop_early: bool = false,
-        /// Coupled marks and drops only while at least this much else is queued; null: 3028B, two frames, 0B (rfc9332).
+        /// Backlog, not counting the packet itself, below which the coupled law neither marks nor drops; null: 3028B (two
+        /// frames), 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
-        /// Packets go to L if their ECN field has one of these bits: 1 is ECT(1) and CE, 2 ECT(0) and CE, 3 any but Not-ECT.
+        /// Packets go to L if their ECN field has one of these bits: 1 selects ECT(1) and CE, 2 ECT(0) and CE, 3 all but Not-ECT.
         ecn_mask: u8 = 1,
-        /// Differentiated services code points that go to L regardless of their ECN field, such as 45, non-queue-building (NQB).
+        /// Differentiated services code points whose packets go to L regardless of the ECN field, such as 45, non-queue-building
+        /// (NQB).
         l_dscp: Vec<u8> = Vec::new(),
-        /// Packets in L because of their code point alone are neither marked nor dropped (Linux's class 2); false: Linux treats
-        /// them as L's, rfc9332 as C's.
+        /// Packets that are in L because of their code point alone are neither marked nor dropped (Linux's class 2); false: linux
+        /// applies L's law to them, rfc9332 C's.
         l_dscp_exempt: bool = false,
-        /// Splits packets of several segments (`tso`) on arrival; false: each is one packet in its queue.
+        /// Splits packets of several segments (`tso`) on arrival; false: such a packet stays whole in its queue.
         split_gso: bool = true,
     }
 }
@@ -113,17 +117,17 @@ impl Dualpi2Params {
         self.variant == Linux
     }
 
-    /// The round-trip time from which the gains are computed; `None` for the kernel's own constants.
+    /// Returns the round-trip time from which the gains are computed; `None` for the kernel's own constants.
     fn rtt_max(&self) -> Option<Duration> {
         self.rtt_max.or((self.variant == Rfc9332).then_some(Duration::from_millis(100)))
     }
 
-    /// A bit for each code point that goes to L.
+    /// Returns a set of bits, one for each code point whose packets go to L.
     pub(super) fn l_dscp_bits(&self) -> u64 {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Least size at which the limit counts an arrival, bytes.
+    /// Returns the minimum size with which an arrival counts against the limit, bytes.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }
@@ -199,7 +203,7 @@ impl Dualpi2Params {
         Ok(())
     }
 
-    /// Reports the first invalid parameter.
+    /// Returns the first invalid parameter.
     pub(super) fn check(&self) -> Result<(), Problem> {
         Room::validate(self.limit(), false)?;
         Room::holds("memory_limit", self.memory_limit.map(Limit::Bytes))?;

@@ -3,13 +3,13 @@
 //! ```text
 //! every tupdate   p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old), bounded to [0, 1]
 //! classic         p_C  = p'^2          scalable   p_CL = k p'          overload   k p' > 1
-//! recur(p)        count <- count + p;  count > 1: count <- count - 1, and a hit
+//! recur(p)        count <- count + p;  if count > 1: count <- count - 1, and hit
 //! ```
 //!
-//! [`Base::Integer`] is Linux's: p' in units of 2^-32, gains per 64 ns, remainders of the division discarded.
+//! [`Base::Integer`] is Linux's arithmetic: p' in units of 2^-32, gains per 64 ns; divisions discard the remainder.
 //!
 //! Source: RFC 9332 §2 and Appendix A; De Schepper et al., CoNEXT 2016 (PI2); Linux sch_dualpi2 6.17.
-//! Departs: Linux's draw is a hit with (p' + 1) / 2^32, ours with p' / 2^32 where p' is 0.
+//! Departs: Linux's draw hits with probability (p' + 1) / 2^32, with p' in units of 2^-32, even if p' is 0; ours never hits then.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,16 +17,16 @@ use units::{Duration, Rng};
 
 /// Time unit of Linux's gains, ns.
 const GAIN_UNIT: u64 = 64;
-/// Linux's gains are parameters in units of 1/256 Hz.
+/// Linux's parameters of the gains have a unit of 1/256 Hz.
 const GAIN_SCALE: f64 = 256.0;
 
-/// Drawing of marks and drops with a probability.
+/// How marks and drops with a given probability are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Draws {
     /// Independently for each packet (Linux).
     Independent,
-    /// Evenly spaced: each time the probabilities have added up to one (RFC 9332, `recur`).
+    /// Evenly spaced: one whenever the sum of the probabilities exceeds one, which is then subtracted (RFC 9332, `recur`).
     Recur,
 }
 
@@ -54,12 +54,12 @@ pub(crate) enum Base {
 }
 
 impl Base {
-    /// Linux's arithmetic, from gains in 1/s, which it rounds to 1/256.
+    /// Creates Linux's arithmetic from gains in 1/s, which it rounds to multiples of 1/256.
     pub(crate) fn integer(alpha: f64, beta: f64) -> Self {
         Self::Integer { p: 0, alpha: linux_gain(alpha), beta: linux_gain(beta) }
     }
 
-    /// p'.
+    /// Returns p'.
     #[inline]
     fn p(&self) -> f64 {
         match self {
@@ -83,7 +83,7 @@ pub(crate) struct Recur {
 }
 
 impl Recur {
-    /// RFC 9332 Appendix A: returns true each time the probabilities have added up to more than one.
+    /// Adds `p` to the sum. If the sum exceeds one, subtracts one and returns true.   Source: RFC 9332 Appendix A.
     #[inline]
     pub(crate) fn hit(&mut self, p: f64) -> bool {
         self.count += p;
@@ -99,27 +99,27 @@ impl Recur {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pi2 {
     base: Base,
-    /// k.
+    /// The coupling factor k.
     coupling: f64,
     target: Duration,
-    /// Drop on overload; if false, p' is capped at 1/k.
+    /// True if packets are dropped on overload; if false, p' is at most 1/k.
     drop_overload: bool,
     draws: Draws,
     qdelay_old: Duration,
 }
 
 impl Pi2 {
-    /// A controller at rest.
+    /// Creates a controller at rest.
     pub(crate) fn new(base: Base, coupling: f64, target: Duration, drop_overload: bool, draws: Draws) -> Self {
         Self { base, coupling, target, drop_overload, draws, qdelay_old: Duration::ZERO }
     }
 
-    /// p', for probes and tests.
+    /// Returns p', for probes and tests.
     pub fn p(&self) -> f64 {
         self.base.p()
     }
 
-    /// p_CL, at most 1.
+    /// Returns p_CL, at most 1.
     #[inline]
     pub fn coupled(&self) -> f64 {
         (self.coupling * self.p()).min(1.0)
@@ -141,7 +141,7 @@ impl Pi2 {
             }
             Base::Integer { p, alpha, beta } => {
                 let apart = |from: Duration| i128::from(qdelay.0) - i128::from(from.0);
-                // whole units, rounded towards zero
+                // the division rounds towards zero
                 let step =
                     (apart(self.target) * i128::from(*alpha) + apart(old) * i128::from(*beta)) / i128::from(GAIN_UNIT);
                 let most = if self.drop_overload { u32::MAX } else { u32::MAX / (self.coupling as u32).max(1) };
@@ -150,7 +150,7 @@ impl Pi2 {
         }
     }
 
-    /// Returns true if marks alone cannot carry the scalable signal: from k p' = 1 on (RFC 9332), above it (Linux).
+    /// Returns true if marks alone cannot carry the scalable signal: if k p' >= 1 (RFC 9332) or k p' > 1 (Linux).
     #[inline]
     pub(crate) fn overload(&self) -> bool {
         self.drop_overload
@@ -160,7 +160,7 @@ impl Pi2 {
             }
     }
 
-    /// Draws the classic signal, p'^2.
+    /// Draws the classic signal, with probability p'^2.
     #[inline]
     pub(crate) fn classic(&self, recur: &mut Recur, rng: &mut Rng) -> bool {
         match (&self.base, self.draws) {
@@ -169,7 +169,7 @@ impl Pi2 {
         }
     }
 
-    /// Draws the scalable signal, the greater of `native` and k p'.
+    /// Draws the scalable signal, with the larger of the probabilities `native` and k p'.
     #[inline]
     pub(crate) fn scalable(&self, native: f64, recur: &mut Recur, rng: &mut Rng) -> bool {
         match (&self.base, self.draws) {
@@ -207,28 +207,29 @@ mod tests {
 
     #[test]
     fn linux_gains_and_one_update_in_integers() {
-        // 41/256 and 819/256 Hz: 41 (2^32 - 1) / 4 / 10^9 = 44.02, 819: 879.4
+        // 0.16 is rounded to 41/256 Hz, 3.2 to 819/256 Hz: 41 (2^32 - 1) / 4 / 10^9 = 44.02, and with 819, 879.4
         let base = Base::integer(0.16, 3.2);
         assert_eq!(base, Base::Integer { p: 0, alpha: 44, beta: 879 });
-        // p' 0.1, 20 ms after 18 ms, target 15: (5e6 x 44 + 2e6 x 879) / 64 = 1978e6 / 64 = 30 906 250
+        // p' is 0.1; the delay is 20 ms, after 18 ms, and the target 15 ms: (5e6 x 44 + 2e6 x 879) / 64 = 30 906 250 is added
         let tenth = 429_496_730;
         let mut pi = pi2(Base::Integer { p: tenth, alpha: 44, beta: 879 }, true);
         pi.qdelay_old = Duration(18 * MS);
         pi.update(Duration(20 * MS));
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250, alpha: 44, beta: 879 });
-        // p_C 1.149 %, p_CL 21.44 %
+        // p' = 0.10720, so p_C = p'^2 = 1.149 % and p_CL = 2 p' = 21.44 %
         assert!((pi.p() * pi.p() - 0.01149).abs() < 5e-6 && (pi.coupled() - 0.2144).abs() < 5e-5, "{}", pi.p());
-        // down: -(15e6 x 44 + 20e6 x 879) / 64 = -284 999 999.99.. is cut towards zero: 18 240e6 / 64 = 285 000 000 exactly
+        // the delay falls from 20 ms to 0: (15e6 x 44 + 20e6 x 879) / 64 = 285 000 000 is subtracted
         pi.update(Duration::ZERO);
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250 - 285_000_000, alpha: 44, beta: 879 });
-        // a remainder is discarded on both sides: 1 ns above and below a target of 15 ms, after the same delay: 44 / 64 = 0
+        // The delay is unchanged, 1 ns above or below the target of 15 ms: the step of 44 / 64 or -44 / 64 is rounded towards
+        // zero.
         let mut pi = pi2(Base::Integer { p: 1000, alpha: 44, beta: 879 }, true);
         for ns in [15 * MS + 1, 15 * MS - 1] {
             pi.qdelay_old = Duration(ns);
             pi.update(Duration(ns));
             assert_eq!(pi.base, Base::Integer { p: 1000, alpha: 44, beta: 879 });
         }
-        // clamped at both ends
+        // p' is limited at both ends
         pi.qdelay_old = Duration::ZERO;
         pi.update(Duration::from_secs(10));
         assert_eq!(pi.base, Base::Integer { p: u32::MAX, alpha: 44, beta: 879 });
@@ -238,12 +239,12 @@ mod tests {
 
     #[test]
     fn one_update_of_rfc_9332() {
-        // 0.10 + 0.15 x 5 ms + 3.0 x 2 ms = 0.10675
+        // p' is 0.1; the delay is 20 ms, after 18 ms, and the target 15 ms: p' = 0.1 + 0.15 x 0.005 + 3 x 0.002 = 0.10675
         let mut pi = pi2(Base::Real { p: 0.1, alpha: 0.15, beta: 3.0 }, true);
         pi.qdelay_old = Duration(18 * MS);
         pi.update(Duration(20 * MS));
         assert!((pi.p() - 0.10675).abs() < 1e-15, "{}", pi.p());
-        // below: -0.15 x 15 ms - 3.0 x 20 ms = -0.06225
+        // the delay falls from 20 ms to 0: the step is -0.15 x 0.015 - 3 x 0.020 = -0.06225, and at the next update -0.00225
         pi.update(Duration::ZERO);
         assert!((pi.p() - 0.0445).abs() < 1e-15, "{}", pi.p());
         pi.update(Duration::ZERO);
@@ -255,9 +256,9 @@ mod tests {
         let real = |p, drop| pi2(Base::Real { p, alpha: 0.15, beta: 3.0 }, drop);
         assert!(!real(0.4999, true).overload() && real(0.5, true).overload());
         let integer = |p, drop| pi2(Base::Integer { p, alpha: 44, beta: 879 }, drop);
-        // 2 x (2^31 - 1) = 2^32 - 2, below the greatest; 2 x 2^31 is above
+        // 2 x (2^31 - 1) = 2^32 - 2 is still below 1, which is 2^32 - 1; 2 x 2^31 = 2^32 is above
         assert!(!integer((1 << 31) - 1, true).overload() && integer(1 << 31, true).overload());
-        // switched off, p' is capped at 1/k and there is no overload
+        // with `drop_overload` off, p' is at most 1/k and there is no overload
         for mut pi in [real(0.4, false), integer(1 << 30, false)] {
             pi.update(Duration::from_secs(100));
             assert!((pi.p() - 0.5).abs() < 1e-9 && !pi.overload(), "{}", pi.p());
@@ -268,10 +269,10 @@ mod tests {
     fn recur_hits_on_packets_3_5_7() {
         let mut recur = Recur::default();
         let hits: Vec<usize> = (1..=8).filter(|_| recur.hit(0.5)).collect();
-        // 0.5, 1.0 (not more than 1), 1.5: a hit, 0.5 left, 1.0, 1.5: a hit
+        // the sum is 0.5, 1.0 (which does not exceed 1), 1.5: the third packet is a hit, and 0.5 is left; then 1.0, 1.5: a hit
         assert_eq!(hits, [3, 5, 7]);
         let mut recur = Recur::default();
-        // 10 000 / 32 = 312.5
+        // 10 000 / 32 = 312.5, so 312 hits
         assert_eq!((0..10_000).filter(|_| recur.hit(1.0 / 32.0)).count(), 312);
     }
 
@@ -279,7 +280,7 @@ mod tests {
     fn linux_draws_hit_as_often_as_p_says() {
         let (mut rng, mut recur) = (Rng::named(1, "draws"), Recur::default());
         let pi = pi2(Base::Integer { p: 1 << 30, alpha: 44, beta: 879 }, true);
-        // p' 1/4: p_C 1/16, p_CL 1/2; of 100 000 the standard deviations are 77 and 158
+        // p' = 1/4, so p_C = 1/16 and p_CL = 1/2. In 100 000 draws, the numbers of hits have standard deviations of 77 and 158.
         let classic = (0..100_000).filter(|_| pi.classic(&mut recur, &mut rng)).count();
         let scalable = (0..100_000).filter(|_| pi.scalable(0.0, &mut recur, &mut rng)).count();
         assert!(classic.abs_diff(6250) < 310 && scalable.abs_diff(50_000) < 640, "{classic} {scalable}");

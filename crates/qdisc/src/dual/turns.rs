@@ -1,9 +1,9 @@
-//! The order of service of L and C: weighted round robin by credit, or a FIFO with L's packets treated as older.
+//! The order of service of L and C: weighted round robin by credit, or a FIFO that treats L's packets as older than they are.
 //!
 //! ```text
-//! credit        starts at frame (w_C - w_L), below 0; L's turn while credit <= 0, or nothing waits in C
-//!               the other queue also has packets: L sent: credit += w_C size;  C sent: credit -= w_L size
-//!               nothing waits: credit starts again
+//! credit        starts at frame (w_C - w_L), which is below 0;  L's turn if credit <= 0, or if C is empty
+//!               while both have packets: L sends: credit += w_C size;  C sends: credit -= w_L size
+//!               both are empty: credit starts again
 //! time shift    L's turn if its head arrived no later than C's head + shift
 //! ```
 //!
@@ -25,7 +25,7 @@ pub(crate) enum Turns {
         weight_l: i64,
         /// Weight of C.
         weight_c: i64,
-        /// C's turn while above 0. Bytes x millionths.
+        /// It is C's turn while this is above 0. Bytes times millionths.
         credit: i64,
     },
     /// First in, first out, with L's packets treated as this much older.
@@ -33,7 +33,7 @@ pub(crate) enum Turns {
 }
 
 impl Turns {
-    /// Weighted round robin with this share for C, which is below 1.
+    /// Creates a weighted round robin with this share for C, which is below 1.
     pub(crate) fn weighted(share_c: f64) -> Self {
         let weight_c = (share_c * WHOLE as f64 + 0.5) as i64;
         let mut turns = Self::Weighted { weight_l: WHOLE - weight_c, weight_c, credit: 0 };
@@ -41,7 +41,7 @@ impl Turns {
         turns
     }
 
-    /// Returns true if it is L's turn, given the arrival times of both heads; `None` for an empty queue. Not both are empty.
+    /// Returns true if it is L's turn. `l`, `c`: arrival times of the heads, `None` for an empty queue; at most one is empty.
     #[inline]
     pub(crate) fn is_l(&self, l: Option<Time>, c: Option<Time>) -> bool {
         match (l, c) {
@@ -63,7 +63,7 @@ impl Turns {
         }
     }
 
-    /// The credit in bytes at the full rate, at or below 0 for L's turn; `None` without shares.
+    /// Returns the credit in bytes: it is L's turn if it is 0 or below. `None` for a time-shifted FIFO.
     pub(crate) fn credit(&self) -> Option<f64> {
         match self {
             Self::Weighted { credit, .. } => Some(*credit as f64 / WHOLE as f64),
@@ -71,7 +71,7 @@ impl Turns {
         }
     }
 
-    /// Restarts the credit, when both queues are empty.
+    /// Restarts the credit. Called when both queues are empty.
     #[inline]
     pub(crate) fn reset(&mut self) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
@@ -84,7 +84,7 @@ impl Turns {
 mod tests {
     use super::*;
 
-    /// The order in which packets of these sizes leave, with both queues never empty.
+    /// Returns the order in which `n` packets leave if neither queue is ever empty. `l`, `c`: sizes of L's and C's packets.
     fn order(share: f64, l: u64, c: u64, n: usize) -> String {
         let mut turns = Turns::weighted(share);
         let one = |_| {
@@ -97,9 +97,11 @@ mod tests {
 
     #[test]
     fn nine_to_one_of_equal_packets() {
-        // credit in frames x 100: -80, +10 for each L: 0 after 8, still L's turn: 10 after 9; then C: 10 - 90 = -80
+        // In hundredths of a frame, the credit starts at 10 - 90 = -80. Each packet of L adds 10: 0 after eight, which is still
+        // L's turn, and 10 after nine. Then one packet of C subtracts 90, and the credit is -80 again.
         assert_eq!(order(0.1, 1514, 1514, 30), "LLLLLLLLLC".repeat(3));
-        // 1/16: -14/16 + 1/16 each: 0 after 14, and one more
+        // with a share of 1/16, the credit starts at -14/16 of a frame and is 0 after 14 packets of L, so a 15th leaves before
+        // C's
         assert_eq!(order(0.0625, 1514, 1514, 32), "LLLLLLLLLLLLLLLC".repeat(2));
         assert_eq!(
             Turns::weighted(0.1),
@@ -111,7 +113,7 @@ mod tests {
     fn bytes_are_shared_nine_to_one_whatever_the_sizes() {
         for (l, c) in [(1514, 300), (100, 1514), (66, 66)] {
             let order = order(0.1, l, c, 20_000);
-            // without L's head start, 8 frames
+            // the first 1000 packets do not count: there, L has a head start of 8 frames
             let sent = |who, size| order.chars().skip(1000).filter(|o| *o == who).count() as f64 * size as f64;
             let ratio = sent('L', l) / sent('C', c);
             assert!((ratio - 9.0).abs() < 0.05, "{l} {c}: {ratio}");

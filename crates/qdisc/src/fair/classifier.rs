@@ -1,18 +1,19 @@
 //! Classifiers: the queue that a packet joins.
 //!
 //! ```text
-//! hash            queue = h(flow) of n                                   flows that collide share it
-//! serial search   group = h(flow) of G; the first unused queue of its k  full: share one (WhenFull)
-//! isolated        a queue for each flow                                  code points listed in shared_dscp: one each
-//! prio            queue = band of the packet's type of service, or of the filter that matches it
+//! hash            queue = h(flow), one of n                                flows that collide share a queue
+//! serial search   group = h(flow), one of G; its first unused queue of k   full group: flows share a queue (WhenFull)
+//! isolated        a queue for each flow                                    one queue for each code point of shared_dscp
+//! prio            queue = band of the filter that matches the packet, or else of its type of service
 //! ```
 //!
-//! A flow is one direction of a connection: packets that travel back are another flow, with the 5-tuple reversed. While a
-//! packet of a flow waits, the flow keeps its queue: neither perturbation nor a freed queue of its group reorders it.
+//! A flow is one direction of a connection: packets in the other direction are another flow, with the 5-tuple reversed. While a
+//! packet of a flow waits, the flow keeps its queue. So neither perturbation nor a queue of its group that becomes free reorders
+//! its packets.
 //!
 //! Source: McKenney 1990; ARRIS 2013 (64 groups x 4); RFC 8290 §4.1.3.
-//! Departs: SFQ as published reorders a flow when the hash is perturbed; here the flow moves once none of its packets wait.
-//! Serial search and set-associative hashing (CAKE) differ only in a full group.
+//! Departs: SFQ as published reorders a flow when the hash is perturbed; here, the flow moves once none of its packets wait.
+//! Serial search differs from set-associative hashing (CAKE) only when a group is full.
 
 use super::PrioParams;
 use super::hash::{HashKey, hash, place};
@@ -24,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Time, ensure};
 
-/// Most queues; more are refused as a likely slip.
+/// Maximum number of queues; more are refused as a likely mistake.
 const MOST_QUEUES: u64 = 1 << 20;
 
 /// Assignment of packets to queues.
@@ -35,7 +36,7 @@ const MOST_QUEUES: u64 = 1 << 20;
 pub enum ClassifierSpec {
     /// A hash chooses among a number of queues.
     Hash(HashParams),
-    /// A hash chooses a group; the first unused queue in it is taken and kept while the session lasts.
+    /// A hash chooses a group. A session takes the first unused queue in it, and keeps that queue while it lasts.
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own.
     Isolated(IsolatedParams),
@@ -54,34 +55,34 @@ params! {
         key: HashKey = HashKey::FiveTuple,
         /// Time between changes of the hash's salt; null: never.
         perturb: Option<Duration> = None,
-        /// Datagrams (UDP) share the last queue; everything else is hashed among the others.
+        /// UDP datagrams share the last queue; all other packets are hashed among the other queues.
         datagrams_apart: bool = false,
     }
 }
 
-/// The queue that a further session shares in a full group.
+/// Choice of the queue that a session shares if all queues of its group are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
-    /// The first of the group.
+    /// The first queue of the group.
     First,
-    /// The one with the fewest bytes.
+    /// The queue with the fewest bytes.
     LeastLoaded,
-    /// The one that further bits of the hash select, as in CAKE.
+    /// The queue that other bits of the hash select, as in CAKE.
     Hashed,
 }
 
 params! {
     /// Parameters of hashing with serial search.
     pub struct SerialSearchParams {
-        /// Groups that the hash chooses among.
+        /// Number of groups among which the hash chooses.
         groups: u32 = 64,
-        /// Queues in each group.
+        /// Number of queues in each group.
         ways: u32 = 4,
-        /// The queue that a further session shares in a full group; ARRIS 2013 does not specify it.
+        /// Choice of the queue that a session shares if all queues of its group are in use; ARRIS 2013 does not specify it.
         when_full: WhenFull = WhenFull::First,
-        /// Time for which a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide;
-        /// ARRIS 2013 does not specify it.
+        /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
+        /// possible and the fewest sessions collide. ARRIS 2013 does not specify it.
         timeout: Duration = Duration::ZERO,
         /// Header fields that are hashed.
         key: HashKey = HashKey::FiveTuple,
@@ -97,7 +98,7 @@ params! {
 }
 
 impl HashParams {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         let n = self.queues;
         ensure!(n > 0, "queues", "0 is not valid; expected at least 1");
@@ -109,7 +110,7 @@ impl HashParams {
         Ok(())
     }
 
-    /// Index of a flow's queue.
+    /// Returns the index of a flow's queue.
     fn place(&self, tuple: &FlowTuple, salt: u32) -> usize {
         let last = self.queues - 1;
         if !self.datagrams_apart {
@@ -123,7 +124,7 @@ impl HashParams {
 }
 
 impl SerialSearchParams {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         let (groups, ways) = (self.groups, self.ways);
         ensure!(groups > 0, "groups", "0 is not valid; expected at least 1");
@@ -135,7 +136,7 @@ impl SerialSearchParams {
 }
 
 impl IsolatedParams {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem> {
         for (i, dscp) in self.shared_dscp.iter().enumerate() {
             let path = format!("shared_dscp.{i}");
@@ -146,7 +147,7 @@ impl IsolatedParams {
 }
 
 impl ClassifierSpec {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         match self {
             Self::Hash(p) => p.validate().map_err(|p| p.under("hash")),
@@ -156,12 +157,12 @@ impl ClassifierSpec {
         }
     }
 
-    /// Queues of a group among which a session may be placed.
+    /// Returns the number of queues among which a session may be placed: those of its group, or one.
     pub(crate) fn ways(&self) -> u32 {
         if let Self::SerialSearch(p) = self { p.ways } else { 1 }
     }
 
-    /// Greatest number of queues; `None`: one for every flow.
+    /// Returns the maximum number of queues; `None` if every flow has its own.
     pub fn queues(&self) -> Option<u32> {
         match self {
             Self::Hash(p) => Some(p.queues),
@@ -189,9 +190,9 @@ const STRANGER: Session = Session { last: Time::ZERO, queue: NONE, waiting: 0, g
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
     spec: ClassifierSpec,
-    /// Queue numbers by hash value or (group, way); for `isolated`, of the shared queues by code point.
+    /// Queue numbers, indexed by hash value or by (group, way). For `isolated`: numbers of the shared queues, by code point.
     places: Vec<u32>,
-    /// By slot and direction.
+    /// The sessions, indexed by slot and direction.
     sessions: Vec<Session>,
     /// Code points whose flows share a queue, as bits.
     shared: u64,
@@ -201,14 +202,14 @@ pub(crate) struct Classifier {
     perturb_at: Time,
 }
 
-/// Slot and direction of the flow that `packet` belongs to.
+/// Returns the index of a flow's direction in `sessions`.
 #[inline]
 fn index(flow: FlowId, reverse: bool) -> usize {
     2 * flow.slot() + usize::from(reverse)
 }
 
 impl Classifier {
-    /// A classifier that has seen no flow. `spec` is valid.
+    /// Creates a classifier without sessions from a valid `spec`.
     pub(crate) fn new(spec: ClassifierSpec) -> Self {
         let (places, shared) = match &spec {
             ClassifierSpec::Isolated(p) => (64, p.shared_dscp.iter().fold(0, |bits, d| bits | 1 << d)),
@@ -218,7 +219,7 @@ impl Classifier {
         Self { spec, places, shared, sessions: Vec::new(), salt: None, epoch: 0, perturb_at: Time::NEVER }
     }
 
-    /// Returns the queue that `packet` joins; the caller then calls [`Classifier::joined`] if the packet is accepted.
+    /// Returns the queue that `packet` joins. If the packet is accepted, the caller then calls [`Classifier::joined`].
     pub(crate) fn classify(&mut self, packet: &PacketMeta, queues: &mut Queues, cx: &mut Context<'_>) -> u32 {
         if let ClassifierSpec::Prio(p) = &self.spec {
             return self.band(p.band(packet, cx.flows), packet, queues);
@@ -227,7 +228,7 @@ impl Classifier {
         let generation = packet.flow.generation() as u16;
         let shared = self.shared >> (packet.tos >> 2) & 1 == 1;
         if self.sessions[i].generation != generation {
-            // packets of the slot's previous flow may still wait, but they are not this flow's
+            // The slot has a new flow. Packets of its previous flow may still wait, but they do not count as this flow's.
             let last = self.sessions[i].queue;
             let own = matches!(self.spec, ClassifierSpec::Isolated(_)) && !self.places.contains(&last);
             let kept = if own { last } else { NONE };
@@ -262,7 +263,7 @@ impl Classifier {
         session.queue
     }
 
-    /// The queue of band `band`. Band and queue numbers are equal, so all queues are made at once.
+    /// Returns the queue of band `band`. All queues are created at once, so that a band and its queue have the same number.
     fn band(&mut self, band: u32, packet: &PacketMeta, queues: &mut Queues) -> u32 {
         while queues.len() < self.places.len() as u32 {
             queues.add();
@@ -272,7 +273,7 @@ impl Classifier {
         band
     }
 
-    /// Index of the session of `packet`, which is added if it is new.
+    /// Returns the index of the session of `packet`, which is added if it is new.
     #[inline]
     fn session(&mut self, packet: &PacketMeta) -> usize {
         let i = index(packet.flow, packet.flags.has(Flags::REVERSE));
@@ -295,18 +296,18 @@ impl Classifier {
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
-            // a late packet of the slot's previous flow may have reset the count
+            // the count may be 0 already: a packet of the slot's previous flow that arrives late resets it
             session.waiting = session.waiting.saturating_sub(1);
             session.last = now;
         }
     }
 
-    /// The queue of a flow; `None` if it has not been seen.
+    /// Returns the queue of a flow; `None` if the flow has had no packet.
     pub(crate) fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.sessions.get(index(flow, reverse)).map(|s| s.queue).filter(|q| *q != NONE)
     }
 
-    /// The group of queue `i` (serial search), or `i` itself.
+    /// Returns the group of queue `i` with serial search, otherwise `i` itself.
     pub(crate) fn group_of(&self, i: u32) -> u32 {
         match &self.spec {
             ClassifierSpec::SerialSearch(p) => {
@@ -317,7 +318,7 @@ impl Classifier {
         }
     }
 
-    /// The current salt: drawn from the queue's own random stream, and again every `perturb`.
+    /// Returns the current salt, which is drawn from the queue's own random stream, and drawn again every `perturb`.
     #[inline]
     fn salt(&mut self, cx: &mut Context<'_>) -> u32 {
         match self.salt {
@@ -336,7 +337,7 @@ impl Classifier {
     }
 }
 
-/// The first unused queue of the session's group, or one to share.   Bound: each way is examined once.
+/// Returns the first unused queue of the session's group, or one to share.   Bound: examines each queue of the group once.
 fn search(
     p: &SerialSearchParams,
     places: &mut [u32],
@@ -352,7 +353,7 @@ fn search(
     for way in ways.iter_mut() {
         let i = queues.at(way);
         let queue = &mut queues[i];
-        // a queue that is kept for a session was active within its timeout
+        // a queue is kept for its session until `timeout` after its last activity
         let free = queue.owner.0 == NONE || queue.fifo.is_empty() && now >= queue.last_active + p.timeout;
         if free {
             if std::mem::replace(&mut queue.owner, session) != session {

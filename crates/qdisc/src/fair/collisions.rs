@@ -1,28 +1,28 @@
-//! Collision probabilities: random 5-tuples through a discipline's own classifier.
+//! Collision probabilities, measured by sending random 5-tuples through a discipline's own classifier.
 //!
-//! A trial offers one packet of each of n sessions with random 5-tuples, all of which are accepted, and examines the queues
-//! after each. So one trial serves every number of sessions up to n, and the discipline is the one that a scenario runs.
+//! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted, and the queues are examined after
+//! each. So one trial gives a result for every number of sessions up to n. The discipline is the same as in a scenario.
 //!
-//! Source: ARRIS 2013 Figures 8 and 9 for the closed forms that the tests compare with.
+//! Source: ARRIS 2013 Figures 8 and 9, for the closed forms with which the tests compare.
 
 use super::{Fair, FairParams};
 use crate::{Context, QueueDiscipline};
 use packet::{FlowId, FlowTable, FlowTuple, LinkView, PacketMeta, Protocol};
 use units::{BitRate, Limit, Rng, Time};
 
-/// Number of trials with each kind of collision, for one number of active sessions.
+/// Numbers of trials with each kind of collision, for a given number of active sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collisions {
-    /// At least two sessions share a queue. Under serial search: a group has more sessions than queues.
+    /// Trials in which at least two sessions share a queue. With serial search: a group has more sessions than queues.
     pub any: u64,
-    /// The first session shares its queue.
+    /// Trials in which the first session shares its queue.
     pub given_shares: u64,
-    /// The first session is in a group with more sessions than queues, even if it does not share its own.
+    /// Trials in which the first session is in a group with more sessions than queues, whether it shares its own queue or not.
     pub given_in_full_group: u64,
 }
 
-/// Counts collisions among 1, 2 ... `sessions` active sessions in `trials` trials. `parameters` are valid; limits and law do
-/// not matter, since nothing is dropped or sent.   Cost: `sessions` arrivals per trial.
+/// Counts collisions among 1, 2 ... `sessions` active sessions in `trials` trials. `parameters` are valid; their limits and law
+/// have no effect, since nothing is dropped or sent.   Cost: `sessions` arrivals per trial.
 pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64) -> Vec<Collisions> {
     let parameters = FairParams {
         limit: Limit::Packets(u32::MAX),
@@ -61,7 +61,7 @@ pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64
     found
 }
 
-/// Adds one at `i` and returns the new count.
+/// Increments `counts[i]` and returns the new count.
 fn count(counts: &mut Vec<u32>, i: u32) -> u32 {
     let i = i as usize;
     if i >= counts.len() {
@@ -71,7 +71,7 @@ fn count(counts: &mut Vec<u32>, i: u32) -> u32 {
     counts[i]
 }
 
-/// Uniform addresses and ports, TCP.
+/// Draws the 5-tuple of a TCP flow, with uniform addresses and ports.
 fn random_tuple(rng: &mut Rng) -> FlowTuple {
     let (hosts, ports) = (rng.bits(), rng.bits());
     FlowTuple {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::Spec;
 
-    /// Within 4 standard deviations of a binomial share of `trials`.
+    /// Returns true if `count` is within 4 standard deviations of the mean of a binomial distribution of `trials` and `p`.
     fn near(count: u64, trials: u64, p: f64) -> bool {
         let (n, sd) = (trials as f64, (trials as f64 * p * (1.0 - p)).sqrt());
         (count as f64 - n * p).abs() < 4.0 * sd + 1.0
@@ -102,8 +102,9 @@ mod tests {
 
     #[test]
     fn serial_search_collides_as_the_closed_form_says() {
-        // 64 groups of 4: P(any) 1.30461 % of 35 sessions, 6.88047 % of 50, 15.07773 % of 60;
-        // a given session in an overfull group: 0.190 % of 35, 0.722 % of 50
+        // 64 groups of 4 queues: a group has more sessions than queues with probability 1.30461 % for 35 sessions, 6.88047 % for
+        // 50 and 15.07773 % for 60. A given session is in such a group with probability 0.190 % for 35 sessions, and 0.722 % for
+        // 50.
         let found = run(r#""sfq_hss""#, 60, 20_000);
         for (n, p) in [(35, 0.013_046_1), (50, 0.068_804_7), (60, 0.150_777_3)] {
             assert!(near(found[n - 1].any, 20_000, p), "{n}: {:?}", found[n - 1]);
@@ -112,14 +113,15 @@ mod tests {
             assert!(near(found[n - 1].given_in_full_group, 20_000, p), "{n}: {:?}", found[n - 1]);
         }
         assert!(found[..4].iter().all(|c| *c == Collisions::default()));
-        // 3 groups of 2, 5 sessions: 1 - 0.629630 free of collisions, by brute force over all 3^5 maps
+        // 5 sessions in 3 groups of 2 queues: 153 of all 3^5 = 243 assignments, 62.9630 %, have a collision
         let found = run(r#"{"sfq_hss":{"groups":3,"ways":2}}"#, 5, 20_000);
         assert!(near(found[4].any, 20_000, 0.629_630), "{:?}", found[4]);
     }
 
     #[test]
     fn plain_hashing_collides_as_birthdays_do() {
-        // 256 queues: 16.305 % of 10 sessions, 53.317 % of 20; a given one 3.84 % of 11, 7.17 % of 20
+        // 256 queues: any two sessions collide with probability 16.305 % for 10 sessions, and 53.317 % for 20. A given session
+        // collides with probability 3.84 % for 11 sessions, and 7.17 % for 20.
         let found = run(r#"{"sfq":{"queues":256}}"#, 20, 20_000);
         for (n, p) in [(10, 0.163_05), (20, 0.533_17)] {
             assert!(near(found[n - 1].any, 20_000, p), "{n}: {:?}", found[n - 1]);

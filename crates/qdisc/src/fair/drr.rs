@@ -1,12 +1,12 @@
 //! DRR: deficit round robin.
 //!
 //! ```text
-//! once a turn   deficit += quantum;   while head <= deficit: send it, deficit -= head;   queue empty: deficit = 0
-//! full          the head of the queue with most bytes is dropped, until the arrival fits
+//! turn   deficit += quantum, once;   while head <= deficit: send it, deficit -= head;   queue empty: deficit = 0
+//! full   the head of the queue with the most bytes is dropped, until the arrival fits
 //! ```
 //!
 //! Source: Shreedhar & Varghese, SIGCOMM 1995; ns-2 queue/drr.cc for the defaults.   Units: bytes on the wire.
-//! Departs: the hash is of the 5-tuple, where ns-2 hashes node addresses.
+//! Departs: by default the 5-tuple is hashed, where ns-2 hashes node addresses.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -21,11 +21,12 @@ params! {
         limit: Limit = Limit::Bytes(Bytes(25_000)),
         /// Number of queues.
         queues: u32 = 10,
-        /// Bytes that a queue may send in one turn; an unused rest is kept. Below a packet's size, a packet takes several turns.
+        /// Bytes that a queue may send in one turn; unused bytes are kept for the next. If a packet is larger, it takes several
+        /// turns.
         quantum: Bytes = Bytes(250),
         /// Header fields that are hashed.
         key: HashKey = HashKey::FiveTuple,
-        /// Packets dropped when the shared memory is full.
+        /// Choice of the packets that are dropped when the shared memory is full.
         overflow: Overflow = Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: 1 }),
         /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
         law: LawSpec = LawSpec::None,

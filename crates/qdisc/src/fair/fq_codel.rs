@@ -1,23 +1,25 @@
-//! fq_codel: CoDel in each of many queues, DRR++ among them.
+//! fq_codel: many queues, each with CoDel, served by DRR++.
 //!
 //! ```text
-//! queue = jenkins(5-tuple; salt) of 1024
-//! enqueue   an idle queue: new list, deficit = quantum
-//! dequeue   first of new, else of old;  deficit <= 0: += quantum, to the tail of old, next
-//!           CoDel on its head;  empty: new -> old, old -> out;  sent: deficit -= size
-//! full      half of the queue with most bytes, from its head, at most drop_batch packets; they also raise its CoDel's count
+//! queue = jenkins(5-tuple; salt), one of 1024
+//! enqueue   an idle queue joins the new list with deficit = quantum
+//! dequeue   the first queue of the new list, otherwise of the old list;
+//!           deficit <= 0: deficit += quantum, moves to the tail of the old list, and the next queue has its turn
+//!           CoDel decides on its head;  empty: moves from new to old, or out of old;  sent: deficit -= size
+//! full      drops half of the queue with the most bytes, from its head, at most drop_batch packets; each increments the count
+//!           of the queue's CoDel
 //! ```
 //!
-//! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet waits. Linux applies
-//! this to the backlog of all queues together (`law_sees = "total"`), so a queue may lose its last packet; the RFC runs CoDel on
-//! each queue, which reads as the queue's own backlog (`law_sees = "own"`). Many flows with a packet or two each lose packets
-//! under the first and never under the second. Linux also counts overflow drops as CoDel's drops (`overflow_counts`), of which
-//! the RFC says nothing.
+//! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet's bytes are queued.
+//! Linux compares the backlog of all queues together (`law_sees = "total"`), so a queue may lose its last packet. The RFC runs
+//! CoDel on each queue, which suggests the queue's own backlog (`law_sees = "own"`). Many flows with a packet or two each lose
+//! packets with the first and never with the second. Linux also counts overflow drops as CoDel's drops (`overflow_counts`); the
+//! RFC does not mention this.
 //!
-//! Source: RFC 8290 §4.1, §4.2; tc-fq_codel(8) for names and defaults; for Linux, its drop rates as measured (ten
-//! flows at 5 Mbit/s and 50 ms).   Units: bytes on the wire.
-//! Departs: `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. CoDel is RFC 8289's;
-//! `variant = "linux"` takes its 16-bit arithmetic.
+//! Source: RFC 8290 §4.1, §4.2; tc-fq_codel(8) for names and defaults; measured drop rates of Linux (ten flows at 5 Mbit/s with a
+//! round-trip time of 50 ms).   Units: bytes on the wire.
+//! Departs: `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. CoDel is RFC 8289's,
+//! unless `variant = "linux"` selects Linux's with its 16-bit arithmetic.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -42,18 +44,19 @@ params! {
         quantum: Bytes = Bytes(1514),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = true,
-        /// Sojourn time above which every ECN-capable packet is marked; null is off.
+        /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// The packets that `ce_threshold` applies to, by a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1), so that L4S flows
-        /// have their own short queues); null: all.
+        /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all. "0x1/0x3"
+        /// selects ECT(1), so that L4S flows have short queues of their own.
         ce_threshold_selector: Option<Selector> = None,
         /// A second limit on all queues together, in bytes.
         memory_limit: Bytes = Bytes(32_000_000),
-        /// Most packets dropped at once when a limit is reached.
+        /// Maximum number of packets dropped at once when a limit is reached.
         drop_batch: u32 = 64,
         /// Published version of CoDel.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog that exempts a packet from CoDel: of all queues together (Linux), or of its own queue (RFC 8290).
+        /// Backlog passed to CoDel, which does not drop while at most one packet is queued: that of all queues together (Linux),
+        /// or of the packet's own queue (RFC 8290).
         law_sees: LawSees = LawSees::Total,
         /// Packets dropped at a limit also increment CoDel's count (Linux).
         overflow_counts: bool = true,
@@ -86,7 +89,7 @@ impl Preset for FqCodelParams {
         match path {
             "classifier.hash.queues" => "flows".into(),
             "overflow.longest.batch" => "drop_batch".into(),
-            // the last part is a parameter here as well: law.codel.target, scheduler.drr_plus_plus.quantum
+            // the last part of other paths is a parameter here as well: law.codel.target, scheduler.drr_plus_plus.quantum
             _ => path.rsplit('.').next().unwrap_or(path).into(),
         }
     }

@@ -1,14 +1,14 @@
-//! fq_pie: PIE in each of many queues, DRR++ among them.
+//! fq_pie: many queues, each with PIE, served by DRR++.
 //!
 //! ```text
-//! queue = jenkins(5-tuple; salt) of 1024;   DRR++ as fq_codel;   PIE on each arrival, with the delay of its own queue
-//! timer     all laws are updated; that of an idle queue on its next arrival, for all the time that has passed
-//! full      half of the queue with most bytes, from its head, at most drop_batch packets
+//! queue = jenkins(5-tuple; salt), one of 1024;   DRR++ as in fq_codel;   PIE on each arrival, with the delay of its own queue
+//! timer     updates the laws of all active queues; an idle queue makes up for missed updates on its next arrival
+//! full      drops half of the queue with the most bytes, from its head, at most drop_batch packets
 //! ```
 //!
 //! Source: tc-fq_pie(8); ns-3 fq-pie; RFC 8033 for the law.   Units: bytes on the wire.
-//! Departs: Linux drops the arrival when `limit` is reached; this and ns-3 drop from the longest queue. Linux's `memory_limit`
-//! counts the memory of its packet buffers.
+//! Departs: Linux drops the arrival when `limit` is reached; this model, like ns-3, drops from the longest queue. `memory_limit`
+//! counts bytes on the wire, where Linux counts the memory of its packet buffers.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -28,9 +28,9 @@ params! {
         quantum: Bytes = Bytes(1514),
         /// A second limit on all queues together, in bytes.
         memory_limit: Bytes = Bytes(32_000_000),
-        /// Most packets dropped at once when a limit is reached.
+        /// Maximum number of packets dropped at once when a limit is reached.
         drop_batch: u32 = 64,
-        /// PIE's own parameters, as for the discipline `pie`; its `limit` is each queue's.
+        /// PIE's own parameters, as for the discipline `pie`. Its `limit` applies to each queue.
         pie: PieParams = PieParams::default(),
     }
 }

@@ -1,7 +1,7 @@
 //! The header fields that identify a flow, and their hash.
 //!
 //! ```text
-//! h = lookup3(a, b, c; salt)     32 bits       index of n = h x n >> 32  (h mod n for a uniform h, without the division)
+//! h = lookup3(a, b, c; salt)     32 bits       index below n = h x n >> 32  (as uniform as h mod n, but without a division)
 //! ```
 //!
 //! Source: Bob Jenkins, lookup3 (public domain), as Linux's and ns-2's jhash_3words use it; RFC 8290 §4.1.3.
@@ -19,11 +19,11 @@ const START: u32 = 0xdead_beef + 12;
 pub enum HashKey {
     /// Addresses, ports and protocol.
     FiveTuple,
-    /// Both addresses, as ns-2's SFQ.
+    /// Both addresses, as in ns-2's SFQ.
     Addresses,
-    /// The address of the sender: a queue per host behind the link.
+    /// The address of the sender: one queue for each sending host.
     Source,
-    /// The address of the receiver.
+    /// The address of the receiver: one queue for each receiving host.
     Destination,
 }
 
@@ -47,17 +47,17 @@ pub(crate) fn place(h: u32, n: u32) -> u32 {
     ((u64::from(h) * u64::from(n)) >> 32) as u32
 }
 
-/// lookup3 of three words: its mixing, then its final avalanche.
+/// Computes lookup3 of three words: the mixing, then the final avalanche.
 fn lookup3(a: u32, b: u32, c: u32, salt: u32) -> u32 {
     let start = START.wrapping_add(salt);
     let mut s = [a.wrapping_add(start), b.wrapping_add(start), c.wrapping_add(start)];
-    // mix: x -= z; x ^= rot(z); z += y, over (a, c, b), (b, a, c), (c, b, a), twice
+    // mix: x -= z; x ^= rot(z); z += y, where (x, y, z) is (a, b, c), (b, c, a), (c, a, b), and the same again
     for (i, rotation) in [4, 6, 8, 16, 19, 4].into_iter().enumerate() {
         let (x, y, z) = (i % 3, (i + 1) % 3, (i + 2) % 3);
         s[x] = s[x].wrapping_sub(s[z]) ^ s[z].rotate_left(rotation);
         s[z] = s[z].wrapping_add(s[y]);
     }
-    // final: x ^= y; x -= rot(y), over (c, b), (a, c), (b, a) and round again
+    // final: x ^= y; x -= rot(y), where (x, y) is (c, b), (a, c), (b, a), and again from the start, seven steps in all
     for (i, rotation) in [14, 11, 25, 16, 4, 14, 24].into_iter().enumerate() {
         let (x, y) = ((i + 2) % 3, (i + 1) % 3);
         s[x] = (s[x] ^ s[y]).wrapping_sub(s[y].rotate_left(rotation));
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn lookup3_gives_the_known_answers() {
-        // computed with the macros of lookup3.c itself, compiled separately
+        // the expected values were computed with the macros of lookup3.c itself
         assert_eq!(lookup3(1, 2, 3, 0), 0x45d6_77c8);
         assert_eq!(lookup3(0x0a00_0001, 0x0a00_0002, 0x0400_0050, 0x1234_5678), 0x68fc_caea);
         assert_eq!(lookup3(0, 0, 0, 0), 0xfb29_3fc1);
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn places_are_uniform_and_every_field_counts() {
-        // 64 000 tuples that differ in one field only, into 64 places: mean 1000, sd 31; chi-square(63) below 103 at 0.1 %
+        // 64 000 tuples that differ in one field only are hashed into 64 places: 1000 each in the mean. 103 is the 99.9th
+        // percentile of chi squared with 63 degrees of freedom.
         type Vary = fn(u32) -> FlowTuple;
         let vary: [Vary; 4] = [
             |i| FlowTuple { src: i, ..Default::default() },
@@ -111,9 +112,9 @@ mod tests {
         assert_eq!(of(&a, HashKey::Destination), of(&FlowTuple { src: 8, ..a }, HashKey::Destination));
         let udp = FlowTuple { protocol: Protocol::Udp, ..a };
         assert_ne!(of(&a, HashKey::FiveTuple), of(&udp, HashKey::FiveTuple));
-        // the code point is not part of the identity
+        // the code point is not part of a flow's identity
         assert_eq!(of(&a, HashKey::FiveTuple), of(&FlowTuple { dscp: 46, ..a }, HashKey::FiveTuple));
-        // another salt, another place
+        // a different salt gives a different hash
         assert_ne!(hash(&a, HashKey::FiveTuple, 1), hash(&a, HashKey::FiveTuple, 2));
     }
 }

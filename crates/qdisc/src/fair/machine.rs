@@ -23,16 +23,16 @@ pub struct Fair {
     memory: Option<Room>,
     /// Limit on each queue.
     queue_room: Option<Room>,
-    /// `limit` in packets and number of queues, for ns-2's rule.
+    /// `limit` in packets, and the number of queues, for ns-2's overflow rule.
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// A time no later than the next tick of any active queue's law.
+    /// A lower bound of the next tick of any active queue's law.
     soonest: Option<Time>,
 }
 
 impl Fair {
-    /// An empty discipline. `p` is valid.
+    /// Creates an empty discipline from valid parameters.
     pub(crate) fn new(p: &FairParams) -> Self {
         let queues = Queues::new(p.law.law());
         let packets = if let Limit::Packets(n) = p.limit { n } else { u32::MAX };
@@ -51,32 +51,32 @@ impl Fair {
         }
     }
 
-    /// The number of the queue last assigned to a flow; `reverse`: to the flow's packets in the reverse direction.
+    /// Returns the number of the queue last assigned to a flow. `reverse`: to the flow's packets in the reverse direction.
     pub fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.classifier.queue_of(flow, reverse)
     }
 
-    /// The group of queue `i` (serial search), or `i` itself.
+    /// Returns the group of queue `i` with serial search, otherwise `i` itself.
     pub(crate) fn group_of(&self, i: u32) -> u32 {
         self.classifier.group_of(i)
     }
 
-    /// Backlog of queue `i`.
+    /// Returns the backlog of queue `i`.
     fn queue_backlog(&self, i: u32) -> Backlog {
         self.queues[i].fifo.backlog()
     }
 
-    /// The law of queue `i`.
+    /// Returns the law of queue `i`.
     pub fn queue_law(&self, i: u32) -> &AnyLaw {
         &self.queues[i].law
     }
 
-    /// The queues in line, in order of service.
+    /// Returns the active queues, in order of service.
     pub fn in_line(&self) -> Vec<u32> {
         self.scheduler.in_line(&self.queues).collect()
     }
 
-    /// The backlog passed to the law of queue `i`.
+    /// Returns the backlog that is passed to the law of queue `i`.
     #[inline]
     fn seen(&self, i: u32) -> Backlog {
         let own = self.queues[i].fifo.backlog();
@@ -87,7 +87,7 @@ impl Fair {
         }
     }
 
-    /// Updates `soonest` for the law of queue `i`.
+    /// Lowers `soonest` to the next tick of the law of queue `i`, if that is earlier.
     #[inline]
     fn watch(&mut self, i: u32) {
         if let Some(t) = self.queues[i].law.next_tick() {
@@ -95,10 +95,11 @@ impl Fair {
         }
     }
 
-    /// Runs the updates that the law of queue `i` missed while idle, each at its own time, before the arrival.
+    /// Runs the updates that the law of queue `i` missed while the queue was idle, each with its own time. Called before an
+    /// arrival.
     ///
-    /// Bound: a law without load comes to rest: PIE at 100 % after some 700 updates, DOCSIS-PIE when its allowance and its reset
-    /// timeout have expired; updates are 100 us apart or more.
+    /// Bound: without load, a law comes to rest and has no more updates. PIE needs some 700 updates even from a probability of
+    /// 100 %; DOCSIS-PIE stops when its allowance and its reset timeout have expired. Updates are at least 100 us apart.
     fn rouse(&mut self, i: u32, cx: &Context<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {
@@ -111,11 +112,12 @@ impl Fair {
         self.room.fits(others, packet, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(others, packet, cx.link))
     }
 
-    /// Drops from the longest queues until `arrival`, the newest packet of queue `home`, fits; returns false if it was dropped.
+    /// Drops from the longest queue until `arrival`, the newest packet of queue `home`, fits. Returns false if it was dropped
+    /// itself.
     ///
     /// Bound: every iteration drops a packet.
     fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Context<'_>) -> bool {
-        // `total` excludes the arrival, which is in its queue already
+        // `total` does not include the arrival yet, although it is in its queue already
         while !self.fits(arrival, cx) {
             let Some(victim) = self.queues.longest() else { return false };
             let half = self.queues[victim].fifo.backlog().bytes / 2;
@@ -151,7 +153,7 @@ impl Fair {
         true
     }
 
-    /// Appends `packet` to queue `i` if every limit allows it; returns true if it was accepted.
+    /// Appends `packet` to queue `i` if every limit allows it. Returns true if it was accepted.
     #[inline]
     fn admit(&mut self, packet: &PacketMeta, i: u32, cx: &mut Context<'_>) -> bool {
         let own = self.queues[i].fifo.backlog();
@@ -180,7 +182,7 @@ impl Fair {
         true
     }
 
-    /// Passes heads of queue `i` to its law until one may leave or none is left.   Bound: every iteration removes a packet.
+    /// Passes the heads of queue `i` to its law until one may leave or none is left.   Bound: every iteration removes a packet.
     #[inline]
     fn take(&mut self, i: u32, cx: &mut Context<'_>) -> Option<PacketMeta> {
         while let Some(mut packet) = self.queues[i].fifo.pop() {
@@ -220,7 +222,7 @@ impl QueueDiscipline for Fair {
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
         if !idle {
-            // even a refused packet may start the clock of a queue that is empty and still in line
+            // The queue may be empty but still active. Then its law's clock may be stopped, and even a refused packet starts it.
             self.watch(i);
         }
         if verdict == Verdict::Drop {
@@ -269,8 +271,8 @@ impl QueueDiscipline for Fair {
         self.soonest
     }
 
-    /// Updates the laws of active queues. That of an idle queue catches up on its next arrival, with the same result as timely
-    /// updates (Linux fq_pie updates all queues every time).
+    /// Updates the laws of active queues. The law of an idle queue makes up for missed updates on its next arrival, with the same
+    /// result (Linux fq_pie updates all queues every time).
     fn wake(&mut self, cx: &mut Context<'_>) {
         self.soonest = None;
         let active = self.in_line();

@@ -6,15 +6,16 @@
 //!                classifier        +---- queue, law ----+
 //!     arrival -- which queue? ---->|---- queue, law ----|---> scheduler -- whose turn? --> law: pass, mark, drop --> link
 //!                   |              +---- queue, law ----+
-//!                   +-- law of that queue: pass, mark, drop; room? else overflow: who pays?
+//!                   +-- law of that queue: pass, mark, drop;  if there is no room, overflow: which packets are dropped?
 //! ```
 //!
-//! Every registered discipline of this module is a choice of the four parts with its source's defaults; `fair` leaves all four
-//! open, and a text composes them by name (`"sfq_hss + pie"`).
+//! Every registered discipline of this module is a choice of the four parts with its source's defaults. In `fair`, all four are
+//! parameters. A text such as `"sfq_hss + pie"` composes a discipline and a law by name.
 //!
 //! Source: McKenney 1990; ARRIS 2013; RFC 8290.
-//! Bounds: enqueue and dequeue take constant time, except for the longest queue (see `Queues::longest`, only on overflow), a
-//! group's ways, rounds without credit (see `Scheduler::turn`) and the law's timer (it visits each active queue).
+//! Bounds: enqueue and dequeue take constant time, except to find the longest queue (`Queues::longest`, only on overflow), to
+//! search a group, to go round queues without credit (`Scheduler::turn`), and for the law's timer, which visits each active
+//! queue.
 
 mod classifier;
 mod collisions;

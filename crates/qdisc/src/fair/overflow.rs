@@ -1,10 +1,10 @@
 //! Overflow rules: which packets are dropped when the memory that all queues share is full.
 //!
 //! ```text
-//! tail      the arrival                                                        (ARRIS 2013, read literally)
-//! longest   the queue with most bytes or packets, including the arrival: its head or tail, repeated until the arrival fits;
-//!           batch: up to `batch` packets or half of its bytes at once
-//! ns2_sfq   the arrival, if own >= free / 2, or free < queues and own > limit / queues, or free = 0      (packets)
+//! tail      drops the arrival                                                        (ARRIS 2013, read literally)
+//! longest   drops the head or tail of the queue with the most bytes or packets, including the arrival, until the arrival fits;
+//!           batch: up to `batch` packets or half of the queue's bytes at once
+//! ns2_sfq   drops the arrival if own >= free / 2, or free < queues and own > limit / queues, or free = 0      (packets)
 //! ```
 //!
 //! Source: McKenney 1990 (longest queue); ns-2 sfq.cc, drr.cc; RFC 8290 §4.1 and Linux since 2016 (batch).
@@ -60,13 +60,13 @@ params! {
         by: Measure = Measure::Bytes,
         /// The end of the queue from which packets are dropped.
         from: End = End::Head,
-        /// Up to this many packets, or half of the queue's bytes, are dropped at once; 1 drops one at a time.
+        /// Maximum number of packets dropped at once, until half of the queue's bytes are dropped; 1: one at a time.
         batch: u32 = 1,
     }
 }
 
 impl Measure {
-    /// The length of `backlog` in this unit.
+    /// Returns the length of `backlog` in this unit.
     #[inline]
     pub(crate) fn of(self, backlog: Backlog) -> u64 {
         match self {
@@ -77,7 +77,7 @@ impl Measure {
 }
 
 impl Overflow {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     pub(crate) fn validate(self) -> Result<(), Problem> {
         let none = matches!(self, Self::Longest(Longest { batch: 0, .. }));
         ensure!(!none, "longest.batch", "0 is not valid; expected at least 1");
@@ -85,7 +85,8 @@ impl Overflow {
     }
 }
 
-/// ns-2's test: returns true if an arrival may join a queue of `own` packets, one of `queues`, with `total` of `limit` used.
+/// Applies ns-2's test. Returns true if an arrival may join a queue of `own` packets, one of `queues` queues, while `total`
+/// packets of `limit` are queued.
 pub(super) fn ns2_sfq_fits(own: u32, total: u32, limit: u32, queues: u32) -> bool {
     let free = limit.saturating_sub(total);
     !(own >= free / 2 || (free < queues && own > limit / queues) || free == 0)
@@ -97,14 +98,14 @@ mod tests {
 
     #[test]
     fn ns2_sfq_by_hand() {
-        // ns-2's defaults: 40 packets, 16 queues, so a share is 40 / 16 = 2
+        // ns-2's defaults are 40 packets and 16 queues, so a share is 40 / 16 = 2 packets, rounded down
         let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
-        // alone, a queue grows until own >= (40 - own) / 2: at 13 the free space is 27, half of it 13
+        // a queue that is alone grows until own >= (40 - own) / 2: with 13 packets, 27 places are free, and half of these is 13
         assert!(fits(12, 12) && !fits(13, 13));
-        // fewer than 16 free: a queue with more than 2 packets may not grow
+        // with fewer than 16 places free, a queue with more than 2 packets may not grow
         assert!(fits(2, 25) && !fits(3, 25), "15 free");
         assert!(fits(3, 24), "16 free");
-        // one place free: half of it is 0, and even an empty queue holds that many
+        // with one place free, half of it is 0, so even an empty queue may not grow
         assert!(fits(0, 38) && !fits(0, 39) && !fits(0, 40));
     }
 }

@@ -11,16 +11,17 @@ use units::{Bytes, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSees {
-    /// Its own queue (RFC 8290's text, fq_pie).
+    /// The backlog of its own queue (RFC 8290's text, fq_pie).
     Own,
-    /// All queues together, even when nothing waits in its own (Linux fq_codel).
+    /// The backlog of all queues together, even if its own queue is empty (Linux fq_codel).
     Total,
-    /// All queues together; zero when its own queue is empty, so that CoDel never drops a queue's last packet (ns-2 SFQ-CoDel).
+    /// The backlog of all queues together, but zero if its own queue is empty, so that CoDel never drops a queue's last packet
+    /// (ns-2 SFQ-CoDel).
     TotalUnlessLast,
 }
 
 params! {
-    /// Parameters of a composition: a choice for each part.
+    /// Parameters of a composition: a choice for each of its four parts.
     pub struct FairParams {
         /// Limit on all queues together.
         limit: Limit = Limit::Packets(1000),
@@ -36,7 +37,7 @@ params! {
         law: LawSpec = LawSpec::None,
         /// The backlog passed to a queue's law.
         law_sees: LawSees = LawSees::Own,
-        /// Packets dropped when the shared memory is full.
+        /// Choice of the packets that are dropped when the shared memory is full.
         overflow: Overflow = Overflow::Tail,
     }
 }

@@ -1,7 +1,8 @@
 //! Perfect isolation: a queue for each session, packet round robin, one memory for all.
 //!
 //! ```text
-//! with m other queues that hold packets of s bytes, a lone packet waits between 0 and m s / C, uniformly, plus its service
+//! delay of a lone packet = its transmission time + a wait that is uniform on 0 to m s / C,
+//!                          while m other queues hold packets of s bytes
 //! ```
 //!
 //! A forced collision: flows that carry a code point listed in `shared_dscp` share one queue.
@@ -24,7 +25,7 @@ params! {
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes per turn; null: one packet per turn.
         quantum: Option<Bytes> = None,
-        /// Packets dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
+        /// Choice of the packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
         overflow: Overflow = Overflow::Tail,
         /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
         law: LawSpec = LawSpec::None,

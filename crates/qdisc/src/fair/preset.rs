@@ -1,4 +1,4 @@
-//! A named composition: its source's parameters, from which the four parts are derived.
+//! A named composition: the parameters of its source, from which the four parts are derived.
 
 use super::machine::Fair;
 use super::params::{FairParams, LawSees};
@@ -51,11 +51,12 @@ impl Params for FairParams {
     }
 }
 
-/// The parameters of a registered composition: its source's names and defaults for some of the parts.
+/// The parameters of a registered composition, with the names and defaults of its source for some of the parts.
 pub(super) trait Preset {
-    /// All four parts.
+    /// Returns the parameters of all four parts.
     fn composition(&self) -> FairParams;
-    /// Maps a path in [`FairParams`] to this discipline's own name: parameters of classifier and scheduler are at the top level.
+    /// Maps a path in [`FairParams`] to this discipline's own name, where parameters of classifier and scheduler are at the top
+    /// level.
     fn own_name(path: &str) -> String {
         let mut parts = path.splitn(3, '.');
         match (parts.next(), parts.next(), parts.next()) {
@@ -63,13 +64,13 @@ pub(super) trait Preset {
             _ => path.to_owned(),
         }
     }
-    /// Reports the composition's first problem, under this discipline's own names.
+    /// Returns the composition's first problem, under this discipline's own names.
     fn check(&self) -> Result<(), Problem> {
         self.composition().validate().map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
     }
 }
 
-/// Implements `Params` for a [`Preset`]; `any_law`: the law is a parameter; `own_law`: the law is fixed.
+/// Implements `Params` for a [`Preset`]. `any_law`: the law is a parameter; `own_law`: the law is fixed.
 macro_rules! preset {
     ($Params:ty, own_law) => {
         preset!(@impl $Params, {});

@@ -1,11 +1,11 @@
-//! Bands: the classifier of strict priority, as in tc's prio and pfifo_fast.
+//! The classifier into bands for strict priority, as in tc's prio and pfifo_fast.
 //!
 //! ```text
 //! priority = TOS2PRIO[(tos & 0x1e) / 2]                band = priomap[priority], unless a filter matches the packet
 //! ```
 //!
 //! The map uses IPv4's old type of service, not code points: it reads EF (46) as "maximize throughput and minimize delay", and
-//! assigns band 1. Filters match code points, ports, protocols and addresses.
+//! puts it into band 1. Filters match code points, ports, protocols and addresses.
 //!
 //! Source: tc-prio(8), tc-pfifo_fast(8).
 
@@ -16,9 +16,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Problem, ensure};
 
-/// Linux's priority of a packet, by the four bits of its type of service. Source: the table of tc-prio(8).
+/// Linux's priority of a packet, indexed by the four bits of its type of service. Source: the table of tc-prio(8).
 const TOS2PRIO: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
-/// Most bands in tc.
+/// Maximum number of bands in tc.
 const MOST_BANDS: u32 = 16;
 
 params! {
@@ -38,15 +38,15 @@ params! {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PrioFilter")]
 pub struct Filter {
-    /// The packets that it matches.
+    /// The packets that the filter matches.
     #[serde(rename = "match")]
     pub matches: Match,
-    /// Their band, from 0.
+    /// The band of these packets, from 0.
     pub band: u32,
 }
 
 impl PrioParams {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         let n = self.bands;
         ensure!(n > 0, "bands", "0 is not valid; expected at least 1");
@@ -61,7 +61,7 @@ impl PrioParams {
         Ok(())
     }
 
-    /// The band of `packet`.
+    /// Returns the band of `packet`.
     #[inline]
     pub(super) fn band(&self, packet: &PacketMeta, flows: &FlowTable) -> u32 {
         if !self.filters.is_empty() {

@@ -11,19 +11,19 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// The list in which a queue is scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// None: the queue is idle.
+    /// In no list: the queue is idle.
     #[default]
     No,
-    /// Queues that have just become active.
+    /// In the list of queues that have just become active.
     New,
-    /// The other active queues.
+    /// In the list of the other active queues.
     Old,
 }
 
 /// One queue: its packets, its law and its scheduling state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FlowQueue {
-    /// Its packets.
+    /// The queue's packets.
     pub fifo: Fifo,
     /// The law, with this queue's state.
     pub law: AnyLaw,
@@ -31,11 +31,11 @@ pub(crate) struct FlowQueue {
     pub deficit: i64,
     /// The next queue in its list.
     pub next: u32,
-    /// Its list.
+    /// The list that the queue is in.
     pub listed: Listed,
     /// Time of the last arrival or departure.
     pub last_active: Time,
-    /// The last session to which it was assigned alone (serial search).
+    /// The session to which the queue was last assigned as its own (serial search).
     pub owner: (u32, u16),
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct FlowQueue {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Queues {
     all: Vec<FlowQueue>,
-    /// Maintained only where [`Queues::longest`] is used.
+    /// The length of every queue, maintained only if [`Queues::longest`] is used.
     lengths: Lengths,
     /// The law in its initial state.
     fresh: AnyLaw,
 }
 
 impl Queues {
-    /// No queues yet; the law of each starts as `fresh`.
+    /// Creates a set without queues. The law of each queue starts as `fresh`.
     pub(crate) fn new(fresh: AnyLaw) -> Self {
         Self { all: Vec::new(), lengths: Lengths::default(), fresh }
     }
@@ -79,30 +79,31 @@ impl Queues {
         *place
     }
 
-    /// Resets the law of queue `i` for another flow.
+    /// Resets the law of queue `i`, which is reused for another flow.
     pub(crate) fn renew(&mut self, i: u32) {
         let law = self.fresh.clone();
         self[i].law = law;
     }
 
-    /// Number of queues.
+    /// Returns the number of queues.
     pub(crate) fn len(&self) -> u32 {
         self.all.len() as u32
     }
 
-    /// Records that a packet joined queue `i`. Call it on every arrival if [`Queues::longest`] is used, with the same measure.
+    /// Records that a packet joined queue `i`. If [`Queues::longest`] is used, this must be called on every arrival, always with
+    /// the same measure.
     #[inline]
     pub(crate) fn grown(&mut self, i: u32, measure: Measure) {
         self.lengths.grown(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
-    /// Records that a packet left queue `i`; see [`Queues::grown`].
+    /// Records that a packet left queue `i`. See [`Queues::grown`].
     #[inline]
     pub(crate) fn shrunk(&mut self, i: u32, measure: Measure) {
         self.lengths.shrunk(i as usize, measure.of(self[i].fifo.backlog()));
     }
 
-    /// The longest queue, the lowest number among equals; `None` when nothing waits.
+    /// Returns the longest queue, among equals that with the lowest number; `None` if no packet waits.
     pub(crate) fn longest(&mut self) -> Option<u32> {
         self.lengths.longest().map(|(i, _)| i as u32)
     }

@@ -1,21 +1,23 @@
 //! Schedulers: the order in which queues send.
 //!
 //! ```text
-//! packet_round_robin   one packet a turn
-//! new_first            one packet a turn; queues that have just become active go first, once (SFQ-CoDel)
-//! byte_round_robin     a turn lasts while credit > 0; credit -= s, and += quantum on the next turn (Linux SFQ's allot)
-//! drr                  deficit += quantum once a turn; send while deficit >= s; deficit = 0 when the queue empties
-//! strict_priority      one packet of the lowest-numbered queue that has any (tc prio): it can starve all the others
-//! drr_plus_plus        new and old list; deficit <= 0: += quantum, to the tail of old; empty: new to old, old out
+//! packet_round_robin   one packet per turn
+//! new_first            one packet per turn; queues that have just become active go first, once (SFQ-CoDel)
+//! byte_round_robin     sends while credit > 0; credit -= s per packet, credit += quantum before the next turn (Linux SFQ's
+//! allot)
+//! drr                  deficit += quantum once per turn; sends while deficit >= s; deficit = 0 when the queue becomes empty
+//! strict_priority      one packet of the lowest-numbered queue that has packets (tc prio): it can starve all others
+//! drr_plus_plus        a new and an old list; deficit <= 0: deficit += quantum, and the queue moves to the tail of the old list;
+//!                      an empty queue moves from the new list to the old, or leaves the old
 //!
 //!            arrival                 credit used up                      empty
 //!     idle ----------> (new) list ------------------> old list, tail ------------> idle
 //! ```
 //!
-//! Source: Shreedhar & Varghese 1995 (DRR); MacGregor & Shi 2000 (DRR++); RFC 8290 §4.2; ns-2 sfq.cc, drr.cc, sfqcodel.cc;
-//! 1.16.   Units: bytes on the wire.
-//! Departs: in DRR, heads that a law drops are not charged; the next head is sent on the deficit that was checked against the
-//! first, and may overdraw it by less than a packet.
+//! Source: Shreedhar & Varghese 1995 (DRR); MacGregor & Shi 2000 (DRR++); RFC 8290 §4.2; ns-2 sfq.cc, drr.cc, sfqcodel.cc.
+//! Units: bytes on the wire.
+//! Departs: in DRR, a head that a law drops is not charged. The next head is sent without another check of the deficit, and may
+//! overdraw it by less than a packet.
 
 use super::queues::{Listed, NONE, Queues};
 use crate::declared::params;
@@ -23,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Problem, ensure};
 
-/// Least quantum: a smaller one takes many empty rounds per packet.
+/// Minimum quantum, bytes: with a smaller one, each packet would take many rounds.
 const LEAST_QUANTUM: u64 = 64;
 
 /// The order of service.
@@ -34,16 +36,15 @@ const LEAST_QUANTUM: u64 = 64;
 pub enum SchedulerSpec {
     /// One packet from each queue in turn.
     PacketRoundRobin,
-    /// One packet per turn, queues that have just become active before the others (SFQ-CoDel).
+    /// One packet per turn; queues that have just become active go before the others (SFQ-CoDel).
     NewFirst,
-    /// About `quantum` bytes per turn; the last packet may overdraw it, and the next turn repays (Linux SFQ).
+    /// About `quantum` bytes per turn; the last packet may exceed it, and the next turn is shorter by the excess (Linux SFQ).
     ByteRoundRobin(Quantum),
-    /// Deficit round robin: at most `quantum` plus the unused rest of earlier turns.
+    /// Deficit round robin: at most `quantum` bytes per turn, plus the unused bytes of earlier turns.
     Drr(Quantum),
-    /// DRR++ as in fq_codel: queues that have just become active before the others, for one quantum.
+    /// DRR++ as in fq_codel: queues that have just become active go before the others, for one quantum.
     DrrPlusPlus(Quantum),
-    /// The first band that has a packet sends; the others wait, forever if it always has one (tc prio). Needs `classifier =
-    /// "prio"`.
+    /// The first band that has packets sends, and may starve the others (tc prio). Needs `classifier = "prio"`.
     StrictPriority,
 }
 
@@ -69,7 +70,7 @@ impl Quantum {
 }
 
 impl SchedulerSpec {
-    /// Reports the first invalid parameter, by field name.
+    /// Returns the first invalid parameter, by field name.
     pub(crate) fn validate(self) -> Result<(), Problem> {
         let (name, quantum) = match self {
             Self::PacketRoundRobin | Self::NewFirst | Self::StrictPriority => return Ok(()),
@@ -81,12 +82,12 @@ impl SchedulerSpec {
     }
 }
 
-/// `None` for [`NONE`].
+/// Returns `i`, or `None` for [`NONE`].
 fn real(i: u32) -> Option<u32> {
     (i != NONE).then_some(i)
 }
 
-/// Queues in line, linked through [`FlowQueue::next`](super::queues::FlowQueue::next).
+/// A list of queues, linked through [`FlowQueue::next`](super::queues::FlowQueue::next).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     head: u32,
@@ -108,7 +109,8 @@ impl Line {
         self.tail = i;
     }
 
-    /// Inserts in order of queue numbers.   Bound: visits each lower-numbered queue in line, of at most 16 bands.
+    /// Inserts queue `i` in the order of queue numbers.   Bound: visits each queue with a lower number; there are at most 16
+    /// bands.
     fn insert(&mut self, i: u32, queues: &mut Queues) {
         let walk = std::iter::successors(real(self.head), |q| real(queues[*q].next));
         let Some(before) = walk.take_while(|q| *q < i).last() else {
@@ -144,17 +146,18 @@ pub(crate) struct Scheduler {
     spec: SchedulerSpec,
     new: Line,
     old: Line,
-    /// DRR: the first in line has received its quantum for this turn.
+    /// DRR: true once the first queue of the list has received its quantum for this turn.
     in_turn: bool,
 }
 
 impl Scheduler {
-    /// A scheduler with no queue in line. `spec` is valid.
+    /// Creates a scheduler without active queues from a valid `spec`.
     pub(crate) fn new(spec: SchedulerSpec) -> Self {
         Self { spec, new: Line::EMPTY, old: Line::EMPTY, in_turn: false }
     }
 
-    /// Puts queue `i`, which was idle, in line. `fresh`: DRR++ and `new_first` treat it as new; if not, DRR++ keeps its credit.
+    /// Adds queue `i`, which was idle, to a list. With `fresh`, DRR++ and `new_first` treat it as new; otherwise it goes to the
+    /// old list, and DRR++ keeps its credit.
     #[inline]
     pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -170,10 +173,10 @@ impl Scheduler {
         }
     }
 
-    /// The queue whose turn it is, which may be empty; `None` when no queue is in line.
+    /// Returns the queue whose turn it is, which may be empty; `None` if no queue is active.
     ///
-    /// Bound: every iteration adds a quantum to a queue whose debt, or whose head's size, is at most 64 KB: at most
-    /// 65 535 / quantum + 2 rounds of the queues in line, a single step if the quantum covers a packet and the queue has credit.
+    /// Bound: every iteration adds a quantum to a queue whose debt, or whose head's size, is at most 64 KB. So there are at most
+    /// 65 535 / quantum + 2 rounds of the active queues, and a single step if the first queue has enough credit.
     #[inline]
     pub(crate) fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -204,14 +207,14 @@ impl Scheduler {
         }
     }
 
-    /// Charges `bytes` to the queue whose turn it is; returns true if it is idle now.
+    /// Charges `bytes` to the queue whose turn it is. Returns true if the queue is idle now.
     #[inline]
     pub(crate) fn sent(&mut self, i: u32, bytes: u64, queues: &mut Queues) -> bool {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
         let empty = queues[i].fifo.is_empty();
         match self.spec {
             PacketRoundRobin if !empty => self.requeue(queues),
-            // an emptied queue stays in line for one round, so that it does not become new again at once
+            // an emptied queue stays in the old list for one round, so that it does not become new again at once
             NewFirst => self.requeue(queues),
             DrrPlusPlus(_) => queues[i].deficit -= bytes as i64,
             ByteRoundRobin(_) | Drr(_) if !empty => queues[i].deficit -= bytes as i64,
@@ -224,24 +227,24 @@ impl Scheduler {
         false
     }
 
-    /// Handles a turn of an empty queue; returns true if it is idle now.
+    /// Handles the turn of an empty queue. Returns true if the queue is idle now.
     pub(crate) fn empty(&mut self, queues: &mut Queues) -> bool {
         if self.new.head == NONE {
             self.leave(queues);
             return true;
         }
-        // RFC 8290 §4.2: an empty new queue moves to the old list, otherwise it could always be new
+        // RFC 8290 §4.2: an empty new queue moves to the old list; if it left, its next packet would make it new again
         self.requeue(queues);
         false
     }
 
-    /// The queues in line, in order of service.
+    /// Returns the active queues, in order of service.
     pub(crate) fn in_line<'a>(&self, queues: &'a Queues) -> impl Iterator<Item = u32> + use<'a> {
         let walk = move |head| std::iter::successors(real(head), move |i| real(queues[*i].next));
         walk(self.new.head).chain(walk(self.old.head))
     }
 
-    /// Moves the first queue in line to the end of the old list.
+    /// Moves the first active queue to the end of the old list.
     fn requeue(&mut self, queues: &mut Queues) {
         self.in_turn = false;
         let line = if self.new.head == NONE { &mut self.old } else { &mut self.new };
@@ -250,7 +253,7 @@ impl Scheduler {
         self.old.push(i, queues, Listed::Old);
     }
 
-    /// Removes the first queue in line.
+    /// Removes the first active queue from its list.
     fn leave(&mut self, queues: &mut Queues) {
         self.in_turn = false;
         let line = if self.new.head == NONE { &mut self.old } else { &mut self.new };

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; ARRIS 2013.   Units: bytes on the wire.
-//! Departs: McKenney does not specify sizes, so 128 packets and queues are Linux's. Linux keeps 128 slots behind 1024 hash
-//! values and drops an arrival that finds no slot; here every hash value can have a queue. Perturbation does not reorder a flow
-//! (see `classifier`), as in Linux since 2011, which moves the packets along.
+//! Departs: McKenney does not specify sizes, so 128 packets and 128 queues are taken from Linux. Linux has 1024 hash values but
+//! only 128 queues for them, and drops an arrival that finds no free queue; here every hash value can have a queue. Perturbation
+//! does not reorder a flow (see `classifier`); nor does it in Linux since 2011, which moves a flow's packets to the new queue.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -23,44 +23,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
-/// A published version: defaults for the parameters that are null.
+/// A published version, which gives the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SfqVariant {
-    /// The paper of 1990: packet round robin, drops from the longest queue.
+    /// The paper of 1990: packet round robin, drops from the longest queue in bytes.
     Mckenney,
-    /// ns-2: 16 queues by addresses only, its own overflow rule.
+    /// ns-2: 16 queues, chosen by addresses only; its own overflow rule.
     Ns2,
     /// Linux sch_sfq: byte round robin, drops from the longest queue in packets.
     Linux,
 }
 
 params! {
-    /// Parameters of SFQ. Those that default to null take the value of `variant`.
+    /// Parameters of SFQ. A parameter that is null has the value of `variant`.
     pub struct SfqParams as p {
-        /// Published version, from which parameters that are null take their values.
+        /// Published version, which gives the values of parameters that are null.
         variant: SfqVariant = Mckenney,
-        /// Limit on all queues together; null: 128p, ns2 40p, linux 127p.
+        /// Limit on all queues together; null: 128p, 40p (ns2), 127p (linux).
         limit: Option<Limit> = None => Limit::Packets(match p.variant {
             Mckenney => 128,
             Ns2 => 40,
             Linux => 127,
         }),
-        /// Number of queues; null: 128, ns2 16, linux 1024.
+        /// Number of queues; null: 128, 16 (ns2), 1024 (linux).
         queues: Option<u32> = None => match p.variant {
             Mckenney => 128,
             Ns2 => 16,
             Linux => 1024,
         },
-        /// Header fields that are hashed; null: five_tuple, ns2 addresses.
+        /// Header fields that are hashed; null: five_tuple, addresses (ns2).
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
         /// Time between changes of the hash's salt; null: never.
         perturb: Option<Duration> = None,
-        /// Bytes per turn; null: one packet per turn, linux 1514.
+        /// Bytes per turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,
-        /// Limit on each queue; null: only the shared limit, linux 127p.
+        /// Limit on each queue; null: only the shared limit, 127p (linux).
         queue_limit: Option<Limit> = None,
-        /// Packets dropped when the shared memory is full; null: longest by bytes, ns2 ns2_sfq, linux longest by packets.
+        /// Choice of the packets that are dropped when the shared memory is full; null: longest by bytes, ns2_sfq (ns2), longest
+        /// by packets (linux).
         overflow: Option<Overflow> = None => match p.variant {
             Mckenney => longest(Measure::Bytes),
             Ns2 => Overflow::Ns2Sfq,

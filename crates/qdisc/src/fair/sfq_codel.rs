@@ -1,16 +1,17 @@
-//! SFQ-CoDel: CoDel in each of many bins, packet by packet.
+//! SFQ-CoDel: many bins, each with CoDel, served packet by packet.
 //!
 //! ```text
-//! bin = h(5-tuple) of 1024;   one packet a turn;   a bin that has just become active goes before the others, once
-//! CoDel (draft-01) per bin;   no drop while all bins hold at most maxpacket, or while the bin is empty behind the head
-//! full: the tail of the bin with most packets
+//! bin = h(5-tuple), one of 1024;   one packet per turn;   a bin that has just become active goes before the others, once
+//! CoDel (draft-01) in each bin;    no drop while all bins together hold at most maxpacket, or if no packet is behind the head
+//! full                             drops the tail of the bin with the most packets
 //! ```
 //!
 //! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013.
-//! With `isolate_cbr`, constant-rate flows share the last bin, and the others are hashed among the rest (ns-2 `isolate_`, which
-//! its code calls experimental).
-//! Departs: among equally full bins the one created first is dropped from, where ns-2 moves on; a queue cannot see the
-//! application, so constant-rate means UDP, where ns-2 uses its packet type ("all voice packets in our simulations").
+//! With `isolate_cbr`, constant-rate flows share the last bin, and other flows are hashed among the other bins (ns-2 `isolate_`,
+//! which its code calls experimental).
+//! Departs: among equally full bins, the one created first loses a packet, where ns-2 takes the next one each time. A queue
+//! cannot see the application, so constant-rate means UDP, where ns-2 uses its packet type ("all voice packets in our
+//! simulations").
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
@@ -20,13 +21,13 @@ use crate::law::codel::{CodelParams, Variant};
 use units::{Bytes, Duration, Limit};
 
 params! {
-    /// Parameters of SFQ-CoDel. The defaults are ns-2's bins and CoDel, and 1000 packets, as tc-codel(8).
+    /// Parameters of SFQ-CoDel. The defaults for bins and CoDel are ns-2's; the limit of 1000 packets is that of tc-codel(8).
     pub struct SfqCodelParams {
         /// Limit on all bins together.
         limit: Limit = Limit::Packets(1000),
         /// Number of bins.
         queues: u32 = 1024,
-        /// Bytes per turn; null: one packet per turn, as ns-2's default.
+        /// Bytes per turn; null: one packet per turn, ns-2's default.
         quantum: Option<Bytes> = None,
         /// CoDel's acceptable standing delay.
         target: Duration = Duration::from_millis(5),
@@ -36,7 +37,7 @@ params! {
         ecn: bool = false,
         /// Published version of CoDel.
         variant: Variant = Variant::Draft01,
-        /// UDP flows share a separate bin, as ns-2's constant-rate packets do under `isolate_`.
+        /// UDP flows share a separate bin, as ns-2's constant-rate packets do with `isolate_`.
         isolate_cbr: bool = false,
     }
 }

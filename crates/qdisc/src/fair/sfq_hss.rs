@@ -1,12 +1,12 @@
 //! SFQ with hashing and serial search.
 //!
 //! ```text
-//! group = h(5-tuple) of 64;  the first unused queue of its 4, kept while the session is active;  all in use: share one
-//! P(no full group overflows) = n! / G^n [x^n] (sum_{j<=k} x^j / j!)^G        n sessions, G groups of k queues
+//! group = h(5-tuple), one of 64;  a session keeps the first unused queue of its group's 4 while active;  all in use: shares one
+//! P(no group has more than k sessions) = n! / G^n [x^n] (sum_{j<=k} x^j / j!)^G        n sessions, G groups of k queues
 //! ```
 //!
 //! Source: ARRIS 2013 ("hashing/serial searching").
-//! Departs: none known; choices that the document leaves open (the shared queue, the end of a session, the overflow rule) are
+//! Departs: none known. Choices that the document leaves open (the shared queue, the end of a session, the overflow rule) are
 //! parameters. Its "Ethertype" is read as the IP protocol.
 
 use super::preset::{Preset, preset};
@@ -20,15 +20,16 @@ params! {
     pub struct SfqHssParams {
         /// Limit on all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Groups that the hash chooses among.
+        /// Number of groups among which the hash chooses.
         groups: u32 = 64,
-        /// Queues in each group.
+        /// Number of queues in each group.
         ways: u32 = 4,
-        /// The queue that a further session shares in a full group.
+        /// Choice of the queue that a session shares if all queues of its group are in use.
         when_full: WhenFull = WhenFull::First,
-        /// Time for which a session keeps its queue after its last packet has left. 0s frees queues soonest, so that fewest collide.
+        /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
+        /// possible and the fewest sessions collide.
         timeout: Duration = Duration::ZERO,
-        /// Packets dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
+        /// Choice of the packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
         overflow: Overflow = Overflow::Tail,
         /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
         law: LawSpec = LawSpec::None,

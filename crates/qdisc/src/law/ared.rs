@@ -4,12 +4,12 @@
 //! floyd2001   every 0.5 s: avg above the band and max_p <= top:      max_p <- max_p + min(0.01, max_p / 4)
 //!                          avg below the band and max_p >= bottom:   max_p <- 0.9 max_p
 //!             band = [min + 0.4 (max - min), min + 0.6 (max - min)]
-//! feng1999    avg comes below min: max_p <- max_p / 3;  avg comes above max: max_p <- 2 max_p
+//! feng1999    avg falls below min: max_p <- max_p / 3;  avg rises above max: max_p <- 2 max_p
 //! ```
 //!
 //! Source: Floyd, Gummadi & Shenker 2001; Feng, Kandlur, Saha & Shin, INFOCOM 1999.
-//! Departs: Floyd's rule uses the average of the last arrival when nothing arrives (ns-2 adapts on arrivals only); here too the
-//! adaptation is done at the first arrival after each half second, once. Feng's rule is also kept within `bottom` and `top`.
+//! Departs: as in ns-2, Floyd's rule adapts on arrivals only: once, at the first arrival after each half second. Feng's rule also
+//! keeps max_p between `bottom` and `top`.
 
 use super::early::{ByteMode, IdleDecay, Spacing, Zone};
 use super::red::{AutoWeight, Red, RedParams, RedVariant};
@@ -29,35 +29,35 @@ const BAND: (f64, f64) = (0.4, 0.6);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
-    /// Floyd, Gummadi & Shenker 2001: slowly towards a band in the middle of the thresholds.
+    /// Floyd, Gummadi & Shenker 2001: in small steps, until the average is in a band in the middle between the thresholds.
     Floyd2001,
-    /// Feng, Kandlur, Saha & Shin 1999: by factors, when the average crosses a threshold.
+    /// Feng, Kandlur, Saha & Shin 1999: by a factor whenever the average crosses a threshold.
     Feng1999,
 }
 
 params! {
-    /// Parameters of Adaptive RED: gentle RED as in ns-2, and the adaptation of max_p. The defaults are ns-2's where the paper leaves
-    /// them to RED.
+    /// Parameters of Adaptive RED: gentle RED as in ns-2, and the adaptation of max_p. Where the paper gives no default, it is
+    /// ns-2's.
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,
         /// Limit of the queue; null: 1000p.
         limit: Option<Limit> = None,
-        /// Threshold where early drops begin; null: max(5 packets, half of `target` at the link's rate) in bytes.
+        /// Average at which early drops begin; null: max(5 packets, half of `target` at the link's rate), in bytes.
         min: Option<Limit> = None,
-        /// Threshold where the gentle ramp begins; null: 3 min.
+        /// Average at which the drop probability is max_p and the gentle ramp begins; null: 3 min.
         max: Option<Limit> = None,
-        /// Delay that automatic thresholds aim at.
+        /// Target delay from which automatic thresholds are derived.
         target: Duration = Duration::from_millis(5),
         /// max_p at the start.
         probability: Prob = Prob::constant(0.1),
-        /// w, the weight of a sample in the average; null: from the link's rate by `auto_weight`.
+        /// w, the weight of a sample in the average; null: derived from the link's rate by `auto_weight`.
         weight: Option<f64> = None,
         /// Derivation of w from the link's rate.
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
-        /// Spacing of the drops, from p_b to p_a.
+        /// How drops are spaced: the step from p_b to p_a.
         spacing: Spacing = Spacing::Wait,
         /// Effect of packet size on the probability.
         byte_mode: ByteMode = ByteMode::Counted,
@@ -71,13 +71,13 @@ params! {
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// In the forced region, ECN-capable packets are dropped too.
+        /// Drops ECN-capable packets, too, in the forced region.
         harddrop: bool = true,
     }
 }
 
 impl AredParams {
-    /// The parameters of the RED inside.
+    /// Returns the parameters of the RED inside.
     fn red(&self) -> RedParams {
         RedParams {
             variant: RedVariant::Ns2,
@@ -140,17 +140,17 @@ pub struct AdaptiveRed {
 }
 
 impl AdaptiveRed {
-    /// The current max_p, for probes.
+    /// Returns the current max_p, for probes.
     pub fn max_p(&self) -> f64 {
         self.max_p
     }
 
-    /// The RED inside, for probes.
+    /// Returns the RED inside, for probes.
     pub fn red(&self) -> &Red {
         &self.red
     }
 
-    /// Lower and upper bound of max_p.
+    /// Returns the lower and the upper bound of max_p.
     fn bounds(&self) -> (f64, f64) {
         (self.params.bottom.get(), self.params.top.get())
     }
@@ -160,7 +160,7 @@ impl AdaptiveRed {
         self.red.set_max_p(max_p);
     }
 
-    /// Floyd's rule: moves max_p by one step if the average is outside the band.
+    /// Applies Floyd's rule: moves max_p by one step if the average is outside the band.
     fn floyd(&mut self) {
         let Some(ramp) = self.red.ramp() else { return };
         let (avg, span) = (self.red.average(), ramp.max - ramp.min);
@@ -172,7 +172,7 @@ impl AdaptiveRed {
         }
     }
 
-    /// Feng's rule: scales max_p when the average leaves the range between the thresholds.
+    /// Applies Feng's rule: scales max_p if the average has left the range between the thresholds.
     fn feng(&mut self) {
         let Some(ramp) = self.red.ramp() else { return };
         let avg = self.red.average();

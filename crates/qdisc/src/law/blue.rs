@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! overflow     p <- min(1, p + increment)    link idle    p <- max(0, p - decrement)
-//! each         at most once per freeze_time; an arrival is dropped (or marked) with probability p
+//! each         at most once per freeze_time          arrival      dropped (or marked) with probability p
 //! ```
 //!
 //! Source: Feng, Kandlur, Saha & Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999.
@@ -50,12 +50,12 @@ pub struct Blue {
     params: BlueParams,
     /// Probability of a drop.
     p: f64,
-    /// When `p` last changed.
+    /// Time of the last change of `p`.
     last_update: Option<Time>,
 }
 
 impl Blue {
-    /// Adds `step` to the probability, unless it is frozen.
+    /// Adds `step` to the probability, unless the last change was less than `freeze_time` ago.
     fn update(&mut self, step: f64, now: Time) {
         if self.last_update.is_none_or(|t| now.since(t) >= self.params.freeze_time) {
             self.p = (self.p + step).clamp(0.0, 1.0);
@@ -93,10 +93,10 @@ mod tests {
     fn overflow_raises_idle_lowers_and_freeze_time_spaces_them() {
         let mut blue = BlueParams::default().law();
         let at = |ms: u64| Time(ms * 1_000_000);
-        // steps at 0, 100, 200 ... 900 ms: 10 x 0.02, although the queue overflows every 10 ms
+        // although the queue overflows every 10 ms, p steps only at 0, 100, 200 ... 900 ms: 10 x 0.02
         (0..100).for_each(|i| blue.overflow(at(10 * i)));
         assert!((blue.p - 0.2).abs() < 1e-12, "{}", blue.p);
-        // an idle link at 1000 ms subtracts 0.002; at 1050 ms the probability is frozen
+        // an idle link subtracts 0.002 at 1000 ms; at 1050 ms, p is still frozen
         blue.empty(at(1000));
         blue.empty(at(1050));
         assert!((blue.p - 0.198).abs() < 1e-12, "{}", blue.p);

@@ -1,22 +1,24 @@
 //! COBALT: CoDel whose count falls gradually, and BLUE for unresponsive flows.
 //!
 //! ```text
-//! CoDel   sojourn > target: dropping, drop_next <- now + interval / sqrt(count) at its beginning; when drop_next is due:
-//!         drop (or mark), count + 1, drop_next + interval / sqrt(count)
-//!         else, while drop_next is due: count - 1, drop_next + interval / sqrt(count); an empty queue: once
-//! rest    count = 0: drop_next <- now + interval;  drop_next past and nothing dropped: drop_next <- now
-//! BLUE    overflow: p + 1/256; empty: p - 1/4096; each at most once per target; every head is dropped with p, ECN or not
+//! CoDel   sojourn > target   at its beginning: drop_next <- now + interval / sqrt(count)
+//!                            when drop_next is due: drop (or mark), count + 1, drop_next + interval / sqrt(count)
+//!         otherwise          while drop_next is due: count - 1, drop_next + interval / sqrt(count)
+//!         empty queue        the same, but one step at most
+//! rest    count = 0: drop_next <- now + interval;  otherwise, if drop_next is past and nothing was dropped: drop_next <- now
+//! BLUE    overflow: p + 1/256; empty queue: p - 1/4096; steps are more than a target apart; every head is dropped with
+//!         probability p, even if it is ECN-capable
 //! ```
 //!
-//! The last part of `rest` applies to marks: a late mark does not bring the next ones forward, as a late drop
-//! does. (drop_next is compared with now before the start of dropping moves it: after a silence of more than an interval, a
-//! first packet above target makes the second one due.)
+//! The second rule of `rest` applies after a mark, too: a late mark does not bring the next one forward, whereas a late drop
+//! does. `rest` uses the drop_next from before the beginning of dropping: after an interval or more without packets, the first
+//! packet above target sets drop_next to now, so the second packet is dropped.
 //!
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
-//! Departs: 1/sqrt is correctly rounded (CAKE: Newton, 32 bits; exact below 16). As in ns-3, the delay has to be above `target`
-//! alone; CAKE requires four packet times as well, as does the discipline `cake`. At 5 Mbit/s, where 5 ms are two packets, ten
-//! Reno flows therefore leave 4 % of the line unused, 5 % with ECN, and 1 and 2 % at a target of 10 ms. Like CAKE's, the last
-//! packet of the queue is never dropped at the head.
+//! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
+//! ns-3, only `target` is compared with the delay; CAKE, and so the discipline `cake`, requires more than four packet times as
+//! well. At 5 Mbit/s, where 5 ms are two packets, ten Reno flows therefore leave 4 % of the line unused, and 5 % with ECN; with a
+//! target of 10 ms, 1 % and 2 %. As in CAKE, the last packet of a queue is never dropped at the head.
 
 use super::codel::interval_over_root;
 use super::{Law, LawParams, Verdict, View};
@@ -35,15 +37,15 @@ params! {
         interval: Duration = Duration::from_millis(100),
         /// CoDel marks ECN-capable packets instead of dropping them (BLUE always drops).
         ecn: bool = false,
-        /// BLUE's step up, when the queue overflows.
+        /// BLUE's step up: the increase of its probability when the queue overflows.
         p_inc: Prob = Prob::constant(1.0 / 256.0),
-        /// BLUE's step down, when the queue is empty.
+        /// BLUE's step down: the decrease of its probability when the queue is empty.
         p_dec: Prob = Prob::constant(1.0 / 4096.0),
         /// Sojourn time above which BLUE also steps up (ns-3: 400ms); null: never (CAKE).
         blue_threshold: Option<Duration> = None,
-        /// Sojourn time above which every ECN-capable packet is marked; null is off.
+        /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Under DRR++: an emptied queue keeps its credit and does not count as new until this law is at rest (CAKE).
+        /// With DRR++, an emptied queue keeps its credit and does not count as new until this law is at rest (CAKE).
         holds_queue: bool = false,
     }
 }
@@ -65,28 +67,28 @@ impl LawParams for CobaltParams {
 /// COBALT's state for one queue. Names are CAKE's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CobaltState {
-    /// CoDel's count of drops, decremented one by one while below target.
+    /// CoDel's count of drops, which is decremented step by step while the delay is below target.
     pub count: u32,
-    /// When to drop next; while not dropping, when to decrement `count`.
+    /// Time of the next drop or, while not dropping, of the next decrement of `count`.
     pub drop_next: Time,
-    /// The delay is above target.
+    /// True while the delay is above target.
     pub dropping: bool,
     /// BLUE's probability.
     pub p_drop: f64,
-    /// When BLUE last stepped.
+    /// Time of BLUE's last step.
     pub blue_timer: Time,
 }
 
-/// The facts about the head of a queue that COBALT decides by.
+/// The inputs of COBALT's decision on the head of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     /// The time of the decision.
     pub now: Time,
-    /// The delay is above the target.
+    /// True if the delay is above the target.
     pub over_target: bool,
-    /// BLUE steps up, even without an overflow.
+    /// True if BLUE must step up although no queue overflowed.
     pub too_late: bool,
-    /// It is the last packet in the queue, which is never dropped.
+    /// True if this is the last packet in the queue, which is never dropped.
     pub last: bool,
 }
 
@@ -99,12 +101,13 @@ impl CobaltState {
         }
     }
 
-    /// Moves `drop_next` by one control-law interval.
+    /// Advances `drop_next` by interval / sqrt(count).
     fn advance(&mut self, interval: Duration) {
         self.drop_next += interval_over_root(interval, self.count);
     }
 
-    /// CoDel's part of CAKE's `cobalt_should_drop`: true to mark or drop, and the `drop_next` that [`CobaltState::rest`] uses.
+    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. Returns true to mark or drop, and the `drop_next` for
+    /// [`CobaltState::rest`].
     #[inline]
     fn codel(&mut self, cfg: &CobaltParams, over_target: bool, now: Time) -> (bool, Time) {
         let was = self.drop_next;
@@ -124,7 +127,7 @@ impl CobaltState {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
         } else {
-            // bound: each turn decrements count, which each drop has incremented
+            // bound: each iteration decrements count, which each drop has incremented
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
                 self.advance(cfg.interval);
@@ -133,7 +136,7 @@ impl CobaltState {
         (over_target, self.drop_next)
     }
 
-    /// The end of CAKE's `cobalt_should_drop`: `drop_next` does not stay in the past, unless to make up for drops.
+    /// Runs the end of CAKE's `cobalt_should_drop`: `drop_next` stays in the past only if a drop was late.
     #[inline]
     fn rest(&mut self, cfg: &CobaltParams, due_at: Time, dropped: bool, now: Time) {
         if self.count == 0 {
@@ -143,7 +146,7 @@ impl CobaltState {
         }
     }
 
-    /// CAKE's `cobalt_should_drop`: decides about a head.
+    /// Decides on a head, as CAKE's `cobalt_should_drop`.
     #[inline]
     pub(crate) fn head(&mut self, cfg: &CobaltParams, packet: &PacketMeta, head: Head, rng: &mut Rng) -> Verdict {
         let (due, due_at) = self.codel(cfg, head.over_target, head.now);
@@ -160,7 +163,7 @@ impl CobaltState {
         }
     }
 
-    /// CAKE's `cobalt_queue_empty`.
+    /// Updates the state for an empty queue, as CAKE's `cobalt_queue_empty`.
     #[inline]
     pub(crate) fn queue_empty(&mut self, cfg: &CobaltParams, now: Time) {
         if self.p_drop > 0.0 && now.since(self.blue_timer) > cfg.target {
@@ -174,7 +177,7 @@ impl CobaltState {
         }
     }
 
-    /// CAKE's `cobalt_queue_full`.
+    /// Updates the state after an overflow, as CAKE's `cobalt_queue_full`.
     #[inline]
     pub(crate) fn queue_full(&mut self, cfg: &CobaltParams, now: Time) {
         self.blue_up(cfg, now);
@@ -192,7 +195,7 @@ pub struct Cobalt {
 }
 
 impl Cobalt {
-    /// The state, for probes.
+    /// Returns the state, for probes.
     pub fn state(&self) -> &CobaltState {
         &self.state
     }
@@ -221,7 +224,7 @@ impl Law for Cobalt {
         self.state.queue_empty(&self.cfg, now);
     }
 
-    /// While its queue is empty, `count` falls whenever `drop_next` is due.   Bound: each turn decrements count.
+    /// Decrements `count` for each `drop_next` that passed while the queue was empty.   Bound: each iteration decrements count.
     ///
     /// Source: J. Morton, cake list, 2016-12-24: a queue is released when its deficit is repaid and the AQM has decayed to rest.
     fn at_rest(&mut self, now: Time) -> bool {

@@ -1,7 +1,7 @@
 //! CoDel: controlled delay.
 //!
 //! ```text
-//! above(p)   sojourn >= target and bytes behind p > maxpacket, for at least `interval` without a break
+//! above(p)   sojourn >= target and bytes behind p > maxpacket, without a break for at least `interval`
 //! drop       while above: at t0, then t_{n+1} = t_n + interval / sqrt(count), count = 1, 2, 3 ...
 //! re-entry   soon after the last drop, count resumes near where it was (see Reentry)
 //!
@@ -11,8 +11,9 @@
 //! ```
 //!
 //! Source: RFC 8289; draft-nichols-tsvwg-codel-01; Nichols & Jacobson, ACM Queue 10(5) 2012.
-//! The law gets one head at a time, so [`Turn`] replaces the loops of the published pseudo-code: it is the role of the next head.
-//! Departs: Linux measures time in units of 1024 ns, this in 1 ns; everything else that the variants differ in is a parameter.
+//! The law receives one head at a time. So the loops of the published pseudo-code become a state, [`Turn`]: the place in these
+//! loops at which the next head is examined.
+//! Departs: Linux measures time in units of 1024 ns, this model in ns. All other differences between the variants are parameters.
 
 mod params;
 
@@ -24,9 +25,9 @@ use units::{Duration, Limit, Problem, Rng, Time, ensure, positive};
 
 /// Initial value of a learned maxpacket. Source: draft-nichols-tsvwg-codel-01 and ns-2.   Unit: bytes.
 const LEARNED_MAX_PACKET_START: u64 = 256;
-/// Above this count the kmn revision keeps [`KMN_KEEP`] of it instead of subtracting 2 (they meet at 128).
+/// If count - 2 exceeds this, the kmn revision resumes with [`KMN_KEEP`] x count instead of count - 2 (at 128, both give 126).
 const KMN_KNEE: u32 = 126;
-/// See [`KMN_KNEE`].
+/// Part of the count that the kmn revision keeps above [`KMN_KNEE`].
 const KMN_KEEP: f64 = 0.9844;
 
 impl LawParams for CodelParams {
@@ -47,35 +48,36 @@ impl LawParams for CodelParams {
     }
 }
 
-/// The role of the next head: the place in the loops of the pseudo-code.
+/// The place in the loops of the pseudo-code at which the next head is examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Turn {
-    /// A new dequeue.
+    /// At the beginning of a dequeue.
     #[default]
     First,
-    /// The previous head was dropped to enter the dropping state; this one is sent whatever its sojourn time.
+    /// After a drop that entered the dropping state: the next head is sent, whatever its sojourn time.
     Entered,
-    /// The previous head was dropped in the dropping state.
+    /// After a drop in the dropping state.
     Dropped,
 }
 
 /// CoDel's state for one queue. Names are RFC 8289's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodelState {
-    /// When the delay will have been above target for an interval; `None` while below.
+    /// Time at which the delay will have been above target for an interval; `None` while it is below.
     pub first_above_time: Option<Time>,
-    /// When to drop next; while not dropping, when the last cycle would have dropped next.
+    /// Time of the next drop or, while not dropping, the time at which the last cycle would have dropped next.
     pub drop_next: Time,
-    /// Drops since entering the dropping state, or where the last cycle left off.
+    /// Number of drops that sets the drop rate: it grows with the drops of a cycle, and a new cycle may resume near its last
+    /// value.
     pub count: u32,
-    /// `count` on entering.
+    /// `count` when the dropping state was entered.
     pub lastcount: u32,
-    /// In the dropping state.
+    /// True in the dropping state.
     pub dropping: bool,
     turn: Turn,
     /// 1/sqrt(count) in units of 2^-16.
     inv_sqrt: u16,
-    /// Largest packet seen.
+    /// Bytes of the largest packet so far.
     max_seen: u64,
 }
 
@@ -94,23 +96,23 @@ impl Default for CodelState {
     }
 }
 
-/// One Newton step towards 1/sqrt(count), x <- x (3 - count x^2) / 2, on 32-bit fractions of which 16 bits are kept.
+/// Makes one Newton step towards 1/sqrt(count), x <- x (3 - count x^2) / 2, with 32-bit fractions, and keeps 16 bits.
 fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     let x = u64::from(inv_sqrt) << 16;
     let x2 = (x * x) >> 32;
-    // wraps like the 64-bit unsigned original after a large jump of count; the iteration then recovers from a small x
+    // After a large jump of count this wraps, like the 64-bit unsigned original. Later steps then correct the small x.
     let bracket = (3u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(x2)) >> 2;
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
 
-/// `interval / sqrt(count)`, rounded to the nanosecond; a count of 0 is treated as 1. Shared with COBALT.
+/// Computes `interval / sqrt(count)`, rounded to the nanosecond; a count of 0 is treated as 1. COBALT uses it, too.
 #[inline]
 pub(super) fn interval_over_root(interval: Duration, count: u32) -> Duration {
     Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt() + 0.5) as u64)
 }
 
 impl CodelState {
-    /// `t + interval / sqrt(count)`.
+    /// Computes `t + interval / sqrt(count)`.
     fn control_law(&self, p: &CodelParams, t: Time) -> Time {
         let step = match p.inverse_sqrt() {
             InverseSqrt::Exact => interval_over_root(p.interval, self.count),
@@ -124,7 +126,7 @@ impl CodelState {
         self.count = count;
     }
 
-    /// RFC 8289 §5.6 `dodequeue`: returns true if the delay has been above target long enough.
+    /// Returns true if the delay has been above target long enough (`dodequeue`, RFC 8289 §5.6).
     #[inline]
     fn ok_to_drop(&mut self, p: &CodelParams, sojourn: Duration, packet: &PacketMeta, view: &View<'_>) -> bool {
         let now = view.now;
@@ -144,12 +146,12 @@ impl CodelState {
         }
     }
 
-    /// Enters the dropping state: the first drop of a cycle.
+    /// Enters the dropping state with the first drop or mark of a cycle.
     fn enter(&mut self, p: &CodelParams, capable: bool, now: Time) -> Verdict {
         let soon = now.since(self.drop_next) < p.soon();
         let resumed = match p.reentry() {
             Reentry::Delta => self.count.saturating_sub(self.lastcount),
-            // count > 2 ? count - 2 : 1
+            // a result of 0 becomes 1 below
             Reentry::MinusTwo => self.count.saturating_sub(2),
             Reentry::MinusTwoOrScaled if self.count.saturating_sub(2) > KMN_KNEE => {
                 (KMN_KEEP * f64::from(self.count)) as u32
@@ -167,7 +169,7 @@ impl CodelState {
         Verdict::Drop
     }
 
-    /// In the dropping state, above target: drops if `drop_next` is due.
+    /// Drops or marks a head above target in the dropping state if `drop_next` is due.
     fn continue_dropping(&mut self, p: &CodelParams, capable: bool, now: Time) -> Verdict {
         if now < self.drop_next {
             return Verdict::Pass;
@@ -176,7 +178,7 @@ impl CodelState {
             self.set_count(self.count + 1);
         }
         if capable {
-            // a marked packet is sent, so this dequeue has no next head to schedule from
+            // a marked packet is sent, so this dequeue examines no further head, which would otherwise schedule the next drop
             self.drop_next = self.control_law(p, self.drop_next);
             return Verdict::Mark(MarkReason::Law);
         }
@@ -184,7 +186,7 @@ impl CodelState {
         Verdict::Drop
     }
 
-    /// Decides about `packet`, which has just been taken from the head.
+    /// Decides on `packet`, which has just been removed from the head.
     #[inline]
     fn head(&mut self, p: &CodelParams, packet: &PacketMeta, view: &View<'_>) -> Verdict {
         let sojourn = match p.sojourn {
@@ -229,8 +231,8 @@ impl CodelState {
             || self.first_above_time.is_some_and(|t| now >= t + p.interval)
     }
 
-    /// Counts a packet of this queue that was dropped at a limit. 1/sqrt(count) is updated at the law's next drop, as in Linux's
-    /// iteration.
+    /// Counts a packet of this queue that was dropped at a limit. As in Linux, 1/sqrt(count) is updated only at the law's next
+    /// drop.
     #[inline]
     fn overflow(&mut self, p: &CodelParams) {
         if p.overflow_counts {
@@ -238,7 +240,7 @@ impl CodelState {
         }
     }
 
-    /// The queue is empty: below target.
+    /// Leaves the dropping state, because an empty queue is below target.
     #[inline]
     fn empty(&mut self) {
         self.first_above_time = None;
@@ -255,7 +257,7 @@ pub struct Codel {
 }
 
 impl Codel {
-    /// The state, for probes.
+    /// Returns the state, for probes.
     pub fn state(&self) -> &CodelState {
         &self.state
     }

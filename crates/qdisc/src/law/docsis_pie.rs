@@ -1,24 +1,26 @@
-//! DOCSIS-PIE: the PIE of cable modems, which predicts its delay from the service flow's token bucket.
+//! DOCSIS-PIE: the PIE of cable modems, which predicts the queue's delay from the service flow's token bucket.
 //!
 //! ```text
-//! qdelay          q / PEAK_RATE if q <= msr_tokens, else msr_tokens / PEAK_RATE + (q - msr_tokens) / MSR
+//! qdelay          q / PEAK_RATE if q <= msr_tokens, otherwise msr_tokens / PEAK_RATE + (q - msr_tokens) / MSR
 //! every 16 ms     while burst_allowance > 0: drop_prob = 0, burst_allowance - 16 ms
-//!                 else drop_prob + PI step (tuned below and above 0.1), x 0.98 if both delays < 5 ms, + 0.02 if > 200 ms,
-//!                 bounded to [0, 0.85 x 1024 / 64]
-//! on arrival      p1 = min(drop_prob x size / 1024, 0.85), summed in accu_prob: none below 0.85, sure from 8.5, else u < p1
+//!                 after that:                drop_prob + PI step (whose gains depend on drop_prob), x 0.98 if this delay and
+//!                                            the last are < 5 ms, or + 0.02 if this delay is > 200 ms,
+//!                                            bounded to [0, 0.85 x 1024 / 64]
+//! on arrival      p1 = min(drop_prob x size / 1024, 0.85);  accu_prob + p1;
+//!                 accu_prob < 0.85: no drop;  accu_prob >= 8.5: drop;  otherwise: drop with probability p1
 //!
 //!             q >= buffer/3               first drop: burst_allowance = 142 ms
 //! INACTIVE ----------------> QUENCH ---------------------------------------> PROTECT
 //!     ^                      |    ^                                              |
 //!     +--- quiet for 1 s ----+    +-------------------- quiet -------------------+
 //!
-//! quiet           both delays < target/2, drop_prob = 0, burst_allowance = 0
+//! quiet           this delay and the last < target/2, drop_prob = 0, burst_allowance = 0
 //! ```
 //!
-//! Source: RFC 8034 Appendix A; CableLabs' ns-2 PIE in DOCSIS mode. The states' names are CableLabs' (the
-//! appendix's: INACTIVE, QUENCHING_BURST, PROTECT_BURST). It does not mark: DOCSIS 3.1 defines no ECN for it.
-//! Departs: on a link without a token bucket the prediction is q / rate. The clock of the updates is a grid from the start of
-//! the run and is suspended while an update changes nothing (INACTIVE, empty queue, drop_prob 0, last delay 0).
+//! Source: RFC 8034 Appendix A; CableLabs' ns-2 PIE in DOCSIS mode, from which the states have their names (the appendix calls
+//! them INACTIVE, QUENCHING_BURST and PROTECT_BURST). DOCSIS-PIE does not mark: DOCSIS 3.1 defines no ECN for it.
+//! Departs: on a link without a token bucket, the predicted delay is q / rate. Updates run at multiples of INTERVAL since the
+//! start of the run, and stop while they would change nothing (INACTIVE, empty queue, drop_prob 0, last delay 0).
 
 use super::pi::{self, Dice, Gains, PROB_LOW, Tuning};
 use super::pie::{check_step, next_on_grid};
@@ -27,34 +29,35 @@ use crate::declared::params;
 use packet::{PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time, positive};
 
-/// MEAN_PKTSIZE: the packet size that drop_prob applies to.   Unit: bytes. Source: RFC 8034 §A.1.
+/// MEAN_PKTSIZE: the packet size to which drop_prob applies.   Unit: bytes. Source: RFC 8034 §A.1.
 const MEAN_PKTSIZE: u64 = 1024;
-/// MIN_PKTSIZE: bounds drop_prob, so that the smallest packet is dropped with at most PROB_LOW.   Unit: bytes.
-/// Source: RFC 8034 §A.1.
+/// MIN_PKTSIZE: the size of the smallest packet. drop_prob is bounded so that even it is dropped with at most PROB_LOW.
+/// Unit: bytes. Source: RFC 8034 §A.1.
 const MIN_PKTSIZE: u64 = 64;
-/// LATENCY_LOW: below it, drop_prob decays. Source: RFC 8034 §A.1.
+/// LATENCY_LOW: the delay below which drop_prob decays. Source: RFC 8034 §A.1.
 const LATENCY_LOW: Duration = Duration::from_millis(5);
-/// LATENCY_HIGH: above it, drop_prob grows by 0.02 more per update. Source: RFC 8034 §A.1.
+/// LATENCY_HIGH: the delay above which drop_prob grows by an extra 0.02 per update. Source: RFC 8034 §A.1.
 const LATENCY_HIGH: Duration = Duration::from_millis(200);
-/// The Target Buffer where no limit is given. Source: current MULPI.
+/// The Target Buffer if no limit is given. Source: current MULPI.
 const TARGET_BUFFER: Limit = Limit::Time(Duration::from_millis(100));
 
 params! {
     /// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034.
     pub struct DocsisPieParams {
-        /// BUFFER_SIZE, the Target Buffer of the service flow; null: 100ms at the sustained rate. A third of it activates the law.
+        /// BUFFER_SIZE, the Target Buffer of the service flow; null: 100ms at the sustained rate. The law becomes active when a
+        /// third of it is filled.
         limit: Option<Limit> = None,
-        /// LATENCY_TARGET, the delay aimed at.
+        /// LATENCY_TARGET, the target delay.
         target: Duration = Duration::from_millis(10),
-        /// INTERVAL, time between updates; at least 100us.
+        /// INTERVAL, the time between updates; at least 100us.
         interval: Duration = Duration::from_millis(16),
-        /// A, weight of the distance from the target, in 1/s.
+        /// A, the weight of the distance from the target, in 1/s.
         alpha: f64 = 0.25,
-        /// B, weight of the change since the last update, in 1/s.
+        /// B, the weight of the change since the last update, in 1/s.
         beta: f64 = 2.5,
         /// MAX_BURST: time after the first drop during which nothing is dropped.
         max_burst: Duration = Duration::from_millis(142),
-        /// BURST_RESET_TIMEOUT: quiet time after which it becomes inactive.
+        /// BURST_RESET_TIMEOUT: quiet time after which the law becomes inactive.
         burst_reset_timeout: Duration = Duration::from_secs(1),
     }
 }
@@ -90,9 +93,9 @@ pub enum Burst {
     /// No drops until the queue reaches a third of the buffer.
     #[default]
     Inactive,
-    /// Dropping may begin; or, after a burst, the quiet time is being measured.
+    /// The first drop may happen; or, after a burst, the quiet time is being measured.
     Quench,
-    /// The allowance has been given; normal operation.
+    /// Normal operation: the allowance for a burst has been granted.
     Protect,
 }
 
@@ -103,13 +106,13 @@ pub struct DocsisPieState {
     pub drop_prob: f64,
     /// Predicted delay at the last update.
     pub qdelay_old: Duration,
-    /// Time for which nothing is dropped.
+    /// Remaining time during which nothing is dropped.
     pub burst_allowance: Duration,
     /// State of the burst protection.
     pub burst: Burst,
     /// Quiet time so far.
     pub burst_reset: Duration,
-    /// accu_prob.
+    /// The sum accu_prob.
     pub dice: Dice,
     next: Option<Time>,
 }
@@ -124,7 +127,7 @@ pub struct DocsisPie {
 }
 
 impl DocsisPie {
-    /// The state, for probes.
+    /// Returns the state, for probes.
     pub fn state(&self) -> &DocsisPieState {
         &self.state
     }
@@ -134,7 +137,7 @@ impl DocsisPie {
         self.buffer = buffer;
     }
 
-    /// RFC 8034 §A.3 `drop_early`.
+    /// Decides whether to drop an arrival (`drop_early`, RFC 8034 §A.3).
     #[inline]
     fn drop_early(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> bool {
         let s = &mut self.state;
@@ -166,7 +169,7 @@ impl DocsisPie {
         true
     }
 
-    /// RFC 8034 §A.2 `calculate_drop_prob`, first half.
+    /// Updates the probability (first half of `calculate_drop_prob`, RFC 8034 §A.2).
     fn update_drop_prob(&mut self, qdelay: Duration) {
         let s = &mut self.state;
         if !s.burst_allowance.is_zero() {
@@ -183,7 +186,7 @@ impl DocsisPie {
         s.drop_prob = p.clamp(0.0, PROB_LOW * MEAN_PKTSIZE as f64 / MIN_PKTSIZE as f64);
     }
 
-    /// RFC 8034 §A.2, the states of the burst protection.
+    /// Updates the state of the burst protection (second half of `calculate_drop_prob`, RFC 8034 §A.2).
     fn update_burst(&mut self, qdelay: Duration) {
         let s = &mut self.state;
         let quiet = self.gains.low(qdelay, s.qdelay_old) && s.drop_prob == 0.0 && s.burst_allowance.is_zero();

@@ -1,14 +1,14 @@
 //! The immediate AQM of a Low Latency service flow: a ramp over the delay estimated from the bytes in the queue.
 //!
 //! ```text
-//! qdelay  = 8 bytes / MAX_RATE            the arriving packet counts
+//! qdelay  = 8 bytes / MAX_RATE            the bytes include the arriving packet
 //! FLOOR   = 8 x 2 x 2000 B / MAX_RATE     at most 65.535 ms
 //! MINTH   = max(MAXTH - RANGE, FLOOR)     RANGE = 2^LG_RANGE ns
 //! MAXTH   = MINTH + RANGE
 //! p_native = (qdelay - MINTH) / RANGE, in 0 to 1
 //! ```
 //!
-//! On a slow link a single large packet causes a long delay: FLOOR lifts the ramp above two of them.
+//! On a slow link, a single large packet causes a long delay. So FLOOR keeps the ramp above the delay of two such packets.
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of docsis-ns3 and RFC 9957 §4.   Units: ns; bytes with the MAC header.
 
@@ -28,30 +28,30 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// The ramp for a configured MAXTH and RANGE at MAX_RATE, which is positive.
+    /// Creates the ramp for a configured MAXTH and RANGE at MAX_RATE, which is positive.
     pub(crate) fn new(max_th: Duration, lg_range: u8, rate: BitRate) -> Self {
         let range = Duration(1 << lg_range.min(62));
         let floor = rate.time_for(2 * MAX_FRAME).min(MOST_FLOOR);
         Self { rate, min_th: max_th.saturating_sub(range).max(floor), range }
     }
 
-    /// MINTH.
+    /// Returns MINTH.
     pub(crate) fn min_th(&self) -> Duration {
         self.min_th
     }
 
-    /// The effective MAXTH.
+    /// Returns the effective MAXTH.
     pub(crate) fn max_th(&self) -> Duration {
         self.min_th + self.range
     }
 
-    /// The delay of `bytes` at MAX_RATE.
+    /// Computes the delay of `bytes` at MAX_RATE.
     #[inline]
     pub(crate) fn qdelay(&self, bytes: u64) -> Duration {
         self.rate.time_for(bytes)
     }
 
-    /// p_native.
+    /// Computes p_native.
     #[inline]
     pub(crate) fn p(&self, qdelay: Duration) -> f64 {
         let above = qdelay.saturating_sub(self.min_th);
@@ -69,24 +69,24 @@ mod tests {
 
     #[test]
     fn floor_lifts_the_ramp_of_a_slow_link() {
-        // 50 Mbit/s: 32 000 bit take 640 us, and 2^19 ns = 524.288 us more
+        // at 50 Mbit/s, FLOOR = 32 000 bit / 50 Mbit/s = 640 us, and MAXTH = 640 us + 2^19 ns = 1164.288 us
         let slow = at(50);
         assert_eq!((slow.min_th(), slow.max_th()), (Duration(640_000), Duration(1_164_288)));
-        // 1000 - 524.288 us = 475.712 us, which 32 000 bit take at 67.27 Mbit/s
+        // MAXTH - RANGE = 1000 - 524.288 = 475.712 us. FLOOR is as long at 67.27 Mbit/s, and shorter above.
         assert_eq!((at(68).min_th(), at(68).max_th()), (Duration(475_712), Duration(1_000_000)));
         assert_eq!(at(10_000), Ramp { rate: BitRate(10_000_000_000), ..at(68) });
         assert!(at(67).min_th() > Duration(475_712));
-        // 100 kbit/s: 320 ms are cut to 65.535 ms
+        // at 100 kbit/s, FLOOR would be 320 ms and is limited to 65.535 ms
         assert_eq!(Ramp::new(Duration::from_micros(1000), 19, BitRate(100_000)).min_th(), Duration(65_535_000));
     }
 
     #[test]
     fn the_ramp_is_linear_in_the_delay() {
         let ramp = at(50);
-        // halfway: 640 + 262.144 us
+        // halfway up the ramp is 640 + 262.144 us
         let p = |ns| ramp.p(Duration(ns));
         assert_eq!([p(0), p(640_000), p(902_144), p(1_164_288), p(9_000_000)], [0.0, 0.0, 0.5, 1.0, 1.0]);
-        // three frames of 1528 B at 50 Mbit/s: 733.44 us, (733.44 - 640) / 524.288
+        // three frames of 1528 B take 733.44 us at 50 Mbit/s: p = (733.44 - 640) / 524.288
         assert!((ramp.p(ramp.qdelay(3 * 1528)) - 0.178_223).abs() < 1e-6);
     }
 }

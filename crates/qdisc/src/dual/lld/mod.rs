@@ -2,19 +2,19 @@
 //!
 //! ```text
 //! arrival    ECT(1), CE or an NQB code point: L;  all others: C
-//! L          qdelay by the bytes in L and the packet (see `iaqm`), or by the virtual queue;  p_CL = min(1, k sqrt(p_C))
-//!            max(p_native, p_CL) adds up to more than 1: mark, on arrival
-//!            queue protection (see `protection`): to C instead
-//!            no room (bytes >= limit - 2000): dropped
+//! L          qdelay from the bytes in L with the packet (see `iaqm`), or from the virtual queue;  p_CL = min(1, k sqrt(p_C))
+//!            the sum of max(p_native, p_CL) over arrivals exceeds 1: mark the arrival, and subtract 1
+//!            queue protection sanctions the packet (see `protection`): it goes to C
+//!            L has no room (bytes >= limit - 2000): drop
 //! C          DOCSIS-PIE with qdelay = 8 bytes / r_C
-//!            r_L = min(weight x AMSR, MSR_L, L's bits of the last interval / interval);  r_C = min(AMSR - r_L, MSR_C)
-//! turn       by the modem's grants or the CMTS's scheduler;  in front of any other link, weighted round robin
+//!            r_L = min(weight x AMSR, MSR_L, bits sent from L in the last interval / interval);  r_C = min(AMSR - r_L, MSR_C)
+//! turn       decided by the modem's grants or the CMTS's scheduler;  in front of any other link, by weighted round robin
 //! MAX_RATE   min(AMSR, MSR_L)
 //! ```
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of RFC 9957, RFC 8034 and docsis-ns3 (facts).
-//! Units: L in bytes of frames with the MAC header, C without it (as docsis-ns3); limits without it.
-//! Readings: any packet that can be marked is, even ECT(0) with an NQB code point; a sanctioned packet is not marked.
+//! Units: L counts bytes of frames with the MAC header; C and the limits count them without it (as docsis-ns3).
+//! Readings: any ECN-capable packet in L can be marked, even ECT(0) with an NQB code point; a sanctioned packet is not marked.
 //! Departs: DOCSIS-PIE's clock stops while an update would change nothing.
 
 mod iaqm;
@@ -41,14 +41,15 @@ use packet::{
 };
 use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
 
-/// Classes of packets, stored in [`PacketMeta::class`] while they wait. This one: for C.
+/// A packet for C. This and the following classes are stored in [`PacketMeta::class`] while packets wait.
 const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
-/// Redirected to C by queue protection.
+/// A packet that queue protection redirected to C.
 const SANCTIONED: u8 = 2;
 /// L's buffer: a time at the aggregate's rate, and a minimum in bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
-/// C's buffer, a time at its greatest rate: its own MSR or peak rate, else the aggregate's. Source: MULPIv3.1 C.1.2.17.
+/// C's buffer, as a time at C's highest rate: the larger of its MSR and peak rate, or, if it has neither, the peak rate of the
+/// aggregate. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
 /// A queue of frames.
@@ -73,7 +74,7 @@ impl Side {
         Some(packet)
     }
 
-    /// Backlog without MAC headers.
+    /// Returns the backlog without MAC headers.
     #[inline]
     fn ethernet(&self) -> Backlog {
         let packets = self.fifo.backlog().packets;
@@ -85,7 +86,7 @@ impl Side {
     }
 }
 
-/// Recomputes thresholds and buffers if the link's rates have changed.
+/// Thresholds and buffers that depend on the link's rates.
 #[derive(Clone, Debug, PartialEq)]
 struct Rates {
     /// Sustained and peak rate of the aggregate.
@@ -107,7 +108,7 @@ impl Params for DocsisLldParams {
         DocsisLld::new(self)
     }
     fn limit(&self) -> Option<Limit> {
-        // each of the two has its own
+        // each of the two queues has its own limit
         None
     }
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
@@ -120,7 +121,7 @@ impl Params for DocsisLldParams {
     }
 }
 
-/// The pair of queues.
+/// The pair of queues, L and C.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisLld {
     params: DocsisLldParams,
@@ -151,7 +152,7 @@ pub struct DocsisLld {
 }
 
 impl DocsisLld {
-    /// An empty pair. `p` is valid.
+    /// Creates an empty pair from valid parameters.
     fn new(p: &DocsisLldParams) -> Self {
         Self {
             params: p.clone(),
@@ -189,7 +190,7 @@ impl DocsisLld {
     fn set_rates(&mut self, of: [BitRate; 2]) {
         let p = &self.params;
         let rate = BitRate(of[0].0.max(1));
-        // an unlimited peak rate cannot size a buffer
+        // an unlimited peak rate would make the buffer unlimited
         let peak = if of[1].0 == u64::MAX { rate } else { rate.max(of[1]) };
         let Aggregate { msr: [msr_l, msr_c], peak_c, request_loop } = self.aggregate;
         let peak = msr_c.into_iter().chain(peak_c).max().unwrap_or(peak);
@@ -227,7 +228,7 @@ impl DocsisLld {
         matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) || self.l_dscp >> (packet.tos >> 2) & 1 != 0
     }
 
-    /// RFC 9957 §4 and the immediate AQM for an arrival at L; returns true to redirect it to C.
+    /// Applies queue protection (RFC 9957 §4) and the immediate AQM to an arrival at L. Returns true to redirect it to C.
     fn low_latency(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
         let Some(rates) = &self.rates else { return false };
         let size = docsis_frame(packet.bytes());
@@ -244,7 +245,7 @@ impl DocsisLld {
             return true;
         }
         if hit && packet.ecn() != Ecn::NotEct {
-            // the greater of the two probabilities is the reason
+            // the larger of the two probabilities is reported as the reason
             let reason = if native >= self.p_cl { MarkReason::Step } else { MarkReason::Law };
             self.marked[reason as usize] += 1;
             mark(packet, reason, Point::Enqueue, cx);
@@ -255,7 +256,7 @@ impl DocsisLld {
     /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop it.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
-            // its clock restarts, and with it the count of L's bits
+            // DOCSIS-PIE's clock restarts now, so a new interval for L's rate begins, too
             (self.interval_bits, self.interval_start) = (0, cx.now);
         }
         let backlog = self.c.ethernet();
@@ -272,21 +273,22 @@ impl DocsisLld {
         Ok(())
     }
 
-    /// Returns true if L has room for a packet, which is already counted in the virtual queue, if there is one.
+    /// Returns true if L has room for a packet. If there is a virtual queue, it already includes the packet.
     fn has_room(&self) -> bool {
         let Some(rates) = &self.rates else { return false };
         let virtually = self.virtual_queue.is_none() || self.qdelay_l < rates.l_delay;
         virtually && self.l.ethernet().bytes < rates.l_buffer.saturating_sub(MAX_FRAME)
     }
 
-    /// Removes from the virtual queue, if there is one, an arrival that does not stay in L.
+    /// Removes an arrival that does not stay in L from the virtual queue, if there is one.
     fn take_back(&mut self, packet: &PacketMeta) {
         if let Some(queue) = &mut self.virtual_queue {
             queue.take_back(ethernet_frame(packet.bytes()));
         }
     }
 
-    /// r_L and r_C, bit/s: L's rate since the last update, capped by its weight and its MSR, and the rest, capped by C's MSR.
+    /// Computes r_L and r_C in bit/s: L's rate since the last update, limited by its weight and its MSR, and the remaining rate,
+    /// limited by C's MSR.
     fn shares(&self, now: Time, rate: BitRate) -> [u64; 2] {
         let [msr_l, msr_c] = self.aggregate.msr.map(|msr| msr.map_or(u64::MAX, |msr| msr.0));
         let most = (u128::from(rate.0) * u128::from(self.params.scheduling_weight) / 256).min(u128::from(msr_l));
@@ -297,7 +299,7 @@ impl DocsisLld {
     }
 }
 
-/// Index of a packet class in `counts`.
+/// Returns the index of a packet class in `counts`.
 fn slot(class: u8) -> usize {
     match class {
         LOW_LATENCY => 0,
@@ -373,7 +375,7 @@ impl QueueDiscipline for DocsisLld {
         self.l.fifo.backlog().plus(self.c.fifo.backlog())
     }
 
-    /// DOCSIS-PIE's state (drop_prob is p_C, qdelay_old C's delay at the last update), and L's.
+    /// Reports DOCSIS-PIE's state (drop_prob is p_C, qdelay_old is C's delay at the last update), then L's state.
     fn probe(&self, out: &mut Reading<'_>) {
         self.pie.probe(out);
         out.number("p_cl", self.p_cl);
@@ -393,7 +395,7 @@ impl QueueDiscipline for DocsisLld {
         }
     }
 
-    /// L's marks: by the coupled law, and by its own ramp.
+    /// Returns the counts of L, C and sanctioned packets. L's marks are those by the coupled law and those by its own ramp.
     fn classes(&self) -> Vec<ClassProbe<'_>> {
         let [l, c, sanctioned] = self.counts;
         vec![

@@ -1,15 +1,15 @@
-//! Queue protection: packets of the flows that build the Low Latency queue go to the Classic queue while it is long.
+//! Queue protection: while the Low Latency queue is long, packets of the flows that build it go to the Classic queue.
 //!
 //! ```text
-//! bucket     of two among 32, given by successive slices of the flow's hash: its own; else the first that has expired; else a
-//!            33rd, which such flows share
+//! bucket     successive slices of the flow's hash name two of 32 buckets: the flow uses the one that is its own, otherwise the
+//!            first that has expired; if there is none, a 33rd, which all such flows share
 //! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B/s), at most 5 s ahead
-//! score      t_exp - now                                               ages by itself, 1 s per s
+//! score      t_exp - now                                               decreases by 1 s per s
 //! sanction   qdelay > CRITICALqL  and  qdelay x score > CRITICALqL x CRITICALqLSCORE
 //! ```
 //!
-//! A flow's score is the time that its congested bytes take to age away at AGING. p_native is the ramp's own probability,
-//! without the Classic queue's coupled one, for which the flow is not responsible.
+//! A flow's score is the time that its congested bytes take to age away at the rate AGING. p_native is the ramp's own
+//! probability; the coupled probability is left out, because the Classic queue causes it, not the flow.
 //!
 //! Source: RFC 9957 §4, §5.   Units: ns; bytes with the MAC header.
 //! Readings: a flow is its 5-tuple in the direction of the packet; its hash is that of the fair disciplines, without salt.
@@ -19,7 +19,7 @@ use crate::fair::{HashKey, hash};
 use packet::{FlowTable, FlowTuple, PacketMeta};
 use units::{Duration, Time};
 
-/// MAX_QLSCORE.
+/// The upper bound of a score, MAX_QLSCORE.
 const MAX_SCORE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,14 +39,14 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
-    /// All scores zero. The parameters are valid.
+    /// Creates buckets whose scores are all zero. The parameters are valid.
     pub(crate) fn new(p: &DocsisLldParams) -> Self {
         let &DocsisLldParams { lg_aging, bucket_id_size, attempts, .. } = p;
         let buckets = vec![Bucket::default(); (1 << bucket_id_size) + 1];
         Self { critical_score: p.critical_ql_score, lg_aging, bucket_id_size, attempts, buckets }
     }
 
-    /// `pick_bucket`: finds the flow's bucket, or assigns one.
+    /// Finds the flow's bucket, or assigns one (`pick_bucket`).
     fn pick(&mut self, flow: FlowTuple, now: Time) -> usize {
         let all = self.buckets.len() - 1;
         let mut h = hash(&flow, HashKey::FiveTuple, 0) as usize;
@@ -66,7 +66,7 @@ impl Protection {
         free
     }
 
-    /// `fill_bucket`: adds the packet to the flow's score and returns it.
+    /// Adds the packet to the flow's score, and returns the score (`fill_bucket`).
     fn fill(&mut self, bucket: usize, size: u64, p_native: f64, now: Time) -> Duration {
         let more = p_native * size as f64 * f64::from(1u32 << (30 - self.lg_aging.min(30)));
         let t_exp = self.buckets[bucket].t_exp.max(now) + Duration(more as u64);
@@ -75,7 +75,7 @@ impl Protection {
         t_exp.since(now)
     }
 
-    /// `qprotect`: returns true if a packet of `size` bytes that meets delay `qdelay` goes to the Classic queue.
+    /// Returns true if a packet of `size` bytes that arrives at a delay of `qdelay` must go to the Classic queue (`qprotect`).
     pub(crate) fn sanctions(
         &mut self,
         (packet, size): (&PacketMeta, u64),
@@ -91,7 +91,7 @@ impl Protection {
         qdelay > critical && product(qdelay, score) > product(critical, self.critical_score)
     }
 
-    /// Number of flows with a score at `now`, and the greatest score.
+    /// Returns the number of flows with a positive score at `now`, and the highest score.
     pub(crate) fn scores(&self, now: Time) -> (u64, Duration) {
         let alive = self.buckets.iter().filter(|b| b.t_exp > now).map(|b| b.t_exp.since(now));
         alive.fold((0, Duration::ZERO), |(n, most), score| (n + 1, most.max(score)))
@@ -115,12 +115,13 @@ mod tests {
 
     #[test]
     fn a_packet_costs_and_time_heals() {
-        // 0.5 x 1500 B x 2048 ns/B = 1.536 ms
+        // each packet adds p_native x size x 2048 ns/B = 0.5 x 1500 B x 2048 ns/B = 1.536 ms
         let mut q = protection();
         let b = q.pick(flow(1), Time(0));
         assert_eq!(q.fill(b, 1500, 0.5, Time(0)), Duration(1_536 * US));
         assert_eq!(q.fill(b, 1500, 0.5, Time(1_000 * US)), Duration(2_072 * US));
-        // 1500 B each 1.536 ms at the same p keep their score; a bit slower, and it is that of a single packet
+        // One packet every 1.536 ms or more: the score is that of a single packet. One every 1.5 ms: it grows by 36 us per
+        // packet.
         let at = |gap: u64| {
             let (mut q, mut score) = (protection(), Duration::ZERO);
             let b = q.pick(flow(1), Time(0));
@@ -131,7 +132,7 @@ mod tests {
         };
         assert_eq!((at(1_536 * US), at(1_600 * US)), (1_536 * US, 1_536 * US));
         assert_eq!(at(1_500 * US), 1_536 * US + 3999 * 36 * US);
-        // the cap: 5 s
+        // the score is limited to 5 s
         assert_eq!(at(1), 5_000_000 * US);
         assert_eq!(q.fill(b, 1500, 0.0, Time(1 << 50)), Duration::ZERO);
     }
@@ -142,7 +143,7 @@ mod tests {
         flows.set(FlowId(7), flow(9));
         let packet = PacketMeta { flow: FlowId(7), size: 1500, ..Default::default() };
         let max_th = Duration(1_164_288);
-        // 1000 bytes at p = 1 are 2.048 ms
+        // at p_native = 1, 1000 bytes add 2.048 ms to the score
         let ask = |q: &mut Protection, bytes: u64, qdelay: Duration| {
             q.sanctions((&packet, bytes), (qdelay, max_th), 1.0, &flows, Time(0))
         };
@@ -151,7 +152,8 @@ mod tests {
             assert!(!ask(&mut q, 1500, max_th), "not above MAXTH, whatever the score");
         }
         assert!(ask(&mut q, 0, max_th + Duration(1)));
-        // at 2 MAXTH: 2 x score > 4000 us. 976 B: 1.998848 ms, one more byte: 2.000896 ms
+        // at a delay of 2 MAXTH, packets are sanctioned if 2 x score > 4000 us. 976 B give a score of 1.998848 ms, 977 B 2.000896
+        // ms.
         let mut q = protection();
         assert!(!ask(&mut q, 976, max_th * 2));
         assert!(ask(&mut q, 1, max_th * 2));
@@ -161,14 +163,14 @@ mod tests {
     fn a_flow_finds_its_bucket_again_and_takes_only_expired_ones() {
         let mut q = protection();
         let now = Time(1_000_000);
-        // another flow holds all but the shared bucket, for long
+        // another flow owns all buckets but the shared one for the next 5 s
         let other = flow(0);
         for b in &mut q.buckets[..32] {
             *b = Bucket { owner: Some(other), t_exp: now + MAX_SCORE };
         }
         assert_eq!(q.pick(flow(1), now), 32, "the shared one");
         assert_eq!(q.buckets[32].owner, Some(flow(1)));
-        // its second choice has expired: that bucket, and again while its score lasts
+        // the second bucket that its hash names has expired: the flow takes it, and keeps it
         let h = hash(&flow(1), HashKey::FiveTuple, 0) as usize;
         let (first, second) = (h & 31, h >> 5 & 31);
         assert_ne!(first, second);

@@ -1,16 +1,16 @@
-//! The virtual queue of an upstream: the delay of the Low Latency queue without the wait for the request loop.
+//! The virtual queue of an upstream: the delay of the Low Latency queue without the time that bytes wait for the request loop.
 //!
 //! ```text
 //! vq          drains 1 s per s;  an arriving packet adds 8 size / MAX_RATE, which is undone if it does not stay in L
-//! each half MAP interval:
+//! every half MAP interval:
 //!   average   += (bytes in L - average) / 2^7
 //!   allowed   = loop delay x (MAX_RATE - GGR) / 8 + GGR x GGI / 8          loop delay = MinReqGntDelay + a MAP interval
 //!   average > allowed:  vq = max(vq, 8 (average - allowed) / MAX_RATE)
 //! ```
 //!
-//! A modem holds the bytes that it has requested and not yet been granted: a loop delay's worth at any rate that it carries. The
-//! virtual queue is the one that a link at MAX_RATE without that loop would have. If the average exceeds the loop's own bytes,
-//! the grants were fewer than MAX_RATE, and the excess is a real queue: the virtual queue is never less than that.
+//! A modem holds the bytes that it has requested and that are not yet granted: the bytes that arrive in one loop delay, at any
+//! rate. The virtual queue is the queue of a link at MAX_RATE without such a loop. If the average exceeds `allowed`, the grants
+//! amount to less than MAX_RATE and the excess is a real queue, so the virtual queue is raised to the excess.
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
 //! Units: L in bytes of frames with the MAC header, packets without it.
@@ -20,11 +20,12 @@
 use packet::RequestLoop;
 use units::{BitRate, Duration, Time};
 
-/// LG_ALPHA: the weight of a new sample is 2^-LG_ALPHA.
+/// The weight of a new sample is 2^-LG_ALPHA.
 const LG_ALPHA: u32 = 7;
-/// The average has units of 2^-LG_PARTS bytes.
+/// The average is stored in units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
-/// Empty samples that bring any average to zero: 128 ln(2^56), and 128 for the last units.
+/// Number of empty samples after which any average is zero. Averages are at most 2^56 units: 128 ln(2^56) = 4968 samples reduce
+/// that to about one unit if nothing is rounded, and rounding needs at most 128 more.
 const ALL: u64 = 6000;
 
 /// A link without a request loop.
@@ -40,7 +41,7 @@ pub(super) const NO_LOOP: RequestLoop = RequestLoop {
 pub(crate) struct VirtualQueue {
     of: RequestLoop,
     rate: BitRate,
-    /// Bytes that the loop itself accounts for.
+    /// Bytes that wait only because of the request loop.
     allowed: u64,
     vq: Duration,
     /// Time up to which `vq` has drained.
@@ -53,7 +54,7 @@ pub(crate) struct VirtualQueue {
 }
 
 impl VirtualQueue {
-    /// An empty queue at MAX_RATE, which is positive.
+    /// Creates an empty queue at MAX_RATE, which is positive.
     pub(crate) fn new(of: &RequestLoop, rate: BitRate) -> Self {
         let mut queue = Self {
             of: *of,
@@ -77,7 +78,7 @@ impl VirtualQueue {
             BitRate(rate.0 - unasked.0).bytes_in(self.of.delay) + unasked.bytes_in(self.of.guaranteed_interval);
     }
 
-    /// Adds a packet of `bytes` that arrives at `now`, and returns the queue's delay with it.
+    /// Adds a packet of `bytes` that arrives at `now`, and returns the delay of the virtual queue including that packet.
     pub(crate) fn arrive(&mut self, now: Time, bytes: u64) -> Duration {
         if self.next.is_none() {
             self.resume(now);
@@ -87,17 +88,17 @@ impl VirtualQueue {
         self.vq
     }
 
-    /// Undoes the last arrival, which does not stay in L.
+    /// Undoes the last arrival, because the packet does not stay in L.
     pub(crate) fn take_back(&mut self, bytes: u64) {
         self.vq = self.vq.saturating_sub(self.rate.time_for(bytes));
     }
 
-    /// Time at which [`VirtualQueue::sample`] is due.
+    /// Returns the time at which [`VirtualQueue::sample`] is due.
     pub(crate) fn next(&self) -> Option<Time> {
         self.next
     }
 
-    /// Samples the actual queue of `bytes`.
+    /// Samples the actual queue, which holds `bytes`.
     pub(crate) fn sample(&mut self, now: Time, bytes: u64) {
         self.mix(bytes);
         let average = self.average >> LG_PARTS;
@@ -116,13 +117,13 @@ impl VirtualQueue {
         self.average = self.average.saturating_add_signed(step);
     }
 
-    /// Time of the first sample after `now`.
+    /// Returns the time of the first sample after `now`.
     fn after(&self, now: Time) -> Time {
         let every = self.of.sample.0.max(1);
         Time((now.0 / every + 1) * every)
     }
 
-    /// Resumes sampling; all samples since it stopped are of an empty queue.
+    /// Resumes sampling. The queue was empty at all samples that were missed.
     fn resume(&mut self, now: Time) {
         let every = self.of.sample.0.max(1);
         let missed = now.0 / every - self.sampled.0 / every;
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn a_queue_beyond_the_loops_own_is_found_by_its_average() {
         // 40 000 B stay queued: after n samples the average is 40 000 (1 - (127/128)^n) B, above 22 781 B from n = 108 on:
-        // (127/128)^107 = 0.432047, (127/128)^108 = 0.428672: 22 718 B, 22 853 B
+        // (127/128)^107 = 0.432047 gives 22 718 B, (127/128)^108 = 0.428672 gives 22 853 B
         let mut q = queue(0);
         q.arrive(Time(0), 1518);
         let mut at = Vec::new();

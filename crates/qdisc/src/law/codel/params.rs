@@ -1,4 +1,4 @@
-//! CoDel's parameters, and the published versions that give them.
+//! CoDel's parameters, and their values in the published versions.
 
 use crate::declared::params;
 use crate::law::Selector;
@@ -6,53 +6,57 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit};
 
-/// A published version of the algorithm: presets for the parameters that are left out.
+/// A published version of the algorithm, which gives the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
-    /// RFC 8289 (2018): count resumes at the drops of the last cycle, within 16 intervals.
+    /// RFC 8289 (2018): on re-entry within 16 intervals, count resumes with the number of drops of the last cycle.
     Rfc8289,
-    /// As RFC 8289, 1/sqrt by one Newton step on 16 bits, entered strictly after the interval.
+    /// As RFC 8289, but 1/sqrt is computed by one Newton step with 16 bits, and the dropping state is entered strictly after the
+    /// interval.
     Linux,
-    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: count - 2 within 8 intervals, maxpacket learned.
+    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: on re-entry within 8 intervals, count resumes two lower;
+    /// maxpacket is learned.
     Draft01,
-    /// ns-2's codel.cc, "kmn" revision (2012-2013): as draft01, with a partial parole.
+    /// ns-2's codel.cc, "kmn" revision (2012-2013): as draft01, but with a partial parole, and a large count resumes with 0.9844
+    /// count.
     Kmn,
-    /// ACM Queue, May 2012: count - 2 within one interval; enters after a second interval above, maxpacket 512.
+    /// ACM Queue, May 2012: on re-entry within one interval, count resumes two lower; the dropping state is entered after a
+    /// second interval above target; at least 512 bytes must wait behind the head.
     AcmQueue,
 }
 
-/// Count on entering the dropping state soon after having left it.
+/// Count with which CoDel resumes if it enters the dropping state soon after leaving it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reentry {
-    /// count - lastcount, the drops of the last cycle after its first, if above 1; else 1 (RFC 8289, Linux).
+    /// count - lastcount, the number of drops after the first in the last cycle, but at least 1 (RFC 8289, Linux).
     Delta,
-    /// count - 2 if count exceeds 2; else 1 (draft-01, ACM Queue).
+    /// count - 2, but at least 1 (draft-01, ACM Queue).
     MinusTwo,
-    /// As `minus_two`; where that exceeds 126, 0.9844 count (ns-2 kmn).
+    /// As `minus_two`, but 0.9844 count if count - 2 exceeds 126 (ns-2 kmn).
     MinusTwoOrScaled,
 }
 
-/// Time at which count grows.
+/// The moment at which count is incremented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountStep {
     /// With every drop, before the next head is examined (RFC 8289, Linux, ACM Queue).
     WithDrop,
-    /// Only if the next head is still above (draft-01, kmn).
+    /// After a drop, only if the next head is still above target (draft-01, kmn).
     IfStillAbove,
 }
 
-/// The condition for entering the dropping state, besides being above for an interval.
+/// The condition for entering the dropping state, once the delay has been above target for an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// Nothing: at the first head at or after the interval's end (RFC 8289, draft-01, kmn).
+    /// No further condition: enters at the first head at or after the end of the interval (RFC 8289, draft-01, kmn).
     AtInterval,
-    /// The head must come strictly after the interval's end (Linux).
+    /// Enters at the first head strictly after the end of the interval (Linux).
     AfterInterval,
-    /// A second interval above, unless the last cycle was less than an interval ago (ACM Queue).
+    /// Enters after a second interval above target, or at once if the last cycle ended less than an interval ago (ACM Queue).
     AtSecondInterval,
 }
 
@@ -62,7 +66,7 @@ pub enum Entry {
 pub enum InverseSqrt {
     /// Correctly rounded.
     Exact,
-    /// One Newton step per change of count, x <- x (3 - count x^2) / 2, kept in 16 bits (Linux).
+    /// One Newton step per change of count, x <- x (3 - count x^2) / 2, stored in 16 bits (Linux).
     Newton16,
 }
 
@@ -72,16 +76,16 @@ pub enum InverseSqrt {
 pub enum Sojourn {
     /// Time in this queue.
     Queue,
-    /// Time in this queue, and the expected wait in the modem's transmit queue behind it (CableLabs 2012 §2.2.3 a).
+    /// Time in this queue plus the expected wait in the modem's transmit queue behind it (CableLabs 2012 §2.2.3 a).
     QueueAndTransmit,
 }
 
 params! {
-    /// Parameters of CoDel. Those that default to null take the value of `variant`.
+    /// Parameters of CoDel. A parameter below `variant` that is null has the value of that version.
     #[derive(Copy)]
     pub struct CodelParams as p {
-        /// Limit of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p on its own; under a fair
-        /// discipline only the limit that all queues share.
+        /// Limit of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p if CoDel manages a single
+        /// queue; in a fair discipline, only the limit that all queues share.
         limit: Option<Limit> = None,
         /// Acceptable standing delay.
         target: Duration = Duration::from_millis(5),
@@ -89,32 +93,35 @@ params! {
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
-        /// Sojourn time above which every ECN-capable packet is marked; null is off.
+        /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// The packets that `ce_threshold` applies to: a value and a mask of DSCP and ECN ("0x1/0x3": ECT(1)); null: all.
+        /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all. "0x1/0x3"
+        /// selects ECT(1).
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
-        /// Packets dropped at a limit also increment count (Linux fq_codel).
+        /// Lets packets dropped at a limit increment count, too (Linux fq_codel).
         overflow_counts: bool = false,
-        /// Published version that gives the parameters below.
+        /// Published version, which gives the values of the following parameters if they are null.
         variant: Variant = Variant::Rfc8289,
-        /// No drop while at most this many bytes wait behind the head; null: 1514, or 511 for acm_queue, or the largest packet
-        /// seen so far (from 256 up) for draft01 and kmn.
+        /// Bytes behind the head up to which nothing is dropped; null: 1514B, 511B (acm_queue), the largest packet so far, but at
+        /// least 256B (draft01, kmn).
         max_packet: Option<Bytes> = None,
-        /// Count on re-entry; null: delta, minus_two (draft01, acm_queue), minus_two_or_scaled (kmn).
+        /// Count with which CoDel resumes if it enters the dropping state within `window`; null: delta, minus_two (draft01,
+        /// acm_queue), minus_two_or_scaled (kmn).
         reentry: Option<Reentry> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => Reentry::Delta,
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals after `drop_next` within which a re-entry counts as soon; null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// Number of intervals after `drop_next` within which a new dropping state resumes with the count of `reentry`; after
+        /// that, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
             Variant::AcmQueue => 1,
         },
-        /// Time at which count grows; null: with_drop, if_still_above (draft01, kmn).
+        /// The moment at which count is incremented; null: with_drop, if_still_above (draft01, kmn).
         count_step: Option<CountStep> = None => match p.variant {
             Variant::Draft01 | Variant::Kmn => CountStep::IfStillAbove,
             _ => CountStep::WithDrop,
@@ -125,7 +132,8 @@ params! {
             Variant::AcmQueue => Entry::AtSecondInterval,
             _ => Entry::AtInterval,
         },
-        /// Shorter wait, interval / sqrt(count), if the delay exceeds the target again within `window`; null: no, yes (kmn).
+        /// Waits only interval / sqrt(count) before the first drop if the delay exceeds the target again within `window`; null:
+        /// false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
         /// Arithmetic of 1/sqrt(count); null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {
@@ -136,17 +144,17 @@ params! {
 }
 
 impl CodelParams {
-    /// Bytes behind the head up to which nothing is dropped; `None`: the largest packet seen.
+    /// Returns the bytes behind the head up to which nothing is dropped; `None` for the largest packet so far.
     pub(super) fn max_packet(&self) -> Option<Bytes> {
         self.max_packet.or(match self.variant {
             Variant::Rfc8289 | Variant::Linux => Some(Bytes(1514)),
             Variant::Draft01 | Variant::Kmn => None,
-            // its test is bytes < 512
+            // the article's test is bytes < 512
             Variant::AcmQueue => Some(Bytes(511)),
         })
     }
 
-    /// Time after `drop_next` within which a re-entry counts as soon.
+    /// Returns the time after `drop_next` within which a new dropping state resumes with the count of `reentry`.
     #[inline]
     pub(super) fn soon(&self) -> Duration {
         self.interval * u64::from(self.window())
