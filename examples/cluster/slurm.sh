@@ -1,11 +1,11 @@
 #!/bin/bash
-# A sweep on SLURM: one job for the scheduler and the sweep, its workers in the same allocation.
+# A sweep on SLURM: one job runs the scheduler, the sweep and its workers in one allocation.
 #
 #   sbatch examples/cluster/slurm.sh examples/sweeps/home-upload.toml -o runs/upload.csv
 #
-# Needs, on every node: the same folder (a shared file system) with .venv, made by `make venv` and
-# `.venv/bin/pip install dask distributed`. A job that reaches its time limit loses the runs under way and no other:
-# submit it again.
+# Every node needs the same folder (a shared file system) with .venv, made by `make venv` and
+# `.venv/bin/pip install dask distributed`. A job that reaches its time limit loses only the runs in progress: submit it again,
+# and it continues.
 
 #SBATCH --job-name=bloatlab
 #SBATCH --ntasks=33
@@ -14,15 +14,15 @@
 #SBATCH --time=12:00:00
 #SBATCH --output=bloatlab-%j.log
 
-# Dask runs whatever is sent to the scheduler's port, for other users of these nodes, too (docs/cluster.md, Security).
+# Dask runs any code that is sent to the scheduler's port, also by other users of these nodes (docs/cluster.md, Security).
 set -eu
 bin="$PWD/.venv/bin"
-# next to the sweep, so that every node sees it
+# in the shared folder, so that every node can read it
 file="$PWD/.dask-$SLURM_JOB_ID.json"
 trap 'rm -f "$file"' EXIT
 
 "$bin/dask" scheduler --scheduler-file "$file" --no-dashboard &
-# one task is left for the scheduler and the sweep
+# one task remains for the scheduler and the sweep
 srun --ntasks=$((SLURM_NTASKS - 1)) --overlap "$bin/dask" worker --scheduler-file "$file" --nthreads 1 --no-dashboard \
     --death-timeout 60 &
 

@@ -1,11 +1,12 @@
 #!/bin/sh
-# A sweep on machines that SSH reaches without a password: the first host has the scheduler, all have workers.
+# A sweep on machines that SSH reaches without a password: the first host runs the scheduler, and all hosts run workers.
 #
 #   examples/cluster/ssh.sh "10.0.0.1 10.0.0.2 10.0.0.3" examples/sweeps/home-upload.toml -o runs/upload.csv
 #
-# Needs bloatlab, dask, distributed and asyncssh here, and the same bloatlab, dask and distributed under the same path (PYTHON) on every host.
+# This machine needs bloatlab, dask, distributed and asyncssh. Every host needs the same versions of bloatlab, dask and distributed,
+# at the same path (PYTHON).
 #
-# Dask runs whatever is sent to port 8786: only where no stranger reaches these hosts (docs/cluster.md, Security).
+# Dask runs any code that is sent to port 8786. Use this only if no stranger can reach the hosts (docs/cluster.md, Security).
 set -eu
 hosts=$1
 shift
@@ -13,7 +14,7 @@ python=${PYTHON:-$PWD/.venv/bin/python}
 bin=$(dirname "$python")
 first=${hosts%% *}
 
-# one thread per core of each host; nothing is run before the workers are there
+# one thread per core of each host; the sweep begins when the workers are connected
 # shellcheck disable=SC2086
 "$bin/dask" ssh --remote-python "$python" --nworkers auto --nthreads 1 --scheduler-port 8786 $hosts &
 cluster=$!

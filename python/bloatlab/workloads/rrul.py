@@ -1,7 +1,7 @@
 """The tests of flent (flent.org): Realtime Response Under Load and its family, by flent's own names.
 
 A client loads both directions of a line to a server for `length`; the probes begin 5 s before that and end 5 s after
-it. Probes are UDP request and response (the next request leaves when the answer comes) and ICMP echo each 0.2 s. Marks
+it. Probes are UDP request and response (the next request leaves when the answer comes) and ICMP echo every 0.2 s. Marks
 are DSCPs of both ways.
 
 Source: flent/tests/*.conf of flent 2.
@@ -149,7 +149,7 @@ def _http(p: Parameters) -> Data:
 
 
 def _bursts(p: Parameters) -> Data:
-    """Bursts of UDP, each 10 s, beside the probes, which end with `length`."""
+    """Returns the scenario: a burst of UDP every 10 s, next to probes that end with `length`."""
     burst = {"bytes": "150KB", "packet": "500B", "interval": "10s", "transport": "udp"}
     made = _both(p, (), _PROBES)
     made["app"]["burst"] = app(_ends(), {"burst": burst}, start=ms(SILENCE))
@@ -201,7 +201,7 @@ FAMILY: tuple[Workload, ...] = (
     ),
     _test("voip-rrul", "rrul_be and a call", _voip, _series(_BE, _BE_PROBES)),
     _test("http-rrul", "rrul_be and a web user (page sizes ours)", _http, _series(_BE, _BE_PROBES)),
-    _test("bursts", "150 kB of UDP up at once each 10 s (size ours); UDP probes, ICMP", _bursts, _series((), _PROBES)),
+    _test("bursts", "150 kB of UDP up at once every 10 s (size ours); UDP probes, ICMP", _bursts, _series((), _PROBES)),
     _test("udp_flood", "UDP at 1.2 times `up`, ICMP", _flood, _ICMP),
     _test("ping", "ICMP on the idle line", _ping_only, _ICMP),
 )

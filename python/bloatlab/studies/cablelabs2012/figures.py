@@ -107,7 +107,7 @@ def _overlaid(frames: Mapping[str, Frames]) -> list[Drawn]:
         delays.append(Panel(title, *_DELAY, delay, (0.0, _SECONDS), (1.0, 2000.0), log_y=True))
     return [
         Drawn("2, 4, 6", "overlay_throughput", "The three queues over each other: TCP throughput.", rates),
-        Drawn("3, 5, 7", "overlay_delay", "The three queues over each other: the worst wait of each 0.1 s.", delays),
+        Drawn("3, 5, 7", "overlay_delay", "The three queues over each other: the longest wait in every 0.1 s.", delays),
     ]
 
 

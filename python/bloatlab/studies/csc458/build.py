@@ -4,7 +4,7 @@
                             <=down, 10 Mbit/s=
 
 Q is the size of both queues of s0 - h2: Mininet's `max_queue_size` sets it for both interfaces of a link. Traffic: a flow
-from h1 to h2 that never ends, a ping each 0.1 s, and a page of 177 669 bytes that h2 fetches from h1 each 2 s.
+from h1 to h2 that never ends, a ping every 0.1 s, and a page of 177 669 bytes that h2 fetches from h1 every 2 s.
 """
 
 from __future__ import annotations

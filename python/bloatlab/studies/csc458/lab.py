@@ -1,8 +1,8 @@
 """Writes one run of the lab in the formats of the lab's own programs.
 
-q.txt          time,packets                                       monitor.py, each 0.1 s
+q.txt          time,packets                                       monitor.py, every 0.1 s
 ping.txt       64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=4.21 ms      ping
-cwnd.txt       time source destination length snd_nxt snd_una cwnd ssthresh window srtt     tcp_probe (10 fields), each 0.1 s
+cwnd.txt       time source destination length snd_nxt snd_una cwnd ssthresh window srtt     tcp_probe (10 fields), every 0.1 s
 download.txt   seconds of a fetch                                 curl -w %{time_total}
 q.png, rtt.png, cwnd-iperf.png, download.png and lab.svg with all four
 

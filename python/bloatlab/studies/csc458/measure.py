@@ -147,7 +147,7 @@ def equation_2(result: Result, lab: Lab) -> Measures:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """The series of figures and of the lab's text files: queue and window each 0.1 s, pings, fetches."""
+    """The series of figures and of the lab's text files: queue and window every 0.1 s, pings, fetches."""
     tenth = pl.int_range(pl.len()) % 10 == 0
     fetched = result.table("files").filter(pl.col("app") == PAGE).select("start_s", "took_s").sort("start_s")
     return {

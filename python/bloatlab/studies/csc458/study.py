@@ -108,7 +108,7 @@ STUDY = Study(
              "The same scenarios on this machine’s kernel TCP, one run each, with ordinary packets: compare live with the rows "
              "without x2. Published values are of super-segments."),
         PageSection("Beyond the report", "beyond", pages.experiment_tables),
-        page.figures("From seed 1, as the lab samples: queue and window each 0.1 s. Dashed: Q and 2 Q, equation (2) for both, and the "
+        page.figures("From seed 1, as the lab samples: queue and window every 0.1 s. Dashed: Q and 2 Q, equation (2) for both, and the "
                      "report’s mean."),
         page.claims("", pages.readings_table),
         page.rules("Rules and set-up", rules, more=lambda: [pages.setup_table()]),

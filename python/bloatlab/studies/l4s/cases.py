@@ -287,7 +287,7 @@ def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
         "name": name,
         "seed": seed,
         "duration": f"{case.seconds}s",
-        # steps are sampled each 50 ms, as the L4S tests sampled ss
+        # steps are sampled every 50 ms, as the L4S tests sampled ss
         "record": {"warm_up": f"{case.warm_up}s"} | ({"interval": "50ms"} if case.then else {}),
         "link": _links(case, seed),
         "tcp": {

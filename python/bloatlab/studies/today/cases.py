@@ -4,7 +4,7 @@
     home --lan-- router --wan-- modem ==up/down== cmts           a router that shapes to 95 % of the sustained rates, both ways
 
 The line is the paper's: 5 Mbit/s up (10 MB at 20), 20 Mbit/s down (20 MB at 50). With DOCSIS 3.1 the CMTS has the modem's disciplines
-downstream; on all other lines it has the paper's drop-tail queue. The game sends 128 bytes each 33 ms, marked as traffic that does not
+downstream; on all other lines it has the paper's drop-tail queue. The game sends 128 bytes every 33 ms, marked as traffic that does not
 build queues (code point 45); the call is marked for expedited forwarding (46). A modem of 2012 ignores both.
 
 SCTE 2013 lists considerations for every scheme ("Considerations For All Bufferbloat Mitigation Schemes") as research to be done, without
@@ -15,9 +15,9 @@ yielded, and five sixths if they were like any other.
 
 50 sessions: 50 uploads, as a swarm or a browser opens.
 
-1 Mbit/s: five uploads on a service flow of 1 Mbit/s up and 16 kB of burst; a proactive grant each 8.1 ms is the same share of it.
+1 Mbit/s: five uploads on a service flow of 1 Mbit/s up and 16 kB of burst; a proactive grant every 8.1 ms is the same share of it.
 
-bursts: 150 kB of UDP at once each 6 s, 240 ms of the line.
+bursts: 150 kB of UDP at once every 6 s, 240 ms of the line.
 
 short flows: transfers of 3 kB to 1 MB (Pareto, 11 kB on average) that offer half of the line.
 
@@ -128,7 +128,7 @@ def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration
 #: The things that the paper leaves open, fixed here, so that results do not follow the study of the paper when its reading changes.
 OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
-#: A grant each 2.025 ms of 253 bytes, enough for the largest packet of a call or a game: 218 bytes, 18 of Ethernet, 10 of DOCSIS.
+#: A grant of 253 bytes every 2.025 ms, enough for the largest packet of a call or a game: 218 bytes, 18 of Ethernet, 10 of DOCSIS.
 GUARANTEED = "1mbit"
 
 #: The share of the line to which a router shapes, so that packets wait in its own queue; and the sustained rates, Mbit/s.

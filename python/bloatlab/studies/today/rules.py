@@ -1,6 +1,6 @@
 """The bounds that hold on any equipment: closed forms and identities, since no published values exist.
 
-A packet with an empty path waits for a MAP and two more intervals, 4 to 6 ms with a MAP each 2 ms, and travels for one.
+A packet with an empty path waits for a MAP and two more intervals, 4 to 6 ms with a MAP every 2 ms, and travels for one.
 
 With Low Latency DOCSIS it waits for a proactive grant: 2.025 ms at most, 135 µs of preparation and a frame of 135 µs, under any
 load; behind a packet of the call for one more grant.
