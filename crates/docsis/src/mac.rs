@@ -275,11 +275,11 @@ mod tests {
     #[test]
     fn the_four_readings_of_the_loop() {
         // packet A arrives in an empty queue at 1.0 ms, B behind it at 3.5 ms, C in an empty queue at 20.5 ms; times in ms
-        // free-running, recorded: next MAP + 4 ms: 2 -> 6, 4 -> 8, 22 -> 26
+        //   free-running, recorded: next MAP + 4 ms: 2 -> 6, 4 -> 8, 22 -> 26
         //   free-running, live: next MAP + 2 ms: 4, 6, 24
-        // from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A is requested at 1, granted at 5; B requested at 5, granted at
+        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A is requested at 1, granted at 5; B requested at 5, granted at
         // 9
-        // from the first packet, live: MAPs at 3, 5, 7: A is requested at 3, granted at 5; B requested at 5, granted at 7
+        //   from the first packet, live: MAPs at 3, 5, 7: A is requested at 3, granted at 5; B requested at 5, granted at 7
         use {MapClock::*, RequestVector::*};
         for (map_clock, request_vector, leaves) in [
             (FreeRunning, Recorded, [6000, 8000, 26_000]),
@@ -305,9 +305,9 @@ mod tests {
         // Mbit/s, times in ms
         //   MAP 2: REQ = (0, 1500)
         //   MAP 4: REQ = (1500, 1000)
-        // MAP 6: grant 1200; REQ = (300 + 1000, 50)             sends A's first 1200 B
-        // MAP 8: grant 1200; REQ = (100 + 50, 0)                sends A's last 300 B by 8.2 ms, and B's first 900 B
-        // MAP 10: grant 150                                     sends B's last 100 B by 10.0667 ms, and C by 10.1 ms
+        //   MAP 6: grant 1200; REQ = (300 + 1000, 50)             sends A's first 1200 B
+        //   MAP 8: grant 1200; REQ = (100 + 50, 0)                sends A's last 300 B by 8.2 ms, and B's first 900 B
+        //   MAP 10: grant 150                                     sends B's last 100 B by 10.0667 ms, and C by 10.1 ms
         let mut mac = Mac::new(&DocsisParams { max_grant: Some(Bytes(1200)), ..params() }, Some(BitRate(12_000_000)));
         let mut rng = Rng::named(1, "mac");
         let mut out = Vec::new();

@@ -6,8 +6,8 @@
 //!                          htb: size x 8 / rate, charged afterwards
 //!                          modem 2012: token bucket -> transmit queue -> grants
 //!                          modem 2013: grants
-//! modem of DOCSIS 3.1: grants, of one or two service flows
-//! delivery: opportunities, each of a number of bytes, as on a radio link
+//!                          modem of DOCSIS 3.1: grants, of one or two service flows
+//!                          delivery: opportunities, each of a number of bytes, as on a radio link
 //! ```
 //!
 //! The host calls [`Port::offer`] for each arrival, and [`Port::poll`] at [`Port::deadline`]. A port acts only in these calls.

@@ -4,9 +4,9 @@
 //! Cohen, Incentives Build Robustness in BitTorrent, 2003 (rounds of 10 s, optimistic unchoke for 30 s).
 //!
 //! ```text
-//! peer i is at server  i mod (number of servers);  its connection opens at  start + i * stagger  and is kept
+//!   peer i is at server  i mod (number of servers);  its connection opens at  start + i * stagger  and is kept
 //!   a peer that is unchoked keeps `pipeline` requests (17 B) outstanding; each is answered with a block of 16 KiB + 13 B
-//! every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer, drawn
+//!   every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer, drawn
 //!                   from the others every `optimistic_rounds` rounds; choke the rest
 //! ```
 //!

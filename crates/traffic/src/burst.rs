@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   burst b (b = 0, 1, ...) begins at  start + b * interval
-//! TCP: one new connection; `bytes` are written at once, then it is closed; the congestion window sets the pace
+//!   TCP: one new connection; `bytes` are written at once, then it is closed; the congestion window sets the pace
 //!   UDP: ceil(bytes / packet) datagrams at the same time, back to back into the first queue
 //! ```
 //!

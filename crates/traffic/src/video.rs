@@ -6,9 +6,9 @@
 //! ```text
 //!   segment k:   GET of `request` bytes over one kept connection; the server answers with  rate_k * segment / 8  bytes
 //!   throughput   x_k = bytes * 8 / (last byte in order - GET written)
-//! rate_{k+1} = the highest rate of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
+//!   rate_{k+1} = the highest rate of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
 //!                 the lowest rate for the first segment, and if no rate is low enough
-//! next GET     at once if another segment fits into `buffer`, otherwise as soon as one does
+//!   next GET     at once if another segment fits into `buffer`, otherwise as soon as one does
 //!   playback     begins when `startup` is buffered; stalls when the buffer is empty; resumes at `startup`
 //! ```
 //!

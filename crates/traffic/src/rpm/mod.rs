@@ -3,11 +3,11 @@
 //! Source: draft-ietf-ippm-responsiveness-09. The doc comments of [`RpmParams`] give the draft's names for the parameters.
 //!
 //! ```text
-//! load       INP connections at the start, and INC more after each interval (ID), up to MNP, in each loaded direction
-//! probes     a pair every 1/MPS s, or less often because of PTC: a foreign probe (a new connection: TCP, TLS, GET) and a self
+//!   load       INP connections at the start, and INC more after each interval (ID), up to MNP, in each loaded direction
+//!   probes     a pair every 1/MPS s, or less often because of PTC: a foreign probe (a new connection: TCP, TLS, GET) and a self
 //!              probe (a GET on a load-generating connection, drawn uniformly)
-//! goodput    moving average of interval i = bytes of the last MAD intervals / (MAD x ID); saturated when stable
-//! then RPM   computed from the probes answered in the last MAD intervals; the result when stable
+//!   goodput    moving average of interval i = bytes of the last MAD intervals / (MAD x ID); saturated when stable
+//!   then RPM   computed from the probes answered in the last MAD intervals; the result when stable
 //! ```
 //!
 //! The arithmetic is in `score.rs`, the course of a connection in `connection.rs`. A stage that is not stable after

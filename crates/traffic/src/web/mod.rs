@@ -3,7 +3,7 @@
 //! Source: CableLabs 2012 §3.2.3 and Appendix A.
 //!
 //! ```text
-//! think --> GET html (one server) --> 6 connections to each of 4 servers, one object at a time each --> think
+//!   think --> GET html (one server) --> 6 connections to each of 4 servers, one object at a time each --> think
 //!                    page load time = |--------------- html requested ... last object's last byte ---------------|
 //! ```
 //!
