@@ -277,9 +277,8 @@ mod tests {
         // packet A arrives in an empty queue at 1.0 ms, B behind it at 3.5 ms, C in an empty queue at 20.5 ms; times in ms
         //   free-running, recorded: next MAP + 4 ms: 2 -> 6, 4 -> 8, 22 -> 26
         //   free-running, live: next MAP + 2 ms: 4, 6, 24
-        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A is requested at 1, granted at 5; B requested at 5, granted at
-        // 9
-        //   from the first packet, live: MAPs at 3, 5, 7: A is requested at 3, granted at 5; B requested at 5, granted at 7
+        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9: A is requested at 1, granted at 5; B at 5 and 9
+        //   from the first packet, live: MAPs at 3, 5, 7: A is requested at 3, granted at 5; B at 5 and 7
         use {MapClock::*, RequestVector::*};
         for (map_clock, request_vector, leaves) in [
             (FreeRunning, Recorded, [6000, 8000, 26_000]),

@@ -1,25 +1,25 @@
-//! Round-trip echoes: the statistics that `ping` prints, and each probe.
+//! Echo requests: the statistics that `ping` prints, and the round trip of each request.
 
 use crate::{Histogram, median};
 use std::ops::Range;
 use units::{Duration, Time};
 
-/// Most echoes that are stored one by one: 109 minutes at ten per second.
+/// Largest number of echoes that are stored one by one: 109 minutes at ten per second.
 const KEPT: usize = 65_536;
 
 /// One probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Echo {
-    /// Time it was sent.
+    /// Time at which it was sent.
     pub sent: Time,
     /// Round-trip time; `None` without a reply.
     pub rtt: Option<Duration>,
 }
 
-/// The echoes of one application, numbered 0, 1, 2, ... in the order in which they left.
+/// The echoes of one application, numbered 0, 1, 2, ... in the order in which their requests left.
 ///
-/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up; the least round trip is
-/// that of the whole run, since it represents the idle path.
+/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up. The smallest round trip is
+/// that of the whole run, because it represents the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Echoes {
     warm_up: Time,
@@ -30,12 +30,12 @@ pub struct Echoes {
 }
 
 impl Echoes {
-    /// Starts empty; statistics begin at `warm_up`.
+    /// Begins empty; statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
 
-    /// Records the next probe sent.
+    /// Records that the next request is sent.
     pub(crate) fn sent(&mut self, now: Time) {
         self.sent += u64::from(now >= self.warm_up);
         if self.kept.len() < KEPT {
@@ -54,27 +54,27 @@ impl Echoes {
         }
     }
 
-    /// Number of echoes sent.
+    /// Returns the number of echoes sent after the warm-up.
     pub(crate) fn count(&self) -> u64 {
         self.sent
     }
 
-    /// Round-trip times of the answered echoes.
+    /// Returns the round-trip times of the answered echoes.
     pub(crate) fn rtt(&self) -> &Histogram {
         &self.rtt
     }
 
-    /// Delay that load adds to the round trip: the mean minus the least of the whole run; `None` without a reply.
+    /// Returns the delay that load adds to the round trip: the mean minus the smallest of the whole run; `None` without a reply.
     pub(crate) fn induced(&self) -> Option<Duration> {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
-    /// 99th percentile of the round trip minus the least of the whole run; `None` without a reply.
+    /// Returns the 99th percentile of the round trip minus the smallest of the whole run; `None` without a reply.
     pub(crate) fn induced_p99(&self) -> Option<Duration> {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }
 
-    /// The mean round trip under `load`: echoes answered before it began or sent after it ended do not count.
+    /// Returns the mean round trip under `load`. Echoes answered before the load began or sent after it ended do not count.
     pub(crate) fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
         let (mut n, mut sum) = (u128::from(self.rtt.count()), self.rtt.sum());
         let late = self.kept.iter().rev().take_while(|p| p.sent >= load.end).filter_map(|p| Some((p.sent, p.rtt?)));
@@ -85,19 +85,19 @@ impl Echoes {
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// The median round trip of the echoes answered before `load`; the least of the run if there are none.
+    /// Returns the median round trip of the echoes answered before `load`, or the smallest of the run if there are none.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
         median(&idle).map(Duration).or(self.least)
     }
 
-    /// Echoes answered before `load`: send time and round trip of each.
+    /// Returns the echoes answered before `load`, each with its send time and round trip.
     fn idle(&self, load: Time) -> impl Iterator<Item = (Time, Duration)> + '_ {
         let before = self.kept.iter().take_while(move |p| p.sent < load);
         before.filter_map(|p| Some((p.sent, p.rtt?))).filter(move |(sent, rtt)| *sent + *rtt < load)
     }
 
-    /// The stored echoes, in order.
+    /// Returns the stored echoes, in order.
     pub(crate) fn kept(&self) -> &[Echo] {
         &self.kept
     }
@@ -111,7 +111,7 @@ mod tests {
     fn answers_find_their_probe() {
         let mut p = Echoes::default();
         (0..3).for_each(|i| p.sent(Time(i * 1000)));
-        // out of order, and number 1 is never answered
+        // replies arrive out of order, and request 1 is never answered
         p.answered(2, Time(2070), Duration(70));
         p.answered(0, Time(2080), Duration(50));
         let rtts: Vec<_> = p.kept().iter().map(|k| (k.sent.0, k.rtt.map(|d| d.0))).collect();
@@ -127,25 +127,25 @@ mod tests {
             .into_iter()
             .for_each(|(i, rtt)| p.answered(i, Time(i * 1000 + rtt), Duration(rtt)));
         assert_eq!((p.count(), p.rtt().count(), p.kept().len()), (2, 2, 3));
-        // mean of 60 and 100, less 20
+        // the mean of 60 and 100, minus the smallest, 20
         assert_eq!(p.induced(), Some(Duration(60)));
     }
 
     #[test]
     fn the_idle_line_ends_where_the_load_begins() {
         let mut p = Echoes::new(Time(1000));
-        // four answered before the load at 4000, one in transit when it begins, two under it
+        // four echoes are answered before the load begins at 4000, one is in transit then, and two are sent under load
         let rtts = [21, 20, 23, 30, 500, 100, 140];
         (0..7).for_each(|i| p.sent(Time(i * 900)));
         rtts.into_iter().enumerate().for_each(|(i, rtt)| {
             let sent = i as u64 * 900;
             p.answered(i as u64, Time(sent + rtt), Duration(rtt));
         });
-        // median of 20, 21, 23, 30: the mean of the middle two, rounded down
+        // the median of 20, 21, 23, 30 is the mean of the middle two, rounded down
         assert_eq!(p.unloaded(Time(4000)), Some(Duration(22)));
-        // five after the warm-up (23, 30, 500, 100, 140), three of them under load: 740 / 3
+        // five echoes end after the warm-up (23, 30, 500, 100, 140), three of them under load: their mean is 740 / 3
         assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
-        // the load ends at 5000: without the 140 that was sent at 5400
+        // the load ends at 5000, so the echo of 140 that was sent at 5400 does not count
         assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));
         assert_eq!(p.unloaded(Time::ZERO), Some(Duration(20)), "no probe was idle: the least");
         assert_eq!(p.loaded(&(Time::ZERO..Time::NEVER)), p.rtt().mean());

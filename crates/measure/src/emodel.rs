@@ -3,7 +3,8 @@
 //! ```text
 //!   R   = 94.2 - 0.024 d - 0.11 (d - 177.3) H(d - 177.3) - 30 ln(1 + 15 e)        d one-way delay in ms, e loss in [0, 1]
 //!
-//!   R   = 93.2 - Idd - Ie,eff                                                       G.107, everything else at its default
+//!   R   = 93.2 - Idd - Ie,eff                                                       G.107, all other parameters at their
+//! defaults
 //!   Idd = 25 ((1 + X^6)^(1/6) - 3 (1 + (X/3)^6)^(1/6) + 2),  X = log2(d / 100)      0 up to 100 ms
 //!   Ie,eff = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl)                              Ppl loss in percent
 //!
@@ -13,13 +14,13 @@
 //! ```
 //!
 //! Source: the first formula is that of Cole & Rosenbluth 2001 for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
-//! logarithm). The others are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl from G.113 Appendix I.
+//! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
-//! CableLabs 2012 states the formula with the delay, but its MOS columns are those of d = 0 in every independent cell. So report
-//! both: [`r_value`] with the measured delay plus the network's 20 ms, and with [`Duration::ZERO`] for comparison.
+//! CableLabs 2012 states the formula with the delay, but its MOS columns are those of d = 0 in every independent cell. So both
+//! are reported: [`r_value`] with the measured delay plus the network's 20 ms, and with [`Duration::ZERO`] for comparison.
 //!
-//! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.987 at R = 3.1), outside the scale from 1 to 5, and its Appendix I
-//! excludes that range (R from MOS: 6.5 <= R); here MOS is 1. Of the delay impairment Id only Idd is included: echo (Idte, Idle)
+//! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.987 at R = 3.1), outside the scale from 1 to 5. Its Appendix I excludes
+//! that range (R from MOS: 6.5 <= R); here MOS is 1 there. Only Idd of the delay impairment Id is included: echo (Idte, Idle)
 //! depends on telephones, not on queues, and is negligible with a good canceller.
 
 use units::{Duration, math};
@@ -35,11 +36,11 @@ const R_DEFAULT: f64 = 93.2;
 pub(crate) struct Codec {
     /// Equipment impairment factor Ie.
     pub ie: f64,
-    /// Packet-loss robustness factor Bpl; greater is more robust.
+    /// Packet-loss robustness factor Bpl; a higher factor means a more robust codec.
     pub bpl: f64,
 }
 
-/// The delay impairment Idd of G.107, for a one-way delay from mouth to ear.
+/// Returns the delay impairment Idd of G.107, for a one-way delay from mouth to ear.
 fn idd(delay: Duration) -> f64 {
     let ta = delay.millis();
     if ta <= 100.0 {
@@ -50,25 +51,25 @@ fn idd(delay: Duration) -> f64 {
     25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
 }
 
-/// The effective equipment impairment Ie,eff of G.107, for `loss` in [0, 1] whose bursts are `burst_ratio` times as long as those
-/// of random loss.
+/// Returns the effective equipment impairment Ie,eff of G.107 for a `loss` in [0, 1] whose bursts are `burst_ratio` times as long
+/// as those of random loss.
 fn ie_eff(codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
     let ppl = 100.0 * loss.clamp(0.0, 1.0);
     codec.ie + (95.0 - codec.ie) * ppl / (ppl / burst_ratio + codec.bpl)
 }
 
-/// The transmission rating of G.107 with every other parameter at its default. May be negative.
+/// Returns the transmission rating of G.107 with all other parameters at their defaults. It may be negative.
 pub(crate) fn r_g107(delay: Duration, codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
     R_DEFAULT - idd(delay) - ie_eff(codec, loss, burst_ratio)
 }
 
-/// The transmission rating of G.711 with one-way `delay` and `loss` in [0, 1]. May be negative.
+/// Returns the transmission rating of G.711 for a one-way `delay` and a `loss` in [0, 1]. It may be negative.
 pub fn r_value(delay: Duration, loss: f64) -> f64 {
     let d = delay.millis();
     R_MAX - 0.024 * d - 0.11 * (d - 177.3).max(0.0) - 30.0 * math::ln(1.0 + 15.0 * loss.clamp(0.0, 1.0))
 }
 
-/// The mean opinion score of a rating, 1 to 4.5.
+/// Returns the mean opinion score of a rating, from 1 to 4.5.
 pub fn mos(r: f64) -> f64 {
     if r < 0.0 {
         1.0
@@ -83,10 +84,10 @@ pub fn mos(r: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Loss in percent (lost + late) and the MOS printed for it.
+    /// Loss in percent (lost and late packets), and the MOS printed for it.
     ///
     /// Source: CableLabs 2012. DropTail with 417 packets: Table 3 (L415-423) and Table 7 (L512-520). DropTail with 21 packets:
-    /// Table 4 (L433-446) and Table 8 (L526-534). CoDel: run 1, Table 3, the same in Tables 7 and 8.
+    /// Table 4 (L433-446) and Table 8 (L526-534). CoDel: run 1 in Table 3, which is the same in Tables 7 and 8.
     const PUBLISHED: [(&str, f64, f64); 27] = [
         ("D01/417", 0.10, 4.4),
         ("D02/417", 99.87, 1.1),
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn no_delay_that_the_text_admits_gives_all_of_them() {
-        // with at least 1 ms of access and 20 ms of network, five cells are out of reach
+        // with at least 1 ms of access and 20 ms of network delay, the formula cannot give five of the cells
         let missed: Vec<&str> = PUBLISHED
             .iter()
             .filter(|(_, loss, printed)| {
@@ -141,17 +142,17 @@ mod tests {
 
     #[test]
     fn the_second_run_would_print_another_score() {
-        // CoDel case 06 with run 2's loss of 11.05 % would be 3.3
+        // the loss of 11.05 % in run 2 of CoDel's case 06 would give 3.3
         assert_eq!((mos(r_value(Duration::ZERO, 0.1105)) * 10.0).round(), 33.0);
     }
 
     #[test]
     fn known_points() {
         assert_eq!(r_value(Duration::ZERO, 0.0), 94.2);
-        // 94.2 - 2.4; 94.2 - 7.2 - 0.11 * 122.7
+        // at 100 ms, 94.2 - 2.4; at 300 ms, 94.2 - 7.2 - 0.11 * 122.7
         assert!((r_value(Duration::from_millis(100), 0.0) - 91.8).abs() < 1e-12);
         assert!((r_value(Duration::from_millis(300), 0.0) - 73.503).abs() < 1e-12);
-        // all lost: 94.2 - 30 ln 16 = 11.02
+        // with all packets lost, 94.2 - 30 ln 16 = 11.02
         assert!((r_value(Duration::ZERO, 1.0) - 11.022_3).abs() < 1e-4);
         assert_eq!((mos(-1.0), mos(0.0), mos(60.0), mos(101.0)), (1.0, 1.0, 1.0 + 0.035 * 60.0, 4.5));
         assert_eq!(mos(100.0), 4.5);
@@ -172,26 +173,27 @@ mod tests {
     #[test]
     fn g107_by_its_closed_forms_and_published_values() {
         let ms = Duration::from_millis;
-        // none up to 100 ms; at 200 ms X = 1: 25 (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2), at 800 ms X = 3
+        // Idd is 0 up to 100 ms. At 200 ms X = 1: 25 (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2); at 800 ms X = 3
         assert_eq!((idd(ms(0)), idd(ms(100))), (0.0, 0.0));
         let sixth = |x: f64| math::cbrt(x.sqrt());
         let at_200 = 25.0 * (sixth(2.0) - 3.0 * sixth(730.0 / 729.0) + 2.0);
         let at_800 = 25.0 * (sixth(730.0) - 3.0 * sixth(2.0) + 2.0);
         assert!((idd(ms(200)) - at_200).abs() < 1e-9 && (at_200 - 3.04).abs() < 0.01, "{at_200}");
         assert!((idd(ms(800)) - at_800).abs() < 1e-9 && (at_800 - 40.83).abs() < 0.01, "{at_800}");
-        // far out the slope is 25 for each doubling less three thirds of it: flat, at 50
+        // for very long delays, Idd approaches 50
         assert!((idd(Duration::from_secs(100_000)) - 50.0).abs() < 0.01);
-        // G.107: the defaults give R = 93.2 and MOS 4.41
+        // with all parameters at G.107's defaults, R = 93.2 and MOS = 4.41
         let g711 = Codec { ie: 0.0, bpl: 4.3 };
         let best = r_g107(ms(0), g711, 0.0, 1.0);
         assert_eq!(best, 93.2);
         assert_eq!((mos(best) * 100.0).round(), 441.0);
-        // G.113 Appendix I: G.729A Ie 11, Bpl 19. 2 % lost: 11 + 84 * 2 / 21 = 19; in bursts twice as long 11 + 84 * 2 / 20
+        // G.113 Appendix I gives G.729A Ie = 11 and Bpl = 19. A loss of 2 % gives 11 + 84 * 2 / 21 = 19; in bursts twice as long,
+        // 11 + 84 * 2 / 20
         let g729a = Codec { ie: 11.0, bpl: 19.0 };
         assert!((ie_eff(g729a, 0.02, 1.0) - 19.0).abs() < 1e-12);
         assert!((ie_eff(g729a, 0.02, 2.0) - 19.4).abs() < 1e-12);
         assert_eq!(ie_eff(g729a, 0.0, 1.0), 11.0);
-        // as much loss as Bpl costs half of what is left: 95 / 2
+        // a loss as high as Bpl costs half of 95 - Ie: 95 / 2
         assert!((ie_eff(g711, 0.043, 1.0) - 47.5).abs() < 1e-9);
     }
 }

@@ -1,10 +1,10 @@
 //! Fairness of an allocation.
 
-/// Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one flow has everything) to 1 (all have equal shares).
+/// Returns Jain's index: (sum x)^2 / (n sum x^2), from 1/n (one flow has everything) to 1 (all have equal shares).
 ///
-/// 1 for no values and for all zero: no share is smaller than another.   Source: Jain, Chiu, Hawe 1984.
+/// It is 1 for no shares, and if all are zero: no share is smaller than another.   Source: Jain, Chiu, Hawe 1984.
 pub(crate) fn jain(shares: &[f64]) -> f64 {
-    // scaled by the largest, so that squares neither overflow nor vanish
+    // shares are divided by the largest, so that squares neither overflow nor vanish
     let most = shares.iter().fold(0.0_f64, |a, &b| a.max(b));
     if most <= 0.0 {
         return 1.0;
@@ -21,9 +21,9 @@ mod tests {
     fn known_allocations() {
         assert_eq!(jain(&[5.0; 4]), 1.0);
         assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
-        // k of n share equally: k/n
+        // if k of n flows have equal shares and the others nothing, the index is k/n
         assert_eq!(jain(&[7.0, 7.0, 7.0, 0.0]), 0.75);
-        // (1+2+3)^2 / (3 * 14) = 36/42
+        // (1 + 2 + 3)^2 / (3 * 14) = 36/42
         assert!((jain(&[1.0, 2.0, 3.0]) - 36.0 / 42.0).abs() < 1e-15);
         assert!((jain(&[1e-200, 2e-200, 3e-200]) - 36.0 / 42.0).abs() < 1e-15);
         assert_eq!((jain(&[]), jain(&[0.0, 0.0])), (1.0, 1.0));

@@ -1,27 +1,27 @@
-//! Times of files.
+//! Transfer times of files.
 
 use crate::Histogram;
 use crate::percentile::Sorted;
 use units::{Duration, Time};
 
-/// Most files of one application that are stored one by one.
+/// Largest number of files of one application that are stored one by one.
 const KEPT: usize = 65_536;
 
 /// A complete file (or message).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileDone {
-    /// Its start.
+    /// Start of the transfer.
     pub started: Time,
-    /// Time it took.
+    /// Duration of the transfer.
     pub took: Duration,
-    /// Its payload.
+    /// Payload in bytes.
     pub bytes: u64,
 }
 
 /// The files of one application.
 ///
-/// The first 65 536 of the run are stored. Statistics cover those that ended after the warm-up: exact while all of them are
-/// stored, and from a [`Histogram`] once there are more.
+/// The first 65 536 of the run are stored. Statistics cover the files that ended after the warm-up: they are exact while all of
+/// these are stored, and come from a [`Histogram`] once there are more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     warm_up: Time,
@@ -30,21 +30,21 @@ pub struct Files {
     all: Histogram,
 }
 
-/// The times of files, for their statistics; all of them are `None` if no file ended.
+/// The times of files, for their statistics. All statistics are `None` if no file ended.
 pub(crate) enum FileTimes<'a> {
-    /// Every time is stored.
+    /// Every time is stored, so statistics are exact.
     Exact(Sorted),
-    /// Median and percentiles are accurate to a bin.
+    /// Times are counted in bins, so median and percentiles are accurate to a bin.
     Binned(&'a Histogram),
 }
 
 impl FileTimes<'_> {
-    /// True if median and percentiles are exact.
+    /// Returns true if median and percentiles are exact.
     pub(crate) fn exact(&self) -> bool {
         matches!(self, Self::Exact(_))
     }
 
-    /// Median (for an even number: the mean of the middle two).
+    /// Returns the median; for an even number of times, the mean of the middle two.
     pub(crate) fn median(&self) -> Option<Duration> {
         match self {
             Self::Exact(times) => times.median(),
@@ -52,7 +52,7 @@ impl FileTimes<'_> {
         }
     }
 
-    /// Percentile (nearest rank).
+    /// Returns a percentile (nearest rank).
     pub(crate) fn percentile(&self, p: f64) -> Option<Duration> {
         match self {
             Self::Exact(times) => times.percentile(p),
@@ -60,7 +60,7 @@ impl FileTimes<'_> {
         }
     }
 
-    /// Coefficient of variation.
+    /// Returns the coefficient of variation.
     pub(crate) fn variation(&self) -> Option<f64> {
         match self {
             Self::Exact(times) => times.variation(),
@@ -70,7 +70,7 @@ impl FileTimes<'_> {
 }
 
 impl Files {
-    /// Starts empty; statistics begin at `warm_up`.
+    /// Begins empty; statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
@@ -90,17 +90,17 @@ impl Files {
         file.started + file.took >= self.warm_up
     }
 
-    /// The stored files, in the order in which they ended.
+    /// Returns the stored files, in the order in which they ended.
     pub(crate) fn kept(&self) -> &[FileDone] {
         &self.kept
     }
 
-    /// The times of all files that ended after the warm-up, in bins.
+    /// Returns the times of all files that ended after the warm-up, in bins.
     pub(crate) fn all(&self) -> &Histogram {
         &self.all
     }
 
-    /// The times of all files that ended after the warm-up, exact while all of them are stored.
+    /// Returns the times of all files that ended after the warm-up, exact while all of them are stored.
     pub(crate) fn times(&self) -> FileTimes<'_> {
         let kept = Sorted::new(self.kept.iter().filter(|f| self.counts(f)).map(|f| f.took));
         if kept.count() == self.all.count() { FileTimes::Exact(kept) } else { FileTimes::Binned(&self.all) }
@@ -118,14 +118,14 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_values() {
         let mut files = Files::default();
-        // 1001, 1003, ... 1199 ms: each bin of the histogram is 16 ms wide there and holds eight
+        // times are 1001, 1003, ... 1199 ms; a bin of the histogram is 16 ms wide there and holds eight of them
         (0..100).for_each(|i| files.done(file(2000 + i, 1001 + 2 * i)));
         let (all, times) = (files.all(), files.times());
         let ms = |d: Option<Duration>| d.unwrap().millis();
         assert_eq!((all.count(), times.exact(), ms(all.mean()), ms(times.median())), (100, true, 1100.0, 1100.0));
         assert_eq!([95.0, 99.0, 99.9].map(|p| ms(times.percentile(p))), [1189.0, 1197.0, 1199.0]);
         assert_eq!(ms(all.max()), 1199.0);
-        // the variance of n values a step d apart is d^2 (n^2 - 1) / 12: 3333 ms^2
+        // n values that are d apart have a variance of d^2 (n^2 - 1) / 12: 3333 ms^2 for n = 100 and d = 2 ms
         assert!((times.variation().unwrap() - 3333.0_f64.sqrt() / 1100.0).abs() < 1e-12);
         let empty = Files::default();
         assert_eq!((empty.times().exact(), empty.times().median(), empty.all().mean()), (true, None, None));
@@ -145,7 +145,7 @@ mod tests {
         (0..70_000).for_each(|i| files.done(file(1000 + i, 1 + i / 1000)));
         let times = files.times();
         assert_eq!((files.all().count(), times.exact(), files.kept().len()), (70_000, false, KEPT));
-        // 35.5 ms, within half a bin of 1/64
+        // the median is 35.5 ms, within half a bin of 1/64
         assert!(times.median().unwrap().0.abs_diff(35_500_000) < 800_000, "{:?}", times.median());
     }
 }

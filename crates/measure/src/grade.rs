@@ -1,30 +1,31 @@
-//! Grades: the quantity that a scale compares, and the limits of its grades. One table, [`SCALES`], and user-defined scales.
+//! Grades: the quantity that a scale compares, and the limits of its grades. [`SCALES`] lists the scales; users may define their
+//! own.
 //!
 //! ```text
-//!   p99     99th percentile of the round trip under load - least round trip       ms, less is better
+//!   p99     99th percentile of the round trip under load - smallest round trip    ms, less is better
 //!   added   mean round trip under load - round trip of the idle path              ms, less is better
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```
 //!
-//! A speed test makes its download and its upload one after the other, and can measure the idle line. In a run, the whole measured
-//! time counts as loaded, and the scale defines the idle round trip ([`Idle`]).
+//! A speed test makes its download and its upload one after the other, and can measure the idle path. In a run, the whole
+//! measured time counts as loaded, and the scale defines the idle round trip ([`Idle`]).
 
 use std::borrow::Cow;
 use units::Duration;
 
-/// The idle round trip used for comparison.
+/// The idle round trip, from which the added delay is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idle {
-    /// The least round trip of the run.
+    /// The smallest round trip of the run.
     Least,
-    /// The median of the round trips that ended before any load began; the least if there are none.
+    /// The median of the round trips that ended before any load began, or the smallest round trip if there are none.
     Median,
 }
 
 /// The quantity that a scale grades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compares {
-    /// 99th percentile of the delay that load adds to the least round trip, ms.
+    /// 99th percentile of the delay that load adds to the smallest round trip, ms.
     P99,
     /// Delay that load adds to the mean round trip, ms.
     Added(Idle),
@@ -37,18 +38,18 @@ pub(crate) enum Compares {
 pub struct Band {
     /// A letter, or a word.
     pub grade: Cow<'static, str>,
-    /// Upper limit, exclusive, ms or round trips per minute; infinity for the last grade.
+    /// Upper limit (exclusive) in ms or round trips per minute; infinity for the last grade.
     pub below: f64,
 }
 
-/// A scale: grades in rising order of their limits; the last has none.
+/// A scale: grades in rising order of their limits. The last grade has no limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Its name; "own" for one that is not in [`SCALES`].
+    /// Name of the scale; "own" for one that is not in [`SCALES`].
     pub name: &'static str,
-    /// One line: the quantity that its source compares.
+    /// The quantity that the scale's source compares, in one line.
     pub words: &'static str,
-    /// The quantity compared here.
+    /// The quantity that is compared here.
     pub(crate) compares: Compares,
     /// The grades.
     pub bands: Cow<'static, [Band]>,
@@ -72,16 +73,16 @@ const MILDER: &[Band] = &[
     band("F", f64::INFINITY),
 ];
 
-/// Classes of round trips per minute: 300 RPM are round trips of 200 ms, 1000 RPM of 60 ms, 6000 RPM of 10 ms.
+/// Classes of round trips per minute. 300 per minute are round trips of 200 ms, 1000 of 60 ms, 6000 of 10 ms.
 const CLASSES: &[Band] =
     &[band("poor", 300.0), band("fair", 1000.0), band("good", 6000.0), band("excellent", f64::INFINITY)];
 
 /// Scales by name; the first is the default.
 ///
-/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (its words are those of Apple's
-/// tool). That Waveform compares a median with a mean is second-hand information.
+/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (its words are those of
+/// Apple's tool). We know only second hand that Waveform compares a median with a mean.
 pub static SCALES: [Scale; 5] = [
-    // a mean hides the delays that users notice; the goal of L4S is stated at the 99th percentile, too (RFC 9330 §1)
+    // a mean would hide the delays that users notice; L4S also states its goal at the 99th percentile (RFC 9330 §1)
     Scale {
         name: "p99",
         words: "A+ to F by the letters of dslreports; the delay that load adds to the round trip at the 99th percentile",
@@ -115,17 +116,18 @@ pub static SCALES: [Scale; 5] = [
 ];
 
 impl Scale {
-    /// The scale of this name.
+    /// Returns the scale of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         SCALES.iter().find(|scale| scale.name == name)
     }
 
-    /// A user-defined scale for the delay that load adds to the least round trip: grades and their limits, rising.
+    /// Returns a user-defined scale for the delay that load adds to the smallest round trip. `bands`: grades in rising order of
+    /// their limits.
     pub fn own(bands: Vec<Band>) -> Self {
         Self { name: "own", words: "", compares: Compares::Added(Idle::Least), bands: Cow::Owned(bands) }
     }
 
-    /// The unit of the graded quantity.
+    /// Returns the unit of the graded quantity.
     pub fn unit(&self) -> &'static str {
         match self.compares {
             Compares::Added(_) | Compares::P99 => "ms",
@@ -133,7 +135,7 @@ impl Scale {
         }
     }
 
-    /// The grade of a value in the scale's unit; `None` if the value is not known.
+    /// Returns the grade of a value in the scale's unit; `None` if the value is unknown.
     pub(crate) fn grade(&self, value: f64) -> Option<&str> {
         if value.is_nan() {
             return None;
@@ -141,7 +143,7 @@ impl Scale {
         self.bands.iter().find(|band| value < band.below).or(self.bands.last()).map(|band| &*band.grade)
     }
 
-    /// The grade of an added delay; `None` if the scale grades round trips per minute.
+    /// Returns the grade of an added delay; `None` if the scale grades round trips per minute.
     pub(crate) fn added(&self, delay: Duration) -> Option<&str> {
         match self.compares {
             Compares::Added(_) | Compares::P99 => self.grade(delay.millis()),
@@ -150,7 +152,7 @@ impl Scale {
     }
 }
 
-/// The class of a responsiveness in RPM; `None` if it is not known.
+/// Returns the class of a responsiveness in round trips per minute; `None` if it is unknown.
 pub(crate) fn class(rpm: f64) -> Option<&'static str> {
     let scale: &'static Scale = Scale::named("rpm")?;
     scale.grade(rpm)

@@ -1,38 +1,38 @@
-//! A log-linear histogram of durations, of three significant decimal digits.
+//! A log-linear histogram of durations with three significant decimal digits.
 //!
 //! ```text
 //!   below 2048 ns        a bin for each nanosecond
 //!   [2^e, 2^(e+1)) ns    1024 equal bins, for e = 11 .. 41      (width / lower edge <= 1/1024)
-//!   2^42 ns = 73 min     and more: counted in the last bin; the maximum stays exact
+//!   from 2^42 ns         (73 min) on: counted in the last bin; the maximum stays exact
 //! ```
 //!
-//! A percentile is the middle of the bin of the value of nearest rank, within [min, max]. It is at most 1/2048
-//! (0.05 %) off, and exact below 2 us. Count, minimum, maximum and mean are exact.
+//! A percentile is the middle of the bin that holds the value of nearest rank, limited to [min, max]. Its error is at most 1/2048
+//! (0.05 %); below 2 us it is exact. Count, minimum, maximum and mean are exact.
 //!
-//! Bins are stored in pages of 64, allocated when the first value falls into them: an empty histogram has none, one whose values
-//! lie within an octave at most 16 of them (8 KB), one with a value in every bin 275 KB.
+//! Bins are stored in pages of 64, each allocated when a value falls into it. An empty histogram has no page, one whose values
+//! lie within an octave has at most 16 of them (8 KB), and one with a value in every bin takes 275 KB.
 //!
-//! Source: HdrHistogram's layout for three digits (2048 sub-buckets, of which each octave above the first uses the upper half).
+//! Source: HdrHistogram's layout for three digits (2048 sub-buckets, of which every octave above the first uses the upper half).
 
 use units::Duration;
 
-/// Bins per power of two, as a power of two.
+/// Number of bins per power of two, as a power of two.
 const SUB: u32 = 10;
-/// The exponent from which values share the last bin.
+/// Exponent from which on values share the last bin.
 const TOP: u32 = 42;
-/// 1024 bins below 2^10, then 1024 for each exponent from 10 to 41.
+/// Number of bins: 1024 below 2^10, then 1024 for each exponent from 10 to 41.
 const BINS: usize = (1 << SUB) * (1 + (TOP - SUB) as usize);
-/// Bins per page.
+/// Number of bins per page.
 const PAGE: usize = 64;
 
-/// The bin of `ns`; beyond the last bin from 2^42 ns on.
+/// Returns the bin of `ns`. From 2^42 ns on, it is beyond the last bin.
 #[inline]
 fn bin(ns: u64) -> usize {
     let e = (ns | 1 << SUB).ilog2();
     ((u64::from(e - SUB) << SUB) + (ns >> (e - SUB))) as usize
 }
 
-/// The lower edge of a bin in nanoseconds; also defined for the bin after the last one.
+/// Returns the lower edge of a bin in nanoseconds. It is also defined for the bin after the last one.
 fn edge(bin: usize) -> u64 {
     let (octave, part) = (bin >> SUB, (bin & ((1 << SUB) - 1)) as u64);
     if octave == 0 { part } else { ((1 << SUB) + part) << (octave - 1) }
@@ -41,7 +41,7 @@ fn edge(bin: usize) -> u64 {
 /// A histogram of durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Counts by page and position in it, up to the last page with values; `None` for a page without values.
+    /// Counts by page and by position within it, up to the last page with values; `None` for a page without values.
     pages: Vec<Option<Box<[u64; PAGE]>>>,
     count: u64,
     sum: u128,
@@ -77,7 +77,7 @@ impl Histogram {
         self.page(bin / PAGE)[bin % PAGE] += 1;
     }
 
-    /// Returns a page, allocating it if necessary.
+    /// Returns a page, and allocates it if necessary.
     fn page(&mut self, number: usize) -> &mut [u64; PAGE] {
         if self.pages.len() <= number {
             self.pages.resize(number + 1, None);
@@ -85,38 +85,39 @@ impl Histogram {
         self.pages[number].get_or_insert_with(|| Box::new([0; PAGE]))
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes that it uses on the heap.
     #[cfg(test)]
     fn bytes(&self) -> usize {
         let made = self.pages.iter().flatten().count();
         self.pages.capacity() * size_of::<Option<Box<[u64; PAGE]>>>() + made * size_of::<[u64; PAGE]>()
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
-    /// Smallest value, exact; `None` without values.
+    /// Returns the smallest value, exact; `None` without values.
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.min))
     }
-    /// Largest value, exact; `None` without values.
+    /// Returns the largest value, exact; `None` without values.
     pub(crate) fn max(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.max))
     }
-    /// Sum, ns, exact.
+    /// Returns the exact sum in ns.
     pub(crate) fn sum(&self) -> u128 {
         self.sum
     }
-    /// Mean, rounded to the nearest nanosecond; `None` without values.
+    /// Returns the mean, rounded to the nearest nanosecond; `None` without values.
     pub(crate) fn mean(&self) -> Option<Duration> {
         let n = u128::from(self.count);
         (n > 0).then(|| Duration(((self.sum + n / 2) / n) as u64))
     }
 
-    /// Coefficient of variation: standard deviation (of all values: over n) over mean; `None` without a mean above 0.
+    /// Returns the coefficient of variation: the standard deviation (with divisor n) over the mean; `None` without a mean above
+    /// 0.
     ///
-    /// Every value counts as the middle of its bin, within [min, max], as in a percentile: at most 0.001 off.
+    /// As in a percentile, every value counts as the middle of its bin, limited to [min, max]: the error is at most 0.001.
     pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
@@ -127,7 +128,7 @@ impl Histogram {
         (self.sum > 0).then(|| (self.bins().map(square).sum::<f64>() / n).sqrt() / mean)
     }
 
-    /// The value that `p` percent of all values do not exceed (nearest rank); `None` without values.
+    /// Returns the value that `p` percent of all values do not exceed (nearest rank); `None` without values.
     ///
     /// `p` is clamped to [0, 100]; 0 gives the exact minimum, 100 the exact maximum.
     pub fn percentile(&self, p: f64) -> Option<Duration> {
@@ -156,8 +157,9 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// The value that is not exceeded for `p` percent of the time, if each value is weighted by its own length: probes each sent
-    /// when the previous one is answered. `None` without values; every value counts as the middle of its bin.
+    /// Returns the value that is not exceeded for `p` percent of the time, if each value lasts as long as itself: such are probes
+    /// of which each is sent when the previous one is answered. `None` without values. Every value counts as the middle of its
+    /// bin.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;
@@ -171,14 +173,16 @@ impl Histogram {
         self.max()
     }
 
-    /// The mean weighted in the same way: sum of squares over sum; `None` without a value above 0.
+    /// Returns the mean over time, if each value lasts as long as itself: the sum of squares over the sum; `None` without a value
+    /// above 0.
     pub(crate) fn mean_of_time(&self) -> Option<Duration> {
         let mean = self.mean()?.0 as f64;
         let cv = self.variation()?;
         Some(Duration((mean * (1.0 + cv * cv) + 0.5) as u64))
     }
 
-    /// Share of values certainly at most `limit`: those in bins that end at or below it, or all if the maximum is at most that.
+    /// Returns the share of values that are certainly at most `limit`: those in bins that end at or below it, or all values if
+    /// none exceeds it.
     pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -190,7 +194,7 @@ impl Histogram {
         n as f64 / self.count as f64
     }
 
-    /// The bins with values: lower edge, upper edge (exclusive) and number of values, in rising order.
+    /// Returns the bins with values in rising order: lower edge, upper edge (exclusive) and number of values.
     pub(crate) fn bins<'a>(&'a self) -> impl Iterator<Item = (Duration, Duration, u64)> + 'a {
         self.filled()
             .flat_map(|(first, page)| page.iter().enumerate().map(move |(i, &n)| (first + i, n)))
@@ -198,12 +202,12 @@ impl Histogram {
             .map(|(i, n)| (Duration(edge(i)), Duration(edge(i + 1)), n))
     }
 
-    /// Pages that hold values, each with the number of its first bin.
+    /// Returns the pages that hold values, each with the number of its first bin.
     fn filled(&self) -> impl Iterator<Item = (usize, &[u64; PAGE])> {
         self.pages.iter().enumerate().filter_map(|(number, page)| Some((number * PAGE, page.as_deref()?)))
     }
 
-    /// The middle of a bin, within [min, max].
+    /// Returns the middle of a bin, limited to [min, max].
     fn middle(&self, low: Duration, high: Duration) -> Duration {
         Duration((low.0 + (high.0 - low.0) / 2).clamp(self.min, self.max))
     }
@@ -233,7 +237,7 @@ mod tests {
 
     #[test]
     fn percentiles_agree_with_sorting() {
-        // log-uniform from 1 us to 1000 s: every octave that a delay can have
+        // log-uniform values from 1 us to 1000 s: every octave that a delay can have
         let mut rng = Rng::named(3, "histogram");
         let mut h = Histogram::default();
         let mut all: Vec<u64> = (0..200_000).map(|_| units::math::pow(10.0, 3.0 + 9.0 * rng.unit()) as u64).collect();
@@ -248,7 +252,7 @@ mod tests {
         let sum: u64 = all.iter().sum();
         assert_eq!(h.mean().unwrap().0, (sum + 100_000) / 200_000);
         assert_eq!((h.min().unwrap().0, h.max().unwrap().0), (all[0], all[199_999]));
-        // the same values in floating point
+        // the coefficient of variation of the same values, computed in floating point
         let mean = sum as f64 / 200_000.0;
         let squares: f64 = all.iter().map(|&v| (v as f64 - mean) * (v as f64 - mean)).sum();
         assert!((h.variation().unwrap() - (squares / 200_000.0).sqrt() / mean).abs() < 0.001, "{:?}", h.variation());
@@ -259,7 +263,8 @@ mod tests {
         assert!(bins.is_sorted() && bins.iter().map(|(_, _, n)| n).sum::<u64>() == 200_000);
     }
 
-    /// Close percentiles stay distinct: with 1000 values 0.1 ms apart around half a second, bins of 1.6 % would hold 80 each.
+    /// Close percentiles stay distinct: 1000 values lie 0.1 ms apart around half a second, where bins of 1.6 % would hold 80
+    /// each.
     #[test]
     fn close_percentiles_differ() {
         let mut h = Histogram::default();
@@ -275,7 +280,7 @@ mod tests {
     fn memory_follows_the_values() {
         let mut h = Histogram::default();
         assert_eq!(h.bytes(), 0);
-        // an octave, and the pointers of the pages below it
+        // the bins of an octave, and the pointers to the pages below it
         (1 << 20..1 << 21).step_by(1000).for_each(|ns| h.record(Duration(ns)));
         assert!(h.bytes() <= 16 * 512 + 2 * 8 * 192, "{}", h.bytes());
         (0..BINS).for_each(|i| h.record(Duration(edge(i))));
@@ -303,14 +308,14 @@ mod tests {
 
     #[test]
     fn over_time_long_values_count_longer() {
-        // nine of 10 ms and one of 90 ms: half of the 180 ms pass in the long one
+        // nine values of 10 ms and one of 90 ms: half of the 180 ms pass in the long one
         let mut h = Histogram::default();
         (0..9).for_each(|_| h.record(Duration::from_millis(10)));
         h.record(Duration::from_millis(90));
         let near = |d: Option<Duration>, ms: f64| (d.unwrap().millis() / ms - 1.0).abs() < 0.01;
         assert!(near(h.percentile(90.0), 10.0) && near(h.percentile_of_time(49.0), 10.0));
         assert!(near(h.percentile_of_time(52.0), 90.0));
-        // (9 x 100 + 8100) / 180 = 50; the mean of samples is 18
+        // the mean over time is (9 x 100 + 8100) / 180 = 50 ms; the mean of the values is 18 ms
         assert!(near(h.mean_of_time(), 50.0) && near(h.mean(), 18.0));
         assert_eq!((Histogram::default().percentile_of_time(50.0), Histogram::default().mean_of_time()), (None, None));
     }

@@ -4,7 +4,7 @@
 //!   jitter = mean of |d_i - d_(i-1)| over consecutive arrivals
 //! ```
 //!
-//! This is the mean that RFC 3550's running estimate follows, without the noise of its 1/16 gain.
+//! It is the mean that RFC 3550's running estimate follows, without the noise of the estimate's gain of 1/16.
 //!
 //! Source: RFC 3550 §6.4.1, A.8.   Units: ns.   Departs: the mean over all packets instead of the last estimate.
 
@@ -29,7 +29,7 @@ impl Jitter {
         self.last = Some(delay);
     }
 
-    /// The mean so far; `None` before the second packet.
+    /// Returns the mean so far; `None` before the second packet.
     pub(crate) fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration((self.sum / u128::from(self.count.max(1))) as u64))
     }
@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(j.mean(), None);
         j.arrival(Duration(10));
         assert_eq!(j.mean(), None);
-        // |4| + |3| + |0| over three steps, rounded down
+        // differences of 4, 3 and 0 over three steps: 7 / 3, rounded down
         for d in [14, 11, 11] {
             j.arrival(Duration(d));
         }

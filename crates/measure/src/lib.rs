@@ -1,18 +1,18 @@
 //! Streaming measures, which reduce a run to numbers while it runs.
 //!
-//! Every measure has a size that is fixed when it is built (or bounded by a documented constant), whatever the length of the
-//! run, and gives the same numbers on every machine: sums are integers, the rest is IEEE arithmetic and `units::math`.
+//! Every measure has a size that is fixed when it is built (or bounded by a documented constant), however long the run is. It
+//! gives the same numbers on every machine: sums are integers, all other arithmetic is IEEE and `units::math`.
 //!
-//! | measure | of what | memory |
+//! | measure | quantity | memory |
 //! |---|---|---|
 //! | [`Histogram`] | durations: percentiles, CDF | 0.5 KB per 64 bins in use, at most 275 KB |
-//! | [`TimeWeighted`] | a queue's length: share of time at each | 8 B per length, at most 512 KB |
-//! | [`Series`] | anything over time, in equal bins | 8 to 24 B per bin |
-//! | [`LinkMeter`] | all of the above for one link, fed as a [`record::Sink`] | the sum |
+//! | [`TimeWeighted`] | a queue's length: share of time at each length | 8 B per length, at most 512 KB |
+//! | [`Series`] | any quantity over time, in equal bins | 8 to 24 B per bin |
+//! | [`LinkMeter`] | the three above for one link, fed as a [`record::Sink`] | their sum |
 //! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 262 KB and a histogram |
-//! | [`Tally`] | what end hosts count: per flow, per application | the sum |
-//! | [`Files`] | times of files | a histogram and at most 2 MB |
+//! | [`Tally`] | the counts of end hosts: per flow, per application | their sum |
+//! | [`Files`] | transfer times of files | a histogram and at most 2 MB |
 //! | [`PageLoads`] | page load times | at most 1 MB |
 //! | [`Echoes`] | round trips of echo requests | a histogram and at most 2 MB |
 

@@ -9,32 +9,32 @@ use units::{Duration, Problem, Time};
 pub struct LinkMeterParams {
     /// The link that it measures; records of other links are ignored.
     pub link: LinkId,
-    /// Greatest queue length that the distribution distinguishes, in packets.
+    /// Largest queue length that the distribution distinguishes, in packets.
     pub limit: u32,
     /// Start of the run.
     pub start: Time,
     /// Length of the run.
     pub duration: Duration,
-    /// Width of the bins of its series.
+    /// Width of the bins of the series.
     pub bin: Duration,
-    /// Start of the distributions. Packets that leave earlier are not in the sojourn distribution.
+    /// Start of the distributions. Packets that leave earlier are not in the distribution of sojourn times.
     pub warm_up: Time,
 }
 
-/// Queue length, sojourn, departures, drops and marks of one link.
+/// Queue length, sojourn times, departures, drops and marks of one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkMeter {
     link: LinkId,
     warm_up: Time,
     /// Share of time at each queue length in packets.
     pub queue: TimeWeighted,
-    /// Sojourn of the packets that left.
+    /// Sojourn times of the packets that left.
     pub sojourn: Histogram,
     /// Mean queue length over time in each bin, packets.
     pub queue_series: Series,
-    /// Mean sojourn of the packets that left in each bin, ns.
+    /// Mean sojourn time of the packets that left in each bin, ns.
     pub sojourn_series: Series,
-    /// Greatest sojourn of the packets that left in each bin, ns.
+    /// Largest sojourn time of the packets that left in each bin, ns.
     pub sojourn_max_series: Series,
     /// Bytes on the wire that left in each bin.
     pub bytes_series: Series,
@@ -45,7 +45,7 @@ pub struct LinkMeter {
 }
 
 impl LinkMeter {
-    /// Errors: a bin width that [`Series`] rejects.
+    /// Returns a meter without records.   Errors: a bin width that [`Series`] rejects.
     pub fn new(p: LinkMeterParams) -> Result<Self, Problem> {
         let series = |channel| Series::new(channel, p.start, p.bin, p.duration).map_err(|e| e.under("bin"));
         Ok(Self {
@@ -68,19 +68,19 @@ impl LinkMeter {
         self.queue_series.advance(now);
     }
 
-    /// Ends the warm-up: restarts the distribution of the queue's length. Everything earlier has been recorded.
+    /// Ends the warm-up: restarts the distribution of the queue's length. All earlier records must have been received.
     pub fn begin(&mut self) {
         self.queue.restart(self.warm_up);
     }
 
-    /// Records an enqueued packet; the queue now holds `packets`.
+    /// Records an enqueued packet, after which the queue holds `packets`.
     #[inline]
     pub fn enqueued(&mut self, now: Time, packets: u32) {
         self.queue.set(now, packets);
         self.queue_series.hold(now, u64::from(packets));
     }
 
-    /// Records a dequeued packet; the queue now holds `packets`.
+    /// Records a dequeued packet, after which the queue holds `packets`.
     #[inline]
     pub fn dequeued(&mut self, now: Time, size: u16, packets: u32, sojourn: Duration) {
         self.enqueued(now, packets);
@@ -105,7 +105,7 @@ impl Sink for LinkMeter {
         Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
 
-    // inlined, so that the match is resolved where the kind of record is constant
+    // inlined, so that the match is resolved at compile time where the kind of record is constant
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         match record {
@@ -141,7 +141,7 @@ mod tests {
         let (sojourn, packet) = (s, PacketId { seq: 0, flow: FlowId(0), size: 1500, reverse: false });
         let (reason, point) = (DropReason::TailFull, Point::Enqueue);
         let at = |ms: u64| Time(ms * 1_000_000);
-        // before the end of the warm-up: in the series, not in the distribution
+        // a packet that leaves before the end of the warm-up is in the series but not in the distribution
         m.dequeued(Time::ZERO, 0, 0, s * 7);
         let enqueued = |link, n| Record::Enqueued { link: LinkId(link), packet, backlog_packets: n, backlog_bytes: 0 };
         m.put(at(500), enqueued(1, 1));
@@ -154,7 +154,7 @@ mod tests {
         m.put(at(400), marked(1));
         m.put(at(1700), marked(2));
         m.finish(at(2000));
-        // 0 for 0.5 s, 1 for 0.5 s, 2 for 0.5 s, 1 for 0.5 s
+        // the queue's length is 0, 1, 2 and 1, each for 0.5 s
         let times: Vec<_> = m.queue.bins().map(|(length, time)| (length, time.millis())).collect();
         assert_eq!(times, [(0, 500.0), (1, 1000.0), (2, 500.0)]);
         assert_eq!(m.queue_series.column(), [0.5, 1.5]);

@@ -3,21 +3,21 @@
 use crate::percentile::Sorted;
 use units::{Duration, Time};
 
-/// Most page loads that are stored one by one.
+/// Largest number of page loads that are stored one by one.
 const KEPT: usize = 65_536;
 
 /// One loaded page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageLoad {
-    /// Time of the request.
+    /// Time at which the page was requested.
     pub started: Time,
-    /// Its load time.
+    /// Load time of the page.
     pub took: Duration,
 }
 
 /// The page loads of one user.
 ///
-/// The first 65 536 are stored (at the 5 s pause of CableLabs 2012, 91 hours); later ones are only counted, and the median and
+/// The first 65 536 are stored (91 hours, with the 5 s pauses of CableLabs 2012). Later ones are only counted, so the median and
 /// the deviation are those of the stored loads. Statistics cover the loads that ended after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
@@ -28,7 +28,7 @@ pub struct PageLoads {
 }
 
 impl PageLoads {
-    /// Starts empty; statistics begin at `warm_up`.
+    /// Begins empty; statistics begin at `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
@@ -41,27 +41,27 @@ impl PageLoads {
         }
     }
 
-    /// Counts a page abandoned with objects missing.
+    /// Counts a page that was abandoned with objects missing.
     pub(crate) fn abandoned(&mut self, now: Time) {
         self.abandoned += u64::from(now >= self.warm_up);
     }
 
-    /// The stored loads, in order.
+    /// Returns the stored loads, in order.
     pub(crate) fn kept(&self) -> &[PageLoad] {
         &self.kept
     }
 
-    /// Pages loaded.
+    /// Returns the number of pages loaded.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Pages abandoned with objects missing; not included in any other number.
+    /// Returns the number of pages abandoned with objects missing. No other number includes them.
     pub(crate) fn abandoned_count(&self) -> u64 {
         self.abandoned
     }
 
-    /// The stored times of pages that were loaded after the warm-up.
+    /// Returns the stored load times of pages that were loaded after the warm-up.
     pub(crate) fn times(&self) -> Sorted {
         Sorted::new(self.kept.iter().filter(|p| p.started + p.took >= self.warm_up).map(|p| p.took))
     }
@@ -82,7 +82,7 @@ mod tests {
         p.abandoned(Time(1));
         let ms = |d: Option<Duration>| d.unwrap().0 / 1_000_000;
         let times = p.times();
-        // sorted 2754 2756 2758 2760 9000; distances 4 2 0 2 6242, sorted 0 2 2 4 6242
+        // sorted times: 2754 2756 2758 2760 9000; distances from their median: 4 2 0 2 6242, sorted 0 2 2 4 6242
         assert_eq!((p.count(), p.abandoned_count(), ms(times.median()), ms(times.mad())), (5, 1, 2758, 2));
         assert_eq!([0.0, 95.0, 99.0, 99.9, 100.0].map(|p| ms(times.percentile(p))), [2754, 9000, 9000, 9000, 9000]);
         assert_eq!(ms(times.mean()), 4005);

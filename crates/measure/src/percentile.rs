@@ -2,20 +2,22 @@
 
 use units::Duration;
 
-/// The nearest rank of percentile `p` among `n` values: the smallest r in 1..=n with r >= p/100 n.
+/// Returns the nearest rank of percentile `p` among `n` values: the smallest r in 1..=n with r >= p/100 n.
 ///
-/// A rank that is whole up to rounding is taken as whole, so that the 99.9th percentile of 1000 values is number 999, not 1000.
+/// A rank that differs from a whole number only by rounding counts as whole, so that the 99.9th percentile of 1000 values is
+/// number 999, not 1000.
 pub(crate) fn rank(p: f64, n: u64) -> u64 {
     let exact = p.clamp(0.0, 100.0) * n as f64 / 100.0;
     ((exact - exact * 1e-12).ceil() as u64).clamp(1, n.max(1))
 }
 
-/// The value that `p` percent of `sorted` do not exceed (nearest rank); `None` for no values. `p` is clamped to [0, 100].
+/// Returns the value that `p` percent of `sorted` do not exceed (nearest rank); `None` without values. `p` is clamped to [0,
+/// 100].
 fn percentile<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
     sorted.get(rank(p, sorted.len() as u64) as usize - 1).copied()
 }
 
-/// The median: the middle value, or the mean of the two middle values rounded down; `None` for no values.
+/// Returns the median: the middle value, or the mean of the two middle values, rounded down; `None` without values.
 pub(crate) fn median(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -27,15 +29,15 @@ pub(crate) fn median(values: &[u64]) -> Option<u64> {
     }
 }
 
-/// The median of the distances from the median; `None` for no values. Not scaled.
+/// Returns the median of the distances from the median, without scaling; `None` without values.
 fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
     let m = median(values)?;
     median(&values.iter().map(|v| v.abs_diff(m)).collect::<Vec<_>>())
 }
 
-/// Coefficient of variation: standard deviation (of all values: over n) over mean; `None` without a mean above 0.
+/// Returns the coefficient of variation: the standard deviation (with divisor n) over the mean; `None` without a mean above 0.
 ///
-/// For the rates of n flows it is equivalent to Jain's index J: J = 1 / (1 + cv^2).
+/// For the rates of n flows, it is equivalent to Jain's index J: J = 1 / (1 + cv^2).
 pub(crate) fn variation(values: &[u64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().map(|&v| u128::from(v)).sum::<u128>() as f64 / n;
@@ -43,7 +45,7 @@ pub(crate) fn variation(values: &[u64]) -> Option<f64> {
     (mean > 0.0).then(|| (squares / n).sqrt() / mean)
 }
 
-/// Durations in rising order; all statistics are `None` if there are none.
+/// Durations in rising order. All statistics are `None` if there are no durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sorted(Vec<u64>);
 
@@ -55,33 +57,33 @@ impl Sorted {
         Self(ns)
     }
 
-    /// Number of durations.
+    /// Returns the number of durations.
     pub(crate) fn count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// Mean, rounded down.
+    /// Returns the mean, rounded down.
     pub(crate) fn mean(&self) -> Option<Duration> {
         let sum: u128 = self.0.iter().map(|&v| u128::from(v)).sum();
         sum.checked_div(self.0.len() as u128).map(|mean| Duration(mean as u64))
     }
 
-    /// Median (for an even number: the mean of the middle two).
+    /// Returns the median; for an even number of durations, the mean of the middle two.
     pub(crate) fn median(&self) -> Option<Duration> {
         median(&self.0).map(Duration)
     }
 
-    /// Median absolute deviation from the median, unscaled, as CableLabs 2012 prints it.
+    /// Returns the median absolute deviation from the median, unscaled, as CableLabs 2012 prints it.
     pub(crate) fn mad(&self) -> Option<Duration> {
         median_absolute_deviation(&self.0).map(Duration)
     }
 
-    /// Percentile (nearest rank).
+    /// Returns a percentile (nearest rank).
     pub(crate) fn percentile(&self, p: f64) -> Option<Duration> {
         percentile(&self.0, p).map(Duration)
     }
 
-    /// Coefficient of variation.
+    /// Returns the coefficient of variation.
     pub(crate) fn variation(&self) -> Option<f64> {
         variation(&self.0)
     }
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn variations() {
-        // the textbook's: mean 5, squares 9 1 1 1 0 0 4 16 of sum 32, standard deviation 2
+        // an example of textbooks: the mean is 5, the squares 9 1 1 1 0 0 4 16 have the sum 32, and the standard deviation is 2
         assert_eq!(variation(&[2, 4, 4, 4, 5, 5, 7, 9]), Some(0.4));
         assert_eq!((variation(&[3, 3]), variation(&[0, 0]), variation(&[])), (Some(0.0), None, None));
     }
@@ -119,7 +121,7 @@ mod tests {
             (None, Some(5), Some(5), Some(5))
         );
         assert_eq!(median(&[u64::MAX, u64::MAX]), Some(u64::MAX));
-        // the textbook's: 1 1 2 2 4 6 9 has median 2, distances 1 1 0 0 2 4 7, their median 1
+        // an example of textbooks: 1 1 2 2 4 6 9 has the median 2, and the distances 1 1 0 0 2 4 7 have the median 1
         assert_eq!(median_absolute_deviation(&[1, 1, 2, 2, 4, 6, 9]), Some(1));
         assert_eq!(median_absolute_deviation(&[]), None);
     }

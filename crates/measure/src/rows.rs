@@ -1,19 +1,19 @@
 //! The mapping of an application's flows to rows of the tally.
 //!
-//! An application has as many rows as parallel transfers. A flow takes the first free row and releases it at its end; if no row
-//! is free, it shares the last.
+//! An application has as many rows as parallel transfers. A flow takes the first free row and releases it at its end. If no row
+//! is free, the flow shares the last one.
 
 /// The rows of one application.
 #[derive(Clone, Debug)]
 pub struct Rows {
     first: u32,
     used: Vec<bool>,
-    /// All rows before this one are in use.
+    /// Index of a row before which all rows are in use.
     full: usize,
 }
 
 impl Rows {
-    /// `rows` free rows; `first` is the number of the first in the tally.
+    /// Returns `rows` free rows, which begin at row `first` of the tally.
     pub fn new(first: usize, rows: usize) -> Self {
         Self { first: first as u32, used: vec![false; rows], full: 0 }
     }
@@ -29,7 +29,7 @@ impl Rows {
         self.first + free.unwrap_or(self.used.len().saturating_sub(1)) as u32
     }
 
-    /// Releases the row of a flow that ended. A shared last row is free as soon as one of its flows ends.
+    /// Releases the row of a flow that ended. A shared last row counts as free as soon as one of its flows ends.
     pub fn release(&mut self, row: u32) {
         let row = (row - self.first) as usize;
         if let Some(used) = self.used.get_mut(row) {
@@ -50,12 +50,12 @@ mod tests {
         rows.release(11);
         rows.release(10);
         assert_eq!([rows.take(), rows.take(), rows.take()], [10, 11, 12]);
-        // one of the flows that share the last row has ended
+        // one of the flows that share the last row ends
         rows.release(12);
         assert_eq!([rows.take(), rows.take()], [12, 12]);
     }
 
-    /// Compares with a search of all rows from the first.
+    /// Compares `Rows` with a search of all rows from the first one on.
     #[test]
     fn as_by_searching_all_rows() {
         let mut rng = units::Rng::named(3, "rows");

@@ -2,52 +2,52 @@
 
 use units::{Duration, Problem, Time};
 
-/// Most bins of one series.
+/// Largest number of bins in one series.
 const MAX_BINS: u64 = 1 << 22;
 
-/// The reduction of a bin's values to one.
+/// The rule that reduces the values of a bin to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// Their sum: bytes, packets, drops. An empty bin is 0.
+    /// The sum of the values: bytes, packets, drops. An empty bin is 0.
     Sum,
-    /// The mean of the values, equally weighted: sojourn, delay, RTT. An empty bin is NaN.
+    /// The mean of the values, equally weighted: sojourn time, delay, RTT. An empty bin is NaN.
     Mean,
     /// The largest value. An empty bin is NaN.
     Max,
     /// The last value. An empty bin is NaN.
     Last,
-    /// The mean over time of a value that holds until the next (0 before the first): queue length, window.
+    /// The mean over time of a value that holds until the next one (0 before the first): queue length, window.
     TimeMean,
 }
 
-/// One quantity in bins of `width` from `start` on.
+/// A quantity in bins of `width` from `start` on.
 ///
-/// Values must come in order of time, so that finding the bin takes one comparison. A value at or after the end counts in
-/// the last bin; a value before the current bin counts in the current bin.
+/// Values must come in the order of time, so that finding the bin takes one comparison. A value at or after the end counts in the
+/// last bin, and a value before the current bin counts in the current bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     channel: Channel,
     start: Time,
     width: Duration,
     end: Time,
-    /// Sum, maximum, last value or area, by channel.
+    /// Sum, maximum, last value or area of each bin, depending on the channel.
     values: Vec<u64>,
     /// Number of values in each bin; empty for channels that do not need it.
     counts: Vec<u32>,
-    /// `TimeMean`: the high 64 bits of the area in `values`.
+    /// For `TimeMean`: the high 64 bits of the areas in `values`.
     high: Vec<u64>,
-    /// `TimeMean`: the value that holds at the end of each bin.
+    /// For `TimeMean`: the value that holds at the end of each bin.
     ends: Vec<u64>,
-    /// The current bin, and where it ends.
+    /// The current bin, and its end.
     bin: usize,
     bin_end: Time,
-    /// `TimeMean`: the current value, and the time up to which it has been counted.
+    /// For `TimeMean`: the current value, and the time up to which it has been counted.
     level: u64,
     since: Time,
 }
 
 impl Series {
-    /// Bins of `width` over `duration`; the last one may be shorter.
+    /// Returns a series with bins of `width` over `duration`; the last bin may be shorter.
     ///
     /// Errors: a zero width or duration, or more than 2^22 bins.
     pub(crate) fn new(channel: Channel, start: Time, width: Duration, duration: Duration) -> Result<Self, Problem> {
@@ -78,7 +78,7 @@ impl Series {
         })
     }
 
-    /// Adds `value` at `now` to any channel. The functions for one channel need no match.
+    /// Adds `value` at `now`, whatever the channel. The functions for a single channel need no match.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {
@@ -130,7 +130,7 @@ impl Series {
         self.level = value;
     }
 
-    /// The bin of `now`.
+    /// Returns the bin of `now`.
     #[inline]
     fn at(&mut self, now: Time) -> usize {
         if now >= self.bin_end {
@@ -147,7 +147,7 @@ impl Series {
         &mut self.values[i]
     }
 
-    /// Makes the bin that holds `now` the current one.
+    /// Makes the bin that contains `now` the current one.
     #[cold]
     fn seek(&mut self, now: Time) {
         let last = self.values.len() - 1;
@@ -155,7 +155,8 @@ impl Series {
         self.bin_end = if self.bin == last { Time::NEVER } else { self.start + self.width * (self.bin as u64 + 1) };
     }
 
-    /// `TimeMean`: extends the current value until `now` (call it once at the end of the run). No effect on other channels.
+    /// For `TimeMean`: extends the current value until `now`. Must be called at the end of the run. It has no effect on other
+    /// channels.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         if self.channel != Channel::TimeMean {
@@ -167,7 +168,7 @@ impl Series {
         self.advance_far(now);
     }
 
-    /// Counts the level up to a moment within the current bin.
+    /// Counts the current value up to a time within the current bin.
     #[inline]
     fn count_level(&mut self, until: Time) {
         let (area, over) = {
@@ -182,7 +183,7 @@ impl Series {
         self.since = self.since.max(until);
     }
 
-    /// As [`Self::advance`] across the edges of bins, up to the end of the series.
+    /// Does the work of [`Self::advance`] across the edges of bins, up to the end of the series.
     #[cold]
     fn advance_far(&mut self, now: Time) {
         let now = now.min(self.end);
@@ -198,20 +199,20 @@ impl Series {
         }
     }
 
-    /// Number of bins.
+    /// Returns the number of bins.
     pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
-    /// The moment at which bin `i` begins.
+    /// Returns the time at which bin `i` begins.
     pub(crate) fn begin(&self, i: usize) -> Time {
         self.start + self.width * i as u64
     }
-    /// The width of bin `i`: the last one may be shorter.
+    /// Returns the width of bin `i`. The last bin may be shorter.
     fn span(&self, i: usize) -> Duration {
         self.begin(i + 1).min(self.end).since(self.begin(i))
     }
 
-    /// The value of bin `i` (see [`Channel`] for an empty bin).
+    /// Returns the value of bin `i` (see [`Channel`] for an empty bin).
     pub(crate) fn get(&self, i: usize) -> f64 {
         match self.channel {
             Channel::Sum => self.values[i] as f64,
@@ -224,17 +225,18 @@ impl Series {
         }
     }
 
-    /// `TimeMean`: the value at the end of bin `i`; for the last bin, at the end of the run. 0 for other channels.
+    /// For `TimeMean`: returns the value at the end of bin `i`, which for the last bin is the end of the run. 0 for other
+    /// channels.
     pub(crate) fn at_end(&self, i: usize) -> f64 {
         if i >= self.bin { self.level as f64 } else { self.ends.get(i).map_or(0.0, |v| *v as f64) }
     }
 
-    /// Number of values in bin `i`; 0 for channels that do not count them.
+    /// Returns the number of values in bin `i`; 0 for channels that do not count them.
     pub(crate) fn count(&self, i: usize) -> u32 {
         self.counts.get(i).copied().unwrap_or(0)
     }
 
-    /// All bins.
+    /// Returns the values of all bins.
     #[cfg(test)]
     pub(crate) fn column(&self) -> Vec<f64> {
         (0..self.len()).map(|i| self.get(i)).collect()
@@ -248,7 +250,7 @@ mod tests {
     const S: Duration = Duration::from_secs(1);
 
     fn filled(channel: Channel) -> Vec<f64> {
-        // bins [0,1) [1,2) [2,3) [3,3.5)
+        // the bins are [0, 1), [1, 2), [2, 3) and [3, 3.5) s
         let mut s = Series::new(channel, Time::ZERO, S, Duration::from_millis(3500)).unwrap();
         for (ms, v) in [(0, 4), (500, 8), (999, 0), (2000, 10), (2500, 6), (3500, 1), (9000, 3)] {
             s.put(Time(ms * 1_000_000), v);
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!((filled(Channel::Mean)[0], filled(Channel::Mean)[2], filled(Channel::Mean)[3]), (4.0, 8.0, 2.0));
         assert!(filled(Channel::Mean)[1].is_nan());
         assert_eq!((filled(Channel::Last)[0], filled(Channel::Last)[2], filled(Channel::Last)[3]), (0.0, 6.0, 3.0));
-        // 4 for 0.5 s, 8 for 0.499 s, 0 until 2 s, 10 for 0.5 s, 6 until the end
+        // the value is 4 for 0.5 s, 8 for 0.499 s, 0 until 2 s, 10 for 0.5 s, and 6 until the end
         let mean = filled(Channel::TimeMean);
         assert!((mean[0] - (4.0 * 0.5 + 8.0 * 0.499)).abs() < 1e-12);
         assert_eq!(mean[1..], [0.0, 8.0, 6.0]);
@@ -274,14 +276,14 @@ mod tests {
 
     #[test]
     fn values_at_the_end_of_bins() {
-        // bins of 1 s over 3.5 s: 4 from 0 on, 8 from 0.5 s, 2 from 1.25 s until 3 s, where it becomes 5
+        // bins of 1 s over 3.5 s. The value is 4 from 0 on, 8 from 0.5 s, 2 from 1.25 s, and 5 from 3 s
         let mut s = Series::new(Channel::TimeMean, Time::ZERO, S, Duration::from_millis(3500)).unwrap();
         for (ms, v) in [(0, 4), (500, 8), (1250, 2), (3000, 5)] {
             s.put(Time(ms * 1_000_000), v);
         }
         s.advance(Time(9_000_000_000));
         assert_eq!((0..4).map(|i| s.at_end(i)).collect::<Vec<_>>(), [8.0, 2.0, 5.0, 5.0]);
-        // a mean has a count of values; a sum does not
+        // a mean counts its values; a sum does not
         let mut m = Series::new(Channel::Mean, Time::ZERO, S, S * 2).unwrap();
         m.put(Time(1), 7);
         m.put(Time(2), 9);
@@ -300,7 +302,7 @@ mod tests {
 
     #[test]
     fn large_levels_do_not_overflow() {
-        // 2^40 bytes over 10^9 s: area 2^40 * 10^18 ns needs 100 bits
+        // 2^40 bytes over 10^9 s: the area of 2^40 * 10^18 ns needs 100 bits
         let long = Duration::from_secs(1_000_000_000);
         let mut s = Series::new(Channel::TimeMean, Time::ZERO, long, long).unwrap();
         s.put(Time::ZERO, 1 << 40);
@@ -316,7 +318,7 @@ mod tests {
         for _ in 0..50 {
             let (start, width, duration) = (rng.below(50), 1 + rng.below(40), 1 + rng.below(300));
             let mut s = Series::new(Channel::TimeMean, Time(start), Duration(width), Duration(duration)).unwrap();
-            // level[t]: the value in [t, t+1)
+            // level[t] is the value in [t, t + 1)
             let mut level = vec![0; duration as usize];
             let mut at = start;
             for _ in 0..30 {
@@ -338,7 +340,7 @@ mod tests {
     fn refusals_say_what_would_fit() {
         assert!(Series::new(Channel::Sum, Time::ZERO, Duration::ZERO, S).is_err());
         let e = Series::new(Channel::Sum, Time::ZERO, Duration(1), S).unwrap_err();
-        // 10^9 ns / 2^22 = 238.4 ns
+        // the smallest valid bin is 10^9 ns / 2^22 = 238.4 ns
         assert!(e.message.contains("at least 239ns"), "{e}");
         assert!(Series::new(Channel::Sum, Time::ZERO, Duration(239), S).is_ok());
     }

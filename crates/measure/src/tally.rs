@@ -14,36 +14,36 @@ use packet::{FlowId, PacketMeta};
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
-/// Most rows of an application with series; an application with more rows has counters only.
+/// Largest number of rows of an application with series. An application with more rows has counters only.
 const ROWS_WITH_SERIES: usize = 32;
 
-/// Most SYNs whose times are kept, enough for several hundred pages.
+/// Largest number of SYNs whose times are kept, enough for several hundred pages.
 const SYNS_KEPT: usize = 65_536;
 
-/// An application.
+/// The counters and measures of an application.
 #[derive(Clone, Debug)]
 pub struct AppTally {
-    /// Its name in the scenario.
+    /// Name of the application in the scenario.
     pub name: String,
     /// Name of its kind of traffic.
     pub kind: &'static str,
-    /// Its first row.
+    /// Index of its first row.
     pub first_row: usize,
     /// Number of rows.
     pub rows: usize,
-    /// One-way delays of packets with payload, forward and back.
+    /// One-way delays of packets with payload, forward and reverse.
     pub delay: Box<[Histogram; 2]>,
-    /// Jitter of datagrams, forward and back.
+    /// Jitter of datagrams, forward and reverse.
     pub jitter: [Jitter; 2],
-    /// Quality meters of a call, one per direction that speaks.
+    /// Quality meters of a call, one for each direction with speech.
     pub voip: Vec<VoipMeter>,
     /// True if its flows always have more to send.
     pub greedy: bool,
-    /// Delay above that of the fastest packet at which a packet is late, if lateness is measured.
+    /// Delay above that of the fastest packet from which on a packet is late, if lateness is measured.
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,
-    /// Objects of a whole page, if it loads pages.
+    /// Objects of a whole page, if the application loads pages.
     page_objects: u32,
     /// Datagrams sent.
     pub datagrams: u64,
@@ -58,7 +58,7 @@ pub struct AppTally {
 }
 
 impl AppTally {
-    /// The quality meter of a call's packets in this direction.
+    /// Returns the quality meter of a call's packets in this direction.
     pub fn stream(&mut self, direction: usize) -> Option<&mut VoipMeter> {
         let last = self.voip.len().checked_sub(1)?;
         self.voip.get_mut(direction.min(last))
@@ -68,26 +68,26 @@ impl AppTally {
 /// Counters and measures of all end hosts.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Applications in order of their names.
+    /// Applications in the order of their names.
     pub apps: Vec<AppTally>,
-    /// Flows, application by application.
+    /// Flows, in the order of applications.
     pub rows: Vec<Row>,
-    /// The first [`SYNS_KEPT`] SYNs sent by clients, retries included: application, number of the connection, time.
+    /// The first [`SYNS_KEPT`] SYNs sent by clients, including retransmissions: application, number of the connection, time.
     pub syns: Vec<(u16, u32, Time)>,
     /// Packets that arrived for a connection that no longer existed.
     pub flow_gone: u64,
-    /// True if a row has series.
+    /// True if any row has series.
     pub has_series: bool,
     /// End of the warm-up. Earlier events are in series and lists, but not in sums and distributions.
     pub warm_up: Time,
-    /// The counters that senders report.
+    /// The counters that this run's senders report.
     pub known: Known,
     /// True after [`Tally::begin`].
     pub begun: bool,
 }
 
 impl Tally {
-    /// Adds an application with `rows` flows; returns the row of the first flow.
+    /// Adds an application with `rows` flows; returns the row of its first flow.
     pub fn add_app(
         &mut self,
         name: &str,
@@ -136,7 +136,7 @@ impl Tally {
         Ok(first_row)
     }
 
-    /// Counts a packet that arrived at its end host, if the row has series.
+    /// Adds a packet that arrived at its end host to the row's series, if it has any.
     pub fn arrived_series(&mut self, row: u32, direction: usize, now: Time, size: u16) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.wire.add(now, u64::from(size));
@@ -150,7 +150,7 @@ impl Tally {
         }
     }
 
-    /// Counts payload that arrived in order, if the row has series.
+    /// Adds payload that arrived in order to the row's series, if it has any.
     pub fn goodput_series(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.goodput.add(now, bytes);
@@ -165,7 +165,7 @@ impl Tally {
         }
     }
 
-    /// Records the one-way delay in the row's series, if it has any.
+    /// Adds the one-way delay to the row's series, if it has any.
     pub fn delay_series(&mut self, row: u32, direction: usize, now: Time, delay: Duration) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.delay.mean(now, delay.0);
@@ -173,7 +173,7 @@ impl Tally {
         }
     }
 
-    /// Counts `packets` of a row dropped in the bin that ends at or contains `now`.
+    /// Counts `packets` of a row as dropped, in the bin that ends at `now` or contains it.
     pub fn dropped(&mut self, row: u32, direction: usize, now: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
@@ -184,7 +184,7 @@ impl Tally {
 
     /// Records the arrival of a datagram.
     pub fn datagram(&mut self, row: u32, direction: usize, now: Time, packet: &PacketMeta, delay: Duration) {
-        // the payload is the packet without IPv4 and UDP headers; a smaller packet has none
+        // the payload is the packet without its IPv4 and UDP headers; a packet smaller than these has none
         let payload = packet.bytes().saturating_sub(28);
         let total = &mut self.rows[row as usize].directions[direction].total;
         total.packets += 1;
@@ -205,15 +205,15 @@ impl Tally {
         }
     }
 
-    /// Adds the final counters of the sender of `direction`, and those of its receiver in the other direction, when it closes or
-    /// the run ends.
+    /// Adds the final counters of one end of a connection, when it closes or the run ends: those of the sender to `direction`,
+    /// those of the receiver to the opposite direction.
     pub fn retire(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].total.received(receiver);
         directions[direction].total.sent(sender);
     }
 
-    /// Ends the warm-up: excludes all counts so far. The counters of open connections, not yet added, follow by
+    /// Ends the warm-up: excludes all counts so far. Counters of open connections are not yet included and follow by
     /// [`Tally::under_way`].
     pub fn begin(&mut self) {
         self.begun = true;
@@ -224,21 +224,21 @@ impl Tally {
         self.apps.iter_mut().for_each(|app| app.datagrams_before = app.datagrams);
     }
 
-    /// Calls [`Tally::begin`] once, as soon as the warm-up is over.
+    /// Calls [`Tally::begin`] as soon as the warm-up is over, and only once.
     pub fn begin_if_due(&mut self, now: Time) {
         if !self.begun && now >= self.warm_up {
             self.begin();
         }
     }
 
-    /// Adds the counters, at the end of the warm-up, of a sender that continues; [`Tally::retire`] will add its final counters.
+    /// Adds the counters at the end of the warm-up of a sender that continues. [`Tally::retire`] will add its final counters.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.get_or_insert_default().received(receiver);
         directions[direction].before.get_or_insert_default().sent(sender);
     }
 
-    /// Ends a page of `app` requested at `started`: loaded if all its objects arrived, otherwise abandoned.
+    /// Ends a page of `app` that was requested at `started`: it is loaded if all its objects arrived, otherwise abandoned.
     pub fn page_loaded(&mut self, app: usize, started: Time, objects: u32, now: Time) {
         let app = &mut self.apps[app];
         if let Some(pages) = &mut app.pages {
@@ -246,12 +246,12 @@ impl Tally {
         }
     }
 
-    /// Records a complete file of `app` with `bytes` bytes, started at `started`.
+    /// Records a complete file of `app` with `bytes` bytes that began at `started`.
     pub fn file_done(&mut self, app: usize, started: Time, bytes: u64, now: Time) {
         self.apps[app].files.done(FileDone { started, took: now.since(started), bytes });
     }
 
-    /// Records an echo request of `app` (no `rtt`), or its reply.
+    /// Records an echo request of `app` (without `rtt`), or its reply.
     pub fn probe(&mut self, app: usize, number: u64, now: Time, rtt: Option<Duration>) {
         let warm_up = self.warm_up;
         let echoes = self.apps[app].echoes.get_or_insert_with(|| Box::new(Echoes::new(warm_up)));

@@ -7,25 +7,25 @@
 //!   jitter = RFC 3550 §6.4.1:  J += (|D| - J) / 16,  D = difference in delay of consecutive arrivals
 //! ```
 //!
-//! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, by the least delay so far) over
-//! the mean length that independent losses would have, 1 / (1 - share).
+//! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, compared with the smallest delay so
+//! far), divided by the mean length that independent losses would have, 1 / (1 - share).
 //!
-//! Source: CableLabs 2012 §3.2.2. The document does not define jitter for the late test; delay above the minimum is the
-//! sensible reading, and agrees with its 21-packet rows (at most 50 ms of queue: never late).
+//! Source: CableLabs 2012 §3.2.2. The document does not define the jitter of its test for late packets. Delay above the minimum
+//! is the sensible reading, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
 //!
 //! # Late without keeping delays
 //!
-//! The minimum m is known only at the end, but the first delay bounds it: 0 <= m <= first. So the border m + late_after
-//! lies in [late_after, first + late_after]; delays below that span are never late, delays above it always are, and those
-//! inside are counted in 65 536 bins of first/65536 each. Memory does not depend on the length of the call, and only
-//! delays within one bin of the border can be misjudged (they count as on time): 0.1 us for a first delay of 6 ms, 15 us
+//! The minimum m is known only at the end, but the first delay bounds it: 0 <= m <= first. So the border m + late_after lies in
+//! [late_after, first + late_after]. Delays below that span are never late, delays above it always are, and those within it are
+//! counted in 65 536 bins of first/65536 each. Memory does not depend on the length of the call. Only delays within one bin of
+//! the border can be misjudged (they count as on time): a bin is 0.1 us for a first delay of 6 ms, and 15 us for one of a second.
 //! for one of a second.
 
 use crate::Histogram;
 use crate::emodel::{self, Codec};
 use units::{Duration, Time};
 
-/// Bins between the borders of "never late" and "always late".
+/// Number of bins between the borders of "never late" and "always late".
 const BINS: usize = 65_536;
 
 /// Measures the quality of a call packet by packet.
@@ -35,13 +35,13 @@ pub struct VoipMeter {
     network_delay: Duration,
     codec: Codec,
     delays: Histogram,
-    /// First delay: the upper bound of the minimum. `None` before the first arrival.
+    /// First delay, an upper bound on the minimum; `None` before the first arrival.
     first: Option<u64>,
     /// Width of a bin in nanoseconds.
     width: u64,
-    /// Delays in (late_after + i width, late_after + (i+1) width].
+    /// Number of delays in (late_after + i width, late_after + (i+1) width].
     bins: Vec<u32>,
-    /// Delays above the last bin: late for certain.
+    /// Number of delays above the last bin, which are late for certain.
     above: u64,
     last_delay: u64,
     /// Interarrival jitter in 1/16 ns.
@@ -55,9 +55,9 @@ pub struct VoipMeter {
 struct Runs {
     /// Length of the current run.
     length: u64,
-    /// Runs that have ended.
+    /// Number of runs that have ended.
     ended: u64,
-    /// Packets in these runs.
+    /// Packets in the runs that have ended.
     missed: u64,
     /// Packets played out.
     played: u64,
@@ -77,7 +77,7 @@ impl Runs {
         }
     }
 
-    /// Mean length over that of independent losses; 1 before a run has ended.
+    /// Returns the mean length of runs over that of independent losses; 1 before a run has ended.
     fn ratio(&self) -> f64 {
         if self.ended == 0 {
             return 1.0;
@@ -90,32 +90,32 @@ impl Runs {
 /// The statistics of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VoipSummary {
-    /// Packets that never arrived, in percent of those sent.
+    /// Packets that never arrived, as a percentage of those sent.
     pub lost_percent: f64,
-    /// Packets that arrived late, in percent of those sent.
+    /// Packets that arrived late, as a percentage of those sent.
     pub late_percent: f64,
-    /// Lost or late, in percent of those sent.
+    /// Packets lost or late, as a percentage of those sent.
     pub plr_percent: f64,
     /// Interarrival jitter at the end of the call (RFC 3550).
     pub jitter: Duration,
-    /// Mean length of loss bursts over that of independent losses.
+    /// Mean length of loss bursts over the mean length for independent losses.
     pub burst_ratio: f64,
-    /// E-model rating of G.107 with mean delay + network delay, plr and burst ratio, 0 to 100.
+    /// E-model rating of G.107 for mean delay + network delay, plr and burst ratio, 0 to 100.
     pub r_g107: f64,
-    /// Opinion score of `r_g107`.
+    /// Mean opinion score of `r_g107`.
     pub mos_g107: f64,
-    /// E-model rating with mean delay + network delay and plr, 0 to 100.
+    /// E-model rating for mean delay + network delay and plr, 0 to 100.
     pub r: f64,
-    /// Opinion score of `r`.
+    /// Mean opinion score of `r`.
     pub mos: f64,
-    /// E-model rating with plr only: what CableLabs 2012 prints.
+    /// E-model rating for plr only, which is what CableLabs 2012 prints.
     pub r_loss_only: f64,
-    /// Opinion score of `r_loss_only`.
+    /// Mean opinion score of `r_loss_only`.
     pub mos_loss_only: f64,
 }
 
 impl VoipMeter {
-    /// A meter with `late_after`, `network_delay` and the codec's `ie` and `bpl` of `traffic::VoipParams`.
+    /// Returns a meter with `late_after`, `network_delay` and the codec's `ie` and `bpl` of `traffic::VoipParams`.
     pub(crate) fn new(late_after: Duration, network_delay: Duration, codec: Codec) -> Self {
         Self {
             late_after,
@@ -133,7 +133,7 @@ impl VoipMeter {
         }
     }
 
-    /// Records packet `number` (from 0), sent at `sent`, arrived at `arrived`. Each packet arrives at most once.
+    /// Records packet `number` (from 0), which was sent at `sent` and arrived at `arrived`. Each packet arrives at most once.
     pub fn arrival(&mut self, number: u64, sent: Time, arrived: Time) {
         let delay = arrived.since(sent);
         let ns = delay.0;
@@ -153,7 +153,7 @@ impl VoipMeter {
         self.jitter = (self.jitter + ns.abs_diff(self.last_delay)).saturating_sub((self.jitter + 8) >> 4);
         self.last_delay = ns;
         if number < self.next {
-            return; // overtaken: it was counted as missed
+            return; // this packet was overtaken, and has been counted as missed
         }
         if self.arrived() > 1 {
             self.runs.miss(number - self.next);
@@ -163,32 +163,32 @@ impl VoipMeter {
         if late { self.runs.miss(1) } else { self.runs.play() }
     }
 
-    /// Packets that arrived so far.
+    /// Returns the number of packets that have arrived.
     pub(crate) fn arrived(&self) -> u64 {
         self.delays.count()
     }
 
-    /// The distribution of one-way delays.
+    /// Returns the distribution of one-way delays.
     pub(crate) fn delays(&self) -> &Histogram {
         &self.delays
     }
 
-    /// Resolution of the late test: delays this close above the border may count as on time.
+    /// Returns the resolution of the test for late packets: delays this close above the border may count as on time.
     #[cfg(test)]
     fn resolution(&self) -> Duration {
         Duration(self.width - 1)
     }
 
-    /// Packets that arrived late, by the minimum so far.
+    /// Returns the number of packets that arrived late, compared with the minimum so far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
-        // Bin i holds the excesses (over late_after) in (i width, (i+1) width]; those above the minimum are late. The bin that
-        // contains the minimum counts as on time.
+        // bin i holds the excesses over late_after in (i width, (i+1) width]; those above the minimum are late. The bin that
+        // contains the minimum counts as on time
         let from = (min.0.div_ceil(self.width) as usize).min(BINS);
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }
 
-    /// The statistics of a call of `sent` packets.
+    /// Returns the statistics of a call of `sent` packets.
     pub(crate) fn summary(&self, sent: u64) -> VoipSummary {
         let arrived = self.arrived();
         let percent = |n: u64| if sent == 0 { 0.0 } else { 100.0 * n as f64 / sent as f64 };
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn late_is_judged_by_the_minimum_of_the_whole_call() {
-        // the minimum of 10 ms comes last: late is above 70 ms, not above 40 + 60
+        // the minimum of 10 ms comes last, so packets above 70 ms are late, not those above 40 + 60
         let mut m = meter();
         feed(&mut m, &[40 * MS, 70 * MS, 71 * MS, 100 * MS, 101 * MS, 500 * MS, 10 * MS]);
         assert_eq!(m.late(), 4);
         let s = m.summary(10);
         assert_eq!((m.arrived(), s.lost_percent, s.late_percent, s.plr_percent), (7, 30.0, 40.0, 70.0));
         assert_eq!((m.delays().min().unwrap().0, m.delays().max().unwrap().0), (10 * MS, 500 * MS));
-        // (40+70+71+100+101+500+10)/7 = 892/7 ms
+        // the mean is (40 + 70 + 71 + 100 + 101 + 500 + 10) / 7 = 892/7 ms
         assert_eq!(m.delays().mean().unwrap().0, (892 * MS + 3) / 7);
     }
 
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn jitter_settles_at_the_mean_difference() {
-        // delays alternate by 8 ms: |D| is always 8 ms, and J converges to it with a time constant of 16 packets
+        // delays alternate by 8 ms, so |D| is always 8 ms, and J converges to it with a time constant of 16 packets
         let delays: Vec<u64> = (0..1000).map(|i| 10 * MS + (i % 2) * 8 * MS).collect();
         let mut m = meter();
         feed(&mut m, &delays);
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn both_ratings() {
-        // 1 % lost, 100 ms + 20 ms: R = 94.2 - 0.024*120 - 30 ln 1.15; loss only without the 2.88
+        // 1 % lost and a delay of 100 + 20 ms: R = 94.2 - 0.024*120 - 30 ln 1.15; R for the loss only is 2.88 higher
         let mut m = meter();
         feed(&mut m, &[100 * MS; 99]);
         let s = m.summary(100);
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn ratings_stay_on_their_scale() {
-        // half an hour of delay and everything late: R of the formula is far below 0
+        // after half an hour of delay, with all packets late, the formula's R is far below 0
         let mut m = meter();
         feed(&mut m, &[1, 1_800_000 * MS, 1_800_000 * MS]);
         let s = m.summary(100);
@@ -324,11 +324,11 @@ mod tests {
         // packets 1, 3 and 5 of 0-6 are lost: runs of 1. At a loss of 3/7, random runs would have a mean length of 7/4
         assert_eq!(burst_ratio(&[0, 2, 4, 6]), 4.0 / 7.0);
         assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
-        // independent losses of 10 %: near 1
+        // independent losses of 10 % give a ratio near 1
         let mut rng = Rng::named(3, "bursts");
         let played: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
         assert!((burst_ratio(&played) - 1.0).abs() < 0.02);
-        // late packets count as lost: the fourth and fifth arrive 70 ms above the least delay, one run of 2 among 6 packets
+        // late packets count as lost: the fourth and fifth arrive 70 ms above the smallest delay, one run of 2 among 6 packets
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
         assert!((m.summary(6).burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);

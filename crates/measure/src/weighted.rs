@@ -2,15 +2,15 @@
 
 use units::{Duration, Time};
 
-/// Most bins; longer queues share bins of 2, 4, 8 ... lengths.
+/// Largest number of bins. Longer queues share bins of 2, 4, 8 ... lengths.
 const BINS: u32 = 65_536;
 
-/// The share of time that a whole number (a queue's length) spent at each value.
+/// The share of time that a whole number (such as a queue's length) spends at each value.
 ///
-/// One bin for each length 0..=limit if the limit is at most 65 535; otherwise a bin covers the smallest power of two of
-/// lengths that fits. Values above the limit count in the last bin. Mean and maximum are exact.
+/// There is one bin for each length 0..=limit if the limit is at most 65 535. Otherwise a bin covers the smallest sufficient
+/// power of two of lengths. Values above the limit count in the last bin. Mean and maximum are exact.
 ///
-/// For CableLabs 2012 Figure 9 (distribution of the queue's length) and "98.5 % of the time at most 5 free places".
+/// Needed for CableLabs 2012 Figure 9 (distribution of the queue's length) and "98.5 % of the time at most 5 free places".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeWeighted {
     /// Nanoseconds in each bin.
@@ -21,12 +21,12 @@ pub struct TimeWeighted {
     start: Time,
     value: u32,
     max: u32,
-    /// Sum of value * nanoseconds.
+    /// Sum of value x nanoseconds.
     area: u128,
 }
 
 impl TimeWeighted {
-    /// Starts at `start` with value 0. `limit` is the greatest value with a bin of its own.
+    /// Begins at `start` with value 0. `limit` is the largest value with a bin of its own.
     pub(crate) fn new(start: Time, limit: u32) -> Self {
         // bounded: at most 16 iterations
         let mut shift = 0;
@@ -37,7 +37,7 @@ impl TimeWeighted {
         Self { bins, limit, shift, last: start, start, value: 0, max: 0, area: 0 }
     }
 
-    /// Sets the value from `now` on. Times before the last call count as the last call's.
+    /// Sets the value from `now` on. A time before the last call counts as that of the last call.
     #[inline]
     pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
@@ -45,7 +45,7 @@ impl TimeWeighted {
         self.max = self.max.max(value);
     }
 
-    /// Extends the current value until `now`: call it once at the end of the run.
+    /// Extends the current value until `now`. Must be called at the end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         let span = now.since(self.last).0;
@@ -55,29 +55,29 @@ impl TimeWeighted {
         self.last = self.last.max(now);
     }
 
-    /// Discards the time before `now` and keeps the value, at the end of a warm-up. Times before the last call count as
-    /// the last call's.
+    /// Discards the time before `now`, at the end of a warm-up, and keeps the value. A time before the last call counts as that
+    /// of the last call.
     pub(crate) fn restart(&mut self, now: Time) {
         let now = now.max(self.last);
         self.bins.fill(0);
         (self.area, self.max, self.start, self.last) = (0, self.value, now, now);
     }
 
-    /// Time covered.
+    /// Returns the time covered.
     pub fn time(&self) -> Duration {
         self.last.since(self.start)
     }
-    /// Largest value, exact.
+    /// Returns the largest value, exact.
     pub fn max(&self) -> u32 {
         self.max
     }
-    /// Mean over time, exact up to one rounding; 0 before any time has passed.
+    /// Returns the mean over time, exact up to one rounding; 0 before any time has passed.
     pub fn mean(&self) -> f64 {
         let t = self.time().0;
         if t == 0 { 0.0 } else { self.area as f64 / t as f64 }
     }
 
-    /// The bins in which time was spent: lowest length of the bin and time, in rising order.
+    /// Returns the bins in which time was spent, in rising order: the lowest length of the bin, and the time.
     pub(crate) fn bins(&self) -> impl Iterator<Item = (u32, Duration)> + '_ {
         self.bins.iter().enumerate().filter(|(_, t)| **t > 0).map(|(i, &t)| ((i as u32) << self.shift, Duration(t)))
     }
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn shares_of_time() {
-        // 1 s at 0, 3 s at 20, 6 s at 15, in a queue that holds 20
+        // the length is 0 for 1 s, 20 for 3 s and 15 for 6 s, in a queue that holds 20
         let mut w = TimeWeighted::new(Time::ZERO, 20);
         w.set(Time(1_000_000_000), 20);
         w.set(Time(4_000_000_000), 15);
         w.advance(Time(10_000_000_000));
         let s = Duration::from_secs;
         assert_eq!(w.bins().collect::<Vec<_>>(), [(0, s(1)), (15, s(6)), (20, s(3))]);
-        // (3*20 + 6*15) / 10
+        // the mean is (3 * 20 + 6 * 15) / 10
         assert_eq!((w.max(), w.mean()), (20, 15.0));
         w.restart(Time(10_000_000_000));
         w.advance(Time(11_000_000_000));
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn long_queues_share_bins() {
         let mut w = TimeWeighted::new(Time::ZERO, 1_000_000);
-        // 1 000 000 / 16 = 62 500
+        // 1 000 000 lengths with 16 per bin need 62 500 bins, and one more for the limit itself
         assert_eq!((1 << w.shift, w.bins.len()), (16, 62_501));
         w.set(Time(0), 999_999);
         w.set(Time(10), 5_000_000);
@@ -136,7 +136,7 @@ mod tests {
             let n = list.len() as f64;
             assert_eq!(w.time().0, list.len() as u64);
             assert_eq!(w.mean(), list.iter().map(|&v| u64::from(v)).sum::<u64>() as f64 / n);
-            // with a limit of 70 000 two lengths share a bin
+            // with a limit of 70 000, two lengths share a bin
             let mut times = std::collections::BTreeMap::new();
             list.iter().for_each(|&v| *times.entry(v >> w.shift << w.shift).or_insert(0) += 1);
             let times: Vec<_> = times.into_iter().map(|(low, ns)| (low, Duration(ns))).collect();

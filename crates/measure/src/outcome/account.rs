@@ -1,4 +1,4 @@
-//! The input of the summary and tables (a run's account), and their types.
+//! A run's account, which is the input of the summary and the tables, and their types.
 
 use crate::tally::Tally;
 use crate::{Compares, LinkMeter, Scale};
@@ -17,42 +17,42 @@ pub enum Column {
     F64(Vec<f64>),
     /// Texts.
     Text(Vec<String>),
-    /// A column of nulls, with this many rows: a counter that this run did not have.
+    /// A column of nulls with this many rows, for a counter that this run did not have.
     Unknown(usize),
 }
 
 /// Columns of equal length, each with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its name.
+    /// Name of the table.
     pub name: &'static str,
-    /// Columns: name and values.
+    /// Names and values of the columns.
     pub columns: Vec<(&'static str, Column)>,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The numbers that fit on one page.
+    /// The summary: the numbers that fit on one page.
     pub summary: Value,
-    /// Series, flows and events.
+    /// The tables: series, flows and events.
     pub tables: Vec<Table>,
 }
 
-/// A link's counters at a moment, and its content then.
+/// The counters of a link at one moment, and its content at that moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Arrivals at the queue.
+    /// Packets that arrived at the queue.
     pub offered: Count,
-    /// Arrivals at the far end.
+    /// Packets that arrived at the far end.
     pub delivered: Count,
-    /// Drops, whatever the reason.
+    /// Packets dropped, for any reason.
     pub dropped: Count,
     /// Dropped packets by reason, in the order of [`DropReason::ALL`].
     pub drops: [u64; DropReason::ALL.len()],
     /// Packets marked with CE.
     pub marked: u64,
-    /// Content of its queue.
+    /// Content of the queue.
     pub backlog: Backlog,
     /// Packets that have left the queue and have neither arrived nor been dropped.
     pub in_flight: u64,
@@ -64,7 +64,7 @@ pub struct LinkCounts {
     pub grants: Vec<GrantCounts>,
 }
 
-/// The counters of a discipline's class at a moment.
+/// The counters of one class of a discipline at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounts {
     /// Packets offered, delivered and dropped.
@@ -82,7 +82,7 @@ impl ClassCounts {
 }
 
 impl LinkCounts {
-    /// Counts since `before`, and the current content.
+    /// Returns the counts since `before`, and the current content.
     pub(super) fn since(&self, before: &Self) -> Self {
         let mut drops = self.drops;
         drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);
@@ -106,30 +106,30 @@ impl LinkCounts {
 /// The account of one link in a run.
 #[derive(Clone, Debug)]
 pub struct LinkAccount<'a> {
-    /// Its name.
+    /// Name of the link.
     pub name: &'a str,
-    /// Bits that its rate carries after the warm-up; `None` without a rate.
+    /// Bits that the link's rate carries after the warm-up; `None` without a rate.
     pub capacity: Option<f64>,
-    /// Its counters over the whole run.
+    /// Counters over the whole run.
     pub total: LinkCounts,
-    /// Its counters at the end of the warm-up.
+    /// Counters at the end of the warm-up.
     pub before: LinkCounts,
-    /// Names of the classes of its discipline, if it has any.
+    /// Names of the discipline's classes, if it has any.
     pub classes: Vec<&'a str>,
-    /// Names of the service flows of its modem, if the modem reports them.
+    /// Names of the modem's service flows, if the modem reports them.
     pub service_flows: Vec<&'static str>,
-    /// Series and distributions, if it is recorded.
+    /// Series and distributions, if the link is recorded.
     pub meter: Option<&'a LinkMeter>,
 }
 
 impl LinkAccount<'_> {
-    /// Counts since the end of the warm-up.
+    /// Returns the counts since the end of the warm-up.
     pub(super) fn counts(&self) -> LinkCounts {
         self.total.since(&self.before)
     }
 
-    /// The sojourn time by which its queue is graded: the mean or the 99th percentile of the packets that left. `None` if more packets
-    /// wait at the end than have left, since their sojourn times are not known.
+    /// Returns the sojourn time by which the queue is graded: the mean or the 99th percentile of the packets that left. `None` if
+    /// more packets wait at the end than have left, because their sojourn times are unknown.
     pub(super) fn graded(&self, scale: &Scale) -> Option<Duration> {
         let sojourn = &self.meter?.sojourn;
         let known = sojourn.count() >= u64::from(self.total.backlog.packets);
@@ -137,12 +137,12 @@ impl LinkAccount<'_> {
     }
 }
 
-/// The grading of the delay added by load.
+/// How the delay added by load is graded.
 #[derive(Clone, Debug)]
 pub struct Grading {
-    /// The scale that the scenario names; `None`: the first of [`crate::SCALES`], whose name the summary then omits.
+    /// The scale that the scenario names. `None` selects the first of [`crate::SCALES`], whose name the summary omits.
     pub scale: Option<Scale>,
-    /// From the start of the first application that is not a probe to the end of the last one.
+    /// Time from the start of the first application that is not a probe to the end of the last one.
     pub load: Range<Time>,
     /// Applications whose packets are marked as background traffic.
     pub background: BTreeSet<String>,
@@ -153,41 +153,41 @@ pub struct Grading {
 pub struct Account<'a> {
     /// Name of the scenario.
     pub name: &'a str,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Its duration.
+    /// Duration of the run.
     pub duration: Duration,
-    /// Time at the start that the summary excludes.
+    /// Warm-up: the time at the start that the summary excludes.
     pub warm_up: Duration,
-    /// Events that were handled.
+    /// Number of events handled.
     pub events: u64,
-    /// Every link, in the order of names.
+    /// All links, in the order of their names.
     pub links: Vec<LinkAccount<'a>>,
-    /// Its grading.
+    /// How the run is graded.
     pub grading: Grading,
-    /// Applications and flows.
+    /// Counters of applications and flows.
     pub tally: &'a Tally,
-    /// Figures specific to its kind, by application.
+    /// Figures specific to each application's kind, by application.
     pub figures: Vec<Vec<(&'static str, f64)>>,
-    /// Texts specific to its kind, by application.
+    /// Words specific to each application's kind, by application.
     pub words: Vec<Vec<(&'static str, &'static str)>>,
-    /// Series specific to its kind, by application: columns of equal length.
+    /// Series specific to each application's kind, by application: columns of equal length.
     pub columns: Vec<Vec<(&'static str, Vec<f64>)>>,
 }
 
 impl Account<'_> {
-    /// Duration without the warm-up.
+    /// Returns the duration without the warm-up.
     pub(super) fn measured(&self) -> Duration {
         self.duration.saturating_sub(self.warm_up)
     }
 }
 
-/// Milliseconds; NaN (null in JSON) for none.
+/// Converts a duration to milliseconds; `None` becomes NaN (null in JSON).
 pub(super) fn ms(d: Option<Duration>) -> f64 {
     d.map_or(f64::NAN, Duration::millis)
 }
 
-/// Rate in Mbit/s of `bytes` in `time`; NaN (null in JSON) if `time` is zero.
+/// Returns the rate in Mbit/s of `bytes` in `time`; NaN (null in JSON) if `time` is zero.
 pub(super) fn mbit(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { f64::NAN } else { bytes as f64 * 8e-6 / time.secs() }
 }

@@ -12,7 +12,7 @@ use packet::{Kind, Measure, measures};
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// Most flows of an application whose rates the summary lists one by one; the table `flows` has all.
+/// Largest number of flows of an application whose rates the summary lists one by one. The table `flows` has all.
 const EACH: usize = 32;
 
 /// The rate of each flow, by its number.
@@ -28,7 +28,7 @@ pub(super) const EACH_FLOW: &[Measure] = &[Measure {
 struct Counted<'a> {
     app: &'a AppTally,
     rows: &'a [Row],
-    /// Measured time.
+    /// The measured time.
     time: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Counted<'_> {
     }
 }
 
-/// Goodput of each flow of an application that has several, both directions together, in bytes.
+/// Goodput in bytes of each flow of an application that has several, both directions together.
 struct Flows<'a> {
     bytes: &'a [u64],
     time: Duration,
@@ -160,7 +160,7 @@ measures! {
         "late_percent": Kind::PERCENT.less(), "late", "Packets that took longer than the fastest by more than `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
-    /// Measures of echo requests, of which `lost` were lost. A request still in transit at the end is neither answered nor lost.
+    /// Measures of echo requests, `lost` of which were lost. A request still in transit at the end is neither answered nor lost.
     pub(super) const PING = fn ping(echoes: &Echoes, grade: &PingGrade<'_>, lost: u64) -> Value {
         "sent": Kind::PACKETS, "sent", "Echo requests that left." => echoes.count();
         "answered": Kind::PACKETS, "answered", "Replies that came back." => echoes.rtt().count();
@@ -176,13 +176,13 @@ measures! {
             => ms(grade.p99);
         "grade": Kind::scale("A+ to F"), "grade", "Grade on the scale of the scenario." => grade.grade;
     }
-    /// Measures of echo requests each sent when the previous one is answered.
+    /// Measures of echo requests that are each sent when the previous one is answered.
     pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
             "With `after_answer`: round-trip time, each reply weighted by the time spent waiting for it (docs/workloads.md).", OVER_TIME
             => object(over_time(echoes.rtt()));
     }
-    /// The responsiveness of an application `rpm`.
+    /// The class of the responsiveness of an application `rpm`.
     pub(super) const RPM_CLASS = fn rpm_class(rpm: f64) -> Value {
         "class": Kind::ONE, "class", "Class of `rpm.rpm`: poor below 300, fair below 1000, good below 6000, excellent." => class(rpm);
     }
@@ -206,27 +206,27 @@ measures! {
     }
 }
 
-/// A mean opinion score.
+/// The kind of a mean opinion score.
 const MOS: Kind = Kind::scale("1 to 4.5").more().least(0.01);
 
-/// Number of packets slower than the fastest by more than `late_after`.
+/// Returns the number of packets that are slower than the fastest by more than `late_after`.
 fn late(delay: &Histogram, late_after: Duration) -> f64 {
     let least = delay.min().unwrap_or_default();
     (delay.count() as f64 * (1.0 - delay.share_at_most(least + late_after))).max(0.0)
 }
 
-/// `n` packets in percent of those that arrived or were dropped.
+/// Returns `n` packets as a percentage of those that arrived or were dropped.
 fn of_settled(delay: &Histogram, dropped: u64, n: f64) -> Option<f64> {
     let settled = delay.count() as f64 + dropped as f64;
     (settled > 0.0).then(|| 100.0 * n / settled)
 }
 
-/// The payload of a flow, both directions.
+/// Returns the payload of a flow, both directions together.
 fn goodput(row: &Row) -> u64 {
     row.directions.iter().map(|d| d.counts().goodput_bytes).sum()
 }
 
-/// Jain's index over the goodput of flows; `None` for fewer than two, and before anything has arrived.
+/// Returns Jain's index over the goodput of flows; `None` for fewer than two flows, and if no payload has arrived.
 fn fairness(flows: &[u64]) -> Option<f64> {
     let shares: Vec<f64> = flows.iter().map(|&bytes| bytes as f64).collect();
     (shares.len() > 1 && shares.iter().any(|s| *s > 0.0)).then(|| jain(&shares))
@@ -237,7 +237,8 @@ impl Account<'_> {
         &self.tally.rows[app.first_row..app.first_row + app.rows]
     }
 
-    /// Fairness among the flows that always have more to send: others send at their own rate, whatever the network offers.
+    /// Returns the fairness among the flows that always have more to send. Other flows send at their own rate, whatever the
+    /// network offers.
     pub(super) fn fairness(&self) -> Option<f64> {
         let greedy = self.tally.apps.iter().filter(|app| app.greedy);
         fairness(&greedy.flat_map(|app| self.rows(app)).map(goodput).collect::<Vec<_>>())
@@ -262,7 +263,7 @@ impl Account<'_> {
             v.insert("files".to_owned(), object(files(all, &app.files.times())));
         }
         for (stream, (name, meter)) in ["voip", "voip_reverse"].into_iter().zip(&app.voip).enumerate() {
-            // both speakers send at the same moments
+            // both sides speak at the same times, so each has half of the datagrams sent
             let (dropped, streams) = (|d: Counts| d.dropped, app.voip.len() as u64);
             let dropped = if streams == 1 { c.both(dropped) } else { c.sum(stream, dropped) };
             let judged = meter.arrived() + dropped;
@@ -289,7 +290,7 @@ impl Account<'_> {
         v.into()
     }
 
-    /// Measures specific to an application's kind.
+    /// Returns the measures specific to an application's kind.
     fn figures(&self, i: usize) -> Option<Map<String, Value>> {
         let figures = self.figures.get(i).filter(|f| !f.is_empty())?;
         let mut of: Map<String, Value> =

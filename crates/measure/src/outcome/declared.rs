@@ -1,4 +1,4 @@
-//! Every key of the summary, from the lists that produce it.
+//! The declaration of every key of the summary, collected from the lists that produce the keys.
 
 use super::{apps, graded, links, summary};
 use packet::{Better, Kind, Measure, Unit};
@@ -6,25 +6,25 @@ use packet::{Better, Kind, Measure, Unit};
 /// A key of the summary, by its path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
-    /// Its path; `*` matches a name: `links.*.sojourn_ms.p99`.
+    /// Path of the key; `*` matches a name: `links.*.sojourn_ms.p99`.
     pub path: String,
-    /// Its human-readable name, without the unit; `*` stands for what the second and later `*` of its path match.
+    /// Human-readable name without the unit; `*` stands for the names that the second and later `*` of the path match.
     pub words: String,
     /// Its unit.
     pub unit: Unit,
     /// The direction in which values improve.
     pub better: Better,
-    /// The smallest difference that matters.
+    /// Smallest difference that matters.
     pub least: f64,
-    /// Its rank among the measures that people notice first.
+    /// Rank among the measures that people notice first.
     pub rank: Option<u8>,
-    /// Its description; empty for a statistic that its name explains.
+    /// Description; empty for a statistic that its name explains.
     pub doc: &'static str,
-    /// The keys below it. Only keys without any hold numbers or words.
+    /// The keys below this one. Only keys without any hold numbers or words.
     pub parts: Vec<Declared>,
 }
 
-/// The paths of lists of measures in the summary, and the prefix of their human-readable names.
+/// The lists of measures in the summary: path, prefix of their human-readable names, measures.
 const PLACES: &[(&str, &str, &[&[Measure]])] = &[
     ("", "", &[summary::RUN]),
     (
@@ -50,7 +50,7 @@ const PLACES: &[(&str, &str, &[&[Measure]])] = &[
     ("live.", "", &[summary::LIVE]),
 ];
 
-/// Every key of the summary, in the order of docs/results.md.
+/// Returns every key of the summary, in the order of docs/results.md.
 pub fn declared() -> Vec<Declared> {
     let machines = traffic::APPS.iter().map(|app| (format!("apps.*.{}.", app.name), "", app.measures));
     let places = PLACES.iter().map(|(path, words, lists)| ((*path).to_owned(), *words, *lists));
@@ -60,7 +60,7 @@ pub fn declared() -> Vec<Declared> {
     lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
 }
 
-/// Declares a measure and the statistics below it; a statistic inherits from `above`, the kind of its distribution.
+/// Declares a measure and the statistics below it. A statistic inherits from `above`, the kind of its distribution.
 fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
     let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
     let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);

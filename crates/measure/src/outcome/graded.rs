@@ -1,13 +1,13 @@
 //! The delay that load adds in a run, and its grade on the scale that the scenario chose.
 //!
 //! ```text
-//!   ping      99th percentile of the round trip - least round trip, or the quantity of another scale
-//!   queue     99th percentile of the sojourn time, or its mean on another scale; it has no round trips per minute
-//!   run       the ping with the most added delay, or without pings the queue with the most;
-//!             in round trips per minute the responsiveness test, otherwise the slowest ping
+//!   ping      99th percentile of the round trip - smallest round trip, or the quantity of another scale
+//!   queue     99th percentile of the sojourn time, or its mean on another scale; a queue has no round trips per minute
+//!   run       the ping with the most added delay or, without pings, the queue with the most;
+//!               in round trips per minute, the responsiveness test or, without one, the slowest ping
 //! ```
 //!
-//! A run is graded by the delay that a user notices. Background traffic counts only if there is no other.
+//! A run is graded by the delay that a user notices. Background traffic counts only if there is no other traffic.
 
 use super::account::{Account, Grading, ms};
 use super::statistics::put;
@@ -17,12 +17,12 @@ use packet::{Kind, measures};
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// A minute, ms.
+/// One minute in ms.
 const MINUTE: f64 = 60_000.0;
 
 /// The grade of a ping.
 pub(super) struct PingGrade<'a> {
-    /// Mean delay that load adds to its round trip.
+    /// Mean delay that load adds to the round trip.
     pub added: Option<Duration>,
     /// 99th percentile of the delay that load adds.
     pub p99: Option<Duration>,
@@ -41,7 +41,7 @@ struct Candidate<'a> {
     /// `app` or `link`.
     kind: &'static str,
     name: &'a str,
-    /// Used only if there is no other: a background application, or a queue.
+    /// True for a background application or a queue, which is used only if there is no other candidate.
     second_choice: bool,
 }
 
@@ -68,11 +68,11 @@ measures! {
              slowest ping in ms."
             => rpm;
     }
-    /// Measures of a scenario that names a scale.
+    /// Measure of a scenario that names a scale.
     pub(super) const SCALE = fn scale(name: &str) -> Value {
         "scale": Kind::ONE, "scale", "Name of the scenario's scale (`own`: a list of limits); absent without one." => name;
     }
-    /// Measures of a run that is graded by background traffic, because there is no other.
+    /// Measure of a run that is graded by background traffic, because there is no other traffic.
     pub(super) const BACKGROUND = fn background(is: bool) -> Value {
         "background": Kind::ONE, "background", "True if `from` is a background application, because there is no other." => is;
     }
@@ -83,7 +83,7 @@ impl Grading {
         self.scale.as_ref().unwrap_or(&SCALES[0])
     }
 
-    /// The delay that load adds to these round trips, and its grade.
+    /// Returns the delay that load adds to these round trips, and its grade.
     pub(super) fn grade_ping(&self, echoes: &Echoes) -> PingGrade<'_> {
         let (scale, loaded, p99) = (self.scale(), echoes.loaded(&self.load), echoes.induced_p99());
         match scale.compares {
@@ -106,12 +106,12 @@ impl Grading {
         }
     }
 
-    /// Computes `latency` of the summary, by the worst candidate.
+    /// Computes `latency` of the summary from the worst candidate.
     pub(super) fn latency(&self, account: &Account<'_>) -> Value {
         let (graded, rpm) = (self.scale(), self.scale().compares == Compares::Rpm);
         let candidates = self.candidates(account);
         let is_worse = |a: f64, b: f64| if rpm { a < b } else { a > b };
-        // ties: the first in the order of names
+        // of equal candidates, the first in the order of names is taken
         let worst = |second_choice: bool| {
             candidates.iter().find_map(|kind| {
                 let eligible = kind.iter().filter(|c| c.second_choice == second_choice);
@@ -135,7 +135,7 @@ impl Grading {
         v.into()
     }
 
-    /// The candidates by kind, in the order of preference: responsiveness tests, pings, queues.
+    /// Returns the candidates by kind, in the order of preference: responsiveness tests, pings, queues.
     fn candidates<'a>(&self, account: &'a Account<'_>) -> [Vec<Candidate<'a>>; 3] {
         let (scale, apps) = (self.scale(), &account.tally.apps);
         let app = |app: &'a AppTally, value, added, p99| {

@@ -7,7 +7,7 @@ use packet::{ClassCount, DropReason, GrantCounts, Kind, Measure, OpportunityCoun
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// Drops by reason: the keys are the names of [`DropReason`].
+/// Drops by reason; the keys are the names of [`DropReason`].
 const REASONS: &[Measure] = &[Measure { key: "*", kind: Kind::PACKETS, words: "*", doc: "", parts: &[] }];
 
 measures! {
@@ -107,7 +107,7 @@ fn unused_of(g: GrantCounts, all: f64) -> Option<f64> {
     (all > 0.0).then(|| 100.0 * unused(g) as f64 / all)
 }
 
-/// Drops by reason. The reason `ack_filter` is omitted while its count is 0, since only one discipline filters ACKs.
+/// Returns the drops by reason. The reason `ack_filter` is omitted while its count is 0, since only one discipline filters ACKs.
 fn drops(m: &LinkCounts) -> Map<String, Value> {
     let rare = |r: DropReason| r == DropReason::AckFilter && m.drops[r as usize] == 0;
     let reasons = DropReason::ALL.iter().filter(|r| !rare(**r));

@@ -1,7 +1,7 @@
 //! The result of a run: a summary, and tables of columns.
 //!
-//! Numbers without a value (the median of nothing) are null in the summary and NaN in a table. Column and key names end
-//! with their unit; `wire` includes all headers, `goodput` is payload that arrived in order.
+//! A number without a value (such as a median of no values) is null in the summary and NaN in a table. The names of columns and
+//! keys end with their unit; `wire` includes all headers, `goodput` is payload that arrived in order.
 
 mod account;
 mod apps;
@@ -17,7 +17,7 @@ pub use declared::{Declared, declared};
 pub use summary::Verdict;
 
 impl Account<'_> {
-    /// The summary and the tables.
+    /// Returns the summary and the tables.
     pub fn outcome(&self) -> Outcome {
         let mut tables = vec![
             self.links_table(),

@@ -5,12 +5,12 @@ use crate::{Histogram, TimeWeighted};
 use packet::{Kind, measures};
 use serde_json::{Map, Value};
 
-/// Puts measures under their keys.
+/// Adds measures to an object under their keys.
 pub(super) fn put<const N: usize>(into: &mut Map<String, Value>, measures: [(&'static str, Value); N]) {
     into.extend(measures.map(|(key, value)| (key.to_owned(), value)));
 }
 
-/// Measures as an object.
+/// Returns measures as an object.
 pub(super) fn object<const N: usize>(measures: [(&'static str, Value); N]) -> Value {
     let mut object = Map::new();
     put(&mut object, measures);
@@ -32,7 +32,7 @@ measures! {
         "max": Kind::SAME, "maximum", "" => ms(h.max());
         "cv": Kind::VARIATION, "coefficient of variation", "" => h.variation();
     }
-    /// Statistics of a distribution of delays, each value weighted by its own length.
+    /// Statistics of a distribution of delays over time, if each value lasts as long as itself.
     pub(super) const OVER_TIME = fn over_time(h: &Histogram) -> Value {
         "mean": Kind::SAME, "mean", "" => ms(h.mean_of_time());
         "p50": Kind::SAME, "median", "" => ms(h.percentile_of_time(50.0));

@@ -12,19 +12,19 @@ use units::Duration;
 /// The verdict of the live bench on a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict<'a> {
-    /// The numbers may be used.
+    /// True if the numbers may be used.
     pub valid: bool,
     /// Lateness of packets that left the bench.
     pub lateness: &'a Histogram,
-    /// Least round-trip propagation time between hosts that communicate.
+    /// Smallest round-trip propagation time between hosts that communicate.
     pub rtt: Duration,
-    /// The packet thread ran under SCHED_FIFO.
+    /// True if the packet thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// Processors were kept from going idle.
+    /// True if processors were kept from going idle.
     pub awake: bool,
-    /// Packets without a destination on the other side.
+    /// Number of packets without a destination on the other side.
     pub foreign: u64,
-    /// Packets that a device did not accept.
+    /// Number of packets that a device did not accept.
     pub unwritten: u64,
     /// Exit code of the command.
     pub exit_code: Option<i32>,
@@ -62,13 +62,13 @@ measures! {
     }
 }
 
-/// Seconds, rounded once: 60 s give exactly 60, while a product with 1e-9 may differ in the last digit.
+/// Converts to seconds with a single rounding: 60 s give exactly 60, while a product with 1e-9 may differ in the last digit.
 fn seconds(d: Duration) -> f64 {
     d.0 as f64 / 1e9
 }
 
 impl Verdict<'_> {
-    /// The measures under `live` in the summary.
+    /// Returns the measures under `live` in the summary.
     pub fn summary(&self) -> Map<String, Value> {
         let mut of = Map::new();
         put(&mut of, live(self));

@@ -17,7 +17,7 @@ macro_rules! table {
     };
 }
 
-/// One direction of a flow, in a table.
+/// One direction of a flow, which is a row of a table.
 #[derive(Clone, Copy)]
 struct FlowRow<'a> {
     app: &'a str,
@@ -29,7 +29,7 @@ struct FlowRow<'a> {
 }
 
 impl Account<'_> {
-    /// Every direction of every flow.
+    /// Returns every direction of every flow.
     fn flow_rows(&self) -> impl Iterator<Item = FlowRow<'_>> {
         self.tally.rows.iter().enumerate().flat_map(|(i, row)| {
             let app = &self.tally.apps[usize::from(row.app)];
@@ -38,7 +38,7 @@ impl Account<'_> {
         })
     }
 
-    /// The entries of every application's `list`.
+    /// Returns the entries of every application's `list`.
     fn by_app<'a, T>(&'a self, list: impl Fn(&'a AppTally) -> &'a [T]) -> Vec<(&'a AppTally, &'a T)> {
         self.tally.apps.iter().flat_map(|app| list(app).iter().map(move |entry| (app, entry))).collect()
     }
@@ -118,8 +118,8 @@ impl Account<'_> {
         })
     }
 
-    /// Series of applications that report their own; `None` without any. Only one kind of application does, so all have the same
-    /// columns.
+    /// Returns the series of applications that report their own; `None` if there are none. Only one kind of application does, so
+    /// all have the same columns.
     pub(super) fn rpm_table(&self) -> Option<Table> {
         let reporting = || self.tally.apps.iter().zip(&self.columns).filter(|(_, columns)| !columns.is_empty());
         let (_, first) = reporting().next()?;
@@ -141,7 +141,7 @@ impl Account<'_> {
         })
     }
 
-    /// Recorded links with their meters.
+    /// Returns the recorded links with their meters.
     fn recorded(&self) -> impl Iterator<Item = (&str, &LinkMeter)> {
         self.links.iter().filter_map(|l| l.meter.map(|m| (l.name, m)))
     }
@@ -241,7 +241,7 @@ impl Account<'_> {
     }
 }
 
-/// The threshold, or NaN if it is infinite.
+/// Returns the threshold, or NaN if it is infinite.
 fn finite(bytes: f64) -> f64 {
     if bytes >= 1e18 { f64::NAN } else { bytes }
 }

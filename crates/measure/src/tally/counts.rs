@@ -5,7 +5,7 @@
 pub struct ReceiverCounts {
     /// Packets that arrived.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes on the wire of these packets.
     pub wire_bytes: u64,
     /// Payload that arrived in order.
     pub goodput_bytes: u64,
@@ -20,18 +20,18 @@ pub struct SenderCounts {
     pub timeouts: u64,
     /// Entries into fast recovery.
     pub fast_recoveries: u64,
-    /// Its packets that ACKs reported as CE-marked.
+    /// Packets sent that ACKs reported as CE-marked.
     pub ce_packets: u64,
 }
 
-/// Counters that senders report: a kernel does not export all of them, and an unknown counter is null, not 0.
+/// The counters that senders report. A kernel does not export all of them, and an unknown counter is null, not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Retransmission timeouts.
+    /// True if retransmission timeouts are known.
     pub timeouts: bool,
-    /// Entries into fast recovery.
+    /// True if entries into fast recovery are known.
     pub fast_recoveries: bool,
-    /// CE marks: some stack uses ECN and reports them. If false, the tables have no column for them.
+    /// True if some stack uses ECN and reports CE marks. If false, the tables have no column for them.
     pub ce_packets: bool,
 }
 
@@ -46,31 +46,31 @@ impl Default for Known {
 pub struct Counts {
     /// Packets that arrived at the end host.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes on the wire of these packets.
     pub wire_bytes: u64,
     /// Payload that arrived in order.
     pub goodput_bytes: u64,
     /// Packets dropped on the way, in queues or on links.
     pub dropped: u64,
-    /// Segments that its sender retransmitted.
+    /// Segments that the sender retransmitted.
     pub retransmits: u64,
-    /// Retransmission timeouts of its sender.
+    /// Retransmission timeouts of the sender.
     pub timeouts: u64,
-    /// Entries of its sender into fast recovery.
+    /// Entries of the sender into fast recovery.
     pub fast_recoveries: u64,
-    /// Packets that were reported to its sender as CE-marked.
+    /// Packets reported to the sender as CE-marked.
     pub ce_packets: u64,
 }
 
 impl Counts {
-    /// Adds the counters of the far end as receiver.
+    /// Adds the counters of the far end, which receives.
     pub(super) fn received(&mut self, receiver: ReceiverCounts) {
         self.packets += receiver.packets;
         self.wire_bytes += receiver.wire_bytes;
         self.goodput_bytes += receiver.goodput_bytes;
     }
 
-    /// Adds the counters of the near end as sender.
+    /// Adds the counters of the near end, which sends.
     pub(super) fn sent(&mut self, sender: SenderCounts) {
         self.retransmits += sender.retransmits;
         self.timeouts += sender.timeouts;
@@ -78,7 +78,7 @@ impl Counts {
         self.ce_packets += sender.ce_packets;
     }
 
-    /// Counts since `before`.
+    /// Returns the counts since `before`.
     pub(super) fn since(&self, before: &Self) -> Self {
         Self {
             packets: self.packets - before.packets,

@@ -5,7 +5,7 @@ use crate::{Channel, Series};
 use packet::{FlowId, PathModel};
 use units::{Duration, Problem, Time};
 
-/// The state of a sender at a moment.
+/// The state of a sender at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderState {
     /// Congestion window, bytes.
@@ -23,20 +23,20 @@ pub struct SenderState {
 pub struct Direction {
     /// Counts over the whole run.
     pub total: Counts,
-    /// Counts at the end of the warm-up, if any was above 0.
+    /// Counts at the end of the warm-up, if any of them was above 0.
     pub before: Option<Box<Counts>>,
     /// Rates and windows over time.
     pub series: Option<Box<RowSeries>>,
 }
 
 impl Direction {
-    /// Counts since the end of the warm-up.
+    /// Returns the counts since the end of the warm-up.
     pub(crate) fn counts(&self) -> Counts {
         self.before.as_deref().map_or(self.total, |before| self.total.since(before))
     }
 }
 
-/// A direction over time.
+/// Series of one direction.
 #[derive(Clone, Debug)]
 pub struct RowSeries {
     /// Bytes on the wire that arrived in each bin.
@@ -45,28 +45,28 @@ pub struct RowSeries {
     pub goodput: Series,
     /// The sender's congestion window at the end of each bin, bytes.
     pub cwnd: Series,
-    /// Its slow-start threshold, bytes.
+    /// The sender's slow-start threshold, bytes.
     pub ssthresh: Series,
-    /// Its smoothed round-trip time, ns.
+    /// The sender's smoothed round-trip time, ns.
     pub srtt: Series,
     /// Mean one-way delay of the packets with payload that arrived in each bin, ns.
     pub delay: Series,
-    /// Greatest one-way delay of these packets, ns.
+    /// Largest one-way delay of these packets, ns.
     pub delay_max: Series,
     /// Packets dropped on the way in each bin.
     pub dropped: Series,
     /// The controller's model of the path; created at its first sample.
     pub path: Option<Box<PathSeries>>,
-    /// Duration of the run and width of a bin.
+    /// Duration of the run, and width of a bin.
     span: (Duration, Duration),
 }
 
 /// A controller's model of the path at the end of each bin.
 #[derive(Clone, Debug)]
 pub struct PathSeries {
-    /// The controller's phase, an index into `modes`.
+    /// The controller's phase, as an index into `modes`.
     pub mode: Series,
-    /// Names of the phases seen so far.
+    /// Names of the phases so far.
     modes: Vec<&'static str>,
     /// Pacing rate, payload bits per second.
     pub pacing: Series,
@@ -94,7 +94,7 @@ impl PathSeries {
         self.rt_prop.put(within, model.rt_prop.0);
     }
 
-    /// The controller's phase at the end of a bin that has a sample.
+    /// Returns the controller's phase at the end of a bin that has a sample.
     pub(crate) fn mode_at(&self, bin: usize) -> &'static str {
         self.modes[self.mode.get(bin) as usize]
     }
@@ -105,9 +105,9 @@ impl PathSeries {
 pub struct Row {
     /// Number of the application.
     pub app: u16,
-    /// Its latest connection, whose windows go into the series.
+    /// The latest connection of the row, whose windows go into the series.
     pub latest: FlowId,
-    /// Forward and back.
+    /// The forward and the reverse direction.
     pub directions: [Direction; 2],
 }
 
@@ -128,7 +128,7 @@ impl RowSeries {
         })
     }
 
-    /// Records the sender's state at a moment within a bin.
+    /// Records the sender's state at a time within a bin.
     pub(super) fn sample(&mut self, within: Time, state: SenderState) {
         self.cwnd.put(within, state.cwnd_bytes);
         self.ssthresh.put(within, state.ssthresh_bytes);
@@ -151,7 +151,7 @@ mod tests {
     use packet::{Reading, Sample};
     use units::BitRate;
 
-    /// The probe of a controller with modes of its own.
+    /// Reports the model of a controller that has its own modes.
     fn probe(mode: &'static str, btl_bw: u64, out: &mut Reading<'_>) {
         out.word("my_phase", mode);
         let (pacing_rate, btl_bw) = (BitRate(2 * btl_bw), BitRate(btl_bw));
