@@ -1,4 +1,4 @@
-//! Declaration of an application and its own rules.
+//! The declaration of an application, and the rules that concern it alone.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,16 +13,16 @@ pub struct App {
     pub from: String,
     /// Nodes of the servers, in the order in which the application numbers them.
     pub to: Vec<String>,
-    /// Start time: the seed draws a moment from `start` to `start` + `start_spread`.
+    /// Earliest start. The seed draws the actual start from `start` to `start` + `start_spread`.
     #[serde(default)]
     pub start: Duration,
-    /// Width of the random start. Default: the scenario's `start_spread`; without one, the sending interval of periodic traffic
-    /// (`voip`, `ping`, `messages`, `cbr` at constant intervals), which randomises its phase, at most 1s; 0s for `proshare` and other
-    /// `cbr`, which draw their own start; 100ms for all other traffic.
+    /// Width of the random start. Default: the scenario's `start_spread`; if it has none, the sending interval of periodic
+    /// traffic (`voip`, `ping`, `messages`, `cbr` at constant intervals), at most 1s, which randomises its phase; 0s for
+    /// `proshare` and other `cbr`, which draw their own start; 100ms for all other traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// Time from which it starts nothing new; transfers in progress may finish (an endless transfer does not stop: `length` ends
-    /// it). By default the end of the run.
+    /// Time from which the application starts nothing new. Transfers in progress may finish; an endless transfer does not stop
+    /// (`length` ends it). Default: the end of the run.
     #[serde(default)]
     pub stop: Option<Duration>,
     /// TCP stack of both ends: a congestion control (`cubic`, `reno`, `bbr`: the stack of `linux-6` with it), a preset, or a name
@@ -32,14 +32,14 @@ pub struct App {
     /// TCP stack of the servers, if different.
     #[serde(default)]
     pub tcp_server: Option<String>,
-    /// Differentiated services code point of its packets, 0 to 63.
+    /// Differentiated services code point of the application's packets, 0 to 63.
     #[serde(default)]
     pub dscp: u8,
-    /// ECN field of its datagrams (voip, ping, game, cbr, proshare), which do not respond to marks: not_ect (the default), ect0
-    /// or ect1, as in L4S traffic. TCP's is set by its stack.
+    /// ECN field of the application's datagrams (voip, ping, game, cbr, proshare), which do not respond to marks: not_ect (the
+    /// default), ect0 or ect1, as in L4S traffic. The stack sets the ECN field of TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_ecn: Option<DatagramEcn>,
-    /// Its traffic.
+    /// The traffic of the application.
     pub traffic: Traffic,
 }
 
@@ -57,7 +57,7 @@ pub enum DatagramEcn {
 }
 
 impl App {
-    /// The ECN field of its datagrams, as in the IP header.
+    /// Returns the ECN field of the datagrams, as in the IP header.
     pub fn datagram_ecn(&self) -> u8 {
         match self.datagram_ecn.unwrap_or_default() {
             DatagramEcn::NotEct => 0,
@@ -66,7 +66,7 @@ impl App {
         }
     }
 
-    /// Reports everything that is wrong with this application alone.
+    /// Returns all problems of this application alone.
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (i, server) in self.to.iter().enumerate().filter(|(_, server)| **server == self.from) {

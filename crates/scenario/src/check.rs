@@ -1,4 +1,4 @@
-//! Validation of a scenario before anything is built from it: each part by its own rules, and here the rules that span parts.
+//! Validation of a scenario before anything is built from it. Each part has its own rules; the rules in this file span parts.
 
 use crate::app::App;
 use crate::declare::Scenario;
@@ -8,23 +8,23 @@ use crate::network::{Network, nodes, number};
 use crate::trace::{Interval, MOST_MOMENTS};
 use units::{Duration, Problem, shown};
 
-/// Most nodes, links and applications that a world can number.
+/// Largest numbers of nodes, links and applications in a world.
 const MAX_NODES: usize = 4096;
 const MAX_LINKS: usize = 16_384;
 const MAX_APPS: usize = 16_384;
-/// Most TCP stacks, routes, and names in a list of `record`.
+/// Largest number of TCP stacks, of routes, and of names in a list of `record`.
 const MAX_LIST: usize = 16_384;
-/// Most characters of a name.
+/// Largest number of characters in a name.
 const MAX_NAME: usize = 128;
-/// Most bins of a series: 1 000 000 bins of one series take about 32 MB.
+/// Largest number of bins in a series: 1 000 000 bins take about 32 MB.
 const MAX_BINS: u64 = 1_000_000;
 
 impl Scenario {
-    /// Everything that is wrong with this scenario; empty if it can be built.
+    /// Returns all problems of this scenario; none if it can be built.
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = self.check_names();
         if !problems.is_empty() {
-            // all other messages repeat names
+            // all other messages contain names, so invalid names are reported alone
             return problems;
         }
         if self.duration.is_zero() {
@@ -65,7 +65,7 @@ impl Scenario {
             grade.check(&mut problems);
         }
         if problems.is_empty() {
-            // names resolve only in a network whose parts are sound
+            // names can be resolved only if the parts of the network are valid
             self.check_network(&mut problems);
         }
         problems
@@ -210,7 +210,7 @@ impl Scenario {
         }
     }
 
-    /// Names of the links in each direction, and of the applications.
+    /// Returns the names of the links in each direction, and of the applications.
     fn names(&self) -> (Vec<String>, Vec<String>) {
         let links = self.directed_links().into_iter().map(|(name, _)| name).collect();
         (links, self.app.keys().cloned().collect())
@@ -224,7 +224,7 @@ fn check_listed(path: &str, what: &str, names: &[String], known: &[String], prob
     problems.extend(strangers.map(|name| Problem::new(path, unknown(what, name, &all))));
 }
 
-/// Follows the routes of every application there and back, as packets will.
+/// Checks that routes lead from every application to its servers and back, by following them as packets will.
 fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
     let name = |node: u16| shown(&network.nodes[usize::from(node)]);
     for app in &network.apps {

@@ -1,13 +1,13 @@
-//! `--set` into a table of one key: a link's queue, an application's traffic.
+//! Overrides by `--set` in a table of one key: a link's queue, an application's traffic.
 
 use serde_json::{Map, Value};
 use units::{Problem, shown};
 
-/// Prepares a table of one key for `--set path=value`, where `path` leads into it (`link.up.queue.codel.target`).
+/// Prepares a table of one key for `--set path=value` if `path` leads into it (`link.up.queue.codel.target`).
 ///
-/// Expands a word to the table of its name (`"codel"` to `codel = {}`), and a text (`"codel target 5ms"`) to its table, so
-/// that a parameter in it can be overridden.
-/// Errors: a name that differs from the one in the tree, with the correct `--set`.
+/// Expands a word to the table of its name (`"codel"` to `codel = {}`), and a text (`"codel target 5ms"`) to its table, so that a
+/// parameter in it can be overridden.
+/// Errors: a name that differs from the one in the tree; the message shows the correct `--set`.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
     let known: Vec<&str> = match (root.as_str(), key.as_str()) {
@@ -31,11 +31,11 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
         _ => return Ok(()),
     };
     if !known.contains(&present.as_str()) {
-        return Ok(()); // an invalid choice, which the reader reports
+        return Ok(()); // the choice is invalid, and the reader will report it
     }
     let at = format!("{root}.{name}.{key}");
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
-        // `chosen` must be a name, since a parameter follows it
+        // a parameter follows `chosen`, so `chosen` must be a name
         return Err(Problem::new(&at, crate::nearest::unknown_of("word", chosen, "valid", &known)));
     }
     let write = if known.contains(&chosen.as_str()) {
@@ -47,7 +47,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     Err(Problem::new(&at, format!("is \"{present}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }
 
-/// The table for a text: the name of a choice, or a discipline in tc's syntax.
+/// Returns the table that a text stands for: the name of a choice, or a discipline in tc's syntax.
 fn meaning(key: &str, text: &str) -> Option<Value> {
     match key {
         "queue" => qdisc::tc::table(text),
@@ -55,7 +55,7 @@ fn meaning(key: &str, text: &str) -> Option<Value> {
     }
 }
 
-/// `{ codel = { target = "5ms" } }`, on one line of TOML.
+/// Returns nested tables such as `{ codel = { target = "5ms" } }`, on one line of TOML.
 fn nested(name: &str, inner: &[String], value: &str) -> String {
     match inner.split_first() {
         Some((next, rest)) => format!("{{ {name} = {} }}", nested(next, rest, value)),

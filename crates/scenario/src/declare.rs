@@ -1,4 +1,4 @@
-//! The declaration of a scenario: its tables, as written in a file. Links and applications have files of their own.
+//! The declaration of a scenario: its tables, as written in a file. Links and applications are declared in their own files.
 
 use crate::app::App;
 use crate::expect::Expect;
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Duration, Problem};
 
-/// A network, the applications on it, and how long to run them.
+/// A network, the applications on it, and the duration of the run.
 ///
-/// Tables are keyed by name and run in the order of their names, so the order in a file never matters.
+/// Tables are keyed by name and processed in the order of names, so the order in a file never matters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Name of the results.
+    /// Name of the scenario, which its results carry.
     #[serde(default = "default_name")]
     pub name: String,
     /// Seed of all random streams.
@@ -26,10 +26,10 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
-    /// `start_spread` of the applications that have none of their own: `"0s"` starts each exactly at its `start`.
+    /// `start_spread` of the applications that do not set their own. `"0s"` starts each exactly at its `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// Links, by name. Nodes exist by being an end of a link.
+    /// Links, by name. A node exists if it is an end of a link.
     pub link: BTreeMap<String, Link>,
     /// Applications, by name.
     #[serde(default)]
@@ -46,15 +46,15 @@ pub struct Scenario {
     /// Internal state to trace over time (docs/traces.md). No other result depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// Grading of the delay that load adds; by default `scale = "p99"`.
+    /// Grading of the delay that load adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Most packets that a run may take, by an estimate before it starts; a scenario that may take more is refused.
-    /// Default 100000000000, some hours of computing.
+    /// Largest number of packets that a run may take, as estimated before it starts; a scenario that may take more is refused.
+    /// Default 100000000000, which is some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
-    /// Expected measures, by the dotted paths of the summary (`*` matches any name): a comparison such as
-    /// ">= 4.0", "< 50" or "0.9 .. 1". Evaluated by `bloatlab check`; no run depends on it.
+    /// Expected measures, by the dotted paths of the summary (`*` matches any name). Each is a comparison such as ">= 4.0", "<
+    /// 50" or "0.9 .. 1". Evaluated by `bloatlab check`; no run depends on it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, Expect>,
 }
@@ -66,52 +66,52 @@ fn default_seed() -> u64 {
     1
 }
 
-/// A fixed next hop: packets at node `at` that are going to node `to` leave by link `via`.
+/// A fixed next hop: packets at node `at` with the destination `to` leave by link `via`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// The node that decides.
+    /// The node at which the route applies.
     pub at: String,
-    /// The destination.
+    /// The destination of the packets.
     pub to: String,
-    /// The link to take.
+    /// The link that they take.
     pub via: String,
 }
 
-/// Measurements to record. Memory does not grow with the run's length: series have a fixed number of bins.
+/// Measurements to record. Memory does not grow with the length of the run, because series have a fixed number of bins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Width of a bin of the series; by default a 6000th of the duration.
+    /// Width of a bin of the series. Default: 1/6000 of the duration.
     #[serde(default)]
     pub interval: Option<Duration>,
-    /// Links with series and distributions (counters are kept for all); by default every link that can hold a queue:
-    /// one with a rate, a shaper or a modem.
+    /// Links with series and distributions (counters are kept for all links). Default: every link that can hold a queue, which
+    /// has a rate, a shaper or a modem.
     #[serde(default)]
     pub links: Option<Vec<String>>,
-    /// Applications with series of each flow (windows, rates); by default all.
+    /// Applications with series of each flow (windows, rates). Default: all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
-    /// Time at the start that the summary leaves out of every counter, rate and distribution. Tables of single events
-    /// and series cover the whole run.
+    /// Time at the start that the summary excludes from every counter, rate and distribution. Tables of single events and series
+    /// cover the whole run.
     #[serde(default)]
     pub warm_up: Duration,
 }
 
 impl Scenario {
-    /// The JSON Schema of a scenario, generated from these declarations.
+    /// Returns the JSON Schema of a scenario, generated from these declarations.
     pub fn json_schema() -> String {
         let schema = schemars::schema_for!(Scenario);
         serde_json::to_string_pretty(&schema).unwrap_or_default()
     }
 
-    /// The canonical form: every default filled in, keys in one order, units in one spelling. Equal scenarios give equal
-    /// bytes; parsing it returns the same scenario.
+    /// Returns the canonical form: all defaults filled in, keys in one order, units in one spelling. Equal scenarios give equal
+    /// bytes, and parsing the form gives the same scenario.
     pub fn canonical(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The stack of this name: one of this scenario's own, or a preset.
+    /// Returns the stack of this name: one that this scenario defines, or a preset.
     pub fn stack(&self, name: &str) -> Result<tcp::TcpParams, Problem> {
         match self.tcp.get(name) {
             Some(own) => own.resolve().map_err(|p| p.under(name).under("tcp")),
@@ -123,12 +123,12 @@ impl Scenario {
         }
     }
 
-    /// Width of a bin of the series.
+    /// Returns the width of a bin of the series.
     pub fn bin(&self) -> Duration {
         self.record.interval.unwrap_or(Duration((self.duration.0 / 6000).max(1)))
     }
 
-    /// All links with `both_ways` unfolded: (name, link), in order of names.
+    /// Returns all links as (name, link) in the order of names, with the reverse links of `both_ways` added.
     pub fn directed_links(&self) -> Vec<(String, Link)> {
         let mut all = BTreeMap::new();
         for (name, link) in &self.link {

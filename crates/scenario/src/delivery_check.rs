@@ -1,11 +1,11 @@
-//! Checks that a link's opportunities have room for the packets that it carries.
+//! Checks that the opportunities of a link have room for the packets that it carries.
 
 use crate::network::{Network, NetworkApp};
 use traffic::Traffic;
 use units::{Bytes, Problem, shown};
 
 /// Rejects a link whose opportunities are smaller than a packet that an application sends over it. Variable options (SACK,
-/// AccECN) are not counted: a packet that they enlarge continues in the next opportunity.
+/// AccECN) are not counted, since a packet that they enlarge continues in the next opportunity.
 pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
     if network.links.iter().all(|l| l.declared.service.delivery().is_none()) {
         return;
@@ -30,14 +30,14 @@ pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The largest packet of an application, headers included.
+/// Returns the size of an application's largest packet, including headers.
 fn largest(app: &NetworkApp, network: &Network) -> Bytes {
     let traffic = &app.declared.traffic;
     let tree = serde_json::to_value(traffic).unwrap_or_default();
     let given = |key: &str| tree[traffic.name()][key].as_str().and_then(|text| text.parse::<Bytes>().ok());
     let datagram = ["size", "audio_size", "packet"].into_iter().filter_map(given).max();
     let datagrams = match traffic {
-        // the largest payload of a snapshot, and its headers
+        // the size of the largest snapshot with its headers
         Traffic::Game(_) => return Bytes(1518),
         Traffic::Burst(_) => tree[traffic.name()]["transport"] == "udp",
         _ => traffic.is_datagrams(),

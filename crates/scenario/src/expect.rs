@@ -7,7 +7,7 @@
 //! "links.up.utilisation" = "0.9 .. 1"
 //! ```
 //!
-//! Keys are dotted paths of a summary (docs/results.md), in which `*` matches any name. Nothing here changes a run.
+//! Keys are dotted paths of a summary (docs/results.md), in which `*` matches any name. An expectation changes no run.
 
 use schemars::JsonSchema;
 use serde::de::{self, Deserializer, Visitor};
@@ -19,20 +19,20 @@ use units::shown;
 
 const VALID: &str = "a comparison such as \">= 4.0\", \"< 50\", \"== 0\" or \"0.9 .. 1\"";
 
-/// A comparison with a number or a range. Text: `>= 4`, `< 50`, `== 0`, `0.9 .. 1`.
+/// A comparison with a number or a range, written as `>= 4`, `< 50`, `== 0` or `0.9 .. 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expect {
-    /// At least.
+    /// At least this number.
     AtLeast(f64),
-    /// At most.
+    /// At most this number.
     AtMost(f64),
-    /// More than.
+    /// More than this number.
     Above(f64),
-    /// Less than.
+    /// Less than this number.
     Below(f64),
-    /// Exactly.
+    /// Exactly this number.
     Equal(f64),
-    /// From the first to the second, both included.
+    /// From the first number to the second, both included.
     Between(f64, f64),
 }
 
@@ -59,7 +59,7 @@ impl FromStr for Expect {
             return if low <= high { Ok(Self::Between(low, high)) } else { Err(bad()) };
         }
         let text = text.trim();
-        // longer signs first
+        // longer signs come first, so that ">=" is not read as ">"
         let sign = [">=", "<=", "==", ">", "<"].into_iter().find(|sign| text.starts_with(sign)).ok_or_else(bad)?;
         let x = number(&text[sign.len()..])?;
         Ok(match sign {

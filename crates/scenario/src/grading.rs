@@ -8,7 +8,7 @@
 //! scale = [{ grade = "play", below = "30ms" }, { grade = "talk", below = "150ms" }, { grade = "wait" }]
 //! ```
 //!
-//! One table, [`measure::SCALES`], lists the scales by name, their grades and the quantity that each compares.
+//! [`measure::SCALES`] lists the scales by name, with their grades and the quantity that each compares.
 
 use crate::nearest::unknown;
 use measure::{SCALES, Scale};
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::fmt;
 use units::{Duration, Problem, shown};
 
-/// Most grades of a scale, and most characters of a grade, so that grades fit a table's column.
+/// Largest number of grades in a scale, and of characters in a grade, so that grades fit a column of a table.
 const MOST: usize = 26;
 const LONGEST: usize = 24;
 
@@ -27,7 +27,7 @@ const LONGEST: usize = 24;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {
-    /// The scale: a name, or your own list of grades, best first, for the delay that load adds to the least round trip.
+    /// The scale: a name, or your own list of grades, best first, for the delay that load adds to the smallest round trip.
     pub scale: Choice,
 }
 
@@ -36,7 +36,7 @@ pub struct Grade {
 pub enum Choice {
     /// One of [`measure::SCALES`].
     Named(&'static Scale),
-    /// Grades, best first.
+    /// A list of grades, best first.
     Own(Vec<OwnGrade>),
 }
 
@@ -46,7 +46,7 @@ pub enum Choice {
 pub struct OwnGrade {
     /// A letter or a word.
     pub grade: String,
-    /// Upper limit, exclusive; the last grade has none and takes the rest.
+    /// Upper limit, exclusive. The last grade has no limit and covers the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Duration>,
 }
@@ -103,7 +103,7 @@ impl JsonSchema for Choice {
 }
 
 impl Grade {
-    /// The scale.
+    /// Returns the scale.
     pub(crate) fn scale(&self) -> Scale {
         let band = |own: &OwnGrade| measure::Band {
             grade: own.grade.clone().into(),
@@ -115,7 +115,7 @@ impl Grade {
         }
     }
 
-    /// Checks a user-defined scale: reports the first problem of each grade.
+    /// Checks a user-defined scale; adds the first problem of each grade.
     pub(crate) fn check(&self, problems: &mut Vec<Problem>) {
         let Choice::Own(grades) = &self.scale else { return };
         if grades.is_empty() || grades.len() > MOST {

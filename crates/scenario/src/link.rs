@@ -1,4 +1,4 @@
-//! Declaration of a link, its changes and its own rules.
+//! The declaration of a link and its changes, and the rules that concern it alone.
 
 use crate::service::LinkKeys;
 use port::Service;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::LazyLock;
 use units::{BitRate, Bytes, Duration, Prob, Problem, shown};
 
-/// A one-way link from one node to another: a queue, something that serves it, and a propagation delay.
+/// A one-way link from one node to another: a queue, a service that takes packets from it, and a propagation delay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 #[schemars(transform = crate::service::one_service)]
@@ -18,30 +18,30 @@ pub struct Link {
     pub from: String,
     /// Node at the far end.
     pub to: String,
-    /// Adds a second link with the same parameters in the other direction, named like this one with `~` in front.
+    /// True to add a second link with the same parameters in the opposite direction, named like this one with `~` in front.
     #[serde(default)]
     pub both_ways: bool,
-    /// Bits per second on the wire; without it, serialisation takes no time.
+    /// Bits per second on the wire. Without a rate, serialisation takes no time.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// Greatest addition to a packet's propagation delay: uniform between zero and this, drawn for each packet.
+    /// Upper bound on the jitter added to a packet's propagation delay: drawn for each packet, uniform from zero.
     #[serde(default)]
     pub jitter: Duration,
-    /// Addition to the propagation delay by late hosts: percentiles, as in `summary.live.lateness_ms`.
+    /// Random delay added to the propagation delay, as by late hosts: percentiles, as in `summary.live.lateness_ms`.
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
-    /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for those sent before it,
-    /// and close packets arrive together, as late as the latest.
+    /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for the packets sent before it, so
+    /// packets sent shortly after one another arrive together, as late as the latest.
     #[serde(default)]
     pub reorder: bool,
-    /// Probability that a packet is lost on the wire, behind the queue.
+    /// Probability that a packet is lost on the wire, after it left the queue.
     #[serde(default)]
     pub loss: Prob,
-    /// Packets that are lost on the wire, whatever `loss` is: by number, from 1, in the order in which they leave the queue for
-    /// the wire. With `both_ways`, each direction counts its own packets.
+    /// Packets that are lost on the wire, independent of `loss`: by number, from 1, in the order in which they leave the queue
+    /// for the wire. With `both_ways`, each direction counts its own packets.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// The queue discipline.
@@ -51,12 +51,12 @@ pub struct Link {
     #[serde(flatten, with = "crate::service")]
     #[schemars(with = "crate::service::Keys<'static>")]
     pub service: Service,
-    /// Changes on a schedule, in order of time.
+    /// Scheduled changes, in the order of time.
     #[serde(default)]
     pub changes: Vec<Change>,
 }
 
-/// All keys of a link.
+/// The names of all keys of a link.
 static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let schema = schemars::schema_for!(Link);
     let properties = schema.get("properties").and_then(serde_json::Value::as_object);
@@ -88,30 +88,30 @@ impl<'de> Deserialize<'de> for Link {
     }
 }
 
-/// Drop-tail of 1000 packets, as Linux's `txqueuelen`.
+/// Returns drop-tail with 1000 packets, like Linux's `txqueuelen`.
 fn default_queue() -> qdisc::Spec {
     qdisc::Spec::Droptail(Default::default())
 }
 
-/// A change of a link at a moment of the run.
+/// A scheduled change of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// Time of the change.
     pub at: Duration,
-    /// New link rate; the rate of an HTB that has none of its own.
+    /// New rate of the link, and of an HTB without its own rate.
     #[serde(default)]
     pub rate: Option<BitRate>,
-    /// New propagation delay, for packets that leave from then on.
+    /// New propagation delay of packets that leave from then on.
     #[serde(default)]
     pub delay: Option<Duration>,
-    /// New jitter, for packets that leave from then on.
+    /// New jitter of packets that leave from then on.
     #[serde(default)]
     pub jitter: Option<Duration>,
     /// New loss probability.
     #[serde(default)]
     pub loss: Option<Prob>,
-    /// New Maximum Sustained Traffic Rate of the shaper or service flow; new rate of an HTB that has its own.
+    /// New Maximum Sustained Traffic Rate of the shaper or service flow; new rate of an HTB with its own rate.
     #[serde(default)]
     pub max_sustained_rate: Option<BitRate>,
     /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has one.
@@ -138,13 +138,13 @@ impl Change {
 }
 
 impl Link {
-    /// Bits that this link may carry in [`from`, `to`): by its rate, or by the Maximum Sustained Traffic Rate of its
-    /// shaper or modem if that is lower. Changes count from their time on. `None` without a rate.
+    /// Returns the bits that this link may carry in [`from`, `to`): by its rate, or by the Maximum Sustained Traffic Rate of its
+    /// shaper or modem if that is lower. Changes apply from their time on. `None` without a rate.
     ///
     /// Bursts are not included: a link may carry more than this while its bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
         if matches!(self.service, Service::Delivery(_)) {
-            // a link with opportunities counts its capacity itself
+            // a link with opportunities counts its own capacity
             return None;
         }
         let (mut rate, mut sustained) = (self.rate, self.service.own_rate());
@@ -162,12 +162,14 @@ impl Link {
         Some(bits)
     }
 
-    /// The long-term rate at which the queue is served: that of the shaper or service flow, else of the wire.
+    /// Returns the long-term rate at which the queue is served: that of the shaper or service flow, or otherwise that of the
+    /// wire.
     pub(crate) fn served_rate(&self) -> Option<BitRate> {
         self.service.own_rate().or(self.rate)
     }
 
-    /// The long-term rate of the link: the rate at which the queue is served, or the rate to which the queue shapes if lower.
+    /// Returns the long-term rate of the link: the rate at which the queue is served, or the rate to which the queue shapes if
+    /// that is lower.
     pub fn sustained_rate(&self) -> Option<BitRate> {
         self.served_rate().into_iter().chain(self.queue.shapes()).min()
     }
@@ -187,7 +189,7 @@ impl Link {
         }
     }
 
-    /// Reports everything that is wrong with this link alone.
+    /// Returns all problems of this link alone.
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.from == self.to {
@@ -198,7 +200,8 @@ impl Link {
             let message = "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one";
             problems.push(Problem::new("rate", message));
         }
-        // on a link with opportunities, a discipline that shapes is compared with the busiest moment, a limit in time with the mean
+        // on a link with opportunities, the rate of a discipline that shapes is compared with the peak rate, and a limit in time
+        // uses the mean rate
         let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
         let rate = peak.or(self.served_rate()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));
@@ -221,7 +224,7 @@ impl Link {
     }
 }
 
-/// Returns true if a link can hold a queue, and so is included in "all".
+/// Returns true if a link can hold a queue. Selections of all links include only these.
 pub fn can_queue(link: &Link) -> bool {
     link.rate.is_some() || link.service != Service::Plain
 }

@@ -1,4 +1,4 @@
-//! Start and end of a scenario's load, the period that is graded.
+//! The time of a scenario's load, which is the period that is graded.
 
 use crate::app::App;
 use crate::declare::Scenario;
@@ -7,12 +7,12 @@ use measure::Grading;
 use traffic::Traffic;
 use units::Time;
 
-/// Code points of background traffic: LE, and CS1, its predecessor.   Source: RFC 8622 §3, RFC 3662 §4.
+/// Code points of background traffic: LE and its predecessor CS1.   Source: RFC 8622 §3, RFC 3662 §4.
 const BACKGROUND: [u8; 2] = [1, 8];
 
 impl Scenario {
-    /// The grading of a run: the scale; the load, from the earliest `start` of an application other than ping (0 s without any)
-    /// to the last `stop` or end of a `length`; and the background applications.
+    /// Returns the grading of a run: the scale, the period of the load, and the background applications. The load lasts from the
+    /// earliest `start` of an application other than ping (0 s if there is none) to the last `stop` or end of a `length`.
     pub fn grading(&self) -> Grading {
         let loads = || self.app.values().filter(|app| !matches!(app.traffic, Traffic::Ping(_)));
         let begin = loads().map(|app| Time(app.start.0)).min().unwrap_or(Time::ZERO);
@@ -26,7 +26,7 @@ impl Scenario {
     }
 }
 
-/// End of an application's sending, without its start spread.
+/// Returns the time at which an application stops sending, without its start spread.
 fn end(app: &App) -> Time {
     let length = match &app.traffic {
         Traffic::Ftp(ftp) => ftp.length.map(|length| {

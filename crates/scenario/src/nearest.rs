@@ -2,12 +2,12 @@
 
 use units::shown;
 
-/// Most names that a line lists.
+/// Largest number of names in a message.
 const LISTED: usize = 48;
 
-/// The known name nearest to `given`, if one is near enough for a typing error.
+/// Returns the known name nearest to `given`, if it is near enough for a typing error.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    // the distance takes time proportional to both lengths, and no name that long is a typing error
+    // limited to 100 characters: the distance takes time proportional to both lengths, and no name that long is a typing error
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     known
         .iter()
@@ -17,7 +17,7 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, k)| k)
 }
 
-/// All known names at the distance of the nearest.
+/// Returns all known names that are as near as the nearest.
 pub(crate) fn as_near<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     let distance = |name: &str| strsim::damerau_levenshtein(&given, &name.to_lowercase());
@@ -25,18 +25,18 @@ pub(crate) fn as_near<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
     known.iter().copied().filter(|name| distance(name) == least).collect()
 }
 
-/// "; did you mean "a" or "b"?", or nothing if no known name is near.
+/// Returns `; did you mean "a" or "b"?`, or an empty text if no known name is near.
 pub(crate) fn hint(given: &str, known: &[&str]) -> String {
     let near: Vec<String> = as_near(given, known).iter().map(|n| format!("\"{}\"", shown(n))).collect();
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
-/// A sentence about an unknown name: the kind of name, the nearest names, and all valid names.
+/// Returns a sentence about an unknown name: the kind of name, the nearest names, and all valid names.
 pub(crate) fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_of(what, given, "known", known)
 }
 
-/// As [`unknown`]; `these` describes the names in the list.
+/// Does the same as [`unknown`]; `these` describes the names in the list.
 pub(crate) fn unknown_of(what: &str, given: &str, these: &str, known: &[&str]) -> String {
     let hint = hint(given, known);
     let mut list = known.iter().take(LISTED).map(|n| shown(n)).collect::<Vec<_>>().join(", ");

@@ -1,8 +1,8 @@
-//! A scenario as a network: numbered nodes, one-way links, next hops, applications at their nodes.
+//! A scenario resolved into a network: numbered nodes, one-way links, next hops, and applications at their nodes.
 //!
-//! Names become numbers only here: the checks of a scenario, the simulator and the live bench all start from a network.
-//! A node's number is its index among the sorted names, a link's that in [`Scenario::directed_links`], an application's that
-//! in [`Scenario::app`].
+//! Names become numbers only here; the checks of a scenario, the simulator and the live bench all start from a network. A node's
+//! number is its index among the sorted names, a link's number its index in [`Scenario::directed_links`], and an application's
+//! number its index in [`Scenario::app`].
 
 use crate::app::App;
 use crate::declare::Scenario;
@@ -16,36 +16,36 @@ use std::collections::BTreeMap;
 use tcp::TcpParams;
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// No link leads there.
+/// The next link if no link leads to the destination.
 pub const NO_LINK: u16 = u16::MAX;
 
 /// A link in one direction.
 #[derive(Clone, Debug)]
 pub struct NetworkLink {
-    /// Its name; begins with `~` for the reverse direction of a link with `both_ways`.
+    /// Name of the link. The reverse direction of a link with `both_ways` begins with `~`.
     pub name: String,
-    /// Node where its queue is.
+    /// Node with the queue.
     pub from: u16,
-    /// Node at its far end.
+    /// Node at the far end.
     pub to: u16,
-    /// Specification of its port: queue, server and wire.
+    /// Specification of the port: queue, server and wire.
     pub port: PortSpec,
-    /// Changes in order of time.
+    /// Changes in the order of time.
     pub changes: Vec<(Time, port::Change)>,
-    /// Series and distributions are recorded.
+    /// True if series and distributions are recorded.
     pub recorded: bool,
-    /// The declaration.
+    /// The declaration of the link.
     pub declared: Link,
 }
 
 impl NetworkLink {
-    /// Builds its port, idle, as link number `number`.   Errors: as [`Port::build`].
+    /// Builds the link's port, idle, as link number `number`.   Errors: those of [`Port::build`].
     pub fn build_port(&self, number: u16, seed: u64) -> Result<Port, Problem> {
         let at = format!("link.{}", self.name);
         Port::build(&self.port, LinkId(number), seed, &at).map_err(|p| p.under(&at))
     }
 
-    /// Builds the link, idle, as number `number` of a run of `duration`, its packets carried by `carrier`.
+    /// Builds the link, idle, as number `number` of a run of `duration`. `carrier` carries its packets.
     pub fn build<C>(
         &self,
         number: u16,
@@ -67,7 +67,7 @@ impl NetworkLink {
     }
 }
 
-/// Greatest queue length with a bin of its own in the distribution, packets.
+/// Returns the largest queue length, in packets, that has its own bin in the distribution.
 fn queue_bins(queue: &qdisc::Spec) -> u32 {
     let segments = if let qdisc::Spec::Droptail(p) = queue { u32::from(p.super_segment) } else { 1 };
     match queue.limit() {
@@ -76,39 +76,39 @@ fn queue_bins(queue: &qdisc::Spec) -> u32 {
     }
 }
 
-/// An application at its nodes.
+/// An application placed at its nodes.
 #[derive(Clone, Debug)]
 pub struct NetworkApp {
-    /// Its name.
+    /// Name of the application.
     pub name: String,
-    /// Node of its client.
+    /// Node of the client.
     pub from: u16,
-    /// Nodes of its servers.
+    /// Nodes of the servers.
     pub to: Vec<u16>,
     /// Stacks of the client and of the servers, as indices into [`Network::stacks`].
     pub stacks: [u16; 2],
     /// Start time under this seed.
     pub start: Time,
-    /// Time from which it starts nothing new; [`Time::NEVER`]: the end of the run.
+    /// Time from which the application starts nothing new; [`Time::NEVER`] for the end of the run.
     pub stop: Time,
-    /// Its random stream.
+    /// The application's random stream.
     pub rng: Rng,
-    /// Series of its flows are recorded.
+    /// True if series of its flows are recorded.
     pub recorded: bool,
-    /// The declaration.
+    /// The declaration of the application.
     pub declared: App,
 }
 
-/// The next link from each node to each other node.
+/// The next link from each node to every other node.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
-    /// By `node * nodes + destination`.
+    /// Numbers of links, indexed by `node * nodes + destination`.
     next: Vec<u16>,
     nodes: usize,
 }
 
 impl Routes {
-    /// The link that a packet at `at` takes to `to`; [`NO_LINK`] if none leads there.
+    /// Returns the link that a packet at `at` takes to `to`; [`NO_LINK`] if there is none.
     #[inline(always)]
     pub fn next(&self, at: NodeId, to: NodeId) -> u16 {
         self.next[usize::from(at.0) * self.nodes + usize::from(to.0)]
@@ -118,29 +118,29 @@ impl Routes {
 /// A scheduled change of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
-    /// The warm-up ends.
+    /// The end of the warm-up.
     Begin,
-    /// This link changes.
+    /// A change of a link, given by its number.
     Change(u16, port::Change),
 }
 
 /// A network.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Names of the nodes, in order.
+    /// Names of the nodes, in their order.
     pub nodes: Vec<String>,
-    /// Links, in order of names.
+    /// Links, in the order of names.
     pub links: Vec<NetworkLink>,
-    /// Next links of packets.
+    /// The next hops of packets.
     pub routes: Routes,
-    /// Applications, in order of names.
+    /// Applications, in the order of names.
     pub apps: Vec<NetworkApp>,
-    /// TCP stacks, each once.
+    /// TCP stacks, without duplicates.
     pub stacks: Vec<TcpParams>,
 }
 
 impl Scenario {
-    /// The network of this scenario.   Errors: the first problem of the scenario.
+    /// Returns the network of this scenario.   Errors: the first problem of the scenario.
     pub fn network(&self) -> Result<Network, Problem> {
         match self.validate().into_iter().next() {
             Some(problem) => Err(problem),
@@ -150,7 +150,7 @@ impl Scenario {
 }
 
 impl Network {
-    /// Resolves every name.   Errors: the first unknown name. The caller must check reachability.
+    /// Resolves every name.   Errors: the first unknown name. Reachability is not checked.
     pub(crate) fn resolve(scenario: &Scenario) -> Result<Self, Problem> {
         let declared = scenario.directed_links();
         let nodes = nodes(&declared);
@@ -176,14 +176,14 @@ impl Network {
         Ok(network)
     }
 
-    /// The link that a packet at `at` takes to `to`.
+    /// Returns the link that a packet at `at` takes to `to`.
     fn hop(&self, at: u16, to: u16) -> Option<u16> {
         let link = self.routes.next(NodeId(at), NodeId(to));
         (link != NO_LINK).then_some(link)
     }
 
-    /// The end of the warm-up and the changes of links, last first. At the same time, the warm-up ends first, and links change in
-    /// the order of their names.
+    /// Returns the end of the warm-up and the changes of links, latest first. At equal times, the warm-up ends first, and links
+    /// change in the order of their names.
     pub fn tasks(&self, warm_up: Duration) -> Vec<(Time, Task)> {
         let begin = (!warm_up.is_zero()).then_some((Time(warm_up.0), Task::Begin));
         let changes = (0..)
@@ -195,7 +195,7 @@ impl Network {
         tasks
     }
 
-    /// Links from `a` to `b`.   Errors: the node without a next link; `None` if the routes form a loop.
+    /// Returns the links from `a` to `b`.   Errors: the node without a next link, or `None` if the routes form a loop.
     pub fn path(&self, a: u16, b: u16) -> Result<Vec<u16>, Option<u16>> {
         let (mut path, mut at) = (Vec::new(), a);
         // bounded: a longer path uses a link twice
@@ -210,7 +210,8 @@ impl Network {
         Err(None)
     }
 
-    /// Computes the next links: shortest path by number of links, ties to the first link name; then the explicit routes.
+    /// Computes the next links: shortest paths by number of links, of equal ones that with the first link name; then the explicit
+    /// routes.
     fn resolve_routes(&self, scenario: &Scenario) -> Result<Routes, Problem> {
         let nodes = self.nodes.len();
         let mut into: Vec<Vec<u16>> = vec![Vec::new(); nodes];
@@ -218,10 +219,10 @@ impl Network {
             into[usize::from(link.to)].push(i as u16);
         }
         let mut next = vec![NO_LINK; nodes * nodes];
-        // the destination for which a node was reached last
+        // the last destination for which each node was reached
         let mut reached = vec![usize::MAX; nodes];
         for to in 0..nodes {
-            // breadth first, backwards from the destination
+            // breadth-first search, backwards from the destination
             reached[to] = to;
             let mut frontier = vec![to];
             while !frontier.is_empty() {
@@ -289,7 +290,7 @@ impl Network {
     }
 }
 
-/// Names of the nodes, in order: every end of a link.
+/// Returns the names of the nodes in order: every end of a link.
 pub(crate) fn nodes(links: &[(String, Link)]) -> Vec<String> {
     let mut names: Vec<String> = links.iter().flat_map(|(_, l)| [l.from.clone(), l.to.clone()]).collect();
     names.sort_unstable();
@@ -297,7 +298,7 @@ pub(crate) fn nodes(links: &[(String, Link)]) -> Vec<String> {
     names
 }
 
-/// The number of a node.   Errors: no link ends there.
+/// Returns the number of a node.   Errors: no link ends there.
 pub(crate) fn number(nodes: &[String], name: &str) -> Result<u16, Problem> {
     nodes.binary_search_by(|n| n.as_str().cmp(name)).map(|i| i as u16).map_err(|_| {
         let known: Vec<&str> = nodes.iter().map(String::as_str).collect();
@@ -358,7 +359,7 @@ mod tests {
     fn where_a_path_ends_without_its_node() {
         let text = DIAMOND.replace("both_ways = true", "").split("[app.x]").next().unwrap().to_owned();
         let n = Network::resolve(&crate::typed::typed(crate::parse::parse(&text, Format::Toml).unwrap()).unwrap());
-        // one way only: nothing leads from b
+        // the link is one-way, so no link leads from b to a
         assert_eq!(n.unwrap().path(1, 0), Err(Some(1)));
         let round = "[[route]]\nat = 'a'\nto = 'b'\nvia = 'one'\n[[route]]\nat = 'c'\nto = 'b'\nvia = '~one'\n";
         let text = format!("{}{round}", DIAMOND.split("[app.x]").next().unwrap());

@@ -1,9 +1,9 @@
-//! From text to a tree of tables and values.
+//! Parses a text into a tree of tables and values.
 
 use serde_json::Value;
 use units::{Problem, shown};
 
-/// The language of a scenario text.
+/// The format of a scenario text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// TOML 1.
@@ -32,13 +32,13 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     }
 }
 
-/// Removes the TOML parser's type names from its message about an integer out of range.
+/// Replaces the TOML parser's message about an integer out of range, which contains names of types.
 fn plain_words(message: &str) -> String {
     let too_large = message.starts_with("invalid type: integer") || message.contains("value was too large");
     if too_large { format!("an integer beyond {}", i64::MAX) } else { one_line(message) }
 }
 
-/// The tree of a TOML document.   Errors: a number that is not finite; a date.
+/// Returns the tree of a TOML document.   Errors: a number that is not finite; a date.
 fn plain(value: toml::Value) -> Result<Value, Problem> {
     let bad = |given: &str| Err(Problem::new("", format!("{given} is not valid; expected a finite number or a text")));
     Ok(match value {

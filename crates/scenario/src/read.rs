@@ -1,4 +1,4 @@
-//! From text to a scenario, with errors that a user can act on.
+//! Reads a scenario from a text, with errors that tell a user what to change.
 
 pub use crate::parse::{Format, parse};
 pub use crate::typed::typed;
@@ -8,14 +8,14 @@ use crate::nearest::unknown;
 use serde_json::Value;
 use units::{Problem, shown};
 
-/// Sets the value at a dotted path, creating tables as needed. The value is parsed as TOML (`5`, `true`, `"5mbit"`,
-/// `{ limit = "21p" }`), or taken as plain text if it is not TOML. Numbers between dots index lists.
+/// Sets the value at a dotted path, and creates tables as needed. The value is parsed as TOML (`5`, `true`, `"5mbit"`, `{ limit =
+/// "21p" }`); if it is not TOML, it is taken as plain text. Numbers between dots index lists.
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     let parsed = match parse(&format!("v = {value}"), Format::Toml) {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),
-        // valid TOML, but not a value of a scenario
+        // the value is valid TOML, but no value of a scenario
         Err(problem) if !problem.path.is_empty() => return Err(Problem::new(shown(path), problem.message)),
-        // no name begins with these characters
+        // no name begins with these characters, so the value was meant as TOML
         Err(problem) if value.trim_start().starts_with(['{', '[']) => {
             let message = format!("\"{}\" is not TOML: {}", shown(value), problem.message);
             return Err(Problem::new(shown(path), message));
@@ -52,8 +52,8 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Replaces queues given as text (`"codel target 5ms"`, `"sfq_hss + pie"`) by their tables, for showing or changing a tree. An
-/// invalid text stays.
+/// Replaces queues written as text (`"codel target 5ms"`, `"sfq_hss + pie"`) by their tables, so that the tree can be shown or
+/// changed. An invalid text stays.
 pub fn queues_as_tables(tree: &mut Value) {
     let links = tree.get_mut("link").and_then(Value::as_object_mut);
     for queue in links.into_iter().flatten().filter_map(|(_, link)| link.get_mut("queue")) {
@@ -63,7 +63,7 @@ pub fn queues_as_tables(tree: &mut Value) {
     }
 }
 
-/// Splits a dotted path; a part with dots of its own is quoted (`tcp."ns2-cubic-2.6.22".mss`).
+/// Splits a dotted path. A part that contains dots is quoted (`tcp."ns2-cubic-2.6.22".mss`).
 fn split_path(path: &str) -> Vec<String> {
     let (mut parts, mut part, mut quoted) = (Vec::new(), String::new(), false);
     for c in path.chars() {
@@ -77,9 +77,9 @@ fn split_path(path: &str) -> Vec<String> {
     parts
 }
 
-/// Reads a scenario in all steps: text, overrides (path, value), types, validation.
+/// Reads a scenario in all steps: text, overrides (path and value), types, validation.
 ///
-/// Errors: one problem if the text or a value cannot be read, otherwise all problems of the validation.
+/// Errors: a single problem if the text or a value cannot be read, otherwise all problems that the validation finds.
 pub fn scenario(text: &str, format: Format, sets: &[(String, String)]) -> Result<Scenario, Vec<Problem>> {
     let mut tree = parse(text, format).map_err(|p| vec![p])?;
     let given: Vec<(&str, Vec<String>)> = ["link", "app", "tcp"].map(|kind| (kind, names(&tree, kind))).into();
@@ -91,12 +91,12 @@ pub fn scenario(text: &str, format: Format, sets: &[(String, String)]) -> Result
     if problems.is_empty() { Ok(scenario) } else { Err(problems) }
 }
 
-/// The names in one of the scenario's tables.
+/// Returns the names in one of the scenario's tables.
 fn names(tree: &Value, kind: &str) -> Vec<String> {
     tree.get(kind).and_then(Value::as_object).into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
-/// Reports a table that only `--set` created and that lacks a key as a misspelt name. `given` are the names in the text.
+/// Reports a misspelt name if a table that only `--set` created lacks a key. `given`: the names in the text.
 fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
     for (kind, known) in given {
         let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));

@@ -1,5 +1,5 @@
-//! The service of a link: in a file one of the keys `shaper`, `docsis`, `docsis31` and `delivery`, or none; in the typed scenario a
-//! [`Service`].
+//! The service of a link. In a file it is one of the keys `shaper`, `docsis`, `docsis31` and `delivery`, or none of them; in the
+//! typed scenario it is a [`Service`].
 
 use docsis::{Docsis31Params, DocsisParams};
 use port::{Delivery, Service, Shaper};
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 /// The keys of a service.
 const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 
-/// The services that have a rate of their own, so that their link has none.
+/// The services that have their own rate, so that their link has none.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
-/// Adds to the schema of a link which of its keys exclude each other: a link has one service, or only its rate.
+/// Adds to the schema of a link which of its keys exclude one another: a link has one service, or only its rate.
 pub(crate) fn one_service(schema: &mut schemars::Schema) {
     let null = |key: &str| (key.to_owned(), json!({ "type": "null" }));
     let without = || json!({ "properties": Map::from_iter(SERVICES.map(null)) });
@@ -29,7 +29,7 @@ pub(crate) fn one_service(schema: &mut schemars::Schema) {
     schema.insert("oneOf".to_owned(), choices.collect());
 }
 
-/// The keys, as written in a file.
+/// The keys of a service, as written in a file.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct Keys<'a> {
     /// A shaper between the queue and the wire: the table of a dual token bucket, or HTB.
@@ -39,10 +39,10 @@ pub(crate) struct Keys<'a> {
     #[serde(default)]
     docsis: Option<&'a DocsisParams>,
     /// A DOCSIS 3.1 upstream (or, with `downstream`, a CMTS's downstream) between the queue and the wire: one service flow, or an
-    /// aggregate with a Low Latency one. Its channel has a rate of its own, so the link has none.
+    /// aggregate with a Low Latency one. Its channel has its own rate, so the link has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     docsis31: Option<&'a Docsis31Params>,
-    /// Opportunities to send in place of a rate: a recorded trace of a radio link, or a model of one (docs/links.md).
+    /// Opportunities to send instead of a rate: a recorded trace of a radio link, or a model of one (docs/links.md).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delivery: Option<&'a Delivery>,
 }
@@ -60,17 +60,17 @@ pub(crate) fn serialize<S: Serializer>(service: &Service, s: S) -> Result<S::Ok,
     keys.serialize(s)
 }
 
-/// A placeholder: [`LinkKeys`] reads the service.
+/// Returns a placeholder, because [`LinkKeys`] reads the service.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(_: D) -> Result<Service, D::Error> {
     Ok(Service::Plain)
 }
 
-/// The keys of a link without those of its service, which it reads itself.
+/// The keys of a link, from which the service's key is removed and read.
 pub(crate) struct LinkKeys<'a, A> {
     pub map: A,
-    /// All keys of a link.
+    /// The names of all keys of a link.
     pub known: &'static [&'static str],
-    /// The service that was read, and its key.
+    /// The service that was found, and its key.
     pub found: &'a mut Option<(String, Service)>,
 }
 
@@ -96,10 +96,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for LinkKeys<'_, A> {
     }
 }
 
-/// Reads the value of a service's key; null means no service.
+/// Reads the value of a service's key. Null means that the link has no such service.
 struct OneService<'a> {
     key: &'a str,
-    /// The key of a service that this link already has.
+    /// Key of a service that this link already has.
     first: Option<&'a str>,
 }
 

@@ -19,7 +19,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// The full parameters.   Errors: unknown preset, unknown parameter, a value that does not fit.
+    /// Returns all parameters.   Errors: an unknown preset, an unknown parameter, a value that does not fit.
     pub fn resolve(&self) -> Result<tcp::TcpParams, Problem> {
         let base = tcp::TcpParams::preset(&self.preset).ok_or_else(|| {
             let known: Vec<&str> = tcp::PRESETS.iter().map(|p| p.0).collect();
@@ -43,7 +43,7 @@ impl Stack {
     }
 }
 
-/// The parameter that takes `word` as its value, if there is one (`accecn` is a word of `ecn_feedback`).
+/// Returns the parameter that takes `word` as its value, if there is one (`accecn` is a value of `ecn_feedback`).
 fn as_value<'a>(word: &str, parameters: &'a serde_json::Map<String, Value>) -> Option<&'a str> {
     let takes = |key: &&String| {
         let mut tree = parameters.clone();

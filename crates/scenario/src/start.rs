@@ -2,17 +2,18 @@
 //!
 //! ```text
 //!   begins = start + U,   U uniform in [0, spread] ns, from the stream "start.NAME" of the seed
-//!   spread = the application's start_spread, or the scenario's, or that of its traffic
+//!   spread = the application's start_spread, or else the scenario's, or else that of its traffic
 //! ```
 //!
-//! A spread never reaches the application's `stop`. Without it, every seed would give the same run wherever nothing else is random.
+//! A spread never reaches the application's `stop`. Without a spread, all seeds would give the same run unless something else is
+//! random.
 
 use crate::app::App;
 use crate::declare::Scenario;
 use units::{Duration, Rng, Time};
 
 impl Scenario {
-    /// When application `name` starts under this scenario's seed.
+    /// Returns the time at which application `name` starts under this scenario's seed.
     pub(crate) fn begins(&self, name: &str, app: &App) -> Time {
         let spread = app.start_spread.or(self.start_spread).unwrap_or_else(|| app.traffic.start_spread());
         let before_stop = app.stop.map_or(spread, |stop| Duration(stop.0.saturating_sub(app.start.0 + 1)));
@@ -47,7 +48,7 @@ mod tests {
         ] {
             let all: Vec<u64> = (0..400).map(|seed| begins(seed, "", app)).collect();
             assert!(all.iter().all(|&u| u <= spread), "{app}");
-            // uniform: mean 1/2 within 5 standard errors of 0.289 / 20
+            // starts are uniform: their mean is 1/2 within 5 standard errors of 0.289 / 20
             let mean = all.iter().sum::<u64>() as f64 / 400.0 / spread as f64;
             assert!((mean - 0.5).abs() < 0.073, "{app}: {mean}");
         }

@@ -1,12 +1,12 @@
-//! Commands that configure Linux like a scenario's links.
+//! Commands that configure Linux to behave like a scenario's links.
 //!
 //! ```text
 //! link       queue -> shaper -> wire (delay, jitter, loss)
 //! Linux      qdisc  in  htb or tbf, where packets leave;  netem where they arrive, behind an ifb
 //! ```
 //!
-//! netem is at the far end: a delay in front of the queue, or around it, would be part of the sojourn time that the discipline
-//! measures. Features that Linux lacks become comments. Text of the user appears only in comments.
+//! netem is at the far end, because a delay in front of the queue, or around it, would be part of the sojourn time that the
+//! discipline measures. Features that Linux lacks become comments. Text of the user appears only in comments.
 //!
 //! Source: tc(8), tc-htb(8), tc-tbf(8), tc-netem(8), and `qdisc::tc` for the disciplines.
 
@@ -17,11 +17,11 @@ use port::{Service, Shaper};
 use std::fmt::Write;
 use units::{BitRate, Duration, Problem, shown};
 
-/// Smallest frame on the wire, which bounds the number of frames in flight. Unit: bytes.
+/// Smallest frame on the wire in bytes, which bounds the number of frames in flight.
 const LEAST_FRAME: u64 = 64;
-/// Smallest `limit` of netem, packets: its own default.
+/// Smallest `limit` of netem in packets, which is also its default.
 const LEAST_HELD: u64 = 1000;
-/// `limit` of netem for a link whose rate is not known, packets.
+/// `limit` of netem in packets for a link whose rate is unknown.
 const HELD: u64 = 100_000;
 
 const HEAD: &str = "\
@@ -30,9 +30,9 @@ const HEAD: &str = "\
 ";
 
 impl Scenario {
-    /// Shell commands for every link, or for the named one (`up`, or `~up` for the reverse direction with `both_ways`).
+    /// Returns shell commands for every link, or for the named one (`up`, or `~up` for the reverse direction with `both_ways`).
     ///
-    /// Errors: no link has the name.
+    /// Errors: no link has this name.
     pub fn tc(&self, only: Option<&str>) -> Result<String, Problem> {
         let links = self.directed_links();
         if let Some(name) = only.filter(|only| !links.iter().any(|(name, _)| name == only)) {
@@ -40,7 +40,7 @@ impl Scenario {
             return Err(Problem::new("", unknown("link", name, &known)));
         }
         let mut text = HEAD.to_owned();
-        // each link has an ifb of its own: two links may end at one machine
+        // each link has its own ifb, since two links may end at one machine
         for (i, (name, link)) in links.iter().enumerate().filter(|(_, (name, _))| only.is_none_or(|o| o == name)) {
             text.push_str(&commands(name, link, &format!("ifb{i}")));
         }
@@ -52,7 +52,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     let (from, to) = (shown(&link.from), shown(&link.to));
     let mut out = format!("\n# link {}: on {from}, the interface towards {to}\nDEV=eth0\n", shown(name));
     let discipline = link.queue.in_tc(link.sustained_rate());
-    // a queue counts segments that an offload has joined as one packet
+    // offloads are turned off, since a queue counts the segments that an offload has joined as one packet
     out.push_str("ethtool -K \"$DEV\" tso off gso off gro off\n");
     for line in server_notes(link) {
         let _ = writeln!(out, "# {line}");
@@ -73,7 +73,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     out
 }
 
-/// The command for the server behind the queue, with tc's `verb`.
+/// Returns the command for the server behind the queue, with tc's `verb`.
 fn server(link: &Link, verb: &str) -> Option<String> {
     let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
         let root = match verb {
@@ -87,7 +87,7 @@ fn server(link: &Link, verb: &str) -> Option<String> {
     };
     let tbf = |p: &docsis::ShaperParams| {
         let peak = p.peak_traffic_rate.map(|rate| format!(" peakrate {rate} mtu {}", p.peak_burst.0));
-        // the limit applies to the queue that the discipline replaces
+        // the limit belongs to tbf's own queue, which the discipline replaces
         format!(
             "tc qdisc {verb} dev \"$DEV\" root handle 1: tbf rate {} burst {}{} limit 1514000\n",
             p.max_sustained_rate,
@@ -110,7 +110,7 @@ fn server(link: &Link, verb: &str) -> Option<String> {
     }
 }
 
-/// Notes on the server that its commands cannot express.
+/// Returns notes on properties of the server that its commands cannot express.
 fn server_notes(link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(delivery) = link.service.delivery() {
@@ -133,7 +133,7 @@ fn server_notes(link: &Link) -> Vec<String> {
     notes
 }
 
-/// The commands for the wire behind the server.
+/// Returns the commands for the wire behind the server.
 fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     let mut out = String::new();
     if let Some(netem) = netem(link) {
@@ -162,7 +162,7 @@ fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     out
 }
 
-/// Delay, jitter and loss in netem's syntax; `None` without any.
+/// Returns delay, jitter and loss in netem's syntax; `None` if there are none.
 fn netem(link: &Link) -> Option<String> {
     let (delay, jitter, loss) = (link.delay, link.jitter, link.loss.get());
     if delay.is_zero() && jitter.is_zero() && loss == 0.0 {
@@ -175,7 +175,7 @@ fn netem(link: &Link) -> Option<String> {
         .map_or(HELD, |rate| (rate.bytes_in(longest) / LEAST_FRAME + 1).max(LEAST_HELD));
     let mut words = format!("netem limit {held}");
     if !longest.is_zero() {
-        // netem's jitter extends both ways from the delay, this one from zero upwards
+        // netem's jitter extends in both directions from the delay, this one from zero upwards
         let half = Duration(jitter.0 / 2);
         let _ = write!(words, " delay {}", micros(delay + half));
         if !half.is_zero() {
@@ -188,12 +188,12 @@ fn netem(link: &Link) -> Option<String> {
     Some(words)
 }
 
-/// A time as tc takes it: whole microseconds.
+/// Rounds a time to whole microseconds, which is tc's resolution.
 fn micros(time: Duration) -> Duration {
     Duration::from_micros((time.0 + 500) / 1000)
 }
 
-/// The commands of each change, as comments with its time.
+/// Returns the commands of each change, as comments with its time.
 fn changes(link: &Link, ifb: &str) -> String {
     let mut out = String::new();
     let mut now = link.clone();

@@ -7,28 +7,29 @@ use std::borrow::Cow;
 use std::fmt;
 use units::Duration;
 
-/// Most readings of a trace: some 160 MB for the 20 columns of a link.
+/// Largest number of readings in a trace: about 160 MB for the 20 columns of a link.
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
-/// Records internal state over time: the state of laws and senders, the fate of packets. Neither the other results nor the
-/// scenario's hash depend on it.
+/// Records internal state over time: the state of laws and senders, and the fate of packets. The other results and the scenario's
+/// hash do not depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trace {
-    /// Links whose queue and law are recorded, in the table `trace_links`: names, or true for every link that can hold a queue.
+    /// Links whose queue and law are recorded in the table `trace_links`: names, or true for every link that can hold a queue.
     pub links: Which,
-    /// Links whose single queues (or classes) in service are recorded, in the table `trace_queues`: names, or true.
+    /// Links whose flow queues (or classes) in service are recorded in the table `trace_queues`: names, or true for every link
+    /// that can hold a queue.
     pub queues: Which,
-    /// Applications whose TCP senders are recorded, in the table `trace_flows`: names, or true for all.
+    /// Applications whose TCP senders are recorded in the table `trace_flows`: names, or true for all.
     pub flows: Which,
-    /// Links whose packets are recorded one by one (enqueued, dequeued, dropped, marked, delivered to the host), in Parquet files in
-    /// the result's folder: names, or true.
+    /// Links whose packets are recorded one by one (enqueued, dequeued, dropped, marked, delivered to the host) in Parquet files
+    /// in the result's folder: names, or true for every link that can hold a queue.
     pub packets: Which,
-    /// Time between readings; or "change": a reading after each event that changed a law or a sender.
+    /// Time between readings, or "change" for a reading after each event that changed a law or a sender.
     pub interval: Interval,
 }
 
-/// A selection by name, or all, or none.
+/// A selection of links or applications.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Which {
     /// None.
@@ -36,14 +37,14 @@ pub enum Which {
     None,
     /// All.
     All,
-    /// The listed ones.
+    /// The listed names.
     Named(Vec<String>),
 }
 
 const WHICH: &str = "true, false or a list of names";
 
 impl Which {
-    /// Returns true if `name` is selected; `all`: [`Which::All`] includes it.
+    /// Returns true if `name` is selected. `all`: true if [`Which::All`] includes it.
     pub fn has(&self, name: &str, all: bool) -> bool {
         match self {
             Self::None => false,
@@ -52,7 +53,7 @@ impl Which {
         }
     }
 
-    /// The names in a list; none for all or none.
+    /// Returns the names of a list; empty for `All` and `None`.
     pub(crate) fn names(&self) -> &[String] {
         if let Self::Named(names) = self { names } else { &[] }
     }
@@ -106,12 +107,12 @@ impl JsonSchema for Which {
     }
 }
 
-/// The times at which a trace reads.
+/// The times at which a trace makes readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interval {
-    /// At this interval, from the start of the run.
+    /// Readings at this interval, from the start of the run on.
     Every(Duration),
-    /// After each event that changed the recorded state.
+    /// A reading after each event that changed the recorded state.
     Change,
 }
 

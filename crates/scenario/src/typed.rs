@@ -1,4 +1,4 @@
-//! From a tree to typed data, with errors in the user's words.
+//! Converts a tree to typed data, with errors that use the words of the scenario file.
 
 use crate::nearest::{hint, unknown_of};
 use crate::parse::one_line;
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use units::{Problem, shown};
 
-/// Tree to typed data.   Errors: an unknown key or word (with the nearest known), a missing key, a bad value.
+/// Converts a tree to typed data.   Errors: an unknown key or word (with the nearest known one), a missing key, an invalid value.
 pub fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(tree).map_err(|e| {
         use serde_path_to_error::Segment::{Enum, Map, Seq, Unknown};
@@ -21,11 +21,11 @@ pub fn typed<T: DeserializeOwned>(tree: Value) -> Result<T, Problem> {
     })
 }
 
-/// Turns serde's wording into the user's: "unknown key", the nearest name, the list of what is valid.
+/// Replaces serde's wording by that of the scenario file: "unknown key", the nearest name, the list of valid names.
 fn explain(path: &str, message: &str) -> Problem {
     for (start, what) in [("unknown field `", "key"), ("unknown variant `", "word")] {
         let Some(rest) = message.strip_prefix(start) else { continue };
-        // the name is the user's and may contain anything; the text after it is serde's
+        // the name is the user's and may contain any text; the text after it is serde's
         let ends = ["`, expected ", "`, there are no "].iter().filter_map(|end| rest.rfind(end)).max();
         let Some((given, rest)) = ends.map(|at| rest.split_at(at)) else { continue };
         let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
@@ -53,8 +53,8 @@ fn explain(path: &str, message: &str) -> Problem {
     Problem::new(path, one_line(message))
 }
 
-/// The place of a name that is not valid at `path` and unlike any valid one: a key of a modem's service flow, or a discipline that
-/// only tc names.
+/// Explains a name that is not valid at `path` and unlike any valid one: a key of a modem's service flow, or a discipline that
+/// only tc has.
 fn elsewhere(path: &str, given: &str, known: &[&str]) -> Option<String> {
     if !hint(given, known).is_empty() {
         return None;
@@ -77,7 +77,7 @@ fn as_given(given: &str) -> String {
         "sequence" => "a list".to_owned(),
         "null" | "unit value" | "Option value" => "null".to_owned(),
         _ => {
-            // integer `5`, floating point `0.5`, boolean `true`; string "text"
+            // serde writes integer `5`, floating point `0.5`, boolean `true` and string "text"
             let kinds = ["integer ", "floating point ", "boolean ", "string ", "character "];
             let value = kinds.iter().find_map(|kind| given.strip_prefix(kind)).unwrap_or(given);
             shown(value.strip_prefix('`').and_then(|v| v.strip_suffix('`')).unwrap_or(value))

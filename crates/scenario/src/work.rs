@@ -1,17 +1,17 @@
-//! Upper bounds on the work of a scenario before it runs: packets and memory.
+//! Upper bounds on the work of a scenario, computed before it runs: packets and memory.
 //!
 //! ```text
-//!   round      = least time there and back: propagation, and 40 bytes on each wire
+//!   round      = shortest round trip: propagation, and 40 bytes on each wire
 //!   by window  = connections * receive window / MSS * (duration / round + 1)
 //!   by rate    = rate of the slowest link of the path * duration, in segments
-//!   packets    = 2 * (least of both and of the application's demand) + 8 for each transfer, and as many ACKs
+//!   packets    = 2 * (smallest of these and the application's demand) + 8 for each transfer, and as many ACKs
 //!   together   = connections * receive window / MSS, if no link of the path spaces packets in time
 //! ```
 //!
-//! The factor of two allows for losses and their retransmissions. Transfers that share a slowest link share its rate. Traffic that
-//! neither a window nor a rate nor a pause limits would continue forever at one moment: such a scenario is refused, as is one with
-//! more packets than [`Scenario::max_packets`], more packets at one moment than [`MOST_TOGETHER`], or more memory than
-//! [`MOST_BYTES`].
+//! The factor of two allows for losses and their retransmissions. Transfers with the same slowest link share its rate. Traffic
+//! that neither a window nor a rate nor a pause limits would continue forever at one moment. Such a scenario is refused, and so
+//! is one with more packets than [`Scenario::max_packets`], more packets at one moment than [`MOST_TOGETHER`], or more memory
+//! than [`MOST_BYTES`].
 
 use crate::declare::Scenario;
 use crate::link::Link;
@@ -22,14 +22,14 @@ use tcp::TcpParams;
 use traffic::Direction;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// Default of [`Scenario::max_packets`]: some hours of computing.
+/// Default of [`Scenario::max_packets`], which is some hours of computing.
 const MOST_PACKETS: u64 = 100_000_000_000;
-/// Most packets that may arrive at one moment: the simulator processes them in one step, which cannot be cancelled.
+/// Largest number of packets that may arrive at one moment. The simulator processes them in one step, which cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;
-/// Most memory that a scenario may take before it starts.
+/// Largest memory in bytes that a scenario may take before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
 
-/// Packets of a transfer besides its data: handshake, request, close.
+/// Packets of a transfer in addition to its data: handshake, request, close.
 const PER_PIECE: f64 = 8.0;
 /// Bytes of an ACK on the wire, the smallest packet of TCP.
 const ACK: u64 = 40;
@@ -38,29 +38,29 @@ const FULL: u64 = 1500;
 
 /// The path between an application and one of its servers.
 struct Path {
-    /// Least round-trip time.
+    /// Shortest round-trip time.
     round: Duration,
-    /// Index and rate of the slowest link in each direction; `None` without rates.
+    /// Index and rate of the slowest link in each direction; `None` if no link has a rate.
     slowest: [Option<(usize, BitRate)>; 2],
-    /// No link in either direction takes time for a packet, so a whole window arrives at one moment.
+    /// True if no link in either direction takes time for a packet, so that a whole window arrives at one moment.
     at_once: bool,
 }
 
-/// Packets that an application may send.
+/// The packets that an application may send.
 struct Packets {
-    /// In the whole run, replies included.
+    /// Packets in the whole run, including replies.
     all: f64,
-    /// That may arrive at one moment.
+    /// Packets that may arrive at one moment.
     together: f64,
-    /// Index of the slowest link on its fastest path.
+    /// Index of the slowest link on the fastest of its paths.
     slowest: Option<usize>,
 }
 
 impl Scenario {
-    /// Refuses a scenario that never ends or takes too many packets. Names and routes are valid.
+    /// Refuses a scenario that never ends or takes too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // packets of all applications that share a slowest link, and the application with most of them
+        // by slowest link: the packets of all applications that share it, and the application with the most packets
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {
@@ -82,7 +82,7 @@ impl Scenario {
         let mut sum = 0.0;
         for (slowest, (packets, largest, name)) in shared {
             let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&network.links[i].declared));
-            // datagrams are sent even if the link cannot carry them
+            // datagrams are sent even if the link cannot carry them, so they count in full
             sum += packets.min(carried.max(largest));
             if sum > most {
                 let message = format!(
@@ -107,7 +107,7 @@ impl Scenario {
         self.check_maps(network, most, problems);
     }
 
-    /// Refuses a modem with more MAPs in the run than the most packets.
+    /// Refuses a modem with more MAPs in the run than the largest number of packets.
     fn check_maps(&self, network: &Network, most: f64, problems: &mut Vec<Problem>) {
         let modem = |link: &NetworkLink| match &link.port.service {
             Service::Docsis(modem) => Some(("docsis.map_interval", modem.map_interval)),
@@ -123,14 +123,14 @@ impl Scenario {
         }
     }
 
-    /// Segments and their ACKs that a link can carry during the run.
+    /// Returns the number of segments and ACKs that a link can carry during the run.
     fn carried(&self, link: &Link) -> f64 {
         let rate = top_rate(link, self.duration).map_or(f64::INFINITY, |rate| rate.0 as f64);
-        // no segment is smaller than its headers
+        // no segment is smaller than its headers, 40 bytes
         4.0 * rate * self.duration.secs() / 8.0 / ACK as f64
     }
 
-    /// Packets that an application may send.
+    /// Returns the packets that an application may send.
     fn packets(&self, placed: &NetworkApp, network: &Network) -> Packets {
         let app = &placed.declared;
         let start = app.start.0.min(self.duration.0);
@@ -155,7 +155,7 @@ impl Scenario {
             return Packets { all: demand.pieces, together: 0.0, slowest };
         }
         let window = window(client).max(window(server)) as f64 / segment as f64;
-        // transfers in progress finish after the application's stop
+        // transfers in progress continue after the application's stop
         let left = self.duration.0.saturating_sub(start) as f64;
         let rounds = if round.is_zero() { f64::INFINITY } else { left / round.0 as f64 + 1.0 };
         let by_window = demand.connections * window * rounds;
@@ -167,13 +167,13 @@ impl Scenario {
     }
 }
 
-/// The largest window that a stack offers its peer, bytes.
+/// Returns the largest window in bytes that a stack offers its peer.
 fn window(stack: &TcpParams) -> u64 {
     let clamp = stack.window.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(stack.wire.mss));
     stack.receiver.most_window().min(clamp).max(u64::from(stack.wire.mss))
 }
 
-/// The highest rate of a link during the run; `None` if serialisation takes no time.
+/// Returns the highest rate of a link during the run; `None` if serialisation takes no time.
 fn top_rate(link: &Link, span: Duration) -> Option<BitRate> {
     match &link.service {
         Service::Delivery(delivery) => return Some(delivery.max_rate_over(span)),
@@ -184,7 +184,7 @@ fn top_rate(link: &Link, span: Duration) -> Option<BitRate> {
     link.rate.map(|rate| changed.map_or(rate, |c| c.max(rate)))
 }
 
-/// Follows the routes in both directions.
+/// Returns the path from `a` to `b` and back, found by following the routes.
 fn path(network: &Network, a: u16, b: u16, span: Duration) -> Path {
     let mut path = Path { round: Duration::ZERO, slowest: [None, None], at_once: true };
     for (direction, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
@@ -204,7 +204,7 @@ fn path(network: &Network, a: u16, b: u16, span: Duration) -> Path {
     path
 }
 
-/// A large number in words: "3 x 10^12".
+/// Returns a large number in words: "3 x 10^12".
 fn about(n: f64) -> String {
     let digits = units::math::log10(n) as i32;
     if digits < 6 {
@@ -216,19 +216,19 @@ fn about(n: f64) -> String {
 
 /// Bytes of a histogram with a value in every bin.
 const HISTOGRAM: u64 = 275_000;
-/// Bytes of a recorded link, per bin and in all: five series, a histogram, the distribution of its length.
+/// Bytes of a recorded link, per bin and in total: five series, a histogram, and the distribution of its queue's length.
 const LINK: [u64; 2] = [60, HISTOGRAM + 80_000];
-/// Bytes of each direction of a flow with series, per bin and in all.
+/// Bytes of each direction of a flow with series, per bin and in total.
 const ROW: [u64; 2] = [100, 1_500];
-/// Bytes of a flow without series: counters and connection.
+/// Bytes of a flow without series, for its counters and its connection.
 const FLOW: u64 = 2_000;
-/// Bytes of an application without its flows: delays in both directions and times of its files or probes.
+/// Bytes of an application without its flows, for the delays in both directions and the times of its files or probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
-/// Most flows of an application with series.
+/// Largest number of flows of an application with series.
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {
-    /// Upper bound on the bytes of the world before it starts and of its results, and the largest item.
+    /// Returns an upper bound on the bytes of the world before it starts and of its results, and the name of the largest item.
     fn memory(&self) -> (Bytes, String) {
         let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
         let links = self.directed_links();
@@ -254,7 +254,7 @@ impl Scenario {
         (Bytes(sum), largest)
     }
 
-    /// Rejects a scenario that takes more memory than [`MOST_BYTES`] before it starts.
+    /// Refuses a scenario that takes more memory than [`MOST_BYTES`] before it starts.
     pub(crate) fn check_memory(&self, problems: &mut Vec<Problem>) {
         let (bytes, largest) = self.memory();
         if bytes.0 > MOST_BYTES {

@@ -1,4 +1,4 @@
-//! `--set` into a queue or an application's traffic: tables of one key.
+//! Overrides by `--set` in a queue or an application's traffic, which are tables of one key.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
@@ -45,7 +45,7 @@ fn a_word_takes_parameters_as_its_table_does() {
     let sets = [("link.up.queue.codel.target", "7ms")];
     assert_eq!(with("\"codel\"", &sets), with("{ codel = {} }", &sets));
     assert_ne!(with("\"codel\"", &sets), with("\"codel\"", &[]));
-    // one after the other, as on a command line
+    // two overrides, one after the other, as on a command line
     let both = [("link.up.queue", "codel"), ("link.up.queue.codel.target", "7ms")];
     assert_eq!(with("\"droptail\"", &both), with("\"codel\"", &sets));
 }

@@ -1,4 +1,4 @@
-//! Every mistake in a file gives one clear line: path, value, valid values, nearest name.
+//! Every mistake in a file gives one clear line: the path, the value, the valid values and the nearest name.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
@@ -26,7 +26,7 @@ preset = "linux-6"
 ack_every = 1
 "#;
 
-/// The error lines for a changed text.
+/// Returns the error lines for the text in which `old` is replaced by `new`.
 fn refused(old: &str, new: &str) -> Vec<String> {
     assert!(GOOD.contains(old), "the test's own text has no {old:?}");
     let text = GOOD.replacen(old, new, 1);
@@ -206,7 +206,7 @@ fn bad_values_name_path_value_and_what_is_valid() {
 
 #[test]
 fn what_is_accepted_is_accepted_again() {
-    // 2^53 - 1 and 2^53 + 1 bytes, 2^52 + 1 ns, 1 Pbit/s and one more, 2^63 bit/s
+    // numbers at the limits: 2^53 - 1 and 2^53 + 1 bytes, 2^52 + 1 ns, 1 Pbit/s and one more, 2^63 bit/s
     for (path, value, good) in [
         ("app.upload.traffic.ftp.size", "8999999999999999", true),
         ("app.upload.traffic.ftp.size", "9007199254740991", false),
@@ -399,7 +399,7 @@ fn the_schema_names_every_table() {
     assert!(schema["$defs"].get("Qdisc").is_some());
 }
 
-/// Two nodes, a link without rate and delay, and this application.
+/// Reads a scenario with two nodes, a link without rate and delay, and this traffic.
 fn timeless(traffic: &str) -> Result<Scenario, Vec<String>> {
     let text = format!(
         "duration = '10s'\nlink.l = {{ from = 'a', to = 'b', both_ways = true }}\n\
@@ -446,7 +446,7 @@ fn a_window_that_arrives_at_one_moment_is_bounded() {
         );
         read::scenario(&text, Format::Toml, &[]).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    // 64 windows of 6 291 456 B in segments of 1448 B are 278 076 packets
+    // 64 windows of 6 291 456 B in segments of 1448 B are 278 076 packets, more than may arrive at one moment
     for rate in ["", "rate = '1000tbit'"] {
         let lines = run(rate, 64, "").unwrap_err();
         assert!(lines[0].starts_with("app.f.traffic: up to 278"), "{lines:?}");
@@ -460,18 +460,18 @@ fn a_window_that_arrives_at_one_moment_is_bounded() {
 #[test]
 fn a_run_is_bounded_before_it_starts() {
     let lines = timeless("cbr = { rate = '1tbit', size = 28 }").unwrap_err();
-    // 28 bytes take 0.2 ns
+    // a datagram of 28 bytes takes 0.2 ns, less than the resolution of time
     assert!(lines[0].starts_with("app.x.traffic.cbr.rate"), "{lines:?}");
     let lines = timeless("ping = { interval = '1ns', size = 28 }").map(|_| ());
     assert_eq!(lines, Ok(()), "10^10 requests and their answers are some minutes");
     let text = GOOD.replace("\"10s\"", "\"200y\"").replace("200y", "50000h");
     let lines = read::scenario(&text, Format::Toml, &[]).map(|_| ()).unwrap_err();
-    // 5 Mbit/s for 50000 h are 7.8 x 10^10 segments of 1448 bytes; as many again for losses, and an ACK for each
+    // 5 Mbit/s for 50000 h are 7.8 x 10^10 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for each
     assert!(lines[0].to_string().contains("may take about 3 x 10^11 packets until 180000000s"), "{}", lines[0]);
     assert_eq!(lines[0].path, "app.upload.traffic");
     let more = format!("max_packets = 1_000_000_000_000\n{text}");
     assert!(read::scenario(&more, Format::Toml, &[]).is_ok());
-    // a great window, a short round trip and no rate: 2 GiB every 2 ns
+    // a large window, a short round trip and no rate: 2 GiB every 2 ns
     let text = "duration = '10s'\nlink.l = { from = 'a', to = 'b', both_ways = true, delay = '1ns' }\n\
                 tcp.big = { preset = 'rfc', receive_window = '2GiB' }\n\
                 app.x = { from = 'a', to = ['b'], tcp = 'big', traffic.ftp = {} }\n";

@@ -1,4 +1,4 @@
-//! A stack's table is flat, while its parameters are a tree: errors still name the right key.
+//! The table of a stack is flat although its parameters are a tree; errors still name the right key.
 
 use scenario::read::{self, Format};
 
@@ -16,7 +16,7 @@ tcp = \"mine\"
 traffic.ftp = {}
 ";
 
-/// The error for `key = value` in a stack, from its key on.
+/// Returns the error for `key = value` in a stack.
 fn said(key: &str, value: &str) -> String {
     let text = format!("duration = \"1s\"\n[tcp.mine]\npreset = \"linux-6\"\n{key} = {value}\n{REST}");
     let problems = read::scenario(&text, Format::Toml, &[]).unwrap_err();

@@ -1,4 +1,4 @@
-//! The commands that configure Linux like a link.
+//! The commands that configure Linux to behave like a link.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
@@ -45,12 +45,12 @@ fn shapers_have_their_own_words() {
     assert!(comments(modem).contains("no cable modem") && commands(modem)[0].contains("tbf rate 5mbit"));
 }
 
-/// A uniform jitter of 0 to 4 ms on 10 ms is 12 ms +- 2 ms in tc-netem(8).
+/// A uniform jitter of 0 to 4 ms on a delay of 10 ms becomes 12 ms +- 2 ms in tc-netem(8).
 #[test]
 fn what_happens_behind_the_server_is_netem_at_the_far_end() {
     let got = commands("rate = '5mbit'\ndelay = '10ms'\njitter = '4ms'\nloss = '1%'").pop().unwrap();
     assert_eq!(got, "tc qdisc replace dev ifb0 root handle 1: netem limit 1000 delay 12ms 2ms loss 1%");
-    // 1 Gbit/s for 100 ms: 12.5 MB under way, 195 312 frames of 64 bytes
+    // 1 Gbit/s for 100 ms are 12.5 MB in flight: 195 312 frames of 64 bytes
     let got = commands("rate = '1gbit'\ndelay = '100ms'").pop().unwrap();
     assert!(got.contains("limit 195313 delay 100ms"), "{got}");
     assert!(comments("rate = '5mbit'\njitter = '4ms'").contains("netem's jitter reorders packets"));
@@ -84,11 +84,11 @@ fn every_direction_has_a_part_and_another_name_is_refused() {
     assert_eq!(refusal, "unknown link \"upp\"; did you mean \"up\"? (known: up, ~up)");
 }
 
-/// What a shell would run is in lines of our own, whatever the names are.
+/// Names of links and nodes appear in comments only, so a shell runs nothing but our commands.
 #[test]
 fn names_cannot_leave_their_comment() {
     let text = "duration = '1s'\n[link.\"a\\nreboot\"]\nfrom = \"x\\nrm\"\nto = 'y'\nboth_ways = true\nrate = '1mbit'\ndelay = '1ms'\n";
-    // such names are refused where scenarios are read; the commands are safe by themselves
+    // reading a scenario refuses such names, but the commands are safe without that check
     assert!(read::scenario(text, Format::Toml, &[]).is_err());
     let odd: scenario::Scenario = read::typed(read::parse(text, Format::Toml).unwrap()).unwrap();
     for line in odd.tc(None).unwrap().lines() {

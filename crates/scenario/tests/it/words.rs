@@ -1,4 +1,4 @@
-//! "word or table", as docs/scenario.md says of a value: the word stands for the table with its defaults.
+//! "Word or table", as docs/scenario.md calls it: a word stands for the table of its name with all defaults.
 
 use scenario::read::{self, Format};
 
@@ -62,7 +62,7 @@ fn queues_in_words_are_shown_as_tables() {
         ("pfifo limit 20", r#"{"droptail":{"limit":"20p"}}"#),
         ("sfq_hss + pie target 7ms", r#"{"sfq_hss":{"law":{"pie":{"target":"7ms"}}}}"#),
         ("sfq + none", r#"{"sfq":{"law":"none"}}"#),
-        // an invalid text stays, and its own error says why
+        // an invalid text stays as it is, and its own error gives the reason
         ("codel + pie", r#""codel + pie""#),
         ("kodel limit 5", r#""kodel limit 5""#),
     ] {
