@@ -85,8 +85,8 @@ pub struct Record {
     /// Width of a bin of the series. Default: 1/6000 of the duration.
     #[serde(default)]
     pub interval: Option<Duration>,
-    /// Links with series and distributions (counters are kept for all links). Default: every link that can hold a queue, which
-    /// has a rate, a shaper or a modem.
+    /// Links with series and distributions (counters are kept for all links). Default: every link that can hold a queue: one
+    /// with a rate, a shaper or a modem.
     #[serde(default)]
     pub links: Option<Vec<String>>,
     /// Applications with series of each flow (windows, rates). Default: all.

@@ -1,4 +1,4 @@
-//! Reads a scenario from a text, with errors that tell a user what to change.
+//! Reads a scenario from a text, with errors that a user can act on.
 
 pub use crate::parse::{Format, parse};
 pub use crate::typed::typed;
