@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Our ns-2 presets compared with ns-2: the same bottleneck and transfers, quantity by quantity.
+"""Compares our ns-2 presets with ns-2 on the same bottleneck and transfers, quantity by quantity.
 
 Needs `ns` (Debian: ns2) and the installed bloatlab:  .venv/bin/python benches/peers/compare_ns2.py [NAME ...] [-v]
 
-One row per quantity: first drop, goodput, mean and longest queue, drops, timeouts, retransmissions, and from the
-windows' traces the number of sawtooth cuts and the mean window. -v prints both traces of the first seconds.
+Prints one line per case, with ns-2's value and ours for each quantity: goodput, first drop, mean and longest queue, drops,
+timeouts, retransmissions, and from the traces of the windows the number of sawtooth cuts and the mean window. -v also prints
+the beginning of both traces.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 NS2 = HERE / "ns2_stack.tcl"
 STEP = 0.01
 
-#: ns-2's agent -> the stack of ours that stands for it
+#: Our stack for each agent of ns-2.
 STACKS = {
     "reno": {"preset": "ns2-reno"},
     "newreno": {"preset": "ns2-reno", "recovery": "newreno"},
@@ -35,7 +36,7 @@ STACKS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One bottleneck, n transfers of one kind."""
+    """A bottleneck, and `n` transfers of the same kind over it."""
 
     agent: str
     n: int = 1
@@ -62,7 +63,7 @@ CASES = [
     for agent in STACKS
     for n in (1, 2, 5)
     for delay, q, t in ((0.01, 21, 200), (0.05, 21, 200), (0.01, 417, 300), (0.05, 417, 300))
-] + [  # as study cablelabs2012 runs it: with the window of the CoDel scripts
+] + [  # the cases of study cablelabs2012, with the window of the CoDel scripts
     Case("cubic", n=n, delay=delay, qpkts=q, t=120, stagger=0.3, ts=1, window=672)
     for n in (1, 2, 5)
     for delay, q in ((0.025, 21), (0.05, 21), (0.025, 417), (0.05, 417))
@@ -70,7 +71,7 @@ CASES = [
 
 
 def ns2(case: Case, trace: Path) -> dict:
-    """The transfers in ns-2."""
+    """Runs the transfers in ns-2; returns what was measured."""
     words = {k: getattr(case, k) for k in ("agent", "n", "rate", "delay", "qpkts", "t", "stagger", "iw", "window", "ts", "bytes", "pause")}
     command = ["ns", str(NS2), *(f"{k}={v}" for k, v in words.items()), f"step={STEP}", f"trace={trace}"]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -92,7 +93,7 @@ def ns2(case: Case, trace: Path) -> dict:
 
 
 def ours(case: Case) -> dict:
-    """The transfers with our preset."""
+    """Runs the transfers with our preset; returns what was measured."""
     # one agent sends all files, as in ns-2
     files = {"size": f"{case.bytes}B", "pause": f"{case.pause}s", "new_connection": False}
     ftp = files if case.bytes > 0 else {}
@@ -144,7 +145,7 @@ def ours(case: Case) -> dict:
 
 
 def cuts(window: list) -> int:
-    """Number of times that the window fell by more than a tenth from one sample to the next."""
+    """Counts how often the window falls by more than a tenth from one sample to the next."""
     w = [c for _, c, _ in window if c == c]
     return sum(1 for a, b in zip(w, w[1:]) if b < 0.9 * a and a > 2)
 

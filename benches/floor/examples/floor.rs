@@ -1,4 +1,4 @@
-//! Prints the floor for the cases of docs/speed.md, best of five: `cargo run --release -p bloatlab-floor --example
+//! Prints the floor for the cases of docs/speed.md, the best of five runs each: `cargo run --release -p bloatlab-floor --example
 //! floor`.
 
 fn main() {

@@ -1,16 +1,17 @@
-//! The floor: the cost of a dumbbell that has only packets, links and an event set.
+//! The floor: what a dumbbell costs that has only packets, links and an event set.
 //!
 //! ```text
 //!   flows --access 1 ms--> bottleneck 23 ms --access 1 ms--> sinks        1500-byte packets
 //!         <--access 1 ms-- bottleneck 23 ms <--access 1 ms--              52-byte ACK for every second packet
 //! ```
 //!
-//! Senders keep a fixed window; there is no loss, no timer, no statistics. A link computes the departure of a packet
-//! when it is enqueued and keeps the packet in its own ring; only the head of each ring is in the event set ("perlink":
-//! one event per hop of a packet, at most six pending). The event set is a 4-ary heap with a 128-bit key.
+//! Senders keep a fixed window; there are no losses, no timers and no statistics. A link computes the departure of a packet when
+//! it is enqueued, and keeps the packet in its ring. Only the head of each ring is in the event set ("perlink": one event per hop
+//! of a packet, at most six pending). The event set is a 4-ary heap with a 128-bit key.
 //!
-//! No simulator that does more can be faster. The benches report the ratio of the two, measured in one process: CPU
-//! times on a busy machine are off by up to 45 %, a ratio by much less. Figures: docs/speed.md; 53 to 64 ns per packet.
+//! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, measured in one
+//! process: CPU times on a busy machine are off by up to 45 %, a ratio by much less. Figures: docs/speed.md; 53 to 64 ns per
+//! packet.
 
 use std::collections::VecDeque;
 
@@ -19,20 +20,20 @@ use std::collections::VecDeque;
 pub struct FloorResult {
     /// Data packets that entered transmission at the bottleneck.
     pub bottleneck_packets: u64,
-    /// Number of events handled.
+    /// Number of events.
     pub events: u64,
     /// CPU time of this process in nanoseconds, including set-up.
     pub cpu_ns: u64,
 }
 
 impl FloorResult {
-    /// CPU nanoseconds per packet of the bottleneck; infinite without packets.
+    /// Returns the CPU nanoseconds per packet of the bottleneck; infinite without packets.
     pub fn ns_per_packet(&self) -> f64 {
         self.cpu_ns as f64 / self.bottleneck_packets as f64
     }
 }
 
-/// CPU time of this process so far, in nanoseconds.
+/// Returns the CPU time of this process so far, in nanoseconds.
 #[allow(unsafe_code, reason = "there is no safe way to read a process's CPU clock")]
 #[allow(clippy::disallowed_methods, reason = "a benchmark measures CPU time")]
 pub fn cpu_ns() -> u64 {
@@ -43,13 +44,13 @@ pub fn cpu_ns() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Bytes of a data packet and of an ACK.
+/// Sizes of a data packet and of an ACK in bytes.
 const DATA: u32 = 1500;
 const ACK: u32 = 52;
-/// Hops of the data: 0, 1 (bottleneck), 2; hops of the ACKs: 3, 4, 5.
+/// The bottleneck among the hops. Data takes the hops 0, 1 (the bottleneck) and 2; ACKs take 3, 4 and 5.
 const BOTTLENECK: usize = 1;
 
-/// An event: time in picoseconds, push order, link, as one key ordered by (time, order).
+/// Returns the key of an event: time in picoseconds, push order and link, so that keys are ordered by (time, order).
 #[inline]
 fn key(time: u64, order: u32, link: u32) -> u128 {
     u128::from(time) << 64 | u128::from(order) << 32 | u128::from(link)
@@ -86,11 +87,11 @@ impl Heap4 {
         let top = v[0];
         let n = v.len();
         let mut i = 0;
-        // bound: each turn descends one level
+        // bound: each iteration goes one level down
         loop {
             let c = 4 * i + 1;
             let least = if c + 3 < n {
-                // the smallest of four, without data-dependent branches
+                // finds the smallest of four keys without data-dependent branches
                 let a = if v[c + 1] < v[c] { c + 1 } else { c };
                 let b = if v[c + 3] < v[c + 2] { c + 3 } else { c + 2 };
                 if v[b] < v[a] { b } else { a }
@@ -120,10 +121,10 @@ impl Heap4 {
 /// A packet in flight: 24 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// Arrival at the end of its link, ps.
+    /// Arrival time at the end of its link, ps.
     at: u64,
     flow: u32,
-    /// ACK: number of packets received so far.
+    /// For an ACK: number of packets received so far.
     seq: u32,
     size: u32,
     hop: u32,
@@ -136,7 +137,7 @@ struct Link {
     delay: u64,
     free_at: u64,
     in_flight: VecDeque<Packet>,
-    /// Departures in the future, for the backlog in bytes.
+    /// Times and sizes of future departures, for the backlog in bytes.
     leaving: VecDeque<(u64, u32)>,
     backlog: u64,
     packets: u64,
@@ -155,10 +156,10 @@ impl Link {
         }
     }
 
-    /// Computes departure and arrival of a packet; returns true if it is the first in flight, which needs an event.
+    /// Computes departure and arrival of a packet. Returns true if it is the only one in flight, so that it needs an event.
     #[inline]
     fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {
-        // the backlog is maintained as a real drop-tail queue would need it
+        // the backlog is updated as a real drop-tail queue would have to
         while let Some(&(departure, size)) = self.leaving.front() {
             if departure > now {
                 break;
@@ -188,8 +189,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Handles the arrival of a packet; returns the number and kind of packets to send. At most four data packets for
-    /// an ACK.
+    /// Handles the arrival of a packet; returns how many packets of `out` to send. An ACK releases at most four data packets.
     #[inline]
     fn arrival(&mut self, p: &Packet, window: u32, out: &mut [Packet; 4]) -> usize {
         if p.size == DATA {
@@ -217,7 +217,7 @@ impl Flow {
 
 /// Runs the dumbbell for `seconds` of simulated time.
 ///
-/// `rate_bps` is the bottleneck's rate, `access_bps` that of the other links; each of `flows` keeps `window` packets in
+/// `rate_bps` is the rate of the bottleneck, `access_bps` that of all other links. Each of `flows` keeps `window` packets in
 /// flight (at least 2, because the sink acknowledges every second packet).
 pub fn dumbbell(rate_bps: u64, access_bps: u64, flows: u32, window: u32, seconds: f64) -> FloorResult {
     assert!(rate_bps > 0 && access_bps > 0, "a link needs a rate");
@@ -294,11 +294,11 @@ mod tests {
 
     #[test]
     fn a_full_bottleneck_sends_its_rate() {
-        // 5 Mbit/s / (1500 * 8 bit) = 416.67 packets/s; 25 s after the pipe has filled, within one window
+        // the bottleneck sends 5 Mbit/s / (1500 * 8 bit) = 416.67 packets/s, 25 000 in 60 s
         let r = dumbbell(5_000_000, 1_000_000_000, 10, 40, 60.0);
-        // enqueued = sent in 60 s + at most 400 waiting
+        // packets count when they are enqueued, and at most 10 windows of 40 wait at the end
         assert!((25_000..25_500).contains(&r.bottleneck_packets), "{r:?}");
-        // 3 hops of data and 3 of half as many ACKs
+        // a data packet takes 3 hops, and half an ACK takes 3: 4.5 events
         let per_packet = r.events as f64 / r.bottleneck_packets as f64;
         assert!((4.4..4.6).contains(&per_packet), "{per_packet}");
         assert!(r.cpu_ns > 0 && r.ns_per_packet() > 0.0);
@@ -306,9 +306,10 @@ mod tests {
 
     #[test]
     fn a_small_window_sends_its_window_per_round_trip() {
-        // one flow, window 2, RTT 50 ms + serialisation: data 2 * 1500 B and ACK 52 B at 1 Gbit/s and 100 Mbit/s
+        // one flow with a window of 2: its RTT is 50 ms and the serialisation of two data packets and an ACK at 1 Gbit/s and 100
+        // Mbit/s
         let r = dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0);
-        // 2 packets each 50 ms + 2*120 us + 4*12 us ... = 50.3 ms: 1988 round trips in 100 s
+        // 50 ms + 2 * 120 us + 4 * 12 us ... = 50.3 ms, so 1988 round trips in 100 s with 2 packets each
         assert!((3960..3990).contains(&r.bottleneck_packets), "{r:?}");
         assert_eq!(dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0).events, r.events);
     }

@@ -1,29 +1,29 @@
-//! The cost of a packet in nanoseconds: S1 to S4 of the peers' drivers, compared with the floor, one JSON line per
-//! case.
+//! Measures the cost of a packet in nanoseconds, in the cases S1 to S4 of the peers' drivers, compared with the floor. Prints one
+//! JSON line per case.
 //!
-//! CPU time is the process's own (user and system), so that a busy machine matters less; still, quote ratios of one
-//! run. The fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`, measured in the
-//! same process right before each run.
+//! CPU time is that of the process (user and system), so that a busy machine matters less; still, quote only ratios of one run.
+//! The fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`, measured in the same process
+//! right before each run.
 //!
-//! Instructions are measured in separate processes (under valgrind's cachegrind), as the difference between a run and
-//! one half as long, so that set-up and the program itself cancel out.
+//! Instructions are measured in separate processes (under valgrind's cachegrind): the count of a run minus that of one half as
+//! long, so that set-up and the program itself cancel out.
 //!
-//! Memory is counted by the allocator, to the byte, at the fullest of the samples taken every 65 536 events, for a
-//! thousand flows or more:
+//! Memory is counted by the allocator, to the byte. It is sampled every 65 536 events, and the fullest sample counts, for cases
+//! with a thousand flows or more:
 //!
 //! ```text
-//! bytes_per_flow       memory of N flows minus that of ten on the same link, without the heap memory of their ends for
-//!                      segments in flight, over N - 10.  The links' rings cancel out: the same number of packets fills either link.
-//! bytes_per_segment    heap memory of the ends for segments in flight (scoreboards, ranges above holes, and spare
-//!                      capacity), divided by those segments;  the packet itself, while queued or on a link, adds packet_bytes
-//! bytes_with_segments  both for one flow of this run:  bytes_per_flow + bytes_per_segment * segments_per_flow
+//! bytes_per_flow       memory of N flows minus that of ten on the same link, divided by N - 10; heap memory of the ends for
+//!                      segments in flight is excluded.  The links' rings cancel out: as many packets fill the link in both runs.
+//! bytes_per_segment    heap memory of the ends for segments in flight (scoreboards, ranges above holes, and spare capacity),
+//!                      divided by the number of these segments;  a packet in a queue or on a link takes packet_bytes more
+//! bytes_with_segments  the sum for one flow of this run:  bytes_per_flow + bytes_per_segment * segments_per_flow
 //! ```
 //!
 //! ```text
 //! speed [--case S1,S2,S3,S4] [--flows 10,100] [--runs N] [--seconds-scale X] [--no-floor]
 //!       [--memory] [--count-instructions]
-//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and memory (used by the two options above)
-//! speed --fingerprint [FILE]              a hash of all results of a run: the same before and after a change
+//! speed --one CASE FLOWS QUEUE SECONDS    one run: packets and memory (for the two options in the previous line)
+//! speed --fingerprint [FILE]              a hash of all results of a run, which an optimisation must not change
 //! ```
 
 mod heap;
@@ -34,7 +34,7 @@ use std::process::{Command, ExitCode};
 #[global_allocator]
 static HEAP: heap::Counting = heap::Counting;
 
-/// A dumbbell: name, bottleneck and access rate, buffer, simulated seconds, flow counts, and whether there is a gamer.
+/// A dumbbell: name, rates of bottleneck and access links, buffer, simulated seconds, flow counts, and true if there is a gamer.
 struct Case {
     name: &'static str,
     rate: u64,
@@ -75,7 +75,7 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// SACK, delayed ACK, windows as large as needed; the same for every case.
+/// Returns the scenario of a case. TCP is the same in every case: SACK, delayed ACKs, windows as large as needed.
 fn toml(case: &Case, flows: u32, queue: &str, seconds: f64) -> String {
     let Case { rate, access, gamer, .. } = case;
     let gamer = if *gamer {
@@ -153,7 +153,7 @@ fn run(text: &str) -> Result<Run, String> {
     Ok(Run { cpu_ns, packets: count("delivered_packets"), drops: count("dropped_packets"), events: world.events() })
 }
 
-/// A hash (FNV-1a) of a run's summary and tables. An optimisation must not change it.
+/// Returns a hash (FNV-1a) of a run's summary and tables, which an optimisation must not change.
 fn fingerprint(text: &str, format: Format) -> Result<u64, String> {
     let scenario = parse(text, format)?;
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
@@ -193,14 +193,14 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// Memory at the fullest sample of a run: heap bytes beyond those at the start, and the part for segments in flight.
+/// Memory at the fullest sample of a run: heap bytes above those at the start, and the memory for segments in flight.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
     live: usize,
     in_flight: sim::InFlight,
 }
 
-/// Makes one run in this process; returns its packets and its fullest sample.
+/// Makes one run in this process, and prints its packets and its fullest sample.
 fn one(args: &[String]) -> Result<(), String> {
     let [case, flows, queue, seconds] = args else { return Err("--one needs CASE FLOWS QUEUE SECONDS".into()) };
     let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;
@@ -233,7 +233,7 @@ fn one(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs [`one`] in a separate process, under `tool` if given; returns the outputs of both.
+/// Runs [`one`] in a separate process, under `tool` if given; returns what the run and the tool printed.
 fn start(
     tool: &[&str],
     case: &Case,
@@ -257,7 +257,7 @@ fn start(
     Ok((printed, said))
 }
 
-/// Measures instructions per packet between half of `seconds` and all of it; an error explains a missing number.
+/// Measures instructions per packet in the second half of `seconds`.   Errors: the reason why there is no number.
 fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
     let count = |seconds: f64| -> Result<(f64, f64), String> {
         let tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
@@ -290,12 +290,13 @@ fn memory(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<serde_js
     }))
 }
 
-/// Returns the fastest of several runs, because other processes can only slow one down.
+/// Returns the smallest of several measurements, because other processes can only slow a run down.
 fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Windows that keep the bottleneck of the floor's dumbbell busy: base RTT and buffer, divided by the flows.
+/// Returns the window that keeps the bottleneck of the floor's dumbbell busy: base RTT and half of the buffer, divided by the
+/// flows.
 fn floor_window(case: &Case, flows: u32) -> u32 {
     let bdp = case.rate as f64 * 0.05 / 8.0 / 1500.0;
     ((bdp + case.buffer as f64 / 3000.0) / f64::from(flows)).ceil().max(2.0) as u32
@@ -390,7 +391,7 @@ fn measure(case: &Case, label: &str, flows: u32, queue: &str, o: &Options) -> Re
         line.as_object_mut().ok_or("no line")?.append(&mut memory);
     }
     if o.instructions {
-        // long enough to leave slow start, short enough for valgrind's fifty-fold slowdown
+        // long enough to leave slow start, and short enough for valgrind, which is fifty times slower
         line["instructions_per_pkt"] = match instructions(case, flows, discipline, seconds.min(case.seconds / 5.0)) {
             Ok(n) => n.round().into(),
             Err(why) => why.into(),

@@ -1,15 +1,15 @@
-//! The cost of each discipline alone: CPU nanoseconds per packet through `Queue`, for every registered name with its
+//! Measures the cost of each discipline alone: CPU nanoseconds per packet through `Queue`, for every registered name with its
 //! defaults.
 //!
-//! pass: one packet arrives and one leaves, with 64 waiting at first and sojourns below every target; laws that control
-//! the length of the queue (red, ared, wred, fred, cbt, dcbt, cbq) drop until few or no packets wait, and then decay an
-//! average on every arrival. full: two arrive for one that leaves, with a limit of 100 packets, so that every second
-//! arrival finds a full queue; per arrival. Packets of 1500 bytes at 1 Gbit/s, flows in turn, the law's timers called.
-//! The fastest of several rounds counts, because a shared machine can only slow one down. Disciplines with a separate
-//! queue for ECT(1) have a second line with such packets.
+//! pass: for each arrival a packet leaves, with 64 packets waiting at first and sojourn times below every target. Laws that
+//! control the length of the queue (red, ared, wred, fred, cbt, dcbt, cbq) drop until few or no packets wait, and then decay an
+//! average on every arrival. full: two packets arrive for each that leaves, with a limit of 100 packets, so that every second
+//! arrival finds a full queue; the cost is per arrival. Packets have 1500 bytes at 1 Gbit/s, flows take turns, and the law's
+//! timers are called. The fastest of several rounds counts, because other processes can only slow a round down. Disciplines with
+//! a separate queue for ECT(1) have a second line for such packets.
 //!
 //! ```text
-//! qdiscs [NAME ...]     all, or these
+//! qdiscs [NAME ...]     all disciplines, or the named ones
 //! ```
 
 use packet::{Ecn, FlowId, FlowTable, FlowTuple, LinkView, PacketMeta};
@@ -18,9 +18,9 @@ use units::{BitRate, Duration, Limit, Rng, Time};
 
 /// Number of arrivals in a round.
 const ARRIVALS: u64 = 100_000;
-/// Number of rounds, of which the fastest counts.
+/// Number of rounds; the fastest counts.
 const ROUNDS: usize = 7;
-/// 1500 bytes at 1 Gbit/s.
+/// Time between arrivals: 1500 bytes at 1 Gbit/s.
 const SPACING: Duration = Duration::from_micros(12);
 
 struct Loop {
@@ -67,7 +67,7 @@ impl Loop {
     }
 }
 
-/// Nanoseconds per arrival, with `per_departure` arrivals for each departure.
+/// Returns the nanoseconds per arrival, with `per_departure` arrivals for each departure.
 fn cost(spec: &Spec, flows: u32, per_departure: u64, ecn: Ecn) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -83,15 +83,15 @@ fn cost(spec: &Spec, flows: u32, per_departure: u64, ecn: Ecn) -> f64 {
     best
 }
 
-/// The discipline with its defaults and a limit of `packets`.
+/// Returns the discipline with its defaults and a limit of `packets`.
 fn limited(name: &str, packets: u32) -> Option<Spec> {
     let spec = match Spec::named(name)? {
-        // every class has its own limit, and all packets here are TCP
+        // every class has its own limit; one class has all packets here, because all are TCP
         Spec::Cbq(mut p) => {
             p.classes.iter_mut().for_each(|class| class.limit = Limit::Packets(packets));
             Spec::Cbq(p)
         }
-        // each of the two queues has a limit
+        // each of the two queues has its own limit
         Spec::DocsisLld(_) => {
             let limits = format!("{{\"l_limit\":\"{packets}p\",\"classic\":{{\"limit\":\"{packets}p\"}}}}");
             serde_json::from_str(&format!("{{\"{name}\":{limits}}}")).ok()?
@@ -106,7 +106,7 @@ fn main() {
     println!("|---|---|---|---|---|---|---|");
     let names: Vec<String> = std::env::args().skip(1).collect();
     for info in QDISCS.iter().filter(|info| names.is_empty() || names.iter().any(|name| name == info.name)) {
-        // a limit of 64 packets, where the default is lower
+        // `pass` has room for all packets that wait, `full` for 100
         let (Some(pass), Some(full)) = (limited(info.name, 1000), limited(info.name, 100)) else {
             println!("| {} | {:?} | needs parameters |", info.name, info.kind);
             continue;

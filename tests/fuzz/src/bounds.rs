@@ -1,10 +1,10 @@
-//! Limits on an input: memory by a counting allocator, time by a watchdog.
+//! Limits on an input: memory is bounded by a counting allocator, time by a watchdog.
 #![allow(unsafe_code, reason = "an allocator that counts must be an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Most bytes that one process may allocate: far above what any target needs.
+/// Largest number of bytes that one process may allocate, far above what any target needs.
 pub const MOST_BYTES: usize = 3 << 30;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -14,27 +14,27 @@ static OVER: AtomicBool = AtomicBool::new(false);
 /// The system's allocator, with a count of live bytes and their peak.
 pub struct Counting;
 
-// SAFETY: every call is passed on to the system's allocator unchanged.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's contract is passed on
+        // SAFETY: the caller fulfils the same contract
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's contract is passed on; the system's zero pages cost nothing until they are touched
+        // SAFETY: the caller fulfils the same contract; the system's zero pages cost nothing until they are touched
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         LIVE.fetch_sub(layout.size(), Relaxed);
         count(size);
-        // SAFETY: the caller's contract is passed on
+        // SAFETY: the caller fulfils the same contract
         unsafe { System.realloc(at, layout, size) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's contract is passed on
+        // SAFETY: the caller fulfils the same contract
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -54,7 +54,7 @@ pub fn mark() -> usize {
     live
 }
 
-/// Peak of live bytes above `mark` since it was taken.
+/// Returns the peak of live bytes since `mark` was taken, minus `mark`.
 pub fn peak_above(mark: usize) -> usize {
     PEAK.load(Relaxed).saturating_sub(mark)
 }

@@ -1,7 +1,7 @@
-//! The compiler's coverage counters: one byte for each edge of the program, if it was built with them.
+//! The compiler's coverage counters: one byte for each edge of the program, if it was built with counters.
 //!
-//! Built with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 -C
-//! llvm-args=-sanitizer-coverage-inline-8bit-counters` each module registers its counters before `main`.
+//! If built with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 -C
+//! llvm-args=-sanitizer-coverage-inline-8bit-counters`, each module registers its counters before `main`.
 //!
 //! Source: Clang, SanitizerCoverage, "Inline 8bit-counters"; buckets of counts as in AFL.
 #![allow(unsafe_code, reason = "the counters are the compiler's")]
@@ -11,7 +11,7 @@ use std::sync::Mutex;
 /// Start and length of each module's counters.
 static COUNTERS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// Called once for each module, before `main`.
+/// Registers the counters of a module. The compiler's code calls it for each module, before `main`.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) {
     let (start, stop) = (start.addr(), stop.addr());
@@ -23,7 +23,7 @@ extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) 
     }
 }
 
-/// Number of counters compared at once.
+/// Number of counters compared at a time.
 const WORD: usize = 16;
 
 /// The edges reached so far: a bit for each bucket of counts (1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128-255).
@@ -34,12 +34,12 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Number of edges reached at least once.
+    /// Returns the number of edges reached at least once.
     pub const fn edges(&self) -> usize {
         self.edges
     }
 
-    /// Reads and resets the counters; returns true if an edge was reached with a new count.
+    /// Reads and resets the counters; returns true if an edge was reached with a count in a new bucket.
     pub fn take(&mut self) -> bool {
         let mut new = false;
         let mut at = 0;
@@ -47,10 +47,10 @@ impl Reached {
         for (start, len) in counters {
             self.seen.resize(self.seen.len().max(at + len), 0);
             let first: *mut u8 = std::ptr::with_exposed_provenance_mut(start);
-            // SAFETY: the module's own counters, which live as long as the program; only this thread runs instrumented
-            // code whose counts matter, and a torn count would only misjudge an input
+            // SAFETY: the counters belong to the module and live as long as the program. Only this thread runs instrumented code
+            // whose counts matter, and a torn count would only misjudge an input
             let bytes = unsafe { std::slice::from_raw_parts_mut(first, len) };
-            // most edges are not reached by most inputs: whole words of zeros are skipped
+            // most inputs do not reach most edges, so whole words of zeros are skipped
             for (counts, seen) in bytes.chunks_mut(WORD).zip(self.seen[at..at + len].chunks_mut(WORD)) {
                 if counts == [0; WORD] {
                     continue;
@@ -69,7 +69,7 @@ impl Reached {
     }
 }
 
-/// Whether the program was built with counters.
+/// Returns true if the program was built with counters.
 pub fn is_built_in() -> bool {
     COUNTERS.lock().is_ok_and(|c| !c.is_empty())
 }

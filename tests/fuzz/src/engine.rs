@@ -1,4 +1,4 @@
-//! Runs a target on the corpus, mutations of it and fresh inputs, all from one seed; reduces and saves failing inputs.
+//! Runs a target on the corpus, on mutations of it and on fresh inputs, all from one seed. Reduces and saves failing inputs.
 
 #![allow(clippy::disallowed_methods, reason = "campaigns have a duration, and a watchdog reads the clock")]
 
@@ -14,21 +14,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use units::Rng;
 
-/// An input that takes longer is a finding, even on a busy machine: most take milliseconds.
+/// Time after which an input is a finding, even on a busy machine; most inputs take milliseconds.
 const HANG: Duration = Duration::from_secs(300);
-/// Longest round; its inputs take a minute on an idle machine. A longer round is cut short with a message.
+/// Longest duration of a round, whose inputs take a minute on an idle machine. A longer round is cut short with a message.
 const LONGEST_ROUND: Duration = Duration::from_secs(300);
-/// Attempts to reduce a failing input.
+/// Number of attempts to reduce a failing input.
 const SMALLER: u32 = 2_000;
 
-/// Length of a campaign.
+/// When a campaign ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// A number of inputs.
+    /// After a number of inputs.
     Count(u64),
-    /// A number of rounds, each of inputs for about a minute.
+    /// After a number of rounds, each with inputs for about a minute.
     Rounds(u64),
-    /// A duration.
+    /// After a duration.
     Time(Duration),
 }
 
@@ -45,24 +45,24 @@ pub struct Report {
     pub kept: usize,
     /// Edges of the program reached; 0 without counters.
     pub edges: usize,
-    /// The first failure: its message, and the file of the input.
+    /// The first failure: its message, and the file with the input.
     pub finding: Option<(String, PathBuf)>,
-    /// Whether the rounds took too long, so that some of their inputs were not tried.
+    /// True if the rounds took too long, so that some of their inputs were not tried.
     pub cut_short: bool,
     /// Longest time for one input.
     pub slowest: Duration,
 }
 
-/// The current input, for a watchdog or an allocator that ends the process.
+/// The current target, input and folder, for a watchdog or an allocator that ends the process.
 static NOW: Mutex<(String, Vec<u8>, PathBuf)> = Mutex::new((String::new(), Vec::new(), PathBuf::new()));
-/// Start of the current input, in milliseconds since the start of the process, plus 1; 0 between inputs.
+/// Start of the current input in milliseconds since the start of the process, plus 1; 0 between inputs.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> MutexGuard<'static, (String, Vec<u8>, PathBuf)> {
     NOW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Saves the current input and ends the process, after it exceeded a limit.
+/// Saves the current input and ends the process, because the input exceeded a limit.
 pub fn give_up(why: &str) -> ! {
     let (target, input, folder) = NOW.try_lock().map(|n| n.clone()).unwrap_or_default();
     let saved = save(&folder, &input).map(|p| p.display().to_string()).unwrap_or_else(|e| e.to_string());
@@ -94,7 +94,7 @@ pub fn watch_the_clock() {
 /// Location of the last panic.
 static WHERE: Mutex<String> = Mutex::new(String::new());
 
-/// Records the location of a panic silently; the message is printed when the input has been reduced.
+/// Records the location of a panic without printing it; the message is printed when the input has been reduced.
 pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|at| format!("{}:{}: ", at.file(), at.line())).unwrap_or_default();
@@ -113,7 +113,7 @@ pub fn attempt(target: &Target, input: &[u8]) -> Result<Verdict, String> {
     })
 }
 
-/// The inputs stored for `target` under `corpus`, by name.
+/// Returns the inputs stored for `target` under `corpus`, by name.
 pub fn read_corpus(corpus: &Path, target: &Target) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let folder = corpus.join(target.name);
     let mut files = match fs::read_dir(&folder) {
@@ -125,7 +125,7 @@ pub fn read_corpus(corpus: &Path, target: &Target) -> io::Result<Vec<(PathBuf, V
     files.into_iter().map(|path| fs::read(&path).map(|bytes| (path, bytes))).collect()
 }
 
-/// Writes `input` into `folder` under a name derived from its content.
+/// Writes `input` into `folder`, under a name derived from its content.
 fn save(folder: &Path, input: &[u8]) -> io::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -142,13 +142,13 @@ fn save(folder: &Path, input: &[u8]) -> io::Result<PathBuf> {
 pub struct Campaign<'a> {
     /// The target.
     pub target: &'a Target,
-    /// Seed, which together with the corpus determines every input.
+    /// The seed, which together with the corpus determines every input.
     pub seed: u64,
-    /// Length of the campaign.
+    /// When the campaign ends.
     pub until: Until,
     /// Folder of the corpora.
     pub corpus: &'a Path,
-    /// Folder for inputs that reached new edges; none: they are not kept.
+    /// Folder for inputs that reached new edges; `None` to keep none.
     pub grown: Option<&'a Path>,
 }
 
@@ -201,7 +201,7 @@ impl Campaign<'_> {
         Ok(report)
     }
 
-    /// Tries one input; returns false if it fails, after reducing and saving it.
+    /// Tries one input. If it fails, reduces and saves it, and returns false.
     fn one(&self, input: &[u8], report: &mut Report) -> io::Result<bool> {
         {
             let mut now = now();
@@ -225,9 +225,9 @@ impl Campaign<'_> {
         Ok(true)
     }
 
-    /// A fresh input, or a mutation of one in the pool.
+    /// Returns a fresh input, or a mutation of one in the pool.
     fn next(&self, pool: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
-        // without counters the pool never grows, and fresh inputs find more
+        // without counters the pool never grows, so fresh inputs find more
         let fresh = if coverage::is_built_in() { 0.1 } else { 0.8 };
         if pool.is_empty() || rng.chance(fresh) && !self.target.text {
             let n = 16 + rng.below(self.target.longest as u64 - 16) as usize;
@@ -243,7 +243,7 @@ impl Campaign<'_> {
     }
 }
 
-/// Words for targets that parse text.
+/// Words that mutations insert into the inputs of targets that parse text.
 const WORDS: &[&str] = &[
     "\"",
     "[",
@@ -292,7 +292,8 @@ const WORDS: &[&str] = &[
     "1979-05-27",
 ];
 
-/// One mutation: bits, bytes, numbers at their limits, pieces moved, doubled, removed or taken from another input.
+/// Makes one mutation: changes bits, bytes or numbers (to their limits), or moves, doubles or removes a piece, or takes one from
+/// another input.
 fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
     let at = |rng: &mut Rng, n: usize| rng.below(n as u64 + 1) as usize;
     let n = input.len();
@@ -323,7 +324,7 @@ fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
     }
 }
 
-/// Removes pieces of a failing input for as long as it fails; returns the message of the reduced input.
+/// Removes pieces of a failing input while it still fails; returns the reduced input and its message.
 fn smaller(target: &Target, mut input: Vec<u8>, mut message: String) -> (String, Vec<u8>) {
     let mut left = SMALLER;
     let mut piece = input.len() / 2;
@@ -343,7 +344,7 @@ fn smaller(target: &Target, mut input: Vec<u8>, mut message: String) -> (String,
     (message, input)
 }
 
-/// A one-line summary of a campaign.
+/// Returns a one-line summary of a campaign.
 pub fn line(target: &Target, seed: u64, report: &Report, took: Duration) -> String {
     let mut line = format!(
         "{:<12} seed {seed}: {} inputs in {:.0} s, {} accepted, {} refused",

@@ -1,6 +1,6 @@
-//! `fuzz TARGET|all [--time SECONDS | --count N | --rounds N] [--seed N] [--corpus DIR] [--grown DIR] [--jobs N]`: runs
-//! one target or all.
-//! `fuzz list`; `fuzz show TARGET FILE`: lists the targets; shows the meaning of an input.
+//! Runs one target or all: `fuzz TARGET|all [--time SECONDS | --count N | --rounds N] [--seed N] [--corpus DIR] [--grown DIR]
+//! [--jobs N]`.
+//! `fuzz list` lists the targets, and `fuzz show TARGET FILE` shows the meaning of an input.
 #![allow(clippy::disallowed_methods, reason = "the program prints its run time")]
 
 use fuzz::engine::{self, Campaign, Until};
@@ -97,7 +97,7 @@ fn campaign(target: &Target, options: &Options) -> Result<ExitCode, String> {
     Ok(if report.finding.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Runs each target in its own process with the same arguments, `jobs` at a time.
+/// Runs each target in its own process with the same arguments, up to `jobs` at a time.
 fn all(jobs: usize) -> Result<ExitCode, String> {
     let me = std::env::current_exe().map_err(|e| e.to_string())?;
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "all").collect();

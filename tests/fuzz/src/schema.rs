@@ -1,27 +1,27 @@
-//! Values that a JSON Schema allows, so that every new key of a scenario is generated automatically.
+//! Generates values that a JSON Schema allows, so that every new key of a scenario is generated automatically.
 
 use crate::source::Source;
 use serde_json::{Map, Value, json};
 use units::{BitRate, Bytes, Duration, Limit};
 
-/// Range of the values.
+/// Range of the generated values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     /// Defaults and common values: most scenarios are valid, and small enough to run.
     Usual,
-    /// Any value of the right form: zeros, the largest of each type, powers of two and their neighbours.
+    /// Any value of the right form: zeros, the largest value of each type, powers of two and their neighbours.
     Wild,
 }
 
-/// Generates values for one schema.
+/// A generator of values for one schema.
 #[derive(Debug)]
 pub struct Schema {
     root: Value,
 }
 
-/// Greatest depth of nested tables and lists.
+/// Largest depth of nested tables and lists.
 const DEEPEST: u32 = 12;
-/// Integers at critical limits.
+/// Integers at and next to critical limits.
 const EDGES: &[u64] = &[
     0,
     1,
@@ -49,19 +49,19 @@ const EDGES: &[u64] = &[
 ];
 
 impl Schema {
-    /// The schema of scenarios.
+    /// Returns the schema of scenarios.
     pub fn of_scenarios() -> Self {
         Self { root: serde_json::from_str(&scenario::Scenario::json_schema()).expect("the schema is JSON") }
     }
 
-    /// The definition with this name.
+    /// Returns the definition with this name.
     pub fn def(&self, name: &str) -> &Value {
         let def = &self.root["$defs"][name];
         assert!(def.is_object(), "the schema defines {name}");
         def
     }
 
-    /// A value that `schema` allows.
+    /// Returns a value that `schema` allows.
     pub fn value(&self, schema: &Value, s: &mut Source<'_>, range: Range) -> Value {
         self.at(schema, s, range, 0)
     }
@@ -74,7 +74,7 @@ impl Schema {
         if let Some(only) = schema.get("const") {
             return only.clone();
         }
-        // the "oneOf" of a table says which of its keys exclude each other
+        // the "oneOf" of a table says which of its keys exclude one another, so it is no choice of a value
         let choices = if schema["properties"].is_object() { &[][..] } else { &["enum", "oneOf", "anyOf"] };
         for key in choices {
             let Some(choices) = schema[key].as_array() else { continue };
@@ -108,7 +108,7 @@ impl Schema {
         Value::Object(map)
     }
 
-    /// A parameter: often its default, or a few powers of two away from it.
+    /// Returns a parameter: often its default, or a value a few powers of two away from it.
     fn property(&self, schema: &Value, s: &mut Source<'_>, range: Range, depth: u32) -> Value {
         let default = &schema["default"];
         if range == Range::Usual && !default.is_null() && s.chance(160) {
@@ -150,13 +150,13 @@ fn near(value: &Value, s: &mut Source<'_>) -> Value {
     }
 }
 
-/// 2^k, exactly, for small k.
+/// Returns 2^k exactly, for small k.
 fn power_of_two(k: i32) -> f64 {
     let power = (1u64 << k.unsigned_abs()) as f64;
     if k < 0 { 1.0 / power } else { power }
 }
 
-/// A text that matches `pattern`.
+/// Returns a text that matches `pattern`.
 fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     let Some(pattern) = pattern else { return name(s, range) };
     let wild = range == Range::Wild;
@@ -190,13 +190,13 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     if pattern.starts_with("^(none|") {
         return (*s.pick(qdisc::LawSpec::NAMES)).to_owned();
     }
-    // names of disciplines
+    // the pattern of a discipline: its name, or a host with a law
     let names: Vec<&str> = qdisc::QDISCS.iter().map(|q| q.name).collect();
     let (host, law) = (*s.pick(&names.iter().collect::<Vec<_>>()), s.pick(qdisc::LawSpec::NAMES));
     if s.chance(64) { format!("{host} + {law}") } else { host.to_owned() }
 }
 
-/// A name: mostly plain, sometimes one that needs quotes.
+/// Returns a name: mostly a plain one, sometimes one that needs quotes.
 pub fn name(s: &mut Source<'_>, range: Range) -> String {
     let plain = ["a", "b", "up", "down", "home", "net", "x1", "bulk"];
     let odd = ["", ".", "a.b", "~up", "Größe", "\u{1b}[31m", "a b", "\"", "\u{202e}x", "0"];
@@ -226,7 +226,7 @@ fn real(schema: &Value, s: &mut Source<'_>, range: Range) -> Value {
     }
     let least = schema["minimum"].as_f64().unwrap_or(0.0);
     let most = schema["maximum"].as_f64().unwrap_or(1.0);
-    // every order of magnitude from 2^-12 up, and both limits
+    // every order of magnitude from 2^-12 up, and the two limits
     let part = match s.below(16) {
         0 => 0.0,
         1 => 1.0,

@@ -1,29 +1,29 @@
-//! Choices derived from the bytes of an input.
+//! Choices read from the bytes of an input.
 
-/// Reads choices from bytes. After the last byte every choice is the first one, so that shorter inputs are simpler and
-/// cutting an input reduces it.
+/// Reads choices from bytes. After the last byte, every choice is the first one. So shorter inputs are simpler, and cutting an
+/// input reduces it.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     left: &'a [u8],
 }
 
 impl<'a> Source<'a> {
-    /// The choices encoded by these bytes.
+    /// Returns a source of the choices that `bytes` encode.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { left: bytes }
     }
 
-    /// Whether no byte is left.
+    /// Returns true if no byte is left.
     pub const fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// The unread bytes.
+    /// Returns the unread bytes.
     pub const fn rest(&self) -> &'a [u8] {
         self.left
     }
 
-    /// Reads the next byte, or 0.
+    /// Reads the next byte; 0 if none is left.
     pub fn byte(&mut self) -> u8 {
         match self.left.split_first() {
             Some((first, rest)) => {
@@ -61,17 +61,17 @@ impl<'a> Source<'a> {
         self.number(bytes) % n
     }
 
-    /// Chooses an index of a list of `n`; 0 if it is empty.
+    /// Chooses an index into a list of `n`; 0 if the list is empty.
     pub fn index(&mut self, n: usize) -> usize {
         self.below(n as u64) as usize
     }
 
-    /// Chooses one of these.
+    /// Chooses one of the elements of `of`.
     pub fn pick<'b, T: ?Sized>(&mut self, of: &'b [&'b T]) -> &'b T {
         of[self.index(of.len())]
     }
 
-    /// True in `part` of 256 inputs; false when no byte is left.
+    /// Returns true for `part` of 256 values of a byte, and false when no byte is left.
     pub fn chance(&mut self, part: u8) -> bool {
         self.byte() > 255 - part
     }

@@ -1,4 +1,4 @@
-//! Whole scenarios from choices: a connected network with applications, everything else from the schema.
+//! Generates whole scenarios from choices: a connected network with applications; all other keys come from the schema.
 
 use crate::schema::{Range, Schema, name};
 use crate::source::Source;
@@ -10,20 +10,20 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 /// The topology of a network.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Each node linked to the next.
+    /// Each node is linked to the next.
     Chain,
-    /// Each node linked to the first.
+    /// Each node is linked to the first.
     Star,
-    /// A ring of one-way links.
+    /// The nodes form a ring of one-way links.
     Ring,
 }
 
-/// A scenario as JSON text; with [`Range::Usual`] small enough to run and mostly valid.
+/// Returns a scenario as JSON text. With [`Range::Usual`] it is small enough to run, and mostly valid.
 pub fn text(s: &mut Source<'_>, range: Range) -> String {
     Value::Object(tree(s, range)).to_string()
 }
 
-/// A scenario as a JSON tree.
+/// Returns a scenario as a JSON tree.
 pub fn tree(s: &mut Source<'_>, range: Range) -> Map<String, Value> {
     let mut root = Map::new();
     let nodes: Vec<String> = (0..2 + s.below(4)).map(|i| format!("n{i}")).collect();
@@ -78,20 +78,20 @@ fn links(nodes: &[String], s: &mut Source<'_>, range: Range) -> Map<String, Valu
 fn link(from: &str, to: &str, both_ways: bool, s: &mut Source<'_>, range: Range) -> Value {
     let schema = SCHEMA.def("Link");
     let mut link = Map::new();
-    // keys of the schema other than those set below: jitter, loss, a shaper, a modem ...
+    // adds keys of the schema other than those set below: jitter, loss, a shaper, a modem ...
     if let Value::Object(more) = SCHEMA.value(schema, s, range) {
         let keep =
             |key: &str| range == Range::Wild || !["rate", "delay", "changes", "queue", "lateness"].contains(&key);
         link.extend(more.into_iter().filter(|(key, _)| keep(key)));
     }
-    // a queue has one server
+    // a link has only one service
     let served: Vec<&str> =
         ["docsis31", "delivery", "docsis", "shaper"].into_iter().filter(|key| link.contains_key(*key)).collect();
     if served.len() > 1 && (range == Range::Usual || s.chance(200)) {
         let kept = s.pick(&served);
         served.iter().filter(|key| **key != kept).for_each(|key| drop(link.remove(*key)));
     }
-    // no file can be read here, so its lines are included
+    // no file can be read here, so the lines of the trace are included
     if let Some(trace) = link.get_mut("delivery").and_then(|d| d.get_mut("trace"))
         && (range == Range::Usual || s.chance(200))
     {
@@ -103,7 +103,7 @@ fn link(from: &str, to: &str, both_ways: bool, s: &mut Source<'_>, range: Range)
     if !s.chance(24) {
         link.insert("rate".into(), json!(format!("{}kbit", s.spread(64, 20_000))));
     }
-    // these have a rate of their own
+    // these services have their own rate
     if (link.contains_key("docsis31") || link.contains_key("delivery")) && !s.chance(24) {
         link.remove("rate");
     }

@@ -1,4 +1,4 @@
-//! Regression tests: every stored input is replayed, with a number of fresh ones, in every test run.
+//! Regression tests: every test run replays all stored inputs, and tries a number of fresh ones.
 
 use fuzz::engine::{Campaign, Until, attempt, read_corpus};
 use fuzz::{TARGETS, Target, Verdict};
@@ -25,7 +25,7 @@ fn every_folder_of_the_corpus_is_that_of_a_target() {
     }
 }
 
-/// The first inputs of seed 1: none fails, and each target both accepts and refuses some.
+/// Tries the first inputs of seed 1: none fails, and each target accepts some and refuses some.
 #[test]
 fn a_slice_of_fresh_inputs_holds() {
     let empty = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-corpus");

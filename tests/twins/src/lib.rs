@@ -1,8 +1,8 @@
-//! The simulator and the live bench compared.
+//! Compares the simulator with the live bench.
 //!
-//! A simulation's arrivals at its queues are replayed through the live bench as real packets on a fake clock. Both run
-//! the same ports with the same random streams, so every record of every link (arrivals, departures, drops and marks
-//! with their reasons and times) must be equal.
+//! The arrivals at a simulation's queues are replayed through the live bench, as real packets on a fake clock. Both run the same
+//! ports with the same random streams. So every record of every link (arrivals, departures, drops and marks with their reasons
+//! and times) must be equal.
 
 use live::bench::Leaving;
 use live::{Bench, Plan, Side, craft};
@@ -12,7 +12,7 @@ use scenario::Scenario;
 use sim::World;
 use units::{BitRate, Time};
 
-/// The records of links, which both have.
+/// The records of links, which the simulator and the bench both make.
 #[derive(Debug, Default)]
 pub struct LinkRecords(pub Tape);
 
@@ -28,7 +28,7 @@ impl Sink for LinkRecords {
 /// A record with its time.
 pub type TimedRecord = (Time, Record);
 
-/// The simulator's records of its links.
+/// Returns the simulator's records of its links.
 pub fn simulated(scenario: &Scenario) -> Vec<TimedRecord> {
     let mut world = World::with_sink(scenario, LinkRecords::default()).expect("a scenario that can be built");
     world.run(|_| true);
@@ -41,7 +41,7 @@ type Arrival = (Time, LinkId, FlowId, u16);
 fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     match *record {
         Record::Enqueued { link, packet, .. } => Some((*at, link, packet.flow, packet.size)),
-        // the reasons for refusing an arrival; every other drop is of a queued packet
+        // reasons for which an arrival is refused; a drop for any other reason is that of a queued packet
         Record::Dropped {
             link,
             packet,
@@ -53,12 +53,12 @@ fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     }
 }
 
-/// The live bench's records for the same arrivals. `tuples` are the flows in the order of the simulator's slots. Only
-/// for two nodes with one link in each direction.
+/// Returns the live bench's records for the same arrivals. `tuples`: the flows, in the order of the simulator's slots. Only for
+/// two nodes with one link in each direction.
 pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
     let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");
     let mut bench = Bench::build(scenario, &plan, scenario.duration, LinkRecords::default()).expect("as the simulator");
-    // the first host of each side, numbered as in addresses
+    // the number of the first host on each side, as in its address
     let host = |side: Side| plan.hosts(side)[0] + 1;
     let from = |link: LinkId| {
         if plan.network.links[usize::from(link.0)].from + 1 == host(Side::Left) { Side::Left } else { Side::Right }
@@ -88,7 +88,7 @@ pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTup
     bench.sink.0.records
 }
 
-/// The simulator's 5-tuple for the flow in slot `slot` of application `app` (in the order of names).
+/// Returns the simulator's 5-tuple for the flow in slot `slot` of application number `app`, in the order of names.
 pub fn tuple(slot: usize, app: usize, from: u32, to: u32, dscp: u8) -> FlowTuple {
     FlowTuple {
         src: 0x0a00_0000 | from,

@@ -1,4 +1,5 @@
-//! Every discipline, plain, shaped and behind a modem: simulator and live bench have the same records.
+//! The simulator and the live bench have the same records under every discipline: on a plain link, with a shaper, and behind a
+//! modem.
 
 use record::{LinkId, Record};
 use scenario::Scenario;
@@ -6,12 +7,12 @@ use scenario::read::{Format, scenario};
 use twins::{TimedRecord, replayed, simulated, tuple};
 use units::Time;
 
-/// Three unresponsive flows with nearly three times the link's rate in total, randomised so that no two packets arrive
-/// at the same time.
+/// Returns a scenario with three unresponsive flows, which send nearly three times the link's rate. They are randomised so that
+/// no two packets arrive at the same time.
 fn overload(link: &str) -> Scenario {
     let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
     text += "[link.down]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\ndelay = '3ms'\n";
-    // names in the order of starts, so that slots and applications have the same numbers
+    // names are in the order of the starts, so that slots and applications have the same numbers
     for (i, (rate, size)) in [("4mbit", 1400), ("3.2mbit", 700), ("6.8mbit", 1000)].iter().enumerate() {
         text += &format!(
             "[app.a{i}]\nfrom = 'a'\nto = ['b']\nstart = '{}ms'\ndscp = {}\n\
@@ -31,7 +32,7 @@ fn of(records: &[TimedRecord], link: u16) -> Vec<TimedRecord> {
         | Record::Marked { link: l, .. } => l == LinkId(link),
         _ => false,
     };
-    // the live bench has no sequence numbers of datagrams
+    // datagrams on the live bench have no sequence numbers
     let unnumbered = |(at, mut r): TimedRecord| {
         match &mut r {
             Record::Enqueued { packet, .. }
@@ -57,7 +58,7 @@ fn same(what: &str, scenario: &Scenario) {
         }
         assert_eq!(expected.len(), got.len(), "{what}, link {link}");
     }
-    // the comparison is not empty: both fates occur
+    // the comparison covers many packets of both kinds, dropped and delivered
     let count = |drop: bool| expected.iter().filter(|(_, r)| matches!(r, Record::Dropped { .. }) == drop).count();
     assert!(count(true) > 50 && count(false) > 1000, "{what}: {} drops", count(true));
     assert!(expected.iter().all(|(at, _)| *at < Time(scenario.duration.0)));
@@ -69,7 +70,7 @@ fn every_discipline_on_a_plain_link() {
     for q in qdisc::QDISCS {
         let link = format!("rate = '5mbit'\ndelay = '2ms'\nloss = 0.01\nqueue = {{ {} = {{}} }}", q.name);
         let text = format!("duration = '1s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
-        // disciplines without a full set of defaults have their own tests
+        // disciplines without a full set of defaults have other tests
         if scenario(&text, Format::Toml, &[]).is_ok() {
             same(q.name, &overload(&link));
             tried += 1;
@@ -93,7 +94,7 @@ fn shaped_and_changed_on_the_way() {
 
 #[test]
 fn jitter_shakes_both_worlds_alike() {
-    // arrivals at the second queue depend on the first link
+    // arrivals at the second queue depend on what the first link does
     for more in ["", "reorder = true\n", "loss = 0.05\nchanges = [{ at = '2s', jitter = '300us' }]\n"] {
         let first = format!("[link.in]\nfrom = 'a'\nto = 'r'\nrate = '15mbit'\ndelay = '2ms'\njitter = '3ms'\n{more}");
         let out = "[link.out]\nfrom = 'r'\nto = 'b'\nrate = '5mbit'\nqueue.codel = { limit = '50p' }\n";
@@ -109,7 +110,7 @@ fn jitter_shakes_both_worlds_alike() {
         let scenario = scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"));
         let expected = simulated(&scenario);
         let tuples: Vec<_> = (0..3).map(|i| tuple(i, i, 0, 1, 0)).collect();
-        // links in the order of their names: back, in, out
+        // the links are, in the order of their names, back, in and out
         let entering = of(&expected, 1);
         let got = replayed(&scenario, &entering, &tuples);
         for link in [1, 2] {

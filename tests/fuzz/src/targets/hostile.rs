@@ -1,5 +1,4 @@
-//! Scenarios of a careless or hostile author: links without a rate, names with terminal escapes, any file as a link's
-//! trace.
+//! Scenarios of a careless or hostile author: links without a rate, names with terminal escapes, any text as a link's trace.
 
 use super::scenario::balance;
 use super::text::{clear, judge};
@@ -12,7 +11,7 @@ use scenario::read::{self, Format};
 use serde_json::{Value, json};
 use sim::{WORK_PER_SLICE, World};
 
-/// Links without a rate.
+/// Scenarios with links that have no rate.
 pub(crate) const RATELESS: Target = Target {
     name: "rateless",
     minute: 3_000,
@@ -23,7 +22,7 @@ pub(crate) const RATELESS: Target = Target {
     start: Vec::new,
 };
 
-/// Names with special characters.
+/// Scenarios with special characters in names.
 pub(crate) const NAMES: Target = Target {
     name: "names",
     minute: 100_000,
@@ -34,7 +33,7 @@ pub(crate) const NAMES: Target = Target {
     start: Vec::new,
 };
 
-/// Traces of links.
+/// Texts as the traces of links.
 pub(crate) const TRACE: Target = Target {
     name: "trace",
     minute: 500_000,
@@ -49,9 +48,9 @@ pub(crate) const TRACE: Target = Target {
     },
 };
 
-/// Calls after which a run is stopped.
+/// Number of progress reports after which a run is stopped.
 const LOOKS: u32 = 3;
-/// Upper bound on the packets of a full window, on each of few links, for each of few applications.
+/// Upper bound on the packets of a run: a full window on each of few links, for each of few applications.
 const TOGETHER: u64 = 5 * 2 * 3 * 100_000;
 
 fn rateless(bytes: &[u8]) -> Verdict {
@@ -87,7 +86,7 @@ fn rateless(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// Names that could break an output: a terminal, a spreadsheet, a path, a plot, a table.
+/// Names that could break an output: a terminal, a spreadsheet, a path, a plot or a table.
 const HOSTILE: &[&str] = &[
     "\u{1b}]52;c;aGk=\u{7}",
     "\u{1b}]0;owned\u{1b}\\",
@@ -174,7 +173,7 @@ fn trace(bytes: &[u8]) -> Verdict {
             Err(bad) => {
                 let line = bad.to_string();
                 clear(&line, "");
-                // a quotation from the file comes first, in quotes
+                // a quotation from the file comes first in the message, in quotes
                 let given =
                     bad.message.strip_prefix('"').and_then(|rest| rest.split_once('"')).map_or("", |(word, _)| word);
                 let number = |c: char| c.is_ascii_digit() || "+-.,x".contains(c);

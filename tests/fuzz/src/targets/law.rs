@@ -1,8 +1,7 @@
-//! Sequences of calls of every control law, as made by a host with one FIFO queue.
+//! Sequences of calls of every control law, such as a host with one FIFO queue makes.
 //!
-//! A law marks only ECN-capable packets; after a timer the next one is later than now; an idle law without work has no
-//! timer in the past; a copy decides like the original; and a law never drops more packets than there are, which the
-//! host itself enforces.
+//! A law marks only ECN-capable packets. After a timer, the next one is later than now, and an idle law without work has no timer
+//! in the past. A copy decides like the original. A law never drops more packets than there are, which the host enforces.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};
@@ -15,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::LazyLock;
 use units::{BitRate, Duration, Rng, Time};
 
-/// Any law, any sequence of calls.
+/// Any law with any sequence of calls.
 pub(crate) const LAW: Target = Target {
     name: "law",
     minute: 250_000,

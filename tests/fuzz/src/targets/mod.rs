@@ -14,36 +14,36 @@ mod text;
 pub enum Verdict {
     /// The input was accepted.
     Accepted,
-    /// The input was refused, correctly.
+    /// The input was refused, as it should be.
     Refused,
 }
 
 /// An entrance of the program, with a function that accepts any bytes and panics if an invariant fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Name, for the command line and the corpus.
+    /// Name, used on the command line and in the corpus.
     pub name: &'static str,
-    /// Inputs that take about a minute, with counters: a round, the same on every machine.
+    /// Number of inputs that take about a minute with counters. This is a round, the same on every machine.
     pub minute: u64,
-    /// One-line description of its assertions.
+    /// Description of its assertions, in one line.
     pub about: &'static str,
     /// Longest input in bytes.
     pub longest: usize,
-    /// Whether inputs are text: mutated by words, too, and never consisting of random bytes only.
+    /// True if inputs are text: mutations also insert words, and no input consists of random bytes only.
     pub text: bool,
     /// Runs one input.
     pub run: fn(&[u8]) -> Verdict,
-    /// Initial inputs that do not need a file.
+    /// Returns initial inputs that do not need a file.
     pub start: fn() -> Vec<Vec<u8>>,
 }
 
 impl Target {
-    /// All initial inputs.
+    /// Returns all initial inputs.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         (self.start)()
     }
 
-    /// The target with this name.
+    /// Returns the target with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         TARGETS.iter().find(|t| t.name == name)
     }

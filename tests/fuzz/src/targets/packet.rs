@@ -1,7 +1,7 @@
 //! Parsing of packets from outside.
 //!
-//! For any bytes there is no panic, and parsed values lie within the input. A mark changes the ECN field and the
-//! checksum only. Packets built here are parsed back exactly.
+//! No bytes cause a panic, and parsed values lie within the input. A mark changes only the ECN field and the checksum. Packets
+//! built here are parsed back exactly.
 
 use super::{Target, Verdict};
 use packet::craft::{self, Ip};
@@ -29,7 +29,7 @@ fn start() -> Vec<Vec<u8>> {
         all.push(out.clone());
         craft::echo(&mut out, to, false, 3, 4, 20);
         all.push(out.clone());
-        // a SACK block and a timestamp
+        // options: a SACK block and a time stamp
         let options = [5, 10, 0, 0, 0, 9, 0, 0, 0, 20, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
         let segment = craft::Tcp { ports: (80, 9), seq: 7, ack: 8, bits: 16, window: 100, options: &options };
         craft::tcp(&mut out, to, &segment, 0);
@@ -53,7 +53,7 @@ fn packet(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// The folded ones' complement sum of a header; 0 and 0xffff are the same number.   Source: RFC 1071.
+/// Returns the folded ones' complement sum of a header, in which 0 and 0xffff are the same number.   Source: RFC 1071.
 fn sum(header: &[u8]) -> u32 {
     let mut sum: u32 = header.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b))).sum();
     while sum > 0xffff {

@@ -1,8 +1,8 @@
 //! Sequences of calls of every discipline, with any valid parameters.
 //!
-//! Each packet has exactly one fate; the books balance and the limit holds after every call; the queue holds the
-//! packets that arrived and neither left nor were dropped; disciplines with one queue keep the order of a flow; timers
-//! advance; two runs are equal.
+//! Each packet has exactly one fate. After every call, the books balance and the limit holds. The queue holds the packets that
+//! arrived and neither left nor were dropped. Disciplines with one queue keep the order of a flow. Timers advance, and two runs
+//! are equal.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use units::{BitRate, Bytes, Duration, Limit, Rng, Time};
 
-/// Any discipline, any sequence of calls.
+/// Any discipline with any sequence of calls.
 pub(crate) const QUEUE: Target = Target {
     name: "queue",
     minute: 150_000,
@@ -29,15 +29,15 @@ pub(crate) const QUEUE: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Most timers checked in one wait; with a parameter of 1 ns there are a billion per second.
+/// Largest number of timers checked in one wait. With a parameter of 1 ns there would be a billion per second.
 const TICKS: u32 = 2_000;
-/// Most timers checked in one input; some move every flow, and an input of a minute would delay all others.
+/// Largest number of timers checked in one input. Some move every flow, and an input that takes a minute would delay all others.
 const ALL_TICKS: u32 = 20_000;
-/// Most calls to empty the queue. Each call in vain doubles the wait, so 64 cover the whole range of time for each
-/// packet.
+/// Largest number of calls to empty the queue. Each call in vain doubles the wait, so 64 calls cover the whole range of time for
+/// each packet.
 const LETS_GO: u32 = 200_000;
 
-/// Records the fates of packets that do not leave.
+/// The packets that did not leave.
 #[derive(Default)]
 struct Gone {
     dropped: Vec<(u64, DropReason)>,
@@ -63,7 +63,7 @@ fn flows() -> FlowTable {
     table
 }
 
-/// The discipline encoded by these choices, if it is valid.
+/// Returns the discipline that these choices encode, if it is valid.
 pub(crate) fn spec(s: &mut Source<'_>) -> Option<Spec> {
     let range = if s.chance(40) { Range::Wild } else { Range::Usual };
     let tree = SCHEMA.value(SCHEMA.def("Qdisc"), s, range);
@@ -73,7 +73,7 @@ pub(crate) fn spec(s: &mut Source<'_>) -> Option<Spec> {
     Some(spec)
 }
 
-/// The discipline encoded by an input, and its calls.
+/// Describes the discipline that an input encodes, and its calls.
 pub(crate) fn meaning(bytes: &[u8]) -> String {
     let mut s = Source::new(bytes);
     spec(&mut s).map_or_else(|| "no valid discipline".into(), |spec| format!("{spec:?}\ncalls: {:?}", s.rest()))
@@ -88,7 +88,7 @@ fn queue(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// The results of one run of the calls, for comparison.
+/// The results of one run of the calls, for comparison with another run.
 type Ends = (Vec<u64>, Vec<(u64, DropReason)>);
 
 struct Bench<'a> {
@@ -124,7 +124,7 @@ fn run(spec: &Spec, calls: &[u8]) -> Ends {
             0..=119 => bench.enqueue(seq, &mut s),
             120..=199 => bench.dequeue(),
             200..=203 => {
-                // the tokens of a service flow vary
+                // the tokens of a service flow change
                 let peak = BitRate(5_000_000 * (1 + s.below(4)));
                 let tokens = Bytes(if peak.0 > 5_000_000 { s.below(100_000) } else { 0 });
                 bench.link = LinkView { peak_rate: peak, tokens, ..bench.link };
@@ -137,7 +137,7 @@ fn run(spec: &Spec, calls: &[u8]) -> Ends {
         bench.audit();
         seq += 1;
     }
-    // everything leaves
+    // at the end, all packets leave
     let (mut calls, mut patience) = (0, 1);
     while bench.queue.backlog().packets > 0 {
         let before = bench.queue.backlog();
@@ -203,7 +203,7 @@ impl Bench<'_> {
                 self.spec
             );
         }
-        // a timer beyond the checked ones is late, as on a busy host
+        // timers beyond those checked fire late, as on a busy host
         self.now = until.max(self.now);
     }
 
@@ -218,7 +218,7 @@ impl Bench<'_> {
         let within = match self.spec.limit() {
             Some(Limit::Packets(n)) => u64::from(b.packets) <= (u64::from(n) - short) * segments,
             Some(Limit::Bytes(n)) => b.bytes <= n.0,
-            // at 5 Mbit/s
+            // a limit in time applies at the rate of the link, 5 Mbit/s
             Some(Limit::Time(t)) => u128::from(b.bytes) * 8_000_000_000 <= u128::from(t.0) * 5_000_000,
             None => true,
         };

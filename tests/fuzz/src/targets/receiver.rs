@@ -1,9 +1,8 @@
-//! The receiving half of TCP against the simplest model: a set of bytes.
+//! The receiving half of TCP, compared with the simplest model: a set of bytes.
 //!
-//! Segments arrive in any order, overlapping, repeatedly, and from beyond the window. After each one: the cumulative
-//! ACK is the first missing byte, bytes are reported once and in order, each SACK block is a complete run of received
-//! bytes, the first one (after a D-SACK) contains the segment that triggered the ACK, and a segment out of order is
-//! acknowledged at once.
+//! Segments arrive in any order, overlapping, repeatedly, and from beyond the window. After each one, the cumulative ACK is the
+//! first missing byte, bytes are reported once and in order, and each SACK block is a complete run of received bytes. The first
+//! block (after a D-SACK) contains the segment that triggered the ACK. A segment out of order is acknowledged at once.
 //!
 //! Source: RFC 2018 §4, RFC 2883 §4, RFC 5681 §4.2, RFC 9293 §3.10.7.4.
 
@@ -44,10 +43,10 @@ impl Io for Out {
     }
 }
 
-/// The bytes received, one by one; the SYN is byte 0.
+/// The model: true for each byte received. The SYN is byte 0.
 struct Model {
     here: Vec<bool>,
-    /// Most runs above a hole at any time.
+    /// Largest number of runs above a hole at any time.
     most_runs: usize,
 }
 
@@ -64,13 +63,13 @@ impl Model {
         let runs = self.here.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         self.most_runs = self.most_runs.max(runs);
     }
-    /// Whether the block is a complete run: all of it has arrived, and neither of its neighbours.
+    /// Returns true if the block is a complete run: all of its bytes have arrived, but neither of the bytes next to it.
     fn is_run(&self, b: SackBlock) -> bool {
         b.start < b.end && (b.start..b.end).all(|i| self.has(i)) && !self.has(b.start - 1) && !self.has(b.end)
     }
 }
 
-/// Size of the window in bytes, so small that its end is often reached.
+/// Size of the window in bytes, chosen so small that its end is often reached.
 const WINDOW: u64 = 4_000;
 
 fn receiver(bytes: &[u8]) -> Verdict {
@@ -84,7 +83,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
     p.receiver.ack_every = 1 + s.below(3) as u32;
     p.receiver.quick_acks = s.below(3) as u32;
     p.receiver.delayed_ack = Duration::from_millis(40);
-    // exact timers
+    // timers without ticks are exact
     p.rto.timer_tick = Duration::ZERO;
     p.receiver.dsack = s.chance(128);
     if p.validate().is_err() {
@@ -101,7 +100,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
             acks(&p, &model, &out, None, false);
             continue;
         }
-        // near the first missing byte, and sometimes far from it
+        // segments begin near the first missing byte, and sometimes far from it
         let next = model.next();
         let start =
             (next + s.below(12) * 50).saturating_sub(s.below(6) * 50).max(1) + if s.chance(8) { WINDOW } else { 0 };
@@ -128,7 +127,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// Checks the ACKs triggered by a segment or a timer.
+/// Checks the ACKs that a segment or a timer triggered.
 fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at_once: bool) {
     let next = model.next();
     assert!(!at_once || !out.sent.is_empty(), "a segment out of order is not acknowledged at once");
@@ -160,7 +159,7 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
         {
             assert!(holds(first, start), "the first block {first:?} does not hold the segment at {start}");
         }
-        // with more runs than that it keeps the latest four, and reports none once these are filled
+        // with more than three runs, the receiver keeps the latest four, and reports none once these are filled
         let above = model.most_runs <= 3 && model.here.iter().skip(next as usize).any(|here| *here);
         let sack = p.detection.recovery == tcp::Recovery::Sack;
         assert!(!(above && sack && duplicates.is_empty() && blocks.is_empty()), "data above a hole are not reported");

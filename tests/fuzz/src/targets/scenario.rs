@@ -1,7 +1,7 @@
-//! Generated scenarios, from text through resolve and build to a short run.
+//! Generated scenarios: read from text, resolved, built and run for a short time.
 //!
-//! Refusals have clear messages. An accepted scenario has a canonical text that is a fixed point; is built within the
-//! promised memory; and runs: time advances, the books of every link balance throughout, and the results are complete.
+//! Refusals have clear messages. An accepted scenario has a canonical text that is a fixed point, and is built within the
+//! promised memory. In a run, time advances, the books of every link balance throughout, and the results are complete.
 
 use super::text::{clear, fixed_point};
 use super::{Target, Verdict};
@@ -13,7 +13,7 @@ use scenario::Scenario;
 use scenario::read::{self, Format};
 use sim::{Column, Outcome, World};
 
-/// Valid scenarios, run.
+/// Valid scenarios, which are run.
 pub(crate) const VALID: Target = Target {
     name: "scenario",
     minute: 10_000,
@@ -35,7 +35,7 @@ pub(crate) const WILD: Target = Target {
     start: Vec::new,
 };
 
-/// Valid scenarios, built and not run.
+/// Valid scenarios, which are built but not run.
 pub(crate) const BUILD: Target = Target {
     name: "build",
     minute: 40_000,
@@ -46,12 +46,12 @@ pub(crate) const BUILD: Target = Target {
     start: Vec::new,
 };
 
-/// Most events at one time in a scenario this small; with more, time does not advance.
+/// Number of events at one time above which time does not advance, in scenarios as small as these.
 const MOST_AT_ONCE: u64 = 2_000_000;
 /// Number of events between two checks of the books.
 const AUDIT: u64 = 32;
 
-/// The scenario encoded by these choices.
+/// Returns the text and the scenario that these choices encode.
 pub(crate) fn read_scenario(bytes: &[u8], range: Range) -> (String, Result<Scenario, Vec<units::Problem>>) {
     let text = world::text(&mut Source::new(bytes), range);
     let answer = read::scenario(&text, Format::Json, &[]);
@@ -83,7 +83,7 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
     let took = bounds::peak_above(mark) as u64;
     assert!(took <= MOST_TO_BUILD, "the build took {took} bytes");
     if events > 0 {
-        // the results of a whole run
+        // a run that reached its end has complete results
         if run(&mut world, events) {
             whole(&world.outcome(&scenario));
         }
@@ -91,15 +91,15 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
     Verdict::Accepted
 }
 
-/// Most bytes for a build.
+/// Largest number of bytes that a build may take.
 const MOST_TO_BUILD: u64 = 1_200_000_000;
 
-/// Runs to the end, or for at most `events` events; returns true at the end.
+/// Runs to the end, or for about `events` events; returns true at the end.
 fn run(world: &mut World, events: u64) -> bool {
     let (mut now, mut at_once) = (world.now(), 0);
     for k in 0.. {
         if !world.step() {
-            // to the end, where the accounts are brought up to date
+            // finishes the run, which brings the accounts up to date
             world.run(|_| true);
             balance(world);
             return true;
@@ -107,9 +107,9 @@ fn run(world: &mut World, events: u64) -> bool {
         at_once = if world.now() > now { 0 } else { at_once + 1 };
         assert!(at_once < MOST_AT_ONCE, "time does not advance beyond {now}");
         now = world.now();
-        // one event may deliver thousands of packets to their host
+        // one event may deliver thousands of packets to their host, so packets count as well
         let packets = if k % AUDIT == 0 { balance(world) } else { 0 };
-        // a check for a time that never ends, even beyond the number of events
+        // a run stops only when time has just advanced: a time that never ends is found, even beyond the number of events
         if (k >= events || packets >= 2 * events) && at_once == 0 {
             break;
         }
@@ -118,7 +118,7 @@ fn run(world: &mut World, events: u64) -> bool {
     false
 }
 
-/// Checks every link's books; returns the number of packets offered to all links.
+/// Checks the books of every link; returns the number of packets offered to all links.
 pub(super) fn balance(world: &World) -> u64 {
     let mut offered = 0;
     for (i, b) in world.books().enumerate() {

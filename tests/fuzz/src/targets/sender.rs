@@ -1,9 +1,9 @@
-//! The sending half of TCP against scripts of ACKs, with a receiver that is a set of bytes.
+//! The sending half of TCP under scripts of ACKs, with a receiver that is a set of bytes.
 //!
-//! ACKs arrive late, repeatedly, never, out of order, with SACK blocks, with invalid blocks, and for bytes never sent.
-//! After every call: sent data lie within the written data and the peer's window, new data follow without a gap, a
-//! retransmission is of sent and unacknowledged data, and a timer runs while data are outstanding. After the script the
-//! path is perfect, and everything arrives: no sequence of ACKs stalls a connection for good.
+//! ACKs arrive late, repeatedly, never, out of order, with SACK blocks, with invalid blocks, and for bytes never sent. After
+//! every call, sent data lies within the written data and the peer's window, new data follows without a gap, a retransmission is
+//! of sent and unacknowledged data, and a timer runs while data is outstanding. After the script the path is perfect, and all
+//! data arrives: no sequence of ACKs stalls a connection for good.
 //!
 //! Source: RFC 9293 §3.8, §3.10.7.4 (ACKs of unsent data), RFC 6298 §5, RFC 2018 §5, RFC 6675 §5.
 
@@ -31,7 +31,7 @@ pub(crate) const SENDER: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Most segments of one call: more than a peer's window at the smallest MSS.
+/// Largest number of segments that one call may send: more than a peer's window at the smallest MSS.
 const MOST_AT_ONCE: usize = 50_000;
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl Io for Out {
     }
 }
 
-/// A stack: a preset, and sometimes further values that the schema allows.
+/// Returns a stack: a preset, and sometimes further values that the schema allows.
 fn stack(s: &mut Source<'_>) -> Option<TcpParams> {
     let preset = tcp::PRESETS[s.index(tcp::PRESETS.len())].0;
     let mut tree = json!({ "preset": preset });
@@ -62,7 +62,7 @@ fn stack(s: &mut Source<'_>) -> Option<TcpParams> {
     let stack: Stack = scenario::read::typed(tree).ok()?;
     let mut p = stack.resolve().ok()?;
     p.opening.handshake = false;
-    // no connection is given up while the script blocks the path
+    // the sender never gives up while the script blocks the path
     p.rto.retries = None;
     p.validate().ok().map(|()| p)
 }
@@ -71,14 +71,14 @@ struct Bench {
     p: TcpParams,
     end: Endpoint,
     now: Time,
-    /// Number of bytes written; the stream is 1..=written.
+    /// Number of bytes written. The stream consists of bytes 1 to `written`.
     written: u64,
     window: u64,
-    /// First byte never sent.
+    /// First byte that was never sent.
     sent_to: u64,
     /// Highest ACK that the sender has accepted.
     acked: u64,
-    /// The receiver's bytes; byte 0 is the SYN.
+    /// True for each byte that the receiver has. Byte 0 is the SYN.
     here: Vec<bool>,
     /// Segments in flight, oldest first.
     flying: VecDeque<Segment>,
@@ -114,7 +114,7 @@ impl Bench {
     fn call(&mut self, call: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
         let mut out = Out::default();
         call(&mut self.end, &self.p, self.now, &mut out);
-        // segments counted by its socket leave the host at once, which may allow further ones
+        // segments that count against the socket's limit leave the host at once, which may allow further ones
         let mut seen = 0;
         while seen < out.sent.len() && out.sent.len() < MOST_AT_ONCE {
             let local = out.sent[seen..].iter().filter(|s| s.flags.has(Flags::LOCAL));
@@ -174,7 +174,7 @@ impl Bench {
         self.here[start..stop].fill(true);
     }
 
-    /// The ACK that the receiver would send now, with its blocks from the highest down.
+    /// Returns the ACK that the receiver would send now, with its blocks from the highest down.
     fn ack(&self, segment: Option<&Segment>) -> Segment {
         let next = self.next();
         let mut ack = Segment { ack: next, has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
@@ -224,15 +224,15 @@ impl Bench {
                     self.deliver(ack);
                 }
             }
-            // it arrives, and the ACK is lost
+            // the oldest segment arrives, and its ACK is lost
             100..=119 => {
                 if let Some(segment) = self.flying.pop_front() {
                     self.arrive(&segment);
                 }
             }
-            // it is lost
+            // the oldest segment is lost
             120..=159 => drop(self.flying.pop_front()),
-            // it is reordered
+            // the oldest segment is reordered
             160..=174 => {
                 if let Some(segment) = self.flying.pop_front() {
                     self.flying.push_back(segment);
@@ -250,7 +250,7 @@ impl Bench {
                 let bytes = s.spread(1, 20_000);
                 self.write(bytes);
             }
-            // the last ACK again, or an old one
+            // the last ACK arrives again, or an old one
             230..=239 => {
                 let mut ack = self.ack(None);
                 ack.ack -= s.below(ack.ack);
@@ -260,7 +260,7 @@ impl Bench {
         }
     }
 
-    /// Blocks at any position, or an ACK of data never sent.
+    /// Delivers an ACK with SACK blocks at any position, or one for data that was never sent.
     fn nonsense(&mut self, s: &mut Source<'_>) {
         let mut ack = self.ack(None);
         let around =
@@ -271,7 +271,7 @@ impl Bench {
         ack.sack = SackBlocks::NONE;
         for _ in 0..s.below(5) {
             let (start, end) = (around(s, self), around(s, self));
-            // a SACK above the sent data is ignored; below, it is false and may cost a retransmission at most
+            // a block above the sent data is ignored; a false block below it may cost at most a retransmission
             ack.sack.push(SackBlock { start, end });
         }
         if !ack.sack.is_empty() {
@@ -280,7 +280,7 @@ impl Bench {
         self.deliver(ack);
     }
 
-    /// Completes the transfer over a perfect path: all written data arrive.
+    /// Completes the transfer over a perfect path, on which all written data arrives.
     fn finish(&mut self) {
         let mut calls = 0u32;
         while self.acked <= self.written {
@@ -306,7 +306,7 @@ impl Bench {
     }
 }
 
-/// Describes the stack encoded by an input.
+/// Describes the stack that an input encodes.
 pub(crate) fn meaning(bytes: &[u8]) -> String {
     format!("{:#?}", stack(&mut Source::new(bytes)))
 }

@@ -1,7 +1,7 @@
 //! Text inputs: scenario files in TOML and JSON, and `--set`.
 //!
-//! For any text there is no panic; refusals have messages on which a user can act ([`clear`]); an accepted scenario has
-//! a canonical text that parses to the same scenario and the same canonical text.
+//! No text causes a panic. Refusals have messages on which a user can act ([`clear`]). An accepted scenario has a canonical text
+//! that parses to the same scenario and the same canonical text.
 
 use super::{Target, Verdict};
 use scenario::Scenario;
@@ -33,7 +33,7 @@ pub(crate) const JSON: Target = Target {
     },
 };
 
-/// Overrides: path, line feed, value, and so on.
+/// Overrides: a path, a line feed, a value, and so on.
 pub(crate) const SET: Target = Target {
     name: "set",
     minute: 200_000,
@@ -91,7 +91,7 @@ fn set(bytes: &[u8]) -> Verdict {
     judge(&read::scenario(GOOD, Format::Toml, &sets), text)
 }
 
-/// Checks the result for the text `given`.
+/// Checks the result of reading the text `given`.
 pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Verdict {
     match answer {
         Ok(scenario) => {
@@ -107,8 +107,7 @@ pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Ver
     }
 }
 
-/// Checks that the tc words for a queue describe a discipline that can be built, and that they are printed again for
-/// it.
+/// Checks that the tc words for a queue describe a discipline that can be built, and that this discipline has the same words.
 fn said_in_tc(scenario: &Scenario) {
     for (name, link) in scenario.directed_links() {
         let said = link.queue.in_tc(link.sustained_rate()).words;
@@ -177,11 +176,11 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// Longest line in characters: a path, a value clipped to 80, and the longest list of names.
+/// Largest number of characters in a line: a path, a value clipped to 80, and the longest list of names.
 const LONGEST: usize = 1600;
 
-/// Checks that a line is useful: a single line, of bounded length, without control characters, in the words of the
-/// user, who wrote `given`.
+/// Checks that a message is useful: a single line, of bounded length, without control characters, and in the words of the user,
+/// who wrote `given`.
 pub(crate) fn clear(line: &str, given: &str) {
     assert!(!line.trim().is_empty(), "an empty message");
     let strange = |c: char| {
@@ -190,7 +189,7 @@ pub(crate) fn clear(line: &str, given: &str) {
     };
     assert!(!line.contains(strange), "control characters in {line:?}");
     assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
-    // a user's name is shown without its quotes and escapes, and "\u007f64" is a control character before a 64
+    // a user's name is shown without its quotes and escapes; "\u007f64" is a control character before "64"
     let bare: String = unescaped(given).chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     let spoken: Vec<&str> =
         line.split("\\u").enumerate().map(|(i, part)| part.get(4 * i.min(1)..).unwrap_or(part)).collect();
