@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What a packet costs here, beside the floor and the other simulators.
+"""Measures the cost of a packet in bloatlab, and compares it with the floor, ns-2 and ns-3.
 
 Runs target/release/speed (built by `make bench`) on S1 to S4 of benches/peers/README.md and prints one line per case:
-CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process and the
-ratio to it, and memory as the allocator counts it (cases with a thousand flows or more): bytes per flow without its
-segments in flight, bytes that both ends keep for each of these, and bytes per flow with them. ns-2 and ns-3 run the
-same cases (S1 to S3, 10 to 1000 flows) where they are installed; their ratio is to our line of the same run. Every line
-is also written as JSON to the file of -o.
+CPU nanoseconds and instructions per packet forwarded by the bottleneck, the floor measured in the same process, and the
+ratio to it. Cases with a thousand flows or more also have the memory as the allocator counts it: bytes per flow without
+its segments in flight, bytes that both ends keep for each segment in flight, and bytes per flow with these. If ns-2 and
+ns-3 are installed, they run the same cases (S1 to S3, 10 to 1000 flows); their ratio is to our line of the same run.
+Every line is also written as JSON to the file of -o.
 
-Allowed are 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, 2048 bytes per flow plus
-segments in flight.
+The limits of --check are 3.3 times the floor in S1, S2 and S3 up to 1000 flows, 5 times at 10000, and 2048 bytes per
+flow plus its segments in flight.
 
 usage: bench.py [-o FILE] [--quick] [--check]
 """
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "benches" / "peers"
 SPEED = ROOT / "target" / "release" / "speed"
-#: Disciplines of S4 that exist today, and those that the peers have besides.
+#: Disciplines of S4 that we run, and those that only the peers run.
 S4_TODAY, S4_LATER = ("codel",), ("fqcodel", "pie")
-#: Peers are slow: ten thousand flows take them many minutes. A case that needs more CPU seconds than this is given up.
+#: Most CPU seconds of a peer's case, which is then stopped: ten thousand flows would take the peers many minutes.
 PEER_CPU_SECONDS = 120
 PEER_CASES = ["--scenario", "S1,S2,S3", "--n", "10,100,1000", "--runs", "1", "--cpu-limit", str(PEER_CPU_SECONDS)]
 
 
 def say(text: str) -> None:
-    """Print at once, so that a long bench shows where it is."""
+    """Prints the text at once, so that a long bench shows its progress."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def lines(command: list[str]) -> Iterator[dict[str, Any]]:
-    """JSON objects that a program prints, one per line, as they come."""
+    """Yields the JSON objects that a program prints, one per line, while it runs."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
             if line.startswith("{"):
@@ -54,12 +54,12 @@ def lines(command: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def cell(value: Any, unit: str = "") -> str:
-    """A number without decimals, a dash for none."""
+    """Returns a number without decimals, or a dash for none."""
     return f"{value:.0f}{unit}" if isinstance(value, int | float) else "-"
 
 
 def show(o: dict[str, Any]) -> str:
-    """One row of the table."""
+    """Returns one row of the table."""
     ratio = o.get("ratio_to_floor")
     case = f"{o['scenario']}" + (f"/{o['base']}" if o["scenario"] == "S4" else "")
     return (
@@ -72,7 +72,7 @@ def show(o: dict[str, Any]) -> str:
 
 
 def ns3_program() -> str | None:
-    """The ns-3 driver, compiled where the library is installed."""
+    """Compiles the ns-3 driver and returns its path, or None if the library is not installed."""
     compiler = shutil.which("g++")
     headers = [p for base in ("/usr/include", "/usr/local/include") for p in Path(base).glob("ns3*/ns3/core-module.h")]
     headers += [p for base in ("/usr/include", "/usr/local/include") for p in Path(base).glob("ns3/core-module.h")]
@@ -86,7 +86,7 @@ def ns3_program() -> str | None:
 
 
 def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
-    """One row of a peer: nanoseconds per forwarded packet, and how often ours fit into that; or why there is none."""
+    """Returns a peer's row: nanoseconds per forwarded packet and the ratio to ours, or why there is no figure."""
     case = f"{o['peer']:<18} {o['scenario']:<4} {o['n']:>6}"
     if "cpu_ns_per_pkt" not in o:
         return f"{case}  not run: more than {PEER_CPU_SECONDS} s of CPU time, or {o.get('failed', 'no result')}"
@@ -96,7 +96,7 @@ def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
 
 
 def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
-    """Run ns-2 and ns-3 where they are, and say where they are not."""
+    """Runs ns-2 and ns-3, and prints a line for each that is not installed."""
     names, extra = [], []
     if shutil.which("ns"):
         names.append("ns2-sack")
@@ -104,7 +104,7 @@ def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
         say("ns-2: not installed (apt-get install ns2)")
     if program := ns3_program():
         names.append("ns3-reno")
-        # Debian's build has logging compiled in; one of one's own without takes about 0.6 of its time
+        # Debian's build has logging compiled in; a build without logging takes about 0.6 of its time
         extra = ["--ns3", f"{program}:as-packaged"]
     else:
         say("ns-3: not installed (apt-get install libns3-dev g++)")
@@ -117,7 +117,7 @@ def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
 
 
 def main() -> int:
-    """Print the table; with --check, exit code 1 when a case is beyond what is allowed."""
+    """Prints the table; with --check, returns exit code 1 if a case exceeds its limit."""
     parser = argparse.ArgumentParser(description="What a packet costs, beside the floor and the peers.")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "target" / "bench.jsonl", help="JSON lines")
     parser.add_argument("--quick", action="store_true", help="one run each, without instructions, memory and peers")

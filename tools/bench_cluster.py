@@ -1,10 +1,10 @@
-"""What many workers bring, and what a run costs besides the core. Prints a table for docs/cluster.md.
+"""Measures the speed-up by two workers, and the cost of a run besides the core. Prints a table for docs/cluster.md.
 
     .venv/bin/python tools/bench_cluster.py [--runs 1000] [--rounds 3]
 
-Two workers against one, runs of 10 ms and of 50 ms (home-upload, longer); and CPU per run of 2 s of home-upload, by
-threads with the store and by a local cluster with one worker, less that of the core alone. The rounds are taken in
-turns and the best of each counts: other people's load only ever adds.
+The speed-up is that of two workers over one, with runs of 10 ms and of 50 ms (longer runs of home-upload). The cost is
+the CPU time per run of 2 s of home-upload, by threads with the store and by a local cluster with one worker, less that
+of the core alone. The cases take turns, and the best round of each counts, because load by others only adds time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures everything and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -37,13 +37,13 @@ def main() -> None:
 
 
 def points(duration: str, runs: int) -> list[Point[int]]:
-    """As many runs of home-upload."""
+    """Returns `runs` points of home-upload with this duration, which differ in the seed."""
     model = bloatlab.load(ROOT / "examples" / "home-upload.toml", [("duration", duration)])
     return [Point(seed, model.with_sets(("seed", str(seed))), seed) for seed in range(1, runs + 1)]
 
 
 def overhead(of: Sequence[Point[int]], rounds: int) -> None:
-    """CPU per run besides the core's."""
+    """Prints the CPU time per run in addition to that of the core."""
     alone, threads, dask = [], [], []
     with cluster.connected("local", 1, print) as executor:
         gather(of[:50], grid_file.SUMMARY, executor=executor)
@@ -68,7 +68,7 @@ def overhead(of: Sequence[Point[int]], rounds: int) -> None:
 
 
 def measured(of: Sequence[Point[int]], executor: Executor) -> float:
-    """Seconds for all of them, each kept in a new store."""
+    """Returns the seconds for all points, whose results go to a new store."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
         gather(of, grid_file.SUMMARY, store=Store(Path(folder)), executor=executor)
@@ -76,13 +76,13 @@ def measured(of: Sequence[Point[int]], executor: Executor) -> float:
 
 
 def worker_seconds(client: Any) -> float:
-    """CPU of all workers so far."""
+    """Returns the CPU seconds of all workers so far."""
     used: Callable[[], float] = time.process_time
     return sum(client.run(used).values())
 
 
 def speedup(of: Sequence[Point[int]], duration: str, rounds: int) -> None:
-    """Wall time with two workers and with one."""
+    """Prints the ratio of the wall times with one worker and with two."""
     took: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
         for workers, times in took.items():

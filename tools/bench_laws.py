@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What a law in Python costs: CPU nanoseconds per packet of a whole run, beside the same run with a law of the core.
+"""Measures the cost of a law in Python: CPU nanoseconds per packet of a run, compared with a law of the core.
 
-A link of 50 Mbit/s with two uploads and a call for 20 s (examples/laws/home.toml, faster), the least of 20 runs.
+The scenario is examples/laws/home.toml with a link of 50 Mbit/s: two uploads and a call for 20 s. The shortest of 20
+runs counts.
 Run it with the Python of `make venv`.
 
 usage: bench_laws.py
@@ -22,10 +23,10 @@ FASTER = {"duration": "20s", "link.up.rate": "50mbit", "link.down.rate": "200mbi
 
 
 class Nothing:
-    """The least that a law can be."""
+    """The smallest possible law, which passes every packet."""
 
     def head(self, packet: object, view: object) -> None:
-        """Lets it go on."""
+        """Passes the packet."""
 
 
 #: The queues that are compared, by name.
@@ -41,7 +42,7 @@ CASES: dict[str, Any] = {
 
 
 def cost(scenario: bloatlab.Scenario) -> tuple[float, int]:
-    """CPU seconds of a run, and packets that were offered to the queue."""
+    """Returns the CPU seconds of a run, and the number of packets that were offered to the queue."""
     laws = {"nothing": Nothing} if '"law":"nothing"' in scenario.text else None
     begun = time.process_time()
     up = bloatlab.run(scenario, laws=laws).summary["links"]["up"]
@@ -49,9 +50,9 @@ def cost(scenario: bloatlab.Scenario) -> tuple[float, int]:
 
 
 def main() -> int:
-    """Print a row per case; the last columns compare it with the run of the core's own CoDel."""
+    """Prints a row per case; the last columns compare it with the run of the core's CoDel."""
     cases = {name: bloatlab.load(HOME, {**FASTER, "link.up.queue": queue}) for name, queue in CASES.items()}
-    # in turn, so that a busy moment of the machine meets all of them
+    # the cases take turns, so that a busy time of the machine affects all of them
     rounds = [{name: cost(scenario) for name, scenario in cases.items()} for _ in range(ROUNDS)]
     found = {name: min(costs[name] for costs in rounds) for name in cases}
     sys.stdout.write(f"{'law':<26} {'packets':>8} {'ns/packet':>10} {'more':>6} {'times':>6}\n")

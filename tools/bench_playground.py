@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What WebAssembly costs beside the native core: CPU time of the same scenarios in Node and in the Python package.
+"""Compares WebAssembly with the native core: CPU time of the same scenarios in Node and in the Python package.
 
     bench_playground.py [--runs N] [--check]
 
-web/bench/s1.toml is S1 of benches/speed with 10 flows; web/bench/household.toml is what a moved slider runs, five
-uploads and a call for 60 s, with its charts. Runs of both take turns, so that what else the machine does falls on both.
-Printed is the lower quartile of each, in ms of CPU time, and the first run in a fresh module, which is compiled while
-it runs.
+web/bench/s1.toml is S1 of benches/speed with 10 flows. web/bench/household.toml is a run as after a moved slider: five
+uploads and a call for 60 s, with the charts. Native and WebAssembly runs take turns, so that other load affects both.
+The table has the lower quartile of each, in ms of CPU time, and the time of the first run in a fresh module, which is
+compiled while it runs.
 
-Allowed (--check): 2.5 times native on S1, and 150 ms for the household. Exit code 1 if it is more, 2 if something is
-missing.
+The limits of --check are 2.5 times native on S1, and 150 ms for the household. Exit code 1 if a limit is exceeded, 2 if
+a program or file is missing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUNDS = 5
 
 
 def native(text: str, runs: int) -> list[float]:
-    """CPU time of runs in this process, ms."""
+    """Returns the CPU times of runs in this process, ms."""
     resolved = _core.resolve(text)
     found: list[float] = []
     for _ in range(runs):
@@ -42,19 +42,19 @@ def native(text: str, runs: int) -> list[float]:
 
 
 def webassembly(text: str, runs: int) -> tuple[float, float]:
-    """CPU time of the first run of a fresh module, and the lower quartile of the later ones, ms."""
+    """Returns the CPU time of the first run of a fresh module, and the lower quartile of the later runs, ms."""
     command = ["node", str(ROOT / "web/tools/bench.mjs"), str(WASM), str(runs)]
     done = json.loads(subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout)
     return done["first"], done["quartile"]
 
 
 def quartile(times: list[float]) -> float:
-    """The lower quartile."""
+    """Returns the lower quartile."""
     return sorted(times)[(len(times) - 1) // 4]
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measures, prints the table, and with --check compares it with the limits."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=8, help="runs of each in a round")
     parser.add_argument("--check", action="store_true", help="fail when more is used than allowed")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Time until a plot of a run, of a study, or a report in Chromium is seen. Prints a table for docs/speed.md.
+"""Measures the time until a plot or a report in Chromium is visible. Prints a table for docs/speed.md.
 
     .venv/bin/python tools/bench_sight.py [STUDY...] [--rounds 5]
 
-STUDY is a folder that `bloatlab reproduce` left; runs/cablelabs2012 without one. A plot is timed in a Python that has
-drawn before, as a notebook has, and as a command, which loads Python, polars and matplotlib first: CPU time, which a
-quiet machine takes by the clock. A page is timed by the clock, from its opening to its first chart that answers the
-pointer; Chromium runs already. Printed is the median of the rounds. Exit code 2 if Chromium or a study is missing.
+STUDY is a folder that `bloatlab reproduce` wrote; the default is runs/cablelabs2012. A plot is timed in CPU seconds in
+two ways: in a Python process that has drawn before, as in a notebook, and as a command, which first loads Python,
+polars and matplotlib. A page is timed by the clock, in a running Chromium, from its opening to the first chart that
+responds to the pointer. The table has the median of the rounds. Exit code 2 if Chromium or a study is missing.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import bloatlab
 from bloatlab.plots.kinds import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Kinds of plots of a run without a capture.
+#: Kinds of plots that a run without a capture can have.
 KINDS = [name for name in NAMES if name not in {"sequence", "lines", "heatmap", "pareto"}]
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measures everything and prints the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("studies", nargs="*", type=Path, default=[ROOT / "runs/cablelabs2012"])
     parser.add_argument("--rounds", type=int, default=5)
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def plot_of(subject: Path, kind: str | None, folder: Path, rounds: int) -> tuple[float, float]:
-    """A plot by a call and by the command, s."""
+    """Returns the seconds of a plot by a function call, and by the command."""
     file = folder / "plot.svg"
     words = [str(Path(sys.executable).with_name("bloatlab")), "plot", str(subject), "-o", str(file)]
     words += ["--kind", kind] if kind else []
@@ -67,8 +67,8 @@ def plot_of(subject: Path, kind: str | None, folder: Path, rounds: int) -> tuple
 
 
 def page_of(page: Path, chromium: str, rounds: int) -> float:
-    """From opening a page to its first chart, s."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 (only the developer's tools bring it)
+    """Returns the seconds from opening a page to its first chart."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 (installed only with the developer's tools)
 
     charts: list[float] = []
     with sync_playwright() as playwright:
@@ -85,7 +85,7 @@ def page_of(page: Path, chromium: str, rounds: int) -> float:
 
 
 def timed(do: Callable[[], object], rounds: int) -> float:
-    """The median CPU time of something and of the processes that it starts, s."""
+    """Returns the median CPU seconds of `do`, including the processes that it starts."""
     times: list[float] = []
     for _ in range(rounds):
         begun = cpu()
@@ -95,7 +95,7 @@ def timed(do: Callable[[], object], rounds: int) -> float:
 
 
 def cpu() -> float:
-    """CPU time of this process and of its ended children, s."""
+    """Returns the CPU seconds of this process and of its ended children."""
     return sum(os.times()[:4])
 
 

@@ -1,9 +1,9 @@
-"""The store at size: 100 000 runs put, opened, queried in SQL, collected. Prints a table for docs/store.md.
+"""Measures the store with 100 000 runs: writing, opening, SQL, `store gc`. Prints a table for docs/store.md.
 
     .venv/bin/python tools/bench_store.py [--runs 100000]
 
-The runs are those of home-upload with three disciplines, which differ in their seeds and a shift of every number: the
-store is as large as a sweep's, without a hundred thousand simulations.
+Only three runs of home-upload are simulated, one per discipline. The others are copies with another seed and with every
+number shifted, so the store is as large as after a hundred thousand simulations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures everything and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100_000)
     runs = parser.parse_args().runs
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def timed(what: str, do: Callable[[], T]) -> T:
-    """Do it; say how long it took."""
+    """Calls `do`, prints how long it took, and returns its result."""
     wall, cpu = time.perf_counter(), processor()
     value = do()
     print(f"{what:55} {time.perf_counter() - wall:8.2f} s, {processor() - cpu:7.2f} s of CPU", flush=True)
@@ -66,13 +66,13 @@ def timed(what: str, do: Callable[[], T]) -> T:
 
 
 def processor() -> float:
-    """Seconds of CPU that this process and the commands that it called have had."""
+    """Returns the CPU seconds of this process and of the commands that it has called."""
     mine, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return mine.ru_utime + mine.ru_stime + others.ru_utime + others.ru_stime
 
 
 def put(store: Store, runs: int) -> list[Scenario]:
-    """Fill the store as a sweep does."""
+    """Fills the store as a sweep does."""
     queues = ('{ droptail = { limit = "100p" } }', "{ codel = {} }", "{ fq_codel = {} }")
     sets = [[("duration", "10s"), ("link.up.queue", queue)] for queue in queues]
     models = [bloatlab.load(ROOT / "examples" / "home-upload.toml", of) for of in sets]
@@ -90,7 +90,7 @@ def put(store: Store, runs: int) -> list[Scenario]:
 
 
 def found(store: Store, scenario: Scenario) -> Shelf:
-    """A shelf that has been opened: it has found this run."""
+    """Opens a shelf of the store and finds this run in it."""
     shelf = grid_file.SUMMARY.shelf(store)
     if shelf.get(scenario) is None:
         raise SystemExit("a run that was put is not found")
@@ -98,13 +98,13 @@ def found(store: Store, scenario: Scenario) -> Shelf:
 
 
 def stale(store: Store) -> None:
-    """The same runs once more, of a core that is no more."""
+    """Copies the runs into the folder of a core that no longer exists, which `store gc` removes."""
     core = store.folder / fingerprint.core()[:16]
     subprocess.run(["cp", "-r", core, store.folder / ("0" * 16)], check=True)
 
 
 def call(*command: str) -> None:
-    """A command, its output shown."""
+    """Runs a command whose output is shown."""
     subprocess.run(command, check=True)
 
 

@@ -1,14 +1,14 @@
-"""How often a 95 % interval holds the truth: on a queue whose mean wait is known, over many repetitions.
+"""Counts how often a 95 % interval contains the true value, for a queue whose mean wait is known.
 
     tools/coverage.py                      500 repetitions of 10 seeds: about two minutes of two cores
     tools/coverage.py -n 40 --seeds 10     fewer
-    tools/coverage.py --first 5001         with seeds that no earlier study had
+    tools/coverage.py --first 5001         with other seeds
 
 The queue is M/D/1: datagrams of one size arrive as a Poisson process and leave at a constant rate. With load rho and
 service time s the mean wait is W = rho s / (2 (1 - rho)) (Pollaczek and Khinchine): 0.5 ms at rho = 0.5 and s = 1 ms. A
-repetition is a sweep of its own seeds, whose interval of the mean of `sojourn_ms.mean` holds W or does not. By chance
-alone the coverage of N repetitions lies 1.96 sqrt(0.95 0.05 / N) off: 1.9 % for 500. Exit code 1 where that of t is not
-within 93 to 97 %.
+repetition is a sweep with its own seeds, whose interval for the mean of `sojourn_ms.mean` contains W or does not. The
+95 % sampling error of the coverage of N repetitions is 1.96 sqrt(0.95 0.05 / N): 1.9 % for 500. Exit code 1 if the
+coverage of Student's t is not within 93 to 97 %.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bloatlab.sweep.over_seeds import intervals
 RHO, SERVICE_MS = 0.5, 1.0
 WAIT_MS = RHO * SERVICE_MS / (2.0 * (1.0 - RHO))
 
-#: 1500 bytes take 1 ms; the effect of the empty start is gone within a fraction of the warm-up (relaxation time 12 ms).
+#: A datagram of 1500 bytes takes 1 ms. The relaxation time of the queue is 12 ms, a small part of the warm-up.
 QUEUE = f"""
 duration = "11s"
 record.warm_up = "1s"
@@ -40,7 +40,7 @@ traffic.cbr = {{ rate = "{12 * RHO}mbit", size = 1500, arrivals = "poisson" }}
 
 
 def repetitions(count: int, seeds: int, first: int) -> pl.DataFrame:
-    """`count` sweeps of `seeds` runs, from the seed `first` on: a row each, with both intervals of the mean wait."""
+    """Runs `count` sweeps of `seeds` runs, from seed `first` on; returns a row per sweep with both intervals."""
 
     def build(rho: float, seed: int) -> Scenario:  # noqa: ARG001
         return parse(QUEUE, sets=[("seed", str(seed))])
@@ -55,12 +55,12 @@ def repetitions(count: int, seeds: int, first: int) -> pl.DataFrame:
 
 
 def covered(of: pl.DataFrame, method: str) -> int:
-    """How many intervals hold the truth."""
+    """Counts the intervals that contain the true value."""
     return of.filter((pl.col(f"{method}_low") <= WAIT_MS) & (pl.col(f"{method}_high") >= WAIT_MS)).height
 
 
 def main() -> int:
-    """Print the coverage of both intervals."""
+    """Prints the coverage of both intervals; returns the exit code."""
     parser = argparse.ArgumentParser(description="Coverage of 95 % intervals on M/D/1.")
     parser.add_argument("-n", "--repetitions", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=10)

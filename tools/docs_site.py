@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the pages of the docs site and what Zensical needs to build it: `make site`.
+"""Writes the pages of the docs site and the configuration from which Zensical builds it (`make site`).
 
     tools/docs_site.py FOLDER [--playground FILE] [--runs FOLDER]
 
-Pages come from what there is: README, docs/, the studies' READMEs, and for each queue discipline, application and TCP
-stack a page from the catalogue and the documentation in the code. Links between files of the repository become links
-between pages; links to files that are no page become their text.
+The pages are README, docs/, the READMEs of the studies, and a page for each queue discipline, application and TCP
+stack, made from the catalogue and the documentation in the code. Links between files of the repository become links
+between pages; a link to a file that is not a page becomes plain text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bloatlab.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
-import scenario_doc  # noqa: E402  a neighbour, no package
+import scenario_doc  # noqa: E402  a file in the same folder, not a package
 
 QDISC = ROOT / "crates/qdisc/src"
 CONTROLLERS = ROOT / "crates/tcp/src/cc"
@@ -64,7 +64,7 @@ GUIDES = {
     "Teach": ["classroom"],
     "Build": ["architecture", "adding-a-law-in-python", "adding-a-discipline", "adding-a-controller", "adding-a-study"],
 }
-#: Congestion controllers: a page each, from the module that implements it.
+#: Congestion controllers; each has a page, made from the module that implements it.
 NAMED = {
     "reno": "Reno",
     "cubic_linux": "CUBIC of Linux",
@@ -82,7 +82,7 @@ NAMED = {
 }
 #: Colours of the theme.
 INK = {"primary": "teal", "accent": "teal"}
-#: Pictures keep their paper in the dark.
+#: Pictures keep their white background in the dark theme.
 STYLE = """.md-typeset img { background: #fff; }
 /* the picture that a page begins with leaves room for the words below it */
 .md-typeset h1 + p > img:only-child { max-height: 60vh; width: auto; }
@@ -106,7 +106,8 @@ KEYS = """
 }
 </style>
 """
-#: The search is a worker, and from disk browsers start none from a file: there its source comes from this script.
+#: The search is a web worker, which browsers refuse to start from a file on disk; from disk, this script contains its
+#: source.
 SHIM = """if (location.protocol === "file:") {
   const source = SOURCE;
   window.Worker = class extends Worker {
@@ -127,14 +128,14 @@ MENU = [
     "Teach",
     "Build",
 ]
-#: Stands for a discipline's figure until the page is written.
+#: Placeholder for the figure of a discipline, which is drawn when the page is written.
 EXAMPLE = "<!-- example -->"
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 @dataclass
 class Page:
-    """A page of the site and the file of the repository that it is made from, both relative."""
+    """A page of the site, and the path of the repository's file that it is made from."""
 
     place: str
     origin: str
@@ -144,7 +145,7 @@ class Page:
 
 
 def module_doc(path: Path) -> str:
-    """The `//!` documentation at the head of a Rust file, as Markdown."""
+    """Returns the `//!` documentation at the head of a Rust file, as Markdown."""
     lines: list[str] = []
     for line in path.read_text().splitlines():
         if not line.startswith("//!"):
@@ -155,19 +156,19 @@ def module_doc(path: Path) -> str:
 
 
 def discipline_file(name: str) -> Path | None:
-    """The file that implements a queue discipline."""
+    """Returns the file that implements a queue discipline, or None."""
     files = [QDISC / room / f"{name}.rs" for room in ("law", "fair", "class", "dual", "single")]
     files.append(QDISC / name / "mod.rs")
     return next((file for file in files if file.exists()), None)
 
 
 def cell(text: object) -> str:
-    """Text of a table's cell."""
+    """Returns the text as the cell of a table."""
     return " ".join(str(text or "").split()).replace("|", "\\|")
 
 
 def parameters(entry: dict[str, Any]) -> str:
-    """The table of an entry's parameters: with meanings and effective defaults, or the values of a preset."""
+    """Returns the table of an entry's parameters, with meanings and defaults, or with the values of a preset."""
     params = entry.get("params") or []
     if isinstance(params, dict):
         rows = [
@@ -181,7 +182,7 @@ def parameters(entry: dict[str, Any]) -> str:
 
 
 def entry_page(kind: str, entry: dict[str, Any]) -> Page:
-    """The page of a discipline, an application or a TCP stack."""
+    """Returns the page of a discipline, an application or a TCP stack."""
     name, what = str(entry["name"]), cell(entry.get("doc") or entry.get("summary"))
     use = {
         "disciplines": f'    [link.up]\n    queue = "{name}"',
@@ -200,7 +201,7 @@ def entry_page(kind: str, entry: dict[str, Any]) -> Page:
 
 
 def keys_of(title: str) -> str:
-    """Where the table of keys with this title is, from a folder of the site."""
+    """Returns the link to the table of keys with this title, from a page in a folder of the site."""
     for file in sorted((ROOT / "docs/scenario").glob("*.md")):
         if f"\n## {title}\n" in file.read_text():
             return f"../scenario/{file.name}#{title.lower().replace(' ', '-')}"
@@ -208,12 +209,12 @@ def keys_of(title: str) -> str:
 
 
 def demoted(text: str) -> str:
-    """Headings one level down, so that a page has one title."""
+    """Moves all headings one level down, so that the page has a single title."""
     return re.sub(r"^(#+) ", r"##\1 ", text, flags=re.MULTILINE)
 
 
 def controller_pages() -> list[Page]:
-    """A page for each congestion controller."""
+    """Returns a page for each congestion controller."""
     return [
         Page(f"controllers/{name}.md", "", title, f"# {title}\n\n{demoted(module_doc(CONTROLLERS / f'{name}.rs'))}\n")
         for name, title in NAMED.items()
@@ -221,13 +222,13 @@ def controller_pages() -> list[Page]:
 
 
 def index_page(kind: str, title: str, text: str, pages: list[Page]) -> Page:
-    """A list of pages."""
+    """Returns a page that lists `pages`."""
     rows = [f"| [{page.title}]({Path(page.place).name}) | {page.about} |" for page in pages]
     return Page(f"{kind}/index.md", "", title, "\n".join([f"# {title}", "", text, "", "| | |", "|---|---|", *rows, ""]))
 
 
 def pages() -> dict[str, list[Page]]:
-    """Every page of the site, by the menu's headings."""
+    """Returns every page of the site, by the headings of the menu."""
     kinds = catalogue()
     menu: dict[str, list[Page]] = {"": [Page("index.md", "README.md", "bloatlab", (ROOT / "README.md").read_text())]}
     for heading, names in GUIDES.items():
@@ -265,7 +266,7 @@ def pages() -> dict[str, list[Page]]:
 
 
 def linked(page: Page, places: dict[str, str], pictures: dict[str, str]) -> str:
-    """The page's text, its links those of the site."""
+    """Returns the text of the page with the links of the site."""
 
     def one(match: re.Match[str]) -> str:
         mark, text, target = match.groups()
@@ -314,7 +315,7 @@ def write(folder: Path, playground: Path | None, runs: Path | None) -> dict[str,
 
 
 def search_worker() -> str:
-    """The source of Zensical's search worker."""
+    """Returns the source of Zensical's search worker."""
     found = importlib.util.find_spec("zensical")
     if found is None or found.origin is None:
         raise SystemExit("zensical is not installed: make site brings it")
@@ -323,7 +324,7 @@ def search_worker() -> str:
 
 
 def answer(folder: Path, name: str, runs: Path | None) -> str:
-    """A study's answer and its figure, from the report of a kept run; its figures are copied."""
+    """Returns a study's answer and its figure from the report of a stored run, and copies its figures."""
     kept, target = (runs or Path()) / name, folder / "studies" / name
     for file in [*kept.glob("report.html"), *(kept / "figures").glob("*.svg")] if runs else []:
         target.mkdir(parents=True, exist_ok=True)
@@ -344,14 +345,14 @@ def answer(folder: Path, name: str, runs: Path | None) -> str:
 
 
 def figures(folder: Path, name: str) -> str:
-    """A study's figures but its answer's, where a run of it is kept."""
+    """Returns the figures of a study, except that of its answer, if a run of it is stored."""
     found = sorted((folder / "studies" / name).glob("*.svg"))
     shown = [f"![{f.stem.replace('_', ' ')}]({name}/{f.name})" for f in found if f.stem != "answer"]
     return "\n\n".join(["", "## Figures", *shown, ""]) if shown else ""
 
 
 def household(queue: str | dict[str, Any]) -> Scenario:
-    """Two uploads and a call on 5 Mbit/s upstream, behind this queue."""
+    """Returns a scenario with two uploads and a call on 5 Mbit/s upstream, behind this queue."""
     home = {"from": "home", "to": ["internet"]}
     up = {"from": "home", "to": "internet", "rate": "5mbit", "delay": "10ms", "queue": queue}
     down = {"from": "internet", "to": "home", "rate": "50mbit", "delay": "10ms"}
@@ -368,18 +369,18 @@ PLAIN = {"droptail": {"limit": "250p"}}
 
 @cache
 def plain() -> Result:
-    """A run of the household behind a plain buffer."""
+    """Runs the household behind a plain buffer."""
     return bloatlab.run(household(PLAIN))
 
 
 def felt(result: Result) -> str:
-    """The call of a household: its delay and its score."""
+    """Returns the delay and the score of the household's call, as text."""
     call = result.summary["apps"]["call"]
     return f"is {call['delay_ms']['p50']:.0f} ms late at the median and scores {call['voip']['mos']:.2f} (MOS)"
 
 
 def example(folder: Path, page: Page, playground: Path | None) -> str:
-    """A figure of a discipline beside a plain buffer, a paragraph, and a link that opens both in the playground."""
+    """Returns a figure of a discipline beside a plain buffer, a paragraph, and a link to both in the playground."""
     name = page.title
     if name == "python":
         return f"{page.about}. It has no defaults to show: [a law in Python](../adding-a-law-in-python.md) is yours."
@@ -401,13 +402,13 @@ def example(folder: Path, page: Page, playground: Path | None) -> str:
 
 
 def toggle(to: str) -> dict[str, str]:
-    """The button that changes between light and dark."""
+    """Returns the button that switches between the light and the dark theme."""
     icon = {"night": "material/weather-night", "sunny": "material/weather-sunny"}[to]
     return {"icon": icon, "name": "dark" if to == "night" else "light"}
 
 
 def config(menu: dict[str, list[Page]]) -> str:
-    """The configuration, which has MkDocs' form; JSON is YAML."""
+    """Returns the configuration in the form of MkDocs, as JSON, which is valid YAML."""
     nav: list[Any] = [{page.title: page.place} for page in menu[""]]
     nav.extend({heading: [{page.title: page.place} for page in menu[heading]]} for heading in MENU)
     return json.dumps(
@@ -427,7 +428,8 @@ def config(menu: dict[str, list[Page]]) -> str:
                 ],
                 "icon": {"logo": "material/router-wireless"},
             },
-            # search from disk: the offline plugin makes the index a script, and fetches a shim unless one is named so
+            # for the search from disk, the offline plugin makes the index a script; it would download a shim if none
+            # had this name
             "extra": {"generator": False, "polyfills": ["iframe-worker.js"]},
             "extra_css": ["site.css"],
             "plugins": ["search", "offline"],

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""The CSC458 lab on this machine's kernel alone, with segmentation offload: the model for `super_segment`.
+"""Runs the CSC458 lab on this machine's kernel alone, with segmentation offload: the reference for `super_segment`.
 
     sudo .venv/bin/python tools/gso_lab.py --maxq 20 --maxq 100 --time 90
 
-Three namespaces joined by veth, htb (10 Mbit/s) over pfifo (--maxq packets) in both directions of s0 - h2, as Mininet
-sets them up, and nothing of ours between: the queue holds the kernel's own super-segments. There is no netem here, so
-the path has no delay of its own; `tcp_tso_rtt_log` is 0, or Linux 5.18 and later would make larger segments for so
-short a path. One iperf3 flow, ten pings a second, a page of 177 669 bytes by curl every two seconds. Prints fetches and
-round trips; the namespaces and all that runs in them are gone afterwards.
+Veth pairs connect three namespaces, and both directions of s0 - h2 have htb (10 Mbit/s) over pfifo (--maxq packets), as
+in Mininet. No code of bloatlab is on the path, so the queue holds the super-segments of the kernel. There is no netem,
+so the path has no delay of its own; `tcp_tso_rtt_log` is set to 0, because Linux 5.18 and later would make larger
+segments for such a short path. The load is one iperf3 flow, ten pings a second, and a page of 177 669 bytes that curl
+fetches every two seconds. Prints the times of the fetches and the round trips, then removes the namespaces and all
+processes in them.
 
-Needs root, iproute2, iperf3, curl and iputils-ping. Exit code 2: something of that is missing.
+Needs root, iproute2, iperf3, curl and iputils-ping. Exit code 2 if one of these is missing.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Run = Callable[[str, str], str]
 
 
 def main() -> int:
-    """Run the lab for each queue and print what it measured."""
+    """Runs the lab for each queue and prints the measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--maxq", type=int, action="append", help="packets; may be given again [20, 100]")
     parser.add_argument("--cong", default="reno", help="congestion control of both hosts")
@@ -55,7 +56,7 @@ def main() -> int:
 
 
 def told(values: list[float], unit: str, digits: int) -> str:
-    """Mean, deviation and quartiles in one line."""
+    """Returns mean, standard deviation and quartiles in one line."""
     if len(values) < 2:
         return f"{len(values)} values"
     low, middle, high = statistics.quantiles(values, n=4)
@@ -66,7 +67,7 @@ def told(values: list[float], unit: str, digits: int) -> str:
 
 @contextlib.contextmanager
 def network(maxq: int, cong: str) -> Generator[Run]:
-    """h1 - s0 - h2 in namespaces of this process; yields how to run a line in one of them."""
+    """Makes h1 - s0 - h2 in namespaces of this process; yields a function that runs a command in one of them."""
     spaces = {name: f"gso{os.getpid()}{name}" for name in ("h1", "s0", "h2")}
 
     def run(name: str, line: str) -> str:
@@ -103,7 +104,7 @@ def network(maxq: int, cong: str) -> Generator[Run]:
 
 
 def lab(run: Run, seconds: int) -> tuple[list[float], list[float]]:
-    """One run; returns fetch times, s, and round trips, ms."""
+    """Makes one run; returns the fetch times in s and the round trips in ms."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "index.html").write_bytes(bytes(PAGE_BYTES))
         run("h1", f"cd {folder}; {sys.executable} -m http.server 80 >/dev/null 2>&1 &")

@@ -1,9 +1,10 @@
-"""Sweeps killed with -9 at random instants and resumed end in the table of an undisturbed one, byte for byte.
+"""Kills sweeps with -9 at random times, resumes them, and compares their table with that of an undisturbed sweep.
 
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 
-With --sweeps 2, two commands share the store at a time; an instant kills both. Each instant is drawn, between the
-first run that is kept after the start and some seconds later. Exit code 1 if a table differs or a kept run was lost.
+With --sweeps 2, two commands share the store and are killed together. A kill comes at a
+random time, within some seconds after the first run that was stored since the start. Exit code 1 if the tables differ
+in a byte or a stored run was lost.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ seeds = {seeds}
 
 
 def main() -> int:
-    """Kill, resume, compare."""
+    """Runs the test; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in (("points", 2000), ("kills", 30), ("sweeps", 1), ("jobs", 2), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -62,7 +63,7 @@ def main() -> int:
 
 
 def disturbed(given: argparse.Namespace, folder: Path, grid: Path) -> int:
-    """The sweeps, disturbed; then undisturbed, and the two tables compared."""
+    """Runs disturbed sweeps, then an undisturbed one, and compares the tables."""
     chance = random.Random(given.seed)  # noqa: S311
     store = folder / "store"
     whole, _ = finish(sweep(grid, folder / "other", folder / "whole.csv", given.jobs))
@@ -71,7 +72,7 @@ def disturbed(given: argparse.Namespace, folder: Path, grid: Path) -> int:
     before = 0
     for kill in range(given.kills):
         children = [sweep(grid, store, folder / f"{i}.csv", given.jobs) for i in range(given.sweeps)]
-        # so that the last instants still find something to do
+        # a kill follows the first new run, after a random wait that leaves work for the last kills
         until(store, before + 1, children)
         time.sleep(chance.uniform(0.0, 0.8 * given.points / given.kills / rate))
         alive = sum(child.poll() is None for child in children)
@@ -94,13 +95,13 @@ def disturbed(given: argparse.Namespace, folder: Path, grid: Path) -> int:
 
 
 def sweep(grid: Path, store: Path, table: Path, jobs: int) -> subprocess.Popen[str]:
-    """The command, begun."""
+    """Starts the command."""
     command = [COMMAND, "sweep", str(grid), "--store", str(store), "-o", str(table), "--jobs", str(jobs)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def finish(child: subprocess.Popen[str]) -> tuple[float, str]:
-    """How long the command took from here, and what it said."""
+    """Waits for the command to end; returns how long that took, and its output."""
     begun = time.perf_counter()
     _, said = child.communicate()
     if child.returncode:
@@ -109,13 +110,13 @@ def finish(child: subprocess.Popen[str]) -> tuple[float, str]:
 
 
 def until(store: Path, runs: int, children: list[subprocess.Popen[str]]) -> None:
-    """Wait until this number of runs is kept, or a command has ended."""
+    """Waits until the store has this number of runs, or a command has ended."""
     while kept(store) < runs and all(child.poll() is None for child in children):
         time.sleep(0.1)
 
 
 def kept(store: Path) -> int:
-    """How many runs the store has."""
+    """Returns the number of runs in the store."""
     return sum(stock.runs for stock in Store(store).shelves())
 
 

@@ -1,11 +1,11 @@
-"""A sweep whose Dask workers are killed with -9, one every few seconds, ends in the table of one machine.
+"""Kills Dask workers with -9 every few seconds during a sweep, and compares the table with that of one machine.
 
     .venv/bin/python tools/kill_workers.py [--points 2000] [--every 3] [--workers 2] [--seed 1]
 
 The cluster is that of `--dask local`: Dask's LocalCluster, worker processes of one thread, restarted by nannies.
-The worker (one with work) and the time (around `--every` seconds) are drawn; at least one run is kept between two
-kills, since a process may need longer than that to start on a busy machine. Exit code 1 if the two tables differ in a
-byte, or if no worker was killed.
+A kill hits a random worker that has work, after a random time of about `--every` seconds. At least one run is stored
+between two kills, because on a busy machine a process may need longer than that to start. Exit code 1 if the two tables
+differ in a byte, or if no worker was killed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOOK_SECONDS = 0.05
 
 
 def main() -> int:
-    """Sweep alone, sweep disturbed, compare."""
+    """Runs an undisturbed and a disturbed sweep and compares them; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in (("points", 2000), ("workers", 2), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -55,14 +55,14 @@ def main() -> int:
 
 
 def sweep(folder: Path, name: str, *more: str) -> subprocess.Popen[str]:
-    """The command, begun, with a store of its own."""
+    """Starts the command with a store of its own."""
     where = ["--store", str(folder / name), "-o", str(folder / f"{name}.csv")]
     command = [COMMAND, "sweep", str(folder / "grid.toml"), *where, *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def disturb(child: subprocess.Popen[str], client: Any, store: Path, every: float, chance: random.Random) -> int:
-    """Kill a worker now and then until the command has ended; how many were killed."""
+    """Kills workers until the command has ended; returns the number of kills."""
     kills, before, due = 0, 0, time.monotonic() + every
     while child.poll() is None:
         time.sleep(LOOK_SECONDS)
@@ -76,7 +76,7 @@ def disturb(child: subprocess.Popen[str], client: Any, store: Path, every: float
 
 
 def kill(client: Any, address: str) -> bool:
-    """Kill the worker there with -9; whether it was there."""
+    """Kills the worker at this address with -9; returns whether there was one."""
     pids = [nanny.pid for nanny in client.cluster.workers.values() if nanny.worker_address == address and nanny.pid]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)

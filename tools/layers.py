@@ -2,20 +2,19 @@
 """Refuses a crate that imports upwards or sideways.
 
 The shelves are those of docs/architecture.md. A crate may depend, in any way (build and test included), only on crates
-of a lower shelf, so that each room can be understood, tested and replaced from below. Reads `cargo metadata --no-deps`,
-which needs no network and builds nothing.
+of a lower shelf, so that each crate can be understood, tested and replaced without those above it. Reads
+`cargo metadata --no-deps`, which needs no network and builds nothing.
 
-Inside a crate, files import one another, and two that import each other, directly or by way of others, are one file in
-pieces. An import is a path in the code (`use crate::a::B`,
-`super::b()`), followed through re-exports to the file that defines what it names; tests do not count. No crate may have
-such a circle.
+The files of a crate must not import one another in a circle, directly or through other files. An import is a path in
+the code (`use crate::a::B`, `super::b()`), followed through re-exports to the file that defines the name; tests do not
+count.
 
-The modules of the Python package are judged by the same rule: every `import` counts, at the top of a file, inside a
-function or for type checkers only, and so do the modules that `importlib.import_module` is given by a string. That they
-go down only is lint-imports' to check (`pyproject.toml`).
+The same rule applies to the modules of the Python package. Every `import` counts, at the top of a file, inside a
+function or only for type checkers, and so does a string that is passed to `importlib.import_module`. lint-imports
+checks that the imports of the package go down only (`pyproject.toml`).
 
-Exit code 0: the imports go down only. 1: one line per import that does not, and per circle. 2: cargo could not be
-run.
+Exit code 0: all imports go down. 1: at least one import does not, or there is a circle; prints a line for each. 2:
+cargo could not be run.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ INLINE = re.compile(r"\b(?:crate|super)(?:::\w+)+")
 
 
 def leaves(tree: str) -> Iterator[tuple[Module, str]]:
-    """Path and name in scope of everything that a `use` names: `a::{b, c as d}` gives a::b as b and a::c as d."""
+    """Yields the path and the name in scope of each item of a `use`: `a::{b, c as d}` gives a::b as b and a::c as d."""
     tree = tree.strip()
     if tree.endswith("}"):
         head, _, inner = tree.partition("{")
@@ -86,7 +85,7 @@ def leaves(tree: str) -> Iterator[tuple[Module, str]]:
 
 
 def sources(root: Path) -> dict[Module, str]:
-    """Code of each file of a crate's `src`, by module, without comments and tests."""
+    """Returns the code of each file of a crate's `src`, by module, without comments and tests."""
     found: dict[Module, str] = {}
     tests: set[Module] = set()
     for path in sorted(root.rglob("*.rs")):
@@ -96,7 +95,7 @@ def sources(root: Path) -> dict[Module, str]:
         for match in TEST_MODULE.finditer(code):
             tests.add((*module, match[1]))
             if match[2] == "{":
-                # the last thing in a file, here as everywhere
+                # the tests are always at the end of a file
                 code = code[: match.start()]
                 break
         found[module] = code
@@ -104,7 +103,7 @@ def sources(root: Path) -> dict[Module, str]:
 
 
 def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
-    """The files that each file imports from."""
+    """Returns the files that each file imports from."""
     uses: dict[Module, list[tuple[Module, str]]] = {}
     exports: dict[Module, dict[str, Module]] = {}
     for module, code in files.items():
@@ -114,7 +113,7 @@ def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
         exports[module] = {name: path for (path, name), public in named if public}
 
     def resolve(path: Module, at: Module, depth: int = 0) -> Module | None:
-        """The file that defines what `path` names, seen from `at`."""
+        """Returns the file that defines the name `path`, as seen from the file `at`."""
         here = at
         if path and path[0] == "crate":
             here, path = (), path[1:]
@@ -138,7 +137,7 @@ def imports(files: dict[Module, str]) -> dict[Module, set[Module]]:
 
 
 def circles(edges: dict[Module, set[Module]]) -> list[list[Module]]:
-    """The circles among files, each by its modules, from what each file imports."""
+    """Returns the circles among files, each as the list of its modules. `edges` has the imports of each file."""
     reach: dict[Module, set[Module]] = {}
     for start in edges:
         seen: set[Module] = set()
@@ -153,7 +152,7 @@ def circles(edges: dict[Module, set[Module]]) -> list[list[Module]]:
 
 
 def circle_problems(metadata: dict[str, Any]) -> list[str]:
-    """One line per circle among the files of a crate."""
+    """Returns one line per circle among the files of a crate."""
     return [
         f"{package['name'].removeprefix(PREFIX)}: its files {', '.join('::'.join(m) or 'lib' for m in circle)} "
         "import one another in a circle"
@@ -163,7 +162,7 @@ def circle_problems(metadata: dict[str, Any]) -> list[str]:
 
 
 def python_sources(package: Path) -> dict[Module, ast.Module]:
-    """The modules of a Python package, parsed, by name: ("bloatlab", "plots") is plots/__init__.py or plots.py."""
+    """Parses the modules of a Python package, by name: ("bloatlab", "plots") is plots/__init__.py or plots.py."""
     found: dict[Module, ast.Module] = {}
     for path in sorted(package.rglob("*.py")):
         module = path.relative_to(package.parent).with_suffix("").parts
@@ -172,12 +171,12 @@ def python_sources(package: Path) -> dict[Module, ast.Module]:
 
 
 def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]:
-    """Which modules each module imports, wherever the import stands, followed to the file that defines the name."""
+    """Returns the modules that each module imports anywhere in its code, followed to the file that defines the name."""
     packages = {module[:-1] for module in files}
     named = {module: dict(_named(module, module in packages, tree)) for module, tree in files.items()}
 
     def resolve(path: Module, depth: int = 0) -> Module:
-        """The file that defines what `path` names; () where that is not of this package."""
+        """Returns the file that defines the name `path`; () if it is not part of this package."""
         if path in files or not path:
             return path
         onward = named.get(path[:-1], {}).get(path[-1])
@@ -187,7 +186,7 @@ def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]
 
     edges: dict[Module, set[Module]] = {}
     for module, tree in files.items():
-        # `from bloatlab import _core` names no file; that the package comes before its modules is no import
+        # `from bloatlab import _core` names no Python file; a module's implicit import of its package does not count
         targets = {to for path in named[module].values() if len(to := resolve(path)) > 1 or path == to}
         loaded = _loaded(tree)
         targets |= {known for known in files for text in loaded if re.fullmatch(text, ".".join(known))}
@@ -196,7 +195,7 @@ def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]
 
 
 def _named(module: Module, is_package: bool, tree: ast.Module) -> Iterator[tuple[str, Module]]:
-    """Every name that a module imports, with what it names: `from a.b import c as d` is d, a.b.c."""
+    """Yields each name that a module imports, and the path it stands for: `from a.b import c as d` is d, a.b.c."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.asname or alias.name, tuple(alias.name.split("."))) for alias in node.names)
@@ -207,7 +206,7 @@ def _named(module: Module, is_package: bool, tree: ast.Module) -> Iterator[tuple
 
 
 def _loaded(tree: ast.Module) -> list[str]:
-    """Patterns of the names that a module may load by `importlib`: its strings; {} in one stands for any name."""
+    """Returns patterns of the modules that a module may load by `importlib`: its strings, in which {} is any name."""
     if "import_module" not in ast.dump(tree):
         return []
     parts = [n.values if isinstance(n, ast.JoinedStr) else [n] for n in ast.walk(tree)]
@@ -220,7 +219,7 @@ def _loaded(tree: ast.Module) -> list[str]:
 
 
 def python_circle_problems(package: Path) -> list[str]:
-    """One line per circle among the modules of a Python package."""
+    """Returns one line per circle among the modules of a Python package."""
     return [
         f"{', '.join('.'.join(m) for m in circle)} import one another in a circle"
         for circle in circles(python_imports(python_sources(package)))
@@ -228,7 +227,7 @@ def python_circle_problems(package: Path) -> list[str]:
 
 
 def problems(metadata: dict[str, Any]) -> list[str]:
-    """One line per import that does not go down, and per workspace crate that has no shelf.
+    """Returns one line per import that does not go down, and per crate of the workspace that has no shelf.
 
     `metadata` is the output of `cargo metadata --no-deps --format-version 1`.
     """
@@ -252,13 +251,13 @@ def problems(metadata: dict[str, Any]) -> list[str]:
 
 
 def metadata(root: Path) -> dict[str, Any]:
-    """Cargo's metadata of the workspace at `root`, its own crates only."""
+    """Returns cargo's metadata of the workspace at `root`, without external crates."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--manifest-path", str(root / "Cargo.toml")]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def main() -> int:
-    """Check the workspace that this file belongs to."""
+    """Checks the workspace that this file belongs to; returns the exit code."""
     root = Path(__file__).resolve().parent.parent
     try:
         known = metadata(root)

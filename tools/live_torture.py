@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Live runs in a row, with errors at every step and kills at random instants: the host must be as it was before.
+"""Disturbs live runs by errors at every step and by signals at random times, and checks that the host is unchanged.
 
     make live-torture N=100 SEED=1
 
-Each run is one of: an error injected at a set-up step, a panic there, SIGINT, SIGTERM or SIGKILL at a random instant,
-or an undisturbed end. After each (after a SIGKILL: after `bloatlab live --clean`) links, addresses, routes, rules,
-namespaces, mounts and processes are compared with what was there before; what differs is printed. Needs root and TUN.
+Each run has one of these: an error or a panic injected at a step of the set-up; SIGINT, SIGTERM or SIGKILL at a random
+time; or an undisturbed end. After the run (after a SIGKILL, also after `bloatlab live --clean`), links, addresses,
+routes, rules, namespaces, mounts and processes are compared with those before it, and differences are printed. Needs
+root and TUN.
 
 Exit code 0: no difference. 1: at least one. 2: the bench cannot run here.
 """
@@ -43,14 +44,14 @@ to = ["h2"]
 traffic.ping = { interval = "50ms" }
 """
 
-#: A command that leaves a child behind, and that child one of its own.
+#: A command that leaves behind a child, which has a child of its own.
 COMMAND = "(sleep 77 & sleep 77) & sleep 0.5; wait"
 
 State = dict[str, list[str]]
 
 
 def host_state() -> State:
-    """Links, addresses, routes, rules, wake-up latency, namespaces, mounts and processes of the host."""
+    """Returns links, addresses, routes, rules, wake-up latency, namespaces, mounts and processes of the host."""
     read = {
         "links": "/proc/net/dev",
         "addresses": "/proc/net/fib_trie",
@@ -64,7 +65,7 @@ def host_state() -> State:
             lines = Path(path).read_text().splitlines()
         except OSError:
             lines = []
-        # counters of packets change by themselves
+        # without the counters of packets, which always change
         state[what] = [line.split(":")[0].strip() for line in lines] if what == "links" else lines
     state["routes of IPv6"] = [
         " ".join(w for i, w in enumerate(r.split()) if i not in {6, 7}) for r in state["routes of IPv6"]
@@ -89,7 +90,7 @@ def _ip(what: str) -> list[str]:
 
 
 def _latency() -> list[str]:
-    """The time that processors may take to wake up, us: the least of all requests."""
+    """Returns the time that processors may take to wake up, in us: the lowest of all requests."""
     try:
         return [str(int.from_bytes(Path("/dev/cpu_dma_latency").read_bytes(), sys.byteorder, signed=True))]
     except OSError:
@@ -97,7 +98,7 @@ def _latency() -> list[str]:
 
 
 def _processes() -> list[tuple[int, str, str]]:
-    """Number, name and network namespace of every process that is no zombie and no kernel thread."""
+    """Returns PID, name and network namespace of every process, except zombies and kernel threads."""
     found: list[tuple[int, str, str]] = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -114,7 +115,7 @@ def _processes() -> list[tuple[int, str, str]]:
 
 
 def _ours(pid: int) -> bool:
-    """Whether a process was started by a run, or by the torture: other processes of a machine come and go."""
+    """Returns true if a run or this program started the process; other processes of the machine do not count."""
     try:
         environment = (Path("/proc") / str(pid) / "environ").read_bytes()
     except OSError:
@@ -123,7 +124,7 @@ def _ours(pid: int) -> bool:
 
 
 def differences(before: State, after: State) -> list[str]:
-    """One line per thing that is in one state and not in the other. Namespaces of others may go, not come."""
+    """Returns one line per difference of two states. A namespace of another program may disappear, but not appear."""
     lines: list[str] = []
     for what in before:
         was, is_ = set(before[what]), set(after[what])
@@ -134,7 +135,7 @@ def differences(before: State, after: State) -> list[str]:
 
 
 def one(chance: random.Random, file: Path) -> str:
-    """One run, disturbed; says how."""
+    """Makes one disturbed run; returns the kind of disturbance."""
     bloatlab = [sys.executable, "-c", "from bloatlab.cli import main; main()", "live"]
     environment = {**os.environ, "BLOATLAB_TORTURE": "1"}
     words = ["--", "sh", "-c", COMMAND] if chance.random() < 0.5 else []
@@ -158,7 +159,7 @@ def one(chance: random.Random, file: Path) -> str:
 
 
 def main() -> int:
-    """Torture the bench."""
+    """Disturbs the runs and compares the states; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("-n", type=int, default=100, help="runs")
     parser.add_argument("--seed", type=int, default=1, help="of what happens when")
@@ -166,9 +167,9 @@ def main() -> int:
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
         print("live-torture: needs root and /dev/net/tun", file=sys.stderr)
         return 2
-    # a shell that starts this in the background has it ignore SIGINT, and its children would, too
+    # a program that a shell starts in the background ignores SIGINT, and so would its children
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    chance = random.Random(arguments.seed)  # noqa: S311  what happens when, not a secret
+    chance = random.Random(arguments.seed)  # noqa: S311  the choice of disturbances is no secret
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "torture.toml"
@@ -176,7 +177,7 @@ def main() -> int:
         before = host_state()
         for i in range(arguments.n):
             what = one(chance, file)
-            # the kernel takes a namespace down in its own time, a few milliseconds after its last user
+            # the kernel removes a namespace some milliseconds after its last process has ended
             found = differences(before, host_state())
             for _ in range(50):
                 if not found:

@@ -26,7 +26,7 @@ SEED = 1
 
 
 def studies() -> Iterator[tuple[str, str, Scenario]]:
-    """Cases as (study, title, scenario)."""
+    """Yields cases of studies as (study, title, scenario)."""
     for queue in Queue:
         chosen = Case(4, queue)
         yield "CableLabs 2012, a cable modem", f"case {chosen.number}: {queue.value}", cablelabs.build(chosen, SEED)
@@ -42,7 +42,7 @@ def studies() -> Iterator[tuple[str, str, Scenario]]:
 
 
 def example(file: Path) -> dict[str, str]:
-    """A file of examples/ as a preset."""
+    """Returns a file of examples/ as a preset."""
     scenario, text = load(file), file.read_text(encoding="utf-8")
     for link in scenario.data["link"].values():
         trace = link.get("delivery", {}).get("trace")
@@ -53,14 +53,14 @@ def example(file: Path) -> dict[str, str]:
 
 
 def presets() -> list[dict[str, str]]:
-    """All presets, in the order of the page's list."""
+    """Returns all presets, in the order of the page's list."""
     found = [example(file) for file in sorted(EXAMPLES.glob("*.toml"))]
     found += [{"group": study, "title": title, "toml": s.as_toml()} for study, title, s in studies()]
     return found
 
 
 def main() -> int:
-    """Write the file."""
+    """Writes the file; returns the exit code."""
     if len(sys.argv) != 2:
         print("usage: playground_presets.py OUT", file=sys.stderr)
         return 2

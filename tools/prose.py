@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Finds what a reader must read twice, in comments, docstrings and pages: `make prose`.
+"""Finds sentences that a reader has to read twice, in comments, docstrings and pages (`make prose`).
 
     tools/prose.py [PATH...]        every file that git tracks or would track, or these files and folders
 
 * Sentences with a pattern of prose.toml: fronted genitives ("Of them, those of which"), clauses used as nouns ("Whether
   what is told differs"), verbs of people for code ("hear", "believe"), idioms of other languages, American spelling.
 * Citations (an RFC, a draft, an arXiv number, or a name and a year) that docs/sources.md does not list.
-* Lines of a page above its width, but for tables, code and addresses.
+* Lines of a page that are too long, except in tables, code and addresses.
 
 Prints `file:line: advice: match: text`. Exit code 0: nothing found; 1: something found.
 `codespell` checks the spelling.
@@ -26,12 +26,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: The regular expressions of prose.toml, by the advice that is printed for them.
+#: The regular expressions of prose.toml, by the advice that is printed with a match.
 PATTERNS: dict[str, re.Pattern[str]] = {
     advice: re.compile("|".join(patterns))
     for advice, patterns in tomllib.loads((ROOT / "tools" / "prose.toml").read_text()).items()
 }
-#: Code, links, quotations and titles: other people's words.
+#: Code, links, quotations and titles, which are not searched because they are other people's words.
 QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)|\"[^\"]*\"|“[^”]*”|(?<!\*)\*\w[^*]*\w\*(?!\*)")
 #: An RFC, a draft, an arXiv number, or a name and a year: `Floyd & Jacobson 1993`, also across two lines of a comment.
 CITED = re.compile(
@@ -40,21 +40,21 @@ CITED = re.compile(
     r",?\s(?:[ /#!]*)\(?((?:19|20)\d\d)\b(?![-.:]\d)"
 )
 SOURCES = (ROOT / "docs" / "sources.md").read_text().splitlines()
-#: Characters in a line of a page, and in one of those that are read in a terminal.
+#: Most characters in a line of a page, and in a line of the pages that are read in a terminal.
 WIDTH, NARROW = 140, {"README.md": 80, "CONTRIBUTING.md": 80, "CODE_OF_CONDUCT.md": 80, "SECURITY.md": 80}
 
 Prose = Iterator[tuple[int, str]]
 
 
 def comments(text: str, mark: str = "//[/!]?") -> Prose:
-    """The comments of a file that stand on lines of their own."""
+    """Yields the comments that are on lines of their own."""
     yield from joined(
         (n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := re.match(rf"\s*{mark} ?(.*)", line))
     )
 
 
 def python(text: str) -> Prose:
-    """The docstrings and comments of a Python file."""
+    """Yields the docstrings and comments of a Python file."""
     found: list[tuple[int, str]] = []
     before, outside = tokenize.INDENT, {tokenize.INDENT, tokenize.NEWLINE, tokenize.NL, tokenize.DEDENT}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -67,14 +67,14 @@ def python(text: str) -> Prose:
 
 
 def page(text: str) -> Prose:
-    """The paragraphs of a page, without its code."""
+    """Yields the paragraphs of a page, without code."""
     code = re.compile(r"^```.*?^```|^(?: {4}|\t).*?$", re.MULTILINE | re.DOTALL)
     plain = code.sub(lambda m: "\n" * m[0].count("\n"), text)
     yield from joined((n, line.strip()) for n, line in enumerate(plain.splitlines(), 1))
 
 
 def joined(lines: Iterable[tuple[int, str]]) -> Prose:
-    """Neighbouring lines as one text, with what is quoted taken out."""
+    """Joins neighbouring lines into one text and removes quotations."""
     texts, last = list[tuple[int, str]](), 0
     for n, text in [*lines, (0, "")]:
         if texts and (n != last + 1 or not text):
@@ -89,7 +89,7 @@ READERS = {".rs": comments, ".ts": comments, ".toml": partial(comments, mark="#"
 
 
 def sentences(text: str, read: Callable[[str], Prose]) -> Prose:
-    """Sentences with a pattern of prose.toml."""
+    """Yields sentences that match a pattern of prose.toml."""
     for line, paragraph in read(text):
         for sentence in re.split(r"(?<=[.:;]) ", paragraph):
             yield from (
@@ -100,7 +100,7 @@ def sentences(text: str, read: Callable[[str], Prose]) -> Prose:
 
 
 def unlisted(text: str) -> Prose:
-    """Citations that no line of docs/sources.md has."""
+    """Yields citations that docs/sources.md does not list."""
     for match in CITED.finditer(text):
         wanted = [part for part in match.groups() if part]
         if not any(all(re.search(rf"\b{part}\b|rfc{part}\b", row) for part in wanted) for row in SOURCES):
@@ -108,14 +108,14 @@ def unlisted(text: str) -> Prose:
 
 
 def wide(text: str, width: int) -> Prose:
-    """Lines of a page above its width."""
+    """Yields the lines of a page that are longer than `width`."""
     for n, line in enumerate(text.splitlines(), 1):
         if len(line) > width and not re.match(r"\||    |.*(?:https?://|<a id=)", line):
             yield n, f"break the line: {len(line)} characters, at most {width}"
 
 
 def findings(path: Path) -> Iterator[str]:
-    """One line for each finding in a file."""
+    """Yields one line for each finding in a file."""
     text = path.read_text()
     found = [*sentences(text, READERS[path.suffix]), *unlisted(text)]
     if path.suffix == ".md":

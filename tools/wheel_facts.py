@@ -1,9 +1,9 @@
-"""Lists dist/ after `make wheel`: names, sizes, whether each tag is true, whether the playground is in it.
+"""Lists dist/ after `make wheel`: names and sizes, whether each tag is correct, and whether the playground is included.
 
     .venv/bin/python tools/wheel_facts.py dist
 
-auditwheel reads the versions of glibc's symbols that the compiled module needs, and names the tag that it
-deserves. Exit code 1 where the tag in a wheel's name promises more.
+auditwheel reads which versions of glibc's symbols the compiled module needs, and derives a tag. Exit code 1 if the tag
+in a wheel's name promises an older glibc.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAGE = "bloatlab/playground/index.html"
 
 
 def main(folder: Path) -> int:
-    """A line or two per file."""
+    """Prints a line or two per file; returns the exit code."""
     honest = True
     for path in sorted(folder.iterdir()):
         print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
@@ -42,13 +42,13 @@ def main(folder: Path) -> int:
 
 
 def oldest(tag: str) -> Glibc | None:
-    """The glibc of `manylinux_2_17_x86_64`; the oldest where there are several."""
+    """Returns the glibc version of a tag such as `manylinux_2_17_x86_64`, or the oldest of several."""
     found = [(int(a), int(b)) for a, b in re.findall(r"manylinux_(\d+)_(\d+)_", tag)]
     return min(found, default=None)
 
 
 def audited(wheel: Path) -> tuple[Glibc | None, Glibc | None]:
-    """The glibc that auditwheel finds a wheel to need, and the newest symbol that its module needs."""
+    """Returns the glibc version that auditwheel derives for a wheel, and that of the newest symbol of its module."""
     command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
     told = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     asked = re.findall(r"GLIBC_(\d+)\.(\d+)", json.dumps(told["versioned_symbols"]))
@@ -56,7 +56,7 @@ def audited(wheel: Path) -> tuple[Glibc | None, Glibc | None]:
 
 
 def text(glibc: Glibc | None) -> str:
-    """A version of glibc, for people."""
+    """Returns a version of glibc as text."""
     return "no manylinux" if glibc is None else f"glibc {glibc[0]}.{glibc[1]}"
 
 
