@@ -1,21 +1,21 @@
-//! How much a queue may hold.
+//! The test whether a packet fits into a queue with a limit.
 
 use packet::{Backlog, LEAST_BYTES, LinkView, PacketMeta};
 use units::{BitRate, Bytes, Limit, Problem, ensure};
 
 /// A [`Limit`] applied to arrivals: packets, bytes, or time at the link's sustained rate.
 ///
-/// Drop an arrival of `s` bytes iff `q + 1 > limit` (packets) or `bytes + s > limit` (bytes, time x rate); with
-/// `ns2_off_by_one`, iff `>=`, so that a limit of 21 packets stores 20.
+/// An arrival of `s` bytes is dropped iff `q + 1 > limit` (packets) or `bytes + s > limit` (bytes, or time x rate). With
+/// `ns2_off_by_one`, the test is `>=`, so that a limit of 21 packets stores 20.
 ///
 /// Source: tc pfifo and bfifo; ns-2 queue/drop-tail.   Units: bytes on the wire.
-/// Departs: ns-2's byte mode counts `limit` in mean packets; ours in bytes.
+/// Departs: ns-2's byte mode counts `limit` in mean packets; ours counts bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Room {
     limit: Limit,
-    /// 1 under the ns-2 convention, else 0.
+    /// 1 with `ns2_off_by_one`, otherwise 0.
     short: u64,
-    /// The rate at which `bytes` was computed from `Limit::Time`, which saves a division on every arrival.
+    /// The rate for which `bytes` was computed from `Limit::Time`; storing both saves a division on every arrival.
     rate: BitRate,
     bytes: u64,
 }
@@ -43,8 +43,9 @@ impl Room {
         }
     }
 
-    /// Refuses a limit under which nothing can ever wait: less than a packet, or less than [`LEAST_BYTES`]. A time in bytes
-    /// depends on the link: here it only must not be zero, and [`Room::validate_at`] checks it once the rate is known.
+    /// Refuses a limit with which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A time only
+    /// must not be zero here: how many bytes it is depends on the link, so [`Room::validate_at`] checks it once the rate is
+    /// known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {
@@ -55,7 +56,7 @@ impl Room {
         Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
     }
 
-    /// As [`Room::validate`], for the limit at `path`, which may be left out.
+    /// Does what [`Room::validate`] does, for the limit at `path`, which may be omitted.
     pub(crate) fn holds(path: &str, limit: Option<Limit>) -> Result<(), Problem> {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }
@@ -93,11 +94,11 @@ mod tests {
 
     #[test]
     fn both_conventions_in_each_unit() {
-        // limit 21 stores 21, or 20 under ns-2
+        // a limit of 21 packets stores 21, or 20 by ns-2's convention
         assert!(fits(Limit::Packets(21), false, 20, 30_000) && !fits(Limit::Packets(21), false, 21, 31_500));
         assert!(fits(Limit::Packets(21), true, 19, 28_500) && !fits(Limit::Packets(21), true, 20, 30_000));
         assert!(fits(Limit::Bytes(Bytes(3000)), false, 1, 1500) && !fits(Limit::Bytes(Bytes(3000)), true, 1, 1500));
-        // 50 ms at 5 Mbit/s = 31 250 B: 20 packets wait, a 21st would make 31 500
+        // 50 ms at 5 Mbit/s are 31 250 B: 20 packets of 1500 B fit, and with a 21st there would be 31 500 B
         let t = Limit::Time(Duration::from_millis(50));
         assert!(fits(t, false, 19, 28_500) && !fits(t, false, 20, 30_000));
     }
@@ -107,7 +108,7 @@ mod tests {
         assert!(Room::validate(Limit::Packets(0), false).is_err());
         assert!(Room::validate(Limit::Packets(1), true).unwrap_err().message.contains("2p"));
         assert!(Room::validate(Limit::Packets(1), false).is_ok());
-        // IPv4 and UDP headers: 20 + 8
+        // the smallest packet has an IPv4 and a UDP header: 20 + 8 = 28 B
         let bytes = |n, ns2| Room::validate(Limit::Bytes(Bytes(n)), ns2);
         assert!(bytes(0, false).is_err() && bytes(27, false).unwrap_err().message.contains("28B"));
         assert!(bytes(28, false).is_ok() && bytes(28, true).is_err() && bytes(29, true).is_ok());
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn a_time_is_judged_by_the_rate() {
         let at = |us, ns2, bits| Room::validate_at(Limit::Time(Duration::from_micros(us)), ns2, BitRate(bits));
-        // 28 bytes are 224 bits: 224 us at 1 Mbit/s
+        // the smallest packet, 28 bytes or 224 bits, takes 224 us at 1 Mbit/s
         assert!(at(224, false, 1_000_000).is_ok() && at(224, true, 1_000_000).is_err());
         let refusal = at(223, false, 1_000_000).unwrap_err().message;
         assert!(refusal.starts_with("223us (27B at 1mbit) is not valid"), "{refusal}");

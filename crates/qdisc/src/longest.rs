@@ -1,42 +1,42 @@
-//! The longest of many queues: the one to drop from when the memory they share is full.
+//! Finds the longest of many queues, from which packets are dropped when the shared memory is full.
 //!
 //! ```text
-//! grown     the queue rises in a heap, if it is longer than its key there
-//! shrunk    the heap stays as it is
-//! longest   the queue on top; if it is shorter now than its key, it sinks, and the next on top is examined
+//! grown     if the queue is longer now than its key in the heap, it rises
+//! shrunk    the heap does not change
+//! longest   the queue on top; if it is shorter now than its key, it sinks, and the next queue on top is examined
 //! ```
 //!
-//! So a queue costs work only on a query, or when it grows beyond its key in the heap.
+//! So the heap changes only on a query, or when a queue grows beyond its key.
 
 /// Bits of a queue's number.
 const NUMBER_BITS: u32 = 24;
-/// Greatest queue number.
+/// Highest queue number.
 const LAST: usize = (1 << NUMBER_BITS) - 1;
 
 /// Lengths of queues, in any unit; lengths of 2^40 - 1 or more compare as equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lengths {
     lengths: Vec<u64>,
-    /// Every queue once, by the [`standing`] it last had, greatest first: no entry is greater than its parent, `(i - 1) / 2`.
+    /// A max-heap of all queues, each with the [`standing`] that it last had there: entry i is at most its parent, `(i - 1) / 2`.
     heap: Vec<u64>,
     /// Position of each queue in the heap.
     places: Vec<u32>,
 }
 
-/// A length and a queue number as one integer: greater for a longer queue, and among equals for the lower number.
+/// Combines a length and a queue number into one integer, larger for a longer queue, and among equals for the lower number.
 #[inline]
 fn standing(length: u64, i: usize) -> u64 {
     length.min(u64::MAX >> NUMBER_BITS) << NUMBER_BITS | (LAST - i) as u64
 }
 
-/// The queue number in a standing.
+/// Returns the queue number in a standing.
 #[inline]
 fn number(standing: u64) -> usize {
     LAST - (standing as usize & LAST)
 }
 
 impl Lengths {
-    /// Grows to `queues` queues, never fewer than before; the new ones are empty.
+    /// Adds empty queues until there are `queues`, which is never fewer than before.
     pub(crate) fn resize(&mut self, queues: usize) {
         for i in self.lengths.len()..queues {
             self.lengths.push(0);
@@ -45,7 +45,7 @@ impl Lengths {
         }
     }
 
-    /// Queue `i` has grown to `length`.
+    /// Records that queue `i` has grown to `length`.
     #[inline]
     pub(crate) fn grown(&mut self, i: usize, length: u64) {
         self.lengths[i] = length;
@@ -56,15 +56,15 @@ impl Lengths {
         }
     }
 
-    /// Queue `i` has shrunk to `length`.
+    /// Records that queue `i` has shrunk to `length`.
     #[inline]
     pub(crate) fn shrunk(&mut self, i: usize, length: u64) {
         self.lengths[i] = length;
     }
 
-    /// The longest queue, the first among equals, and its length; `None` when all are empty.
+    /// Returns the longest queue (the first among equals) and its length; `None` if all are empty.
     ///
-    /// Bound: a queue sinks only if it has shrunk since it last rose or was on top.
+    /// Bound: a queue sinks only if it has shrunk since its key was last set.
     pub(crate) fn longest(&mut self) -> Option<(usize, u64)> {
         loop {
             let top = *self.heap.first()?;
@@ -84,7 +84,7 @@ impl Lengths {
         self.places[number(key)] = place as u32;
     }
 
-    /// Places `key` at `place` or above.
+    /// Stores `key` at `place` or above it.
     fn rise(&mut self, mut place: usize, key: u64) {
         while place > 0 {
             let above = (place - 1) / 2;
@@ -97,10 +97,10 @@ impl Lengths {
         self.put(place, key);
     }
 
-    /// Places `key` on top or below.
+    /// Stores `key` on top or below it.
     fn sink(&mut self, key: u64) {
         let mut place = 0;
-        // bounded: each turn goes one level down
+        // bound: each iteration goes one level down
         loop {
             let (left, right) = (2 * place + 1, 2 * place + 2);
             let at = |i: usize| self.heap.get(i).copied().unwrap_or(0);
@@ -136,7 +136,7 @@ mod tests {
                         lengths.shrunk(i, plain[i]);
                     }
                     1 => {
-                        // linear search: the first of the longest
+                        // the reference: a linear search for the first of the longest queues
                         let most = plain.iter().copied().max().unwrap();
                         let first = plain.iter().position(|n| *n == most).unwrap();
                         prop_assert_eq!(lengths.longest(), (most > 0).then_some((first, most)));

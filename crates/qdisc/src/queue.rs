@@ -4,9 +4,9 @@ use crate::{Context, Discipline, QueueDiscipline, ServiceFlows};
 use packet::{Backlog, Count, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};
 use units::Time;
 
-/// Packets offered to a queue, by fate.
+/// Counts of the packets offered to a queue, by what happened to them.
 ///
-/// offered = delivered + dropped + queued, in packets and in bytes, after every call.
+/// After every call, offered = delivered + dropped + queued, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Arrivals.
@@ -20,7 +20,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All drops.
+    /// Returns the number of all drops.
     pub fn dropped_total(&self) -> Count {
         self.dropped.iter().flatten().fold(Count::default(), |sum, c| sum.plus(*c))
     }
@@ -38,7 +38,7 @@ impl Counters {
     }
 }
 
-/// Counts fates on their way to the host.
+/// Counts drops and marks, and passes them on to the host.
 struct Tally<'a> {
     counters: &'a mut Counters,
     backlog: &'a mut Backlog,
@@ -57,9 +57,10 @@ impl FateSink for Tally<'_> {
     }
 }
 
-/// A discipline with its counters: stamps arrivals, counts fates, and in debug builds checks the balance on every call.
+/// A discipline with its counters. It stamps arrivals, counts what happens to packets and, in debug builds, checks the balance on
+/// every call.
 ///
-/// The backlog and the wake time change only in calls, and a port reads them more often than it calls, so they are stored here.
+/// The backlog and the wake time change only in calls. They are stored here because a port reads them more often than it calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue<D = Discipline> {
     discipline: D,
@@ -69,13 +70,13 @@ pub struct Queue<D = Discipline> {
 }
 
 impl<D: QueueDiscipline> Queue<D> {
-    /// An empty queue.
+    /// Wraps a discipline, which is empty.
     pub fn new(discipline: D) -> Self {
         let wake = discipline.next_wake().unwrap_or(Time::NEVER);
         Self { backlog: discipline.backlog(), discipline, counters: Counters::default(), wake }
     }
 
-    /// Offers `packet`; returns false if it was refused. Other packets may have been dropped to make room for it.
+    /// Offers `packet`. Returns false if it was refused. Other packets may have been dropped to make room for it.
     #[inline]
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) -> bool {
         packet.stamp = cx.now;
@@ -94,7 +95,7 @@ impl<D: QueueDiscipline> Queue<D> {
         self.delivered(packet)
     }
 
-    /// Counts a packet that leaves.
+    /// Counts a packet that leaves the queue.
     #[inline]
     fn delivered(&mut self, packet: Option<PacketMeta>) -> Option<PacketMeta> {
         if let Some(packet) = &packet {
@@ -105,7 +106,7 @@ impl<D: QueueDiscipline> Queue<D> {
         packet
     }
 
-    /// Returns the next packet of one service flow; without service flows, that of the whole queue.
+    /// Returns the next packet of one service flow; without service flows, the next packet of the whole queue.
     pub fn dequeue_of(&mut self, flow: ServiceFlow, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let packet = self.call(cx, |d, cx| match d.service_flows_mut() {
             Some(flows) => flows.dequeue_of(flow),
@@ -114,41 +115,42 @@ impl<D: QueueDiscipline> Queue<D> {
         self.delivered(packet)
     }
 
-    /// Backlog of each service flow of a modem, L and C, in bytes as it sends them; all in C without service flows.
+    /// Returns the backlog of a modem's service flows, L and C, in bytes as the modem sends them; without service flows, all is
+    /// in C.
     pub fn frames(&self) -> [u64; 2] {
         let all = || [0, self.discipline.backlog().docsis_frames()];
         self.discipline.service_flows().map_or_else(all, ServiceFlows::frames)
     }
 
-    /// Size of each service flow's head packet in IP bytes; 0 for an empty queue and for a discipline without service flows.
+    /// Returns the IP bytes of each service flow's head packet; 0 for an empty queue and for a discipline without service flows.
     pub fn head_bytes(&self) -> [u64; 2] {
         self.discipline.service_flows().map_or([0; 2], ServiceFlows::head_bytes)
     }
 
-    /// When to call `wake` next.
+    /// Returns the time at which the host must call `wake` next; `None` for never.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         (self.wake != Time::NEVER).then_some(self.wake)
     }
 
-    /// Called when the discipline's timer expires.
+    /// Handles the expiry of the discipline's timer.
     pub fn wake(&mut self, cx: &mut Context<'_>) {
         self.call(cx, |d, cx| d.wake(cx));
         self.check();
     }
 
-    /// Packets and bytes queued.
+    /// Returns the packets and bytes queued.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// Counts of packets so far.
+    /// Returns the counts so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The discipline inside, for probes.
+    /// Returns the discipline inside, for probes.
     pub fn discipline(&self) -> &D {
         &self.discipline
     }

@@ -1,4 +1,4 @@
-//! The disciplines by name: plain data to build them from, and the list for `bloatlab list qdiscs`.
+//! The disciplines by name: the plain data from which they are built, and the list for `bloatlab list qdiscs`.
 
 #[macro_use]
 mod declare;
@@ -21,7 +21,7 @@ use units::{BitRate, Limit, Problem, Time};
 /// The three types of ARRIS 2013.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Queues per flow and a scheduler among them.
+    /// A queue for each flow, and a scheduler that serves the queues.
     A,
     /// One queue and a control law that drops early.
     B,
@@ -36,13 +36,13 @@ pub struct Info {
     pub name: &'static str,
     /// Type in the taxonomy of ARRIS 2013.
     pub kind: Kind,
-    /// A control law, which the queues of a fair discipline can host: `law = { NAME = {..} }`.
+    /// True for a control law, which the queues of a fair discipline can host: `law = { NAME = {..} }`.
     pub law: bool,
     /// One-line summary.
     pub summary: &'static str,
-    /// Its specification.
+    /// Specification or publication of the discipline.
     pub source: &'static str,
-    /// Its parameters as a JSON Schema: names, types, defaults and descriptions.
+    /// The parameters as a JSON Schema: names, types, defaults and descriptions.
     pub params: fn() -> schemars::Schema,
 }
 
@@ -58,8 +58,8 @@ impl Info {
     }
 }
 
-// One line adds a discipline. `single`: one queue, no early drop. `others`: everything else that implements `Params` (fair,
-// class, dual, cake). The laws are listed in `law/list.rs`.
+// One line adds a discipline. `single` lists disciplines with one queue and no early drop, `others` all others that implement
+// `Params` (fair, class, dual, cake). The laws are listed in `law/list.rs`.
 laws! {
     disciplines
     single {
@@ -101,43 +101,43 @@ laws! {
 }
 
 impl Spec {
-    /// Checks the parameters.   Errors: the first invalid one, with its path (`codel.target`).
+    /// Checks the parameters.   Errors: the first invalid parameter, with its path (`codel.target`).
     pub fn validate(&self) -> Result<(), Problem> {
         self.params().validate().map_err(|p| p.under(self.name()))
     }
 
-    /// Refuses parameters that do not fit this sustained rate: a limit in time under which nothing could wait, or a faster shaper.
-    /// [`Spec::validate`] checks the rest.
+    /// Refuses parameters that are invalid at this sustained rate: a limit in time with which no packet could be queued, or a
+    /// faster shaper. [`Spec::validate`] checks everything else.
     pub fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
         self.params().validate_at(rate).map_err(|p| p.under(self.name()))
     }
 
-    /// The rate of the discipline's own shaper; `None` without one.
+    /// Returns the rate of the discipline's own shaper; `None` without a shaper.
     pub fn shapes(&self) -> Option<BitRate> {
         self.params().shapes()
     }
 
-    /// Returns true if it has a queue for each of the two service flows of a Low Latency modem.
+    /// Returns true if the discipline has a queue for each of the two service flows of a Low Latency modem.
     pub fn service_flows(&self) -> bool {
         self.params().service_flows()
     }
 
-    /// Returns true if packets of several segments are split on arrival. Its host does that, as it has their contents.
+    /// Returns true if packets of several segments are split on arrival. The host splits them, as only it has their contents.
     pub fn split_gso(&self) -> bool {
         self.params().split_gso()
     }
 
-    /// The four parts of a fair discipline; `None` for any other.
+    /// Returns the four parts of a fair discipline; `None` for any other.
     pub fn fair(&self) -> Option<fair::FairParams> {
         self.params().fair()
     }
 
-    /// Limit on the total backlog; `None` for no limit.
+    /// Returns the limit on the total backlog; `None` for no limit.
     pub fn limit(&self) -> Option<Limit> {
         self.params().limit()
     }
 
-    /// The external law in it, if there is one, and its path.
+    /// Returns the external law in this discipline, if there is one, and its path.
     pub fn outside(&self) -> Option<(String, law::foreign::ForeignParams)> {
         match self {
             Self::Python(p) => Some((self.name().to_owned(), p.clone())),
@@ -148,7 +148,7 @@ impl Spec {
         }
     }
 
-    /// Replaces its external law by `p`.
+    /// Replaces the external law in this discipline by `p`.
     #[must_use]
     pub fn with_outside(self, p: law::foreign::ForeignParams) -> Self {
         match self {
@@ -157,7 +157,7 @@ impl Spec {
         }
     }
 
-    /// Checks that it can be built.   Errors: its law is external and was not supplied.
+    /// Checks that the discipline can be built.   Errors: its law is external and was not supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         self.outside().map_or(Ok(()), |(path, p)| p.ready().map_err(|problem| problem.under(&path)))
     }

@@ -1,16 +1,16 @@
-//! The parts of random early detection: average, ramp, spacing. RED, Adaptive RED, WRED and RIO are built from them.
+//! The parts from which RED, Adaptive RED, WRED and RIO are built: the average, the ramp and the spacing of drops.
 //!
 //! ```text
-//! average   queue not idle  avg <- (1 - w) avg + w q
-//!           idle since t0   avg <- (1 - w)^m avg, m = (now - t0) / (time to send a typical packet)
-//! ramp      avg < min       0
-//!           min <= avg      p_b = max_p (avg - min) / (max - min)
-//!           max <= avg      1; gentle: from max_p at max to 1 at 2 max
-//! spacing   p_a(p_b, count), so that drops are evenly spread (see Spacing)
+//! average   queue not idle      avg <- (1 - w) avg + w q
+//!           idle since t0       avg <- (1 - w)^m avg, m = (now - t0) / (time to send a typical packet)
+//! ramp      avg < min           p_b = 0
+//!           min <= avg < max    p_b = max_p (avg - min) / (max - min)
+//!           max <= avg          p_b = 1;  gentle: p_b rises from max_p at max to 1 at 2 max
+//! spacing   p_a = f(p_b, packets since the last drop), so that drops are evenly spaced (see Spacing)
 //! ```
 //!
 //! Source: Floyd & Jacobson, ToN 1(4) 1993; the behaviour of ns-2's queue/red.cc and ALTQ's altq_red.c.
-//! Units: the average in packets or bytes, as the thresholds are ([`Measure`]).
+//! Units: the average is in packets or bytes, like the thresholds ([`Measure`]).
 
 use super::View;
 use packet::{PacketMeta, Unit};
@@ -18,19 +18,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Duration, Limit, Problem, Rng, Time, ensure, math};
 
-/// The unit in which a threshold is written, and so that of the average.
+/// The unit in which a threshold is written. It determines the unit of the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
-    /// Packets waiting.
+    /// Packets queued.
     Packets,
-    /// Bytes waiting.
+    /// Bytes queued.
     Bytes,
-    /// Bytes waiting, compared with the bytes that the link sends in a given time at its sustained rate.
+    /// Bytes queued, compared with the bytes that the link sends in a given time at its sustained rate.
     Time,
 }
 
 impl Measure {
-    /// The measure of `limit`.
+    /// Returns the measure of `limit`.
     pub(crate) fn of(limit: Limit) -> Self {
         match limit {
             Limit::Packets(_) => Self::Packets,
@@ -39,7 +39,7 @@ impl Measure {
         }
     }
 
-    /// The queue in front of an arrival, in this measure.
+    /// Returns the queue that an arrival finds, in this measure.
     #[inline]
     pub(crate) fn queue(self, view: &View<'_>) -> f64 {
         match self {
@@ -48,13 +48,13 @@ impl Measure {
         }
     }
 
-    /// The unit of the average, and of its thresholds as returned by [`amount`].
+    /// Returns the unit of the average, and of its thresholds as returned by [`amount`].
     pub(crate) fn unit(self) -> Unit {
         if self == Self::Packets { Unit::Packets } else { Unit::Bytes }
     }
 }
 
-/// A threshold as a number of packets or bytes, at this link rate.
+/// Converts a threshold to a number of packets or bytes, at this link rate.
 pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     match limit {
         Limit::Packets(n) => f64::from(n),
@@ -63,7 +63,7 @@ pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     }
 }
 
-/// A rate at which thresholds in time compare as times.
+/// Any rate: it converts thresholds in time to bytes only to compare them with one another.
 pub(crate) const ANY_RATE: BitRate = BitRate(8_000_000_000);
 
 /// Refuses thresholds of different kinds, or a minimum that is not below the maximum.
@@ -90,17 +90,18 @@ pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
-    /// avg <- (1 - w)^m avg, m a real number, from the moment the queue became empty (Floyd & Jacobson).
+    /// avg <- (1 - w)^m avg, where m is a real number and counts from the time at which the queue became empty (Floyd &
+    /// Jacobson).
     Decay,
-    /// As `decay`, but m is a whole number, counted from when the link found the queue empty, and the arrival's sample is added:
-    /// one more (1 - w) (ns-2, ALTQ).
+    /// As `decay`, but m is a whole number and counts from the time at which the link found the queue empty. Then the arrival's
+    /// sample of 0 is added, which is one more factor of 1 - w (ns-2, ALTQ).
     DecayAndSample,
-    /// As `decay`, but counted from the time at which the link found the queue empty (Linux). A shaper that never polls an empty
-    /// queue (HTB) leaves the average as it was, except for the samples of arrivals.
+    /// As `decay`, but m counts from the time at which the link found the queue empty (Linux). Under a shaper that never polls an
+    /// empty queue (HTB), the average does not decay; only the samples of arrivals change it.
     DecayOnceAsked,
 }
 
-/// The weight of a sample, w, and the logarithm of 1 - w: an idle period then costs an exponential, not a power.
+/// The weight of a sample, w, and the logarithm of 1 - w, so that an idle period costs an exponential instead of a power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weight {
     w: f64,
@@ -108,21 +109,21 @@ pub struct Weight {
 }
 
 impl Weight {
-    /// A weight in (0, 1].
+    /// Creates a weight from a number in (0, 1].
     pub fn new(w: f64) -> Self {
         Self { w, ln_rest: math::ln(1.0 - w) }
     }
 
-    /// w.
+    /// Returns w.
     #[inline]
     pub(crate) fn get(self) -> f64 {
         self.w
     }
 
-    /// (1 - w)^m, the share of the average left after m samples of zero; m is not negative.
+    /// Computes (1 - w)^m, the share of the average that is left after m samples of zero. m is not negative.
     #[inline]
     pub fn rest(self, m: f64) -> f64 {
-        // for w = 1, 0 x ln 0 would not be a number
+        // with w = 1 and m = 0, m ln(1 - w) = 0 x ln 0 would not be a number
         if m > 0.0 { math::exp(m * self.ln_rest) } else { 1.0 }
     }
 }
@@ -135,13 +136,13 @@ pub struct Average {
 }
 
 impl Average {
-    /// The average, in the measure of the thresholds.
+    /// Returns the average, in the measure of the thresholds.
     #[inline]
     pub(crate) fn get(&self) -> f64 {
         self.avg
     }
 
-    /// Updates the average at an arrival that found `queue` waiting; `packet_time` is the time to send a typical packet.
+    /// Updates the average on an arrival that found a queue of `queue`. `packet_time`: time to send a typical packet.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
@@ -157,7 +158,7 @@ impl Average {
         self.avg
     }
 
-    /// Called after a packet has left; `packets` remain.
+    /// Records that a packet has left and `packets` remain.
     #[inline]
     pub fn left(&mut self, packets: u32, now: Time, idle: IdleDecay) {
         if packets == 0 && idle == IdleDecay::Decay {
@@ -165,39 +166,39 @@ impl Average {
         }
     }
 
-    /// Called when the link finds the queue empty. The idle period starts at the first such call.
+    /// Records that the link found the queue empty. The idle period starts at the first such call.
     #[inline]
     pub fn empty(&mut self, now: Time) {
         self.idle_since.get_or_insert(now);
     }
 }
 
-/// Probability against average. Thresholds in the measure of the average.
+/// The drop probability as a function of the average. Thresholds are in the measure of the average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ramp {
-    /// No early drop below.
+    /// Average below which there is no early drop.
     pub min: f64,
-    /// Every packet is dropped from here on (from twice this, if gentle).
+    /// Average at and above which every packet is dropped (twice this, if gentle).
     pub max: f64,
     /// p_b just below `max`.
     pub max_p: f64,
-    /// See `max`.
+    /// True if p_b rises from `max_p` at `max` to 1 at twice `max`.
     pub gentle: bool,
 }
 
-/// The decision for an average.
+/// The range in which the average is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Zone {
-    /// Below the minimum threshold.
+    /// Below the minimum threshold: no drop.
     Low,
-    /// Drop with this probability (p_b), spread by [`Spacing`].
+    /// On the ramp: drops with this probability (p_b), spaced by [`Spacing`].
     Early(f64),
-    /// Drop.
+    /// Above the ramp: every packet is dropped.
     Forced,
 }
 
 impl Ramp {
-    /// The zone of `avg`.
+    /// Returns the zone of `avg`.
     #[inline]
     pub fn zone(&self, avg: f64) -> Zone {
         if avg < self.min {
@@ -212,7 +213,7 @@ impl Ramp {
     }
 }
 
-/// Computation of p_a, the probability for one packet, from p = p_b and the number of packets since the last drop.
+/// Computation of p_a, the drop probability of one packet, from p = p_b and count, the number of packets since the last drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
@@ -224,21 +225,21 @@ pub enum Spacing {
     Stretched,
     /// As `stretched`, but 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
     Wait,
-    /// One draw u from [0, 1) for each gap, which ends when count p >= u: at a constant p the gap is uniform on 1 ... 1/p, as
-    /// method 2's. If p changes, the new p applies to the whole gap: a p that rises from 0.02 to 0.05 after 10 packets
-    /// ends 35 % of the gaps at the next, against 8 % (Linux).
+    /// One draw u from [0, 1) for each gap, which ends when count p >= u (Linux). At a constant p, the gap is uniform on 1 ...
+    /// 1/p, as with method 2. If p changes, the new p applies to the whole gap: if p rises from 0.02 to 0.05 after 10 packets, 35
+    /// % of all gaps end at the next packet, against 8 % with method 2.
     OneDraw,
 }
 
 impl Spacing {
-    /// p_a. `count` is the number of packets kept since the last drop, in mean packets.
+    /// Computes p_a. `count`: number of packets since the last drop, in mean packets.
     #[inline]
     pub fn spread(self, p: f64, count: f64) -> f64 {
         let (cp, whole) = (
             count * p,
             match self {
                 Self::Geometric => return p,
-                // for one draw this is the law at a constant p; [`Count`] makes the draw
+                // for `OneDraw`, this is the probability at a constant p; [`Count`] makes the actual draw
                 Self::Uniform | Self::OneDraw => 1.0,
                 Self::Stretched | Self::Wait => 2.0,
             },
@@ -246,17 +247,17 @@ impl Spacing {
         if self == Self::Wait && cp < 1.0 {
             0.0
         } else if whole - cp <= p {
-            // the last packet of the gap, even with a rounding error
+            // the last packet of the gap is dropped for certain, even with a rounding error
             1.0
         } else {
             p / (whole - cp)
         }
     }
 
-    /// `count` of the first packet after a drop.
+    /// Returns the `count` of the first packet after a drop.
     ///
-    /// The derivation of method 2 counts the packets kept since the drop, from 0, which makes the gap uniform on
-    /// 1 ... 1/p; the code of ns-2 and ALTQ counts the packet itself.
+    /// Method 2 counts the packets before this one that were kept since the drop, from 0, which makes the gap uniform on 1 ...
+    /// 1/p. The code of ns-2 and ALTQ also counts the packet itself, so it starts at 1.
     #[inline]
     pub fn first_count(self) -> f64 {
         if matches!(self, Self::Uniform | Self::OneDraw) { 0.0 } else { 1.0 }
@@ -267,51 +268,51 @@ impl Spacing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ByteMode {
-    /// Not at all (packet mode).
+    /// None: every packet has the same probability (packet mode).
     Off,
     /// p_b is multiplied by size / avpkt, before the spacing (Floyd & Jacobson).
     Scaled,
-    /// count is counted in bytes / avpkt, and p_a is multiplied by size / avpkt, after the spacing (ns-2 `bytes_`).
+    /// count grows by size / avpkt per packet, and p_a is multiplied by size / avpkt, after the spacing (ns-2 `bytes_`).
     Counted,
 }
 
-/// The decision about one packet.
+/// The decision on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
-    /// Keep it.
+    /// The packet is kept.
     Keep,
-    /// An early drop or mark.
+    /// The packet is dropped or marked early.
     Unforced,
-    /// A drop because the average is too high.
+    /// The packet is dropped because the average is above the ramp.
     Forced,
 }
 
-/// The rules of the decision, besides average and ramp.
+/// The rules of the decision, apart from the average and the ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rules {
-    /// Distribution of the gaps.
+    /// Distribution of the gaps between drops.
     pub spacing: Spacing,
-    /// Effect of packet size.
+    /// Effect of packet size on the probability.
     pub byte_mode: ByteMode,
     /// MEAN_PKTSIZE, bytes.
     pub avpkt: u64,
-    /// No early drop while at most this many packets wait.
+    /// Packets queued up to which there is no early drop.
     pub min_queue: u32,
-    /// Keeps the first packet after the average has reached `min`.
+    /// True if the first packet after the average has reached `min` is always kept.
     pub first_passes: bool,
 }
 
-/// Packets (or mean packets) since the last drop, `None` below the minimum threshold; and the random draw of the gap.
+/// The packets (or mean packets) since the last drop, `None` below the minimum threshold; and the random draw for the gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count(Option<f64>, f64);
 
 impl Count {
-    /// Packets since the last early drop; `None` below the minimum threshold.
+    /// Returns the packets since the last early drop; `None` below the minimum threshold.
     pub(crate) fn get(&self) -> Option<f64> {
         self.0
     }
 
-    /// Decides about `packet`, which finds `waiting` packets in the queue.
+    /// Decides on `packet`, which finds `waiting` packets in the queue.
     #[inline]
     pub(crate) fn decide(
         &mut self,
@@ -331,7 +332,7 @@ impl Count {
                 return Early::Keep;
             }
             Zone::Forced => {
-                // Linux resets count to -1, as below the minimum
+                // in Linux, a forced drop resets count to -1, as below the minimum threshold
                 self.0 = (rules.spacing != Spacing::OneDraw).then(|| rules.spacing.first_count());
                 return Early::Forced;
             }
@@ -361,7 +362,7 @@ impl Count {
         Early::Keep
     }
 
-    /// [`Spacing::OneDraw`]: counts this packet, which ends the gap if count p has reached the draw.
+    /// Decides with [`Spacing::OneDraw`]: counts this packet, which is dropped and ends the gap if count p has reached the draw.
     #[inline]
     fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
         let size = packet.bytes() as f64 / rules.avpkt as f64;

@@ -1,4 +1,4 @@
-//! An external law: a scenario names it, and the program that runs the scenario supplies it.
+//! An external law, which a scenario names and the program that runs the scenario supplies.
 //!
 //! ```text
 //! text --read--> ForeignParams { law, source, own }      its definition as data, hashed and stored like other parameters
@@ -7,8 +7,9 @@
 //! world --build--> Foreign (Box<dyn Law>), one per queue  called like every other law
 //! ```
 //!
-//! Source: none; the rule is the user's own. Nothing here depends on the language it is written in.
-//! Departs: a copy of a running law starts in the initial state, as hosts copy only such laws; two laws are never equal.
+//! Source: none; the rule is the user's own. Nothing here depends on the language in which the law is written.
+//! Departs: a copy of a law starts in the initial state, since hosts copy only laws that have not run yet. Two laws are never
+//! equal.
 
 use super::{Law, LawParams, Verdict, View};
 use packet::{PacketMeta, Reading};
@@ -23,13 +24,13 @@ use units::{Limit, Problem, Rng, Time, shown};
 /// A law of any type.
 pub type AnyForeign = Box<dyn Law + Sync>;
 
-/// Makes the laws of one scenario's link, one per queue.
+/// Creates the laws for one link of a scenario, one per queue.
 pub trait Maker: Send + Sync {
-    /// A law in its initial state.
+    /// Creates a law in its initial state.
     fn make(&self) -> AnyForeign;
 }
 
-/// A [`Maker`], once supplied. It is not part of the scenario, so all compare equal.
+/// The [`Maker`], once it is supplied. It is not part of the scenario, so all values compare equal.
 #[derive(Clone, Default)]
 struct Made(Option<Arc<dyn Maker>>);
 
@@ -45,16 +46,17 @@ impl PartialEq for Made {
     }
 }
 
-/// An external law and its parameters: every other key is a parameter, under the name that the class gives it.
+/// An external law and its parameters. Every key that is not listed here is a parameter of the law, under the name in its class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForeignParams {
     /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
     /// `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
-    /// Limit of the queue, as in droptail; null: 1000p on its own; under a fair discipline only the shared limit.
+    /// Limit of the queue, as in droptail; null: 1000p if the law manages a single queue; in a fair discipline, only the shared
+    /// limit.
     pub limit: Option<Limit>,
-    /// Text of the file, by its path. Filled in when the scenario is read, so that a result contains the code that produced it.
+    /// Text of each file, by its path. Filled in when the scenario is read, so that a result contains the code that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
     /// The law's own parameters.
@@ -65,13 +67,13 @@ pub struct ForeignParams {
 }
 
 impl ForeignParams {
-    /// These parameters with a maker for their laws.
+    /// Returns these parameters with a maker for their laws.
     #[must_use]
     pub fn made_by(self, maker: Arc<dyn Maker>) -> Self {
         Self { maker: Made(Some(maker)), ..self }
     }
 
-    /// Checks that it can be built.   Errors: the law was not supplied.
+    /// Checks that the law can be built.   Errors: no maker was supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         match self.maker.0 {
             Some(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! The laws by name: the plain data that they are built from.
+//! The list of laws by name, and the plain data from which they are built.
 
 use crate::law::{self, Law, LawParams, Verdict, View};
 use packet::{PacketMeta, Reading};
@@ -9,8 +9,8 @@ use units::{Limit, Problem, Rng, Time};
 
 /// Passes the list of laws to a macro, after the macro's other arguments.
 ///
-/// One line adds a law: a variant of `LawSpec` and `AnyLaw`, which every fair discipline can host, and a stand-alone
-/// discipline (see `spec.rs`). `outside`: the external law.
+/// One line adds a law: it becomes a variant of `LawSpec` and `AnyLaw`, which every fair discipline can host, and a stand-alone
+/// discipline (see `spec.rs`). `outside` lists the external law.
 macro_rules! laws {
     ($with:ident $($more:tt)*) => {
         $with! {
@@ -79,7 +79,7 @@ macro_rules! law_enums {
             /// All names except that of the external law, which has no defaults.
             pub const NAMES: &'static [&'static str] = &["none", $($listed,)+];
 
-            /// The law of this name, with its defaults.
+            /// Returns the law of this name, with its defaults.
             pub fn named(name: &str) -> Option<Self> {
                 match name {
                     "none" => Some(Self::None),
@@ -87,21 +87,21 @@ macro_rules! law_enums {
                     _ => None,
                 }
             }
-            /// Name in a scenario.
+            /// Returns the law's name in a scenario.
             pub fn name(&self) -> &'static str {
                 match self { Self::None => "none", $(Self::$Law(_) => $name,)+ }
             }
-            /// Checks the parameters, including the law's own `limit`.   Errors: the first invalid one, with its path.
+            /// Checks the parameters, including the law's own `limit`.   Errors: the first invalid parameter, with its path.
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { Self::None => Ok(()), $(Self::$Law(p) => LawParams::validate(p),)+ }
                     .and_then(|()| crate::Room::holds("limit", self.limit()))
                     .map_err(|p| p.under(self.name()))
             }
-            /// A law in its initial state. Only valid parameters are built.
+            /// Builds a law in its initial state. The parameters must be valid.
             pub fn law(&self) -> AnyLaw {
                 match self { Self::None => AnyLaw::None, $(Self::$Law(p) => AnyLaw::$Law(LawParams::law(p)),)+ }
             }
-            /// The limit of each queue; `None`: only the limit that all queues share.
+            /// Returns the limit of each queue; `None` if there is only the limit that all queues share.
             pub(crate) fn limit(&self) -> Option<Limit> {
                 match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ }
             }
@@ -160,7 +160,7 @@ macro_rules! law_enums {
 
 laws! { law_enums }
 
-/// Adds to the tables in a schema the texts that are also valid.
+/// Adds `texts`, which are valid as well as tables, to the choices of a schema.
 pub(crate) fn add_texts(schema: &mut Schema, texts: impl IntoIterator<Item = Value>) {
     if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
         choices.extend(texts);
@@ -181,7 +181,7 @@ fn of_laws(schema: &mut Schema) {
 }
 
 impl LawSpec {
-    /// Checks that it can be built.   Errors: it is external and missing.
+    /// Checks that the law can be built.   Errors: the law is external and was not supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         match self {
             Self::Python(p) => p.ready(),

@@ -1,19 +1,20 @@
 //! LRED: latency-based random early detection.
 //!
 //! ```text
-//! at the head, x the sojourn time (or the depth):  drop with curve(x) and examine the next head, else send
-//! 10a, 10b   0 below min_th; linear to p_max at max_th; 1 above
-//! 10c        0 below min_th; p_min at min_th, linear to p_max at max_th; p_max above
-//! profiles   a packet whose DSCP or precedence has a profile: that profile's MINth, MAXth, Pmin and Pmax (latency-based WRED)
-//! integral   p_i <- [p_i + integral (x / min_th - 1) dt], 0 to p_max, dt <= 0.1 s;   p = min(curve(x) + p_i, p_max)
+//! head       x is its sojourn time (or the depth): with probability curve(x), drop it and examine the next head; otherwise send
+//! it
+//! 10a, 10b   curve = 0 below min_th, then linear from 0 to p_max at max_th, and 1 above
+//! 10c        curve = 0 below min_th, then linear from p_min to p_max at max_th, and p_max above
+//! profiles   MINth, MAXth, Pmin and Pmax of a packet are those of the profile for its DSCP or precedence (latency-based WRED)
+//! integral   p_i <- p_i + integral (x / min_th - 1) dt, bounded to [0, p_max], dt <= 0.1 s;   p = min(curve(x) + p_i, p_max)
 //! ```
 //!
-//! Source: ARRIS 2013 Figure 10. The published sets: (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12,
-//! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. ECN is not defined there. Its conclusion recommends "Latency-based WRED",
-//! WRED being RED with packet priority added: that is `profiles`, whose values the document leaves open.
-//! Departs: the document does not define its average; `weight` is that of an EWMA over the heads examined, and 1 is the
-//! document's own "real-time". `integral` is not the document's: a curve alone is a proportional controller, whose error grows
-//! with the drops that are needed; an integral term removes it and makes MINth the target (studies/scte2013/README.md).
+//! Source: ARRIS 2013 Figure 10. Its values of (MINth, MAXth, Pmin, Pmax) are (200ms, 400ms, 1 %, 5 %) in Figures 11 and 12, and
+//! (700ms, 1400ms, 1 %, 5 %) in Figures 14 and 15. It does not define ECN. Its conclusion recommends "Latency-based WRED", that
+//! is LRED with packet priorities: this is `profiles`, whose values the document leaves open.
+//! Departs: the document does not define its average. Here it is an EWMA over the heads examined, with weight `weight`; 1 is the
+//! document's own "real-time". `integral` is not in the document. A curve alone is a proportional controller, whose error grows
+//! with the drops that are needed; an integral term removes the error and makes MINth the target (studies/scte2013/README.md).
 
 use super::codel::Sojourn;
 use super::early::{self, Measure};
@@ -25,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure, within};
 
-/// Largest gain of the integral term per second: from 0 to 1 in a second at twice the target.
+/// Largest gain of the integral term, 1/s: at a delay of twice the target, the term then grows from 0 to 1 in a second.
 const MAX_INTEGRAL: f64 = 1.0;
-/// Longest step of the integral term: an idle period carries no information about the queue.
+/// Longest time step of the integral term, since an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);
 
 /// The curves of Figure 10.
@@ -39,7 +40,7 @@ pub enum Curve {
     /// RED's ramp on the sojourn time: thresholds as times; `p_min` is not used.
     #[serde(rename = "10b")]
     B10,
-    /// A step to `p_min`, then a ramp to `p_max`, constant above; on depth or sojourn time. Used by the document's simulations.
+    /// A step to `p_min`, then a ramp to `p_max`, constant above; on depth or sojourn time. The document's simulations use it.
     #[serde(rename = "10c")]
     C10,
 }
@@ -56,7 +57,7 @@ pub struct LredProfile {
     pub precedence: Option<u8>,
     /// MINth, in the unit (time, packets or bytes) of the queue's `min_th`.
     pub min_th: Limit,
-    /// MAXth, where the ramp ends.
+    /// MAXth, the value at which the ramp ends.
     pub max_th: Limit,
     /// Pmin, the probability at `min_th` (10c).
     pub p_min: Prob,
@@ -71,21 +72,24 @@ params! {
         limit: Option<Limit> = None,
         /// Shape of the probability.
         curve: Curve = Curve::C10,
-        /// MINth: nothing is dropped below. A time is compared with the head's sojourn time, packets or bytes with the depth.
+        /// MINth, below which nothing is dropped. A time is compared with the head's sojourn time, packets or bytes with the
+        /// depth.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
-        /// MAXth: where the ramp ends, in the unit of `min_th`.
+        /// MAXth, the value at which the ramp ends, in the unit of `min_th`.
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
         /// Pmin, the probability at `min_th` (10c).
         p_min: Prob = Prob::constant(0.01),
-        /// Pmax (Pa of 10a and 10b), the probability at `max_th`.
+        /// Pmax (called Pa in 10a and 10b), the probability at `max_th`.
         p_max: Prob = Prob::constant(0.05),
-        /// Weight of a head in the average that the curve is applied to; 1: the head itself (no averaging).
+        /// Weight of a head in the average to which the curve is applied; 1: no averaging.
         weight: f64 = 1.0,
-        /// Gain of an integral term per second; 0, the document's LRED, is none. With it MINth is the target, not the onset.
+        /// Gain of an integral term, in 1/s; 0: no such term, as in the document. With the term, MINth is the target delay
+        /// instead of the delay at which drops begin.
         integral: f64 = 0.0,
         /// Definition of the sojourn time.
         sojourn: Sojourn = Sojourn::Queue,
-        /// Latency-based WRED: other thresholds and probabilities by DSCP or precedence. Not with an integral term.
+        /// Latency-based WRED: thresholds and probabilities for packets with a given DSCP or precedence. Not valid with an
+        /// integral term.
         profiles: Vec<LredProfile> = Vec::new(),
     }
 }
@@ -110,14 +114,14 @@ impl LredProfile {
     }
 }
 
-/// Refuses a Pmin above Pmax where the curve uses both.
+/// Refuses a Pmin above Pmax if the curve uses both.
 fn rising(curve: Curve, low: Prob, high: Prob) -> Result<(), Problem> {
     let fits = curve != Curve::C10 || low <= high;
     ensure!(fits, "p_min", "{low} is not valid with p_max = {high}; expected at most {high}");
     Ok(())
 }
 
-/// A threshold in the curve's own unit: ns, packets or bytes.
+/// Converts a threshold to a number in the curve's unit: ns, packets or bytes.
 fn number(limit: Limit) -> f64 {
     match limit {
         Limit::Packets(n) => f64::from(n),
@@ -171,7 +175,7 @@ impl LawParams for LredParams {
 }
 
 impl LredParams {
-    /// The thresholds and probabilities for each DSCP; `None` without profiles.
+    /// Returns the thresholds and probabilities for each DSCP; `None` without profiles.
     fn by_dscp(&self) -> Option<Arc<[Set; 64]>> {
         if self.profiles.is_empty() {
             return None;
@@ -181,7 +185,7 @@ impl LredParams {
             p: (p_min.get(), p_max.get()),
         };
         let of = |dscp: u8| {
-            // a DSCP's own profile overrides its precedence's
+            // the profile of a DSCP overrides that of its precedence
             let own = self.profiles.iter().rfind(|p| p.dscp.is_some() && p.takes(dscp));
             own.or_else(|| self.profiles.iter().rfind(|p| p.takes(dscp))).map_or_else(
                 || set(self.min_th, self.max_th, self.p_min, self.p_max),
@@ -218,7 +222,7 @@ pub struct Lred {
 }
 
 impl Lred {
-    /// The curve: probability at `x` (ns, packets or bytes) for a packet without a profile.
+    /// Returns the curve's probability at `x` (ns, packets or bytes) for a packet without a profile.
     #[inline]
     pub fn probability(&self, x: f64) -> f64 {
         self.curve_of(self.own, x)
@@ -238,14 +242,13 @@ impl Lred {
 }
 
 impl Lred {
-    /// The curve's probability plus the integral term, if there is one.
+    /// Adds the integral term, if there is one, to the curve's probability.
     #[inline]
     fn with_integral(&self, p: f64) -> f64 {
         if self.integral > 0.0 { (p + self.p_i).min(self.own.p.1) } else { p }
     }
 
-    /// Updates the integral term after a head at `now` with curve input `x`. The time step is capped, because an idle period says
-    /// nothing about the queue.
+    /// Updates the integral term after a head at `now` with curve input `x`. The time step is limited to [`LONGEST_STEP`].
     fn integrate(&mut self, x: f64, now: Time) {
         let dt = self.seen.map_or(Duration::ZERO, |seen| now.since(seen)).min(LONGEST_STEP);
         self.seen = Some(now);

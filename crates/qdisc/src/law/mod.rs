@@ -1,4 +1,4 @@
-//! Control laws: they hold no packets, and many disciplines can host them.
+//! Control laws. They hold no packets, and can be hosted by many disciplines.
 
 pub mod ared;
 pub(crate) mod blue;
@@ -20,10 +20,10 @@ pub use selector::Selector;
 use packet::{Backlog, LinkView, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// The host's state as a law sees it.
+/// The state of the host that is passed to a law.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The moment of the call.
+    /// The time of the call.
     pub now: Time,
     /// The backlog without the packet in question: before an arrival joins, or after the head has been removed.
     pub backlog: Backlog,
@@ -33,50 +33,50 @@ pub struct View<'a> {
     pub link: &'a LinkView,
 }
 
-/// A law's decision about one packet.
+/// A law's decision on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Keep or send it.
+    /// Keep or send the packet.
     Pass,
-    /// Mark it with CE, then keep or send it. Only for ECN-capable packets.
+    /// Mark the packet with CE, then keep or send it. Only for ECN-capable packets.
     Mark(MarkReason),
-    /// Drop it.
+    /// Drop the packet.
     Drop,
 }
 
 /// A rule that marks and drops early.
 ///
-/// Contract: after [`Verdict::Drop`] from `head`, the host at once passes the next head of the same queue, or calls `empty`.
-/// `empty` is also called when the link finds the queue empty, or (in a fair discipline) when the queue leaves the
-/// schedule. `tick` is called at `next_tick`, and moves that past now. A fair discipline calls it only while the queue is
-/// active, and makes up for missed updates, one by one, when the queue becomes active again. So `next_tick` should be `None`
-/// once an empty queue leaves the law nothing to do.
+/// Contract: after [`Verdict::Drop`] from `head`, the host at once passes the next head of the same queue, or calls `empty`. It
+/// also calls `empty` when the link finds the queue empty, or (in a fair discipline) when the queue becomes idle. The host calls
+/// `tick` at `next_tick`, and `tick` then sets a later `next_tick`. A fair discipline calls it only while the queue is active,
+/// and makes up for missed updates, one by one, when the queue becomes active again. So `next_tick` should be `None` once the
+/// queue is empty and updates would change nothing.
 pub trait Law: Send {
-    /// Decides about an arrival; called before the limit is tested.
+    /// Decides on an arrival. Called before the limit is tested.
     #[inline]
     fn arrive(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
         Verdict::Pass
     }
-    /// Decides about a packet that has been taken from the head to be sent.
+    /// Decides on a packet that has been removed from the head in order to be sent.
     #[inline]
     fn head(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
         Verdict::Pass
     }
-    /// Called after a packet has left for the link.
+    /// Updates the state after a packet has left for the link.
     #[inline]
     fn left(&mut self, _packet: &PacketMeta, _view: &View<'_>) {}
-    /// Called when the link finds the queue empty.
+    /// Updates the state when the link finds the queue empty.
     #[inline]
     fn empty(&mut self, _now: Time) {}
-    /// Returns true if its queue, idle until `now`, has been idle long enough to count as new.
+    /// Returns true if the queue, which has been idle until `now`, may count as new again.
     #[inline]
     fn at_rest(&mut self, _now: Time) -> bool {
         true
     }
-    /// Called when the limit has refused an arrival.
+    /// Updates the state after a packet of the queue was dropped at a limit.
     #[inline]
     fn overflow(&mut self, _now: Time) {}
-    /// When `tick` is due; `None` for never (as for a law with nothing to do while idle).
+    /// Returns the time at which `tick` is due; `None` for never, as for a law without timer or one at rest.
     #[inline]
     fn next_tick(&self) -> Option<Time> {
         None
@@ -84,22 +84,23 @@ pub trait Law: Send {
     /// Runs the update that is due at `next_tick`.
     #[inline]
     fn tick(&mut self, _view: &View<'_>) {}
-    /// Reports its state under the names of its source, always the same ones in the same order.
+    /// Reports the state under the names of the law's source: always the same names, in the same order.
     fn probe(&self, out: &mut Reading<'_>);
 }
 
 /// The parameters of a law. Each law is a stand-alone discipline (one FIFO, `single::managed`) and a choice of every fair
 /// discipline (`law = { NAME = {..} }`), with separate state for each queue.
 pub trait LawParams {
-    /// The law with its state for one queue.
+    /// The law, with its state for one queue.
     type Law: Law + Clone + PartialEq;
-    /// Checks the law's own parameters; the host checks `limit`.   Errors: the first invalid one, by field name.
+    /// Checks the law's own parameters; the host checks `limit`.   Errors: the first invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem>;
-    /// A law in its initial state. Only valid parameters are built.
+    /// Builds a law in its initial state. The parameters must be valid.
     fn law(&self) -> Self::Law;
-    /// The limit of its queue; `None`: [`LawParams::default_limit`] if stand-alone, only the shared limit if hosted.
+    /// Returns the limit of the queue. `None` means [`LawParams::default_limit`] for a stand-alone law, and only the shared limit
+    /// in a fair discipline.
     fn limit(&self) -> Option<Limit>;
-    /// The limit of a stand-alone queue if its parameters omit it (it may differ between published versions).
+    /// Returns the limit of a stand-alone queue whose parameters omit it (it may differ between published versions).
     fn default_limit(&self) -> Limit {
         Limit::Packets(1000)
     }

@@ -1,8 +1,8 @@
-//! The parts that PIE and DOCSIS-PIE share: the controller, its tuning table, the safeguards and the de-randomised dice.
+//! The parts that PIE and DOCSIS-PIE have in common: the controller, its tuning table, the safeguards and the de-randomised dice.
 //!
 //! ```text
-//! every T_UPDATE   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), divided by the table's entry for drop_prob
-//!                  if drop_prob >= 0.1: p <= 0.02
+//! every T_UPDATE   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), times the tuning table's factor for drop_prob
+//!                  if drop_prob >= 0.1: p = min(p, 0.02)
 //!                  drop_prob <- drop_prob + p
 //! ```
 //!
@@ -12,33 +12,35 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Rng, ensure};
 
-/// The largest step up while drop_prob is at least [`STEP_FROM`]. Source: RFC 8033 §5.5.
+/// The largest step up of drop_prob while it is at least [`STEP_FROM`]. Source: RFC 8033 §5.5.
 const STEP_CAP: f64 = 0.02;
-/// See [`STEP_CAP`].
+/// The drop_prob at and above which [`STEP_CAP`] applies.
 const STEP_FROM: f64 = 0.1;
 /// Accumulated probability below which nothing is dropped. Source: RFC 8033 §5.4, RFC 8034 PROB_LOW.
 pub(crate) const PROB_LOW: f64 = 0.85;
-/// Accumulated probability from which a packet is dropped for certain. Source: RFC 8033 §5.4, RFC 8034 PROB_HIGH.
+/// Accumulated probability at and above which a packet is dropped for certain. Source: RFC 8033 §5.4, RFC 8034 PROB_HIGH.
 const PROB_HIGH: f64 = 8.5;
-/// Below this drop_prob a low delay keeps every packet. Source: RFC 8033 §4.1.
+/// drop_prob below which no packet is dropped while the delay is low. Source: RFC 8033 §4.1.
 const SAFE_PROB: f64 = 0.2;
 
-/// Scaling of a step by the current drop probability: steps are small while the probability is small.
+/// Factor of a step by the current drop probability: steps are small while the probability is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
-    /// Not at all.
+    /// No scaling.
     None,
-    /// Below 1 %: 1/8; below 10 %: 1/2 (2013).
+    /// 1/8 below 1 %, 1/2 below 10 %, otherwise 1 (2013).
     Coarse,
-    /// Below 1e-6: 1/2048, 1e-5: 1/512, 1e-4: 1/128, 1e-3: 1/32, 1 %: 1/8, 10 %: 1/2 (RFC 8033).
+    /// 1/2048 below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 1e-3, 1/8 below 1 %, 1/2 below 10 %, otherwise 1 (RFC
+    /// 8033).
     Rfc8033,
-    /// As rfc8033, and above: below 1: 2, below 10: 8, else 32 (RFC 8034, whose probability is for 1024 bytes and may exceed 1).
+    /// As rfc8033 below 10 %; then 2 below 1, 8 below 10, otherwise 32 (RFC 8034, whose probability is that of 1024 bytes and may
+    /// exceed 1).
     Rfc8034,
 }
 
 impl Tuning {
-    /// The factor of a step at this drop probability.
+    /// Returns the factor of a step at this drop probability.
     pub fn factor(self, drop_prob: f64) -> f64 {
         const FINE: [(f64, f64); 4] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0)];
         const COARSE: [(f64, f64); 2] = [(0.01, 8.0), (0.1, 2.0)];
@@ -66,14 +68,14 @@ pub struct Gains {
     pub alpha: f64,
     /// Weight of the change since the last update, 1/s.
     pub beta: f64,
-    /// Delay aimed at.
+    /// Target delay.
     pub target: Duration,
-    /// Scaling.
+    /// Scaling of the steps.
     pub tuning: Tuning,
 }
 
 impl Gains {
-    /// drop_prob after one update, before decay and bounds.
+    /// Computes drop_prob after one update, before decay and bounds.
     pub fn step(&self, drop_prob: f64, qdelay: Duration, qdelay_old: Duration) -> f64 {
         let (now, old) = (qdelay.secs(), qdelay_old.secs());
         let p = (self.alpha * (now - self.target.secs()) + self.beta * (now - old)) * self.tuning.factor(drop_prob);
@@ -85,31 +87,32 @@ impl Gains {
         qdelay.max(qdelay_old) * 2 < self.target
     }
 
-    /// RFC 8033 §4.1: nothing is dropped while the delay is low and the probability is not high, nor while at most `spared`
-    /// bytes wait.
+    /// Returns true if nothing may be dropped: while the delay is low and the probability is not high, or while at most `spared`
+    /// bytes are queued.   Source: RFC 8033 §4.1.
     #[inline]
     pub(crate) fn work_conserving(&self, drop_prob: f64, qdelay: Duration, backlog_bytes: u64, spared: u64) -> bool {
         (qdelay * 2 < self.target && drop_prob < SAFE_PROB) || backlog_bytes <= spared
     }
 }
 
-/// Dice that avoid drops in quick succession and long waits for one.
+/// Random draws that avoid both drops in quick succession and long times without a drop.
 ///
-/// Source: RFC 8033 §5.4: accu_prob sums the probabilities since the last drop; below 0.85 no drop, from 8.5 a drop.
+/// accu_prob is the sum of the probabilities since the last drop: below 0.85 nothing is dropped, at 8.5 or above the packet is
+/// dropped for certain.   Source: RFC 8033 §5.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dice {
-    /// accu_prob.
+    /// The sum accu_prob.
     pub accu_prob: f64,
 }
 
 impl Dice {
-    /// Adds a packet of probability `p` to the sum.
+    /// Adds a packet with drop probability `p` to the sum.
     #[inline]
     pub fn add(&mut self, p: f64) {
         self.accu_prob += p;
     }
 
-    /// Returns true if a counted packet of probability `p` is dropped; a drop resets the sum.
+    /// Draws for a packet with drop probability `p` that has been added. Returns true to drop it, and resets the sum then.
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
         let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));

@@ -1,20 +1,21 @@
 //! PIE: proportional integral controller enhanced.
 //!
 //! ```text
-//! every tupdate   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), scaled by Tuning, at most +0.02 from 10 % on
-//!                 drop_prob <- drop_prob + p, bounded to [0, 1];  x 0.98 if qdelay = qdelay_old = 0
-//!                 burst_allowance <- burst_allowance - tupdate;  max_burst if drop_prob = 0 and both delays < target/2
-//! on arrival      keep while burst_allowance > 0;  keep if (qdelay_old < target/2 and drop_prob < 0.2) or q <= 2 packets;
-//!                 (Linux: the present qdelay, q < 2 packets)
-//!                 else drop with drop_prob (or mark, below mark_ecnth)
+//! every tupdate   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), scaled by Tuning, at most 0.02 if drop_prob >= 10 %
+//!                 drop_prob <- drop_prob + p, x 0.98 if qdelay = qdelay_old = 0, bounded to [0, 1]
+//!                 burst_allowance <- burst_allowance - tupdate,
+//!                                    or max_burst if drop_prob = 0 and qdelay and qdelay_old < target/2
+//! on arrival      keep while burst_allowance > 0
+//!                 keep if (qdelay_old < target/2 and drop_prob < 0.2) or q <= 2 packets   (Linux: qdelay, and q < 2 packets)
+//!                 otherwise drop with probability drop_prob (or mark, if drop_prob < mark_ecnth)
 //! qdelay          the sojourn time of the last departure (0 when the queue is empty), or q / measured departure rate
 //! ```
 //!
 //! Source: RFC 8033; draft-pan-aqm-pie-00 and ns-2's PIE of 2013; Linux sch_pie.
-//! Departs: the clock of the updates is a grid of `tupdate` from the start of the run and is suspended while the queue is empty
-//! and drop_prob and both delays are 0, when an update changes nothing (§5.3's "inactive"; the departure rate is then measured
-//! from scratch). A measuring cycle of the departure rate does not count the packet that starts it; ns-2 counts it, and averages
-//! the rate where the RFC (and this) averages time.
+//! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and drop_prob
+//! and both delays are 0, since they would change nothing (§5.3's "inactive"); after that, the measurement of the departure rate
+//! starts again. A measuring cycle of the departure rate does not count the packet that starts it, where ns-2 does. The average
+//! is that of the time per byte, as in the RFC; ns-2 averages the rate.
 
 mod params;
 
@@ -59,10 +60,11 @@ impl LawParams for PieParams {
 
 /// Estimates the departure rate, as time per byte.
 ///
-/// Source: RFC 8033 §5.2: cycles of `dq_threshold` bytes, started while the backlog is at least that.
+/// It is measured in cycles of `dq_threshold` bytes, which start only while the backlog is at least that.   Source: RFC 8033
+/// §5.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
-    /// Start of the cycle and the bytes that have left in it.
+    /// Start of the current cycle, and the bytes that have left in it.
     cycle: Option<(Time, u64)>,
     /// Average time per byte, ns.
     ns_per_byte: Option<f64>,
@@ -92,15 +94,15 @@ pub struct PieState {
     pub drop_prob: f64,
     /// Delay at the last update.
     pub qdelay_old: Duration,
-    /// Time for which nothing is dropped.
+    /// Remaining time during which nothing is dropped.
     pub burst_allowance: Duration,
-    /// The de-randomisation, with its accu_prob.
+    /// The state of de-randomisation, accu_prob.
     pub dice: Dice,
-    /// False while the queue has not reached the activation threshold.
+    /// True once the queue has reached the activation threshold.
     pub active: bool,
     /// Sojourn time of the last departure.
     sojourn: Duration,
-    /// The last departure since the allowance was full.
+    /// Time of the last departure since the allowance was full.
     left_at: Option<Time>,
     departures: Departures,
     next: Option<Time>,
@@ -131,12 +133,12 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// The state, for probes.
+    /// Returns the state, for probes.
     pub fn state(&self) -> &PieState {
         &self.state
     }
 
-    /// RFC 8033 §5.3: PIE becomes active when the backlog reaches its threshold.
+    /// Activates PIE if the backlog has reached its threshold.   Source: RFC 8033 §5.3.
     fn activate(&mut self, view: &View<'_>) {
         if self.state.active {
             return;
@@ -158,7 +160,7 @@ impl Pie {
         }
     }
 
-    /// RFC 8033 §4.1 and §5.4 `drop_early`.
+    /// Decides whether to drop an arrival (`drop_early`, RFC 8033 §4.1 and §5.4).
     #[inline]
     fn drop_early(&mut self, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> bool {
         let qdelay = match self.params.judged_by() {
@@ -185,8 +187,8 @@ impl Pie {
     }
 }
 
-/// Shortest time between updates. An idle queue makes up for every update that it missed: with steps of 2 ns, 500 million
-/// per second of idleness. Sources have 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
+/// Shortest time between updates. An idle queue makes up for every missed update: if they were 2 ns apart, these would be 500
+/// million for each idle second. The sources have 15 to 30 ms; 100 us is the time of a packet of 1500 bytes at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// Refuses updates that are too frequent.
@@ -195,7 +197,7 @@ pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The first time after `now` on the grid of `step`.
+/// Returns the first multiple of `step` after `now`.
 pub(crate) fn next_on_grid(now: Time, step: Duration) -> Time {
     Time((now.0 / step.0 + 1).saturating_mul(step.0))
 }
@@ -247,7 +249,7 @@ impl Law for Pie {
         self.state.next
     }
 
-    /// RFC 8033 §4.2 `calculate_drop_prob`, §4.4 the burst allowance.
+    /// Updates the probability (`calculate_drop_prob`, RFC 8033 §4.2) and the burst allowance (§4.4).
     fn tick(&mut self, view: &View<'_>) {
         let qdelay = self.qdelay(view);
         let (p, s) = (&self.params, &mut self.state);

@@ -1,17 +1,18 @@
 //! RED: random early detection.
 //!
 //! ```text
-//! on arrival   avg <- (1 - w) avg + w q, or decayed by the idle time
-//!              avg < min: keep;  min <= avg < max: drop with p_a(p_b(avg), count);  avg >= max: drop
+//! on arrival   avg <- (1 - w) avg + w q, or avg decays by the idle time
+//!              avg < min: keep;  min <= avg < max: drop with probability p_a(p_b(avg), count);  avg >= max: drop
 //! ```
 //!
 //! The parts (average, ramp, spacing) are in [`super::early`]; this file has RED's parameters and its published versions.
 //!
 //! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; tc-red(8); MMCN 1999.
-//! Departs: with `spacing = "uniform"` the gap follows the paper's derivation (uniform on 1 ... 1/p_b), whose pseudo-code is one
-//! short; ns-2 compares `min_queue` with bytes where the queue is in bytes; ALTQ resets the average after 60 s of idleness
-//! (here 0.998^75000 of it remains), and uses its own weights below 300 packets/s; Linux decays an idle average by a table of
-//! shifts, within a few per cent of the exponential, and keeps it in fixed point. tc requires `limit`; here it defaults to 1000p.
+//! Departs: with `spacing = "uniform"`, the gap is uniform on 1 ... 1/p_b as the paper derives; its pseudo-code gives a gap that
+//! is one packet shorter. ns-2 compares `min_queue` with bytes if the queue is measured in bytes. ALTQ resets the average after
+//! 60 s of idleness (here, 0.998^75000 of it remains), and uses its own weights below 300 packets/s. Linux keeps the average in
+//! fixed point and lets it decay by a table of shifts, within a few per cent of the exponential. tc requires `limit`; here it
+//! defaults to 1000p.
 
 use super::early::{
     self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, Zone, amount,
@@ -24,12 +25,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, math, positive_or_none};
 
-/// ns-2's automatic thresholds aim at this delay. Source: ns-default.tcl `targetdelay_`.
+/// Target delay of ns-2's automatic thresholds. Source: ns-default.tcl `targetdelay_`.
 const NS2_TARGET_DELAY: Duration = Duration::from_millis(5);
-/// The least automatic `min`. Source: ns-2.35 (5 packets).   Unit: packets.
+/// Minimum of the automatic `min`. Source: ns-2.35 (5 packets).   Unit: packets.
 const NS2_LEAST_MIN: f64 = 5.0;
 
-/// A published version: presets for the parameters that are left out.
+/// A published version, which gives the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RedVariant {
@@ -40,8 +41,9 @@ pub enum RedVariant {
     /// ALTQ as in MMCN 1999: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
     /// (ALTQ's own thresholds are 5 and 15.)
     Altq,
-    /// Linux's: one draw per gap, idle times from when the link found the queue empty, marks above max, too. tc-red(8)'s names
-    /// and defaults: max a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt), probability 0.02.
+    /// Linux: one draw per gap, idle times counted from the time at which the link found the queue empty, marks above max, too.
+    /// Names and defaults of tc-red(8): max is a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt),
+    /// probability 0.02.
     Linux,
 }
 
@@ -49,43 +51,46 @@ pub enum RedVariant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWeight {
-    /// w = 1 - exp(-1 / c), c the link's rate in mean packets per second: a time constant of 1 s (ns-2 `q_weight_` 0).
+    /// w = 1 - exp(-1 / c), where c is the link's rate in mean packets per second: a time constant of 1 s (ns-2 `q_weight_` 0).
     OneSecond,
-    /// w = 1 - exp(-1 / (10 rtt c)), rtt = max(100 ms, 3 / c): ten round-trip times (ns-2 `q_weight_` -1, its default).
+    /// w = 1 - exp(-1 / (10 rtt c)), rtt = max(100 ms, 3 / c): a time constant of ten round-trip times (ns-2 `q_weight_` -1, its
+    /// default).
     TenRtts,
 }
 
 params! {
-    /// Parameters of RED. Those that default to null take the value of `variant`.
+    /// Parameters of RED. A parameter that is null has the value of `variant`, unless it says otherwise.
     pub struct RedParams as p {
-        /// Published version that gives the parameters below.
+        /// Published version, which gives the values of parameters that are null.
         variant: RedVariant = Floyd93,
         /// Limit of the queue, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
         limit: Option<Limit> = None,
-        /// Threshold where early drops begin: packets, bytes or time at the link's rate. The average uses the unit of the thresholds.
-        /// null: 5p (floyd93), 15p (altq), max(5 packets, half of 5 ms at the link's rate) in bytes (ns2), max / 3 (linux).
+        /// Average at which early drops begin: packets, bytes or time at the link's rate. The average has the unit of the
+        /// thresholds. Null: 5p (floyd93), 15p (altq), max(5 packets, half of 5 ms at the link's rate) in bytes (ns2), max / 3
+        /// (linux).
         min: Option<Limit> = None,
-        /// Threshold where every packet is dropped (or where the gentle ramp begins); null: 15p (floyd93), 30p (altq), 3 min (ns2),
-        /// 3 min or else limit / 4 (linux).
+        /// Average at which every packet is dropped, or at which the gentle ramp begins; null: 15p (floyd93), 30p (altq), 3 min
+        /// (ns2); 3 min, or limit / 4 if `min` is null, too (linux).
         max: Option<Limit> = None,
-        /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1.
+        /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
-        /// w, the weight of a sample in the average; null: from `burst` if given (linux: always), else 0.002, or
-        /// from the link by `auto_weight` (ns2).
+        /// w, the weight of a sample in the average; null: derived from `burst` if that is given (always with linux), otherwise
+        /// 0.002, or derived from the link's rate by `auto_weight` (ns2).
         weight: Option<f64> = None,
-        /// Size in packets of a burst that passes an empty queue, as in tc: w is the largest power of 1/2 with
-        /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. null: none, (2 min + max) / (3 avpkt) (linux).
+        /// Number of packets in a burst that an empty queue accepts without drops, as in tc: w is the largest power of 1/2 with
+        /// burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: none, (2 min + max) / (3 avpkt) (linux).
         burst: Option<u32> = None,
-        /// Derivation of w from the link's rate; null: not at all (floyd93, altq), ten_rtts (ns2).
+        /// Derivation of w from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
-        /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000 bytes, 500 (ns2).
+        /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Time to send a typical packet, for idle times; null: `avpkt` at `bandwidth`, or at the link's rate; 800us
-        /// (altq: 1000 bytes at 10 Mbit/s).
+        /// Time to send a typical packet, for idle times; null: the time of `avpkt` at `bandwidth` or at the link's rate; without
+        /// `bandwidth`, 800us (altq: 1000 bytes at 10 Mbit/s).
         packet_time: Option<Duration> = None,
-        /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's.
+        /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's rate.
         bandwidth: Option<BitRate> = None,
-        /// Spacing of the drops, from p_b to p_a; null: uniform (floyd93), wait (ns2), stretched (altq), one_draw (linux).
+        /// How drops are spaced: the step from p_b to p_a; null: uniform (floyd93), wait (ns2), stretched (altq), one_draw
+        /// (linux).
         spacing: Option<Spacing> = None => match p.variant {
             Floyd93 => Spacing::Uniform,
             Ns2 => Spacing::Wait,
@@ -94,26 +99,28 @@ params! {
         },
         /// Effect of packet size on the probability; null: off (floyd93, altq, linux), counted (ns2).
         byte_mode: Option<ByteMode> = None => if p.variant == Ns2 { ByteMode::Counted } else { ByteMode::Off },
-        /// Effect of an idle period on the average; null: decay (floyd93), decay_once_asked (linux), decay_and_sample.
+        /// Effect of an idle period on the average; null: decay (floyd93), decay_once_asked (linux), decay_and_sample (ns2,
+        /// altq).
         idle: Option<IdleDecay> = None => match p.variant {
             Floyd93 => IdleDecay::Decay,
             Linux => IdleDecay::DecayOnceAsked,
             Ns2 | Altq => IdleDecay::DecayAndSample,
         },
-        /// Between max and 2 max, the probability grows from `probability` to 1 instead of being 1; null: no, yes (ns2).
+        /// Lets the probability rise from `probability` at max to 1 at 2 max, instead of being 1 from max on; null: false, true
+        /// (ns2).
         gentle: Option<bool> = None => p.variant == Ns2,
-        /// No early drop while at most this many packets wait; null: 0 (floyd93, linux), 1.
+        /// Packets queued up to which there is no early drop; null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
-        /// Keeps the first packet after the average has reached `min`; null: no (floyd93), yes.
+        /// Keeps the first packet after the average has reached `min`; null: false (floyd93), true.
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Above `max`, ECN-capable packets are dropped too; null: no (floyd93, linux), yes.
+        /// Drops ECN-capable packets, too, above `max`; null: false (floyd93, linux), true (ns2, altq).
         harddrop: Option<bool> = None => matches!(p.variant, Ns2 | Altq),
     }
 }
 
-/// tc's w for a burst: the largest power of 1/2 with `burst + 1 - min <= (1 - (1 - w)^burst) / w`, `min` in packets.
+/// Computes tc's w for a burst: the largest power of 1/2 with `burst + 1 - min <= (1 - (1 - w)^burst) / w`, `min` in packets.
 fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
     let room = f64::from(burst) + 1.0 - min;
     let holds = |w: &f64| room >= 1.0 && room <= (1.0 - math::pow(1.0 - w, f64::from(burst))) / w;
@@ -121,7 +128,7 @@ fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
 }
 
 impl RedParams {
-    /// A threshold in mean packets; `None` for a time, which needs the link's rate.
+    /// Converts a threshold to mean packets; `None` for a time, which needs the link's rate.
     fn packets(&self, threshold: Limit) -> Option<f64> {
         match threshold {
             Limit::Packets(n) => Some(f64::from(n)),
@@ -130,7 +137,7 @@ impl RedParams {
         }
     }
 
-    /// `burst`, or for Linux the value that tc-red(8) recommends and tc uses.
+    /// Returns `burst`; with `linux`, if it is null, the value that tc-red(8) recommends and tc uses.
     fn burst(&self) -> Option<u32> {
         let recommended = || {
             let (min, max) = self.thresholds();
@@ -155,7 +162,7 @@ impl RedParams {
         }
     }
 
-    /// w; `None` if it follows from the link's rate.
+    /// Returns w; `None` if it follows from the link's rate.
     fn weight(&self) -> Option<f64> {
         let min = self.thresholds().0.and_then(|m| self.packets(m)).unwrap_or(NS2_LEAST_MIN);
         let by_burst = self.burst().map(|burst| weight_of_burst(burst, min).unwrap_or(1.0));
@@ -163,13 +170,13 @@ impl RedParams {
         self.weight.or(by_burst).or(fixed)
     }
 
-    /// Time to send a typical packet; `None` if it follows from the link's rate.
+    /// Returns the time to send a typical packet; `None` if it follows from the link's rate.
     fn packet_time(&self) -> Option<Duration> {
         let by_bandwidth = self.bandwidth.map(|rate| rate.time_for(self.avpkt().0));
         self.packet_time.or(by_bandwidth).or((self.variant == Altq).then_some(Duration::from_micros(800)))
     }
 
-    /// The law whose automatic thresholds aim at `target`.
+    /// Builds the law, with automatic thresholds for the delay `target`.
     pub(super) fn law_for(&self, target: Duration) -> Red {
         let (min, max) = self.thresholds();
         let (weight, packet_time) = (self.weight(), self.packet_time());
@@ -274,7 +281,7 @@ pub struct Red {
     params: RedParams,
     /// The measure of the thresholds and the average.
     measure: Measure,
-    /// Delay that automatic thresholds aim at.
+    /// Target delay from which automatic thresholds are derived.
     target: Duration,
     rules: Rules,
     at: Option<AtRate>,
@@ -283,17 +290,17 @@ pub struct Red {
 }
 
 impl Red {
-    /// The average queue in the measure of the thresholds, for probes.
+    /// Returns the average queue in the measure of the thresholds, for probes.
     pub fn average(&self) -> f64 {
         self.average.get()
     }
 
-    /// The thresholds and max_p in force, for probes; `None` before the first arrival.
+    /// Returns the current thresholds and max_p, for probes; `None` before the first arrival.
     pub fn ramp(&self) -> Option<Ramp> {
         self.at.map(|at| at.ramp)
     }
 
-    /// The weight in force; `None` before the first arrival.
+    /// Returns the current weight; `None` before the first arrival.
     pub fn weight(&self) -> Option<f64> {
         self.at.map(|at| at.weight.get())
     }
@@ -320,7 +327,7 @@ impl Red {
         at.ramp.zone(self.average.sample(queue, view.now, at.weight, self.params.idle(), at.packet_time))
     }
 
-    /// Decides about an arrival after [`Red::sample`].
+    /// Decides on an arrival, after [`Red::sample`].
     #[inline]
     pub(super) fn decide(&mut self, zone: Zone, packet: &PacketMeta, view: &View<'_>, rng: &mut Rng) -> Verdict {
         let early = self.count.decide(&self.rules, zone, packet, view.backlog.packets, rng);

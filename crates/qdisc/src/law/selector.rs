@@ -1,4 +1,4 @@
-//! The packets that a CE threshold applies to: a value and a mask over the byte of DSCP and ECN.
+//! The packets to which a CE threshold applies, as a value and a mask of the DSCP and ECN byte.
 //!
 //! ```text
 //! chosen   iff   dsfield & mask = value          0x1/0x3: ECT(1);  0x0/0x0: every packet
@@ -107,7 +107,7 @@ mod tests {
             assert!(read(bad).unwrap_err().contains("VALUE/MASK"), "{bad}");
         }
         assert!(read("4/3").unwrap_err().contains("chooses nothing"));
-        // ECT(1) is 01; DSCP 45 is 0xb4 with ECN 00
+        // the byte 1 is ECT(1); 0xb4 is DSCP 45 with Not-ECT, 0xb5 with ECT(1)
         let chosen = |text: &str| {
             [0, 1, 2, 3, 0xb4, 0xb5].map(|tos| read(text).unwrap().has(&PacketMeta { tos, ..Default::default() }))
         };

@@ -1,17 +1,17 @@
-//! WRED: one average, thresholds per precedence or DSCP; and RIO, which keeps a separate average for "in" packets.
+//! WRED: one average, and thresholds per precedence or DSCP. Also RIO, which has a separate average for "in" packets.
 //!
 //! ```text
-//! profile   of the packet's DSCP, else of its IP precedence (DSCP / 8), else the ladder:
+//! profile   that of the packet's DSCP, otherwise of its IP precedence (DSCP / 8); if there is none, the ladder:
 //!           min = (9 + precedence) / 18 of ladder_max, max = ladder_max, max_p = 1/10
-//! decide    RED with that profile's ramp on avg, the average of the whole queue; count per profile
-//! RIO       in-packets: RED on the average of the in-packets that wait; out-packets: RED on that of all packets
+//! decision  RED with that profile's ramp on avg, the average of the whole queue; each profile has its own count
+//! RIO       in-packets: RED on the average of the queued in-packets; out-packets: RED on the average of all queued packets
 //! ```
 //!
 //! Source: Cisco IOS documentation (exponential weight 9, mark probability denominator 10, minimum thresholds 20, 22, 24, 26,
 //! 28, 31, 33, 35 of 40 packets), RIO: Clark & Fang, ToN 6(4) 1998.
-//! Departs: Cisco publishes no pseudo-code: average, spacing and idle times are Floyd & Jacobson's. RIO needs the number of
-//! in-packets that wait, but a law sees only arrivals, refusals and departures: where a host removes packets for lack of
-//! shared room, the number is reduced to the length of a shorter queue, and to 0 when the queue is empty.
+//! Departs: Cisco publishes no pseudo-code, so average, spacing and idle times are Floyd & Jacobson's. RIO needs the number of
+//! queued in-packets, but a law sees only arrivals, refusals and departures. If a host removes packets for lack of shared room,
+//! the number is reduced to the length of the queue when that is shorter, and to 0 when the queue is empty.
 
 use super::early::{
     self, ANY_RATE, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount,
@@ -35,9 +35,9 @@ pub struct Profile {
     /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
     #[serde(default)]
     pub precedence: Option<u8>,
-    /// Threshold where early drops begin.
+    /// Average at which early drops begin.
     pub min: Limit,
-    /// Threshold where every packet is dropped.
+    /// Average at and above which every packet is dropped.
     pub max: Limit,
     /// max_p, the probability just below `max`.
     pub probability: Prob,
@@ -47,21 +47,21 @@ pub struct Profile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rio {
-    /// DSCPs that are in profile; every other packet is out.
+    /// DSCPs whose packets are "in" (in profile); all other packets are "out".
     pub in_dscp: Vec<u8>,
-    /// Ramp of in-packets, on their own average.
+    /// Ramp of in-packets, applied to their own average.
     pub r#in: RampParams,
-    /// Ramp of out-packets, on the average of all.
+    /// Ramp of out-packets, applied to the average of all packets.
     pub out: RampParams,
 }
 
-/// Thresholds and probability.
+/// Thresholds and probability of a ramp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RampParams {
-    /// Threshold where early drops begin.
+    /// Average at which early drops begin.
     pub min: Limit,
-    /// Threshold where every packet is dropped.
+    /// Average at and above which every packet is dropped.
     pub max: Limit,
     /// max_p, the probability just below `max`.
     pub probability: Prob,
@@ -80,23 +80,23 @@ params! {
         weight: f64 = 1.0 / 512.0,
         /// Thresholds that differ from the ladder, in the ladder's unit (packets, bytes or time).
         profiles: Vec<Profile> = Vec::new(),
-        /// RIO instead of the ladder and profiles; null is off.
+        /// RIO instead of the ladder and profiles; null: off.
         rio: Option<Rio> = None,
         /// Mean packet size, for idle times and `byte_mode`.
         avpkt: Bytes = Bytes(1000),
-        /// Spacing of the drops, from p_b to p_a.
+        /// How drops are spaced: the step from p_b to p_a.
         spacing: Spacing = Spacing::Uniform,
         /// Effect of packet size on the probability.
         byte_mode: ByteMode = ByteMode::Off,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Above `max`, ECN-capable packets are dropped too.
+        /// Drops ECN-capable packets, too, above `max`.
         harddrop: bool = true,
     }
 }
 
 impl WredParams {
-    /// The ramps, and the index of the ramp for each DSCP.
+    /// Returns the ramps, and the index of the ramp for each DSCP.
     fn table(&self) -> (Vec<RampParams>, [u8; 64]) {
         let mut which = [0; 64];
         if let Some(rio) = &self.rio {
@@ -111,7 +111,7 @@ impl WredParams {
         for (dscp, entry) in which.iter_mut().enumerate() {
             *entry = (dscp / 8) as u8;
         }
-        // precedences first, so that a DSCP's own profile overrides them
+        // profiles by precedence come first, so that a profile by DSCP overrides them
         for p in
             self.profiles.iter().filter(|p| p.dscp.is_none()).chain(self.profiles.iter().filter(|p| p.dscp.is_some()))
         {
@@ -199,7 +199,7 @@ impl LawParams for WredParams {
     }
 }
 
-/// WRED's constants, resolved.
+/// WRED's constants, resolved from the parameters.
 #[derive(Debug, PartialEq)]
 struct WredConfig {
     ramps: Vec<RampParams>,
@@ -219,12 +219,12 @@ impl RampParams {
     }
 }
 
-/// Estimate of the in-packets that wait.
+/// Estimate of the queued in-packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct InQueue {
     packets: u32,
     bytes: u64,
-    /// Size of the in-packet that was accepted here and may still be refused by the limit; 0 for none.
+    /// Size of the last in-packet, if the law accepted it and the limit may still refuse it; otherwise 0.
     last: u64,
 }
 
@@ -239,7 +239,7 @@ pub struct Wred {
 }
 
 impl Wred {
-    /// The averages of all packets and (RIO) of in-packets, in the measure of the thresholds, for probes.
+    /// Returns the averages of all packets and (with RIO) of in-packets, in the measure of the thresholds, for probes.
     pub fn averages(&self) -> (f64, f64) {
         (self.all.get(), self.inside.get())
     }

@@ -1,19 +1,20 @@
 //! DropTail: one FIFO that drops when it is full.
 //!
-//! Drop an arrival of s bytes iff q + 1 > limit (packets), bytes + s > limit (bytes), or bytes + s > span x rate / 8 (time).
-//! With `drop_head` the oldest packets go instead, until the arrival fits.
+//! An arrival of s bytes is dropped iff q + 1 > limit (packets), bytes + s > limit (bytes), or bytes + s > span x rate / 8
+//! (time).
+//! With `drop_head`, the oldest packets are dropped instead, until the arrival fits.
 //!
-//! `super_segment` = n > 1 counts as a Linux queue behind a sender with segmentation offload does: it holds
-//! super-segments of up to n segments, each one packet of the limit, so that the queue holds up to n x limit segments and
-//! its longest wait is n x limit x MTU x 8 / rate. A segment joins the packet in front of it iff both are of one TCP flow,
-//! of one size, adjacent in the stream, and that packet has fewer than n; it then needs no room of its own. The
-//! packet counts until its last segment has left. n is 2 for senders of up to 1.4 MB/s: `tcp_tso_autosize` makes them of 1 ms
-//! of the pacing rate, and of at least `tcp_min_tso_segs` = 2 segments.
+//! With `super_segment` = n > 1, packets are counted as in a Linux queue behind a sender with segmentation offload. There, a
+//! super-segment of up to n segments counts as one packet of the limit. So the queue holds up to n x limit segments, and its
+//! longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front of it, and needs no room of its own,
+//! iff that has fewer than n segments, and the two are of one TCP flow, of one size and adjacent in the stream. A super-segment
+//! counts until its last segment has left. For senders of up to 1.4 MB/s, n is 2: `tcp_tso_autosize` fills a super-segment with
+//! the bytes of 1 ms at the pacing rate, but with at least `tcp_min_tso_segs` = 2 segments.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
-//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of
-//! a super-segment arrive here one after another, as the link in front sends them, where Linux queues and frees them at
-//! once; so segments that were sent apart may join, too, and a segment behind a refused one is tested on its own.
+//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs, where ns-2 drops one. The segments of a
+//! super-segment arrive here one after another, as the link in front sends them, where Linux queues and frees all at once. So
+//! segments that were sent separately may join, too, and a segment behind a refused one is tested on its own.
 
 use crate::declared::params;
 use crate::{Context, Fifo, Params, QueueDiscipline, Room};
@@ -21,20 +22,20 @@ use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol,
 use std::collections::VecDeque;
 use units::{Limit, Problem, ensure};
 
-/// The most segments of a packet: 64 KiB, an IPv4 datagram, hold 45 of 1448 bytes.
+/// Maximum number of segments of a super-segment: an IPv4 datagram of 64 KiB holds 45 segments of 1448 bytes.
 const MOST_SEGMENTS: u8 = 45;
 
 params! {
-    /// Parameters of drop-tail. The limit is by default that of a Linux interface (txqueuelen).
+    /// Parameters of drop-tail. The default limit is that of a Linux interface (txqueuelen).
     pub struct DroptailParams {
         /// Limit of the queue: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(1000),
-        /// Stores one packet (or byte) less than `limit`, as ns-2's DropTail does (its test is `q + 1 >= limit`).
+        /// Stores one packet (or byte) less than `limit`, as ns-2's DropTail does, whose test is `q + 1 >= limit`.
         ns2_off_by_one: bool = false,
         /// Drops from the head to make room, instead of dropping the arrival.
         drop_head: bool = false,
-        /// Consecutive full-size segments of one TCP flow that count as one packet of the limit, as the super-segments of
-        /// segmentation offload do in a Linux queue: 1 to 45; 1 is off. Needs a limit in packets.
+        /// Number of consecutive full-size segments of one TCP flow that count as one packet of the limit, as the super-segments
+        /// of segmentation offload do in a Linux queue: 1 (off) to 45. Needs a limit in packets.
         super_segment: u8 = 1,
     }
 }
@@ -78,11 +79,11 @@ pub struct DropTail {
 /// The super-segments in the queue, which the limit counts as packets.
 #[derive(Clone, Debug, PartialEq)]
 struct SuperSegments {
-    /// Most segments of one super-segment.
+    /// Maximum number of segments of one super-segment.
     most: u8,
-    /// Segments of each super-segment still in the queue, the oldest first; never 0.
+    /// Number of segments that each super-segment still has in the queue, the oldest super-segment first; never 0.
     held: VecDeque<u8>,
-    /// Segments that have joined the newest, including those that have left.
+    /// Number of segments that the newest super-segment has had, including those that have left.
     taken: u8,
     /// The newest segment.
     last: PacketMeta,
@@ -97,7 +98,7 @@ impl SuperSegments {
     fn joins(&self, packet: &PacketMeta, flows: &FlowTable) -> bool {
         let last = &self.last;
         let data = |p: &PacketMeta| !p.flags.any(Flags::PURE_ACK.with(Flags::SYN).with(Flags::FIN));
-        // adjacent in the stream: a step of one payload, which is less than the size with headers
+        // adjacent in the stream: the sequence number grows by one payload, which is less than the size with headers
         let next = packet.seq > last.seq && packet.seq - last.seq < last.bytes();
         !self.held.is_empty()
             && self.taken < self.most
@@ -109,7 +110,7 @@ impl SuperSegments {
             && flows.get(packet.flow).protocol == Protocol::Tcp
     }
 
-    /// Counts `packet` in, into the newest super-segment if it `joins`.
+    /// Counts an accepted packet: as part of the newest super-segment if it `joins`, otherwise as a new one.
     fn came(&mut self, packet: PacketMeta, joins: bool) {
         match self.held.back_mut() {
             Some(held) if joins => (*held, self.taken) = (*held + 1, self.taken + 1),
@@ -121,7 +122,7 @@ impl SuperSegments {
         self.last = packet;
     }
 
-    /// Counts the oldest segment out.
+    /// Removes the oldest segment from the count.
     fn left(&mut self) {
         if let Some(held) = self.held.front_mut() {
             *held -= 1;
@@ -133,7 +134,7 @@ impl SuperSegments {
 }
 
 impl DropTail {
-    /// The backlog as the limit counts it.
+    /// Returns the backlog as the limit counts it.
     #[inline]
     fn counted(&self) -> Backlog {
         let backlog = self.fifo.backlog();
@@ -157,7 +158,7 @@ impl QueueDiscipline for DropTail {
     #[inline]
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>) {
         let joins = self.supers.as_ref().is_some_and(|s| s.joins(&packet, cx.flows));
-        // bound: every turn but the last removes a stored packet
+        // bound: every iteration but the last removes a stored packet
         while !joins && !self.room.fits(self.counted(), &packet, cx.link) {
             match if self.drop_head { self.pop() } else { None } {
                 Some(head) => cx.fate.dropped(&head, DropReason::HeadFull, Point::Enqueue),
@@ -180,7 +181,7 @@ impl QueueDiscipline for DropTail {
         self.fifo.backlog()
     }
 
-    /// Reports nothing: it has no state besides the packets.
+    /// Reports nothing, since there is no state besides the packets.
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
@@ -201,7 +202,7 @@ mod tests {
         fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
     }
 
-    /// A queue and its drops.
+    /// A queue, its environment and its drops.
     struct Script {
         queue: DropTail,
         rng: Rng,
@@ -210,7 +211,7 @@ mod tests {
         dropped: Dropped,
     }
 
-    /// All flows are TCP except flow 9.
+    /// Creates a queue without packets. All flows are TCP except flow 9.
     fn script(limit: u32, super_segment: u8, drop_head: bool) -> Script {
         let params = DroptailParams { limit: Limit::Packets(limit), super_segment, drop_head, ..Default::default() };
         params.validate().unwrap();
@@ -225,7 +226,7 @@ mod tests {
             let Self { queue, rng, link, flows, dropped } = self;
             queue.enqueue(packet, &mut Context { now: Time::ZERO, rng, link, flows, fate: dropped });
         }
-        /// Segment number `n` of a flow: 1448 bytes in 1500.
+        /// Offers segment number `n` of a flow: 1448 bytes in a packet of 1500.
         fn segment(&mut self, flow: u32, n: u64) {
             self.put(PacketMeta { flow: FlowId(flow), seq: n * 1448, size: 1500, ..Default::default() });
         }
@@ -233,7 +234,7 @@ mod tests {
             let Self { queue, rng, link, flows, dropped } = self;
             queue.dequeue(&mut Context { now: Time::ZERO, rng, link, flows, fate: dropped }).map(|p| p.seq)
         }
-        /// Packets as the limit counts them, segments, and segments dropped so far.
+        /// Returns the packets as the limit counts them, the segments in the queue, and the number of segments dropped so far.
         fn state(&self) -> (u32, u32, usize) {
             (self.queue.counted().packets, self.queue.backlog().packets, self.dropped.0.len())
         }
@@ -243,17 +244,17 @@ mod tests {
     fn a_limit_of_3_packets_of_2_segments_holds_6() {
         let mut q = script(3, 2, false);
         (0..8).for_each(|n| q.segment(1, n));
-        // 0 1 | 2 3 | 4 5, then 6 finds three packets, and so does 7
+        // segments 0 to 5 form three packets: 0 1 | 2 3 | 4 5. Segments 6 and 7 find the queue full.
         assert_eq!((q.state(), &q.dropped.0[..]), ((3, 6, 2), &[6 * 1448, 7 * 1448][..]));
         // a packet counts until its last segment has left
         assert_eq!((q.pull(), q.state().0), (Some(0), 3));
         assert_eq!((q.pull(), q.state().0), (Some(1448), 2));
-        // a hole before 8: it starts a packet of its own, which 9 joins and 10 does not
+        // segment 8 follows a hole, so it starts a new packet; 9 joins it, and 10 finds both the packet and the queue full
         [8, 9, 10].into_iter().for_each(|n| q.segment(1, n));
         assert_eq!(q.state(), (3, 6, 3));
         assert_eq!((0..7).map_while(|_| q.pull()).count(), 6);
         assert_eq!(q.state(), (0, 0, 3));
-        // nothing waits, so nothing can be joined
+        // the queue is empty, so segment 10 starts a new packet
         q.segment(1, 10);
         q.segment(1, 11);
         assert_eq!(q.state(), (1, 2, 3));
@@ -265,7 +266,7 @@ mod tests {
         q.segment(1, 0);
         q.segment(1, 1);
         assert_eq!((q.pull(), q.state()), (Some(0), (1, 1, 0)));
-        // the third and last of the packet, then one too many
+        // segment 2 is the third and last of the packet, and segment 3 finds the queue full
         q.segment(1, 2);
         q.segment(1, 3);
         assert_eq!(q.state(), (1, 2, 1));
@@ -289,11 +290,11 @@ mod tests {
             q.put(packet);
             assert_eq!(q.state(), (2, 2, 0), "{what}");
         }
-        // datagrams are never segmented, though their numbers are adjacent
+        // UDP datagrams do not form super-segments, although their sequence numbers are adjacent
         let mut q = script(9, 2, false);
         (0..2).for_each(|n| q.put(PacketMeta { flow: FlowId(9), seq: n, size: 1500, ..Default::default() }));
         assert_eq!(q.state(), (2, 2, 0));
-        // a ping between two segments separates them
+        // a packet of another flow between two segments separates them
         let mut q = script(9, 2, false);
         q.segment(1, 0);
         q.put(PacketMeta { flow: FlowId(9), seq: 1, size: 98, ..Default::default() });

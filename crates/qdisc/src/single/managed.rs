@@ -5,9 +5,10 @@ use crate::{Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, MarkReason, PacketMeta, Point, Reading};
 use units::{Limit, Problem, Time};
 
-/// A FIFO, a law that marks and drops early, and a limit where arrivals are dropped at the tail.
+/// A FIFO, a law that marks and drops early, and a limit at which arrivals are dropped.
 ///
-/// The law sees every arrival, even one that the limit then refuses; its mark is applied and counted only if the packet stays.
+/// The law decides on every arrival, even if the limit then refuses it. A mark is applied and counted only if the packet is
+/// accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Managed<L> {
     law: L,
@@ -16,12 +17,12 @@ pub struct Managed<L> {
 }
 
 impl<L: Law> Managed<L> {
-    /// An empty queue under `law`.
+    /// Creates an empty queue under `law`.
     fn new(law: L, room: Room) -> Self {
         Self { law, room, fifo: Fifo::default() }
     }
 
-    /// The law, for probes.
+    /// Returns the law, for probes.
     pub fn law(&self) -> &L {
         &self.law
     }
@@ -56,7 +57,7 @@ impl<L: Law> QueueDiscipline for Managed<L> {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
-        // bound: every turn removes a stored packet
+        // bound: every iteration removes a stored packet
         while let Some(mut packet) = self.fifo.pop() {
             let sojourn = cx.now.since(packet.stamp);
             let view = View { now: cx.now, backlog: self.fifo.backlog(), sojourn, link: cx.link };

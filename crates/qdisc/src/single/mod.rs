@@ -1,4 +1,4 @@
-//! One queue.
+//! Disciplines with one queue.
 
 mod droptail;
 mod managed;

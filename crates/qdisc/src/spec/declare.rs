@@ -2,11 +2,11 @@
 
 /// Declares every discipline once: the scenario's enum, the running enum and the list are generated from the same lines.
 ///
-/// The lines of laws come from `law/list.rs`: each law is also a stand-alone discipline (one FIFO under that law,
-/// `single::Managed`).
+/// The lines of laws come from `law/list.rs`, since each law is also a stand-alone discipline (`single::Managed`: one FIFO under
+/// that law).
 ///
-/// The running `Discipline` is a closed enum rather than a `Box<dyn>`: the set is closed by `Spec` anyway, the hot path
-/// inlines behind one predictable branch, and a queue stays `Clone` and `PartialEq`.
+/// The running `Discipline` is an enum rather than a `Box<dyn>`: `Spec` closes the set anyway, the hot path can be inlined behind
+/// one predictable branch, and a queue remains `Clone` and `PartialEq`.
 macro_rules! disciplines {
     (
         { single { $($single:tt)* } others { $($other:tt)* } }
@@ -25,12 +25,12 @@ macro_rules! disciplines {
             &[$($(Info::of::<$Params>($is_law, $name, Kind::$Kind, $summary, $source),)+)+];
     };
     (@outside $name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;) => {
-        /// The external law: not part of [`QDISCS`], as it has no defaults.
+        /// The external law, which is not part of [`QDISCS`], as it has no defaults.
         pub const OUTSIDE: Info = Info::of::<$Params>(true, $name, Kind::$Kind, $summary, $source);
     };
     (@enums $($name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;)+) => {
-        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`; or the word
-        /// `"codel"` for its defaults; or `"sfq_hss + codel"`, a fair discipline and the law of its queues.
+        /// A queue discipline and its parameters, as a scenario writes it: `codel = { target = "5ms" }`, or the word `"codel"`
+        /// for its defaults, or `"sfq_hss + codel"` for a fair discipline and the law of its queues.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(remote = "Self")]
         #[schemars(rename = "Qdisc", transform = words::of_disciplines)]
@@ -43,31 +43,31 @@ macro_rules! disciplines {
         }
 
         impl Spec {
-            /// The discipline of this name, with its defaults.
+            /// Returns the discipline of this name, with its defaults.
             pub fn named(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$Variant(Default::default())),)+
                     _ => None,
                 }
             }
-            /// Name in a scenario.
+            /// Returns the discipline's name in a scenario.
             pub fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ }
             }
             fn params(&self) -> &dyn Params {
                 match self { $(Self::$Variant(p) => p,)+ }
             }
-            /// The discipline, empty. Call [`Spec::validate`] first: only valid parameters are built.
+            /// Builds the discipline, empty. The parameters must be valid: call [`Spec::validate`] first.
             pub fn build(&self) -> Discipline {
                 match self { $(Self::$Variant(p) => Discipline::$Variant(Params::build(p)),)+ }
             }
-            /// This discipline with `law` in each queue; `None` unless it lets its law be chosen.
+            /// Replaces the law of each queue by `law`. Returns `None` if the law of this discipline cannot be chosen.
             pub fn with_law(self, law: LawSpec) -> Option<Self> {
                 match self { $(Self::$Variant(p) => Params::with_law(p, law).map(Self::$Variant),)+ }
             }
         }
 
-        /// Every discipline at run time.
+        /// Any discipline at run time.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Discipline {
             $(

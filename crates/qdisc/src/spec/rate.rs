@@ -1,4 +1,4 @@
-//! The disciplines that need a link with a rate.
+//! The disciplines that are valid only on a link with a rate.
 
 use super::Spec;
 use crate::law::list::LawSpec;
@@ -6,11 +6,13 @@ use crate::law::pie::PieParams;
 use units::Problem;
 
 impl Spec {
-    /// The reason why the discipline cannot run on a link without a rate, such as one that sends at recorded opportunities.
+    /// Returns the reason why the discipline cannot run on a link without a rate, such as one that sends at recorded
+    /// opportunities.
     ///
-    /// Refused are estimates of the delay from a rate: DOCSIS-PIE's from the token buckets of its modem, PIE's from the rate of
-    /// departures; CBQ, whose classes have shares of the rate; and the queues of a DOCSIS 3.1 modem. All others measure the time
-    /// that packets wait, or count them. The RED family's idle decay, and limits in time, use the link's mean rate instead.
+    /// Three kinds are refused: laws that estimate the delay from a rate (DOCSIS-PIE, from the token buckets of its modem; PIE,
+    /// if it uses the departure rate); CBQ, whose classes have shares of the rate; and the queues of a DOCSIS 3.1 modem. All
+    /// others measure how long packets wait, or count them. The RED family's idle decay and limits in time use the link's mean
+    /// rate.
     ///
     /// Source: RFC 8034 §4.2; RFC 8033 §5.1.
     pub fn needs_rate(&self) -> Option<Problem> {

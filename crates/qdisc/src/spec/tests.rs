@@ -37,7 +37,7 @@ fn laws_are_hosted_under_the_names_of_their_disciplines() {
     assert_eq!(read(r#""none""#).unwrap(), LawSpec::None);
     let spec = read(r#"{"codel":{"target":"1ms"}}"#).unwrap();
     assert_eq!(read(&serde_json::to_string(&spec).unwrap()).unwrap(), spec);
-    // no limit of its own under a host, tc's default when stand-alone
+    // a law has no limit of its own in a fair discipline, and tc's default limit when stand-alone
     assert_eq!((spec.limit(), Spec::named("codel").unwrap().limit()), (None, Some(Limit::Packets(1000))));
     assert_eq!(read(r#"{"codel":{"limit":"0p"}}"#).unwrap().validate().unwrap_err().path, "codel.limit");
     assert!(read(r#""droptail""#).is_err());
@@ -71,8 +71,8 @@ fn no_limit_is_less_than_a_packet() {
             limits += 1;
         }
     }
-    // one per discipline, except cbq (limits per class) and docsis_lld (per queue); a second one in sfq, fq_codel, fq_pie,
-    // cake and dualpi2, two more in fair
+    // Each discipline has one limit, except cbq (limits per class) and docsis_lld (limits per queue). There is a second one in
+    // sfq, fq_codel, fq_pie, cake and dualpi2, and there are two more in fair: seven in all.
     assert_eq!(limits, QDISCS.len() - 2 + 7);
     let mut cbq = crate::class::CbqParams::default();
     cbq.classes[1].limit = Limit::Bytes(units::Bytes(27));

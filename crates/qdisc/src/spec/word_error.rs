@@ -9,12 +9,12 @@ pub(crate) enum WordError {
     Unknown(String, Vec<&'static str>),
     /// A word after the name that is not in this list.
     Option(String, Vec<String>),
-    /// Words that are invalid together: the message.
+    /// Words that are invalid together, with the message.
     Misfit(String),
 }
 
 impl WordError {
-    /// Converts it to serde's wording, so that it is explained to the user like serde's own errors.
+    /// Converts the error to serde's wording, so that it is explained to the user like serde's own errors.
     pub(super) fn into_error<E: de::Error>(self) -> E {
         let list = |known: Vec<&str>| known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
         let (given, known) = match self {

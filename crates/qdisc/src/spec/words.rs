@@ -1,4 +1,4 @@
-//! A discipline or law as a scenario writes it, and its schema: a table of one key, its name, or tc syntax.
+//! A discipline or law as a scenario writes it (a table of one key, a name, or tc syntax), and its schema.
 
 use super::Spec;
 use super::word_error::WordError;
@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 
 /// A choice that a scenario writes as a table of one key (`codel = {..}`) or as text (`"codel"`).
 trait Choice: Sized {
-    /// The valid forms.
+    /// A description of the valid forms, for error messages.
     const EXPECTED: &'static str;
     /// Reads the table of one key.
     fn table<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error>;
@@ -39,7 +39,7 @@ impl<'de, T: Choice> de::Visitor<'de> for TableOrText<T> {
     }
 }
 
-/// Implements the traits of serde for enums whose derived readers and writers are inherent (`#[serde(remote = "Self")]`).
+/// Implements serde's traits for enums whose derived methods are inherent (`#[serde(remote = "Self")]`).
 macro_rules! table_or_text {
     ($($Type:ident::$text:ident, $expected:literal;)+) => {$(
         impl Choice for $Type {
@@ -89,7 +89,7 @@ impl Spec {
         })
     }
 
-    /// The disciplines whose law can be chosen.
+    /// Returns the disciplines whose law can be chosen.
     fn hosts() -> Vec<&'static str> {
         let open = |name: &&str| Self::named(name).and_then(|s| s.with_law(LawSpec::None)).is_some();
         QDISCS.iter().map(|q| q.name).filter(open).collect()
@@ -100,7 +100,7 @@ impl LawSpec {
     /// Reads `"codel"`, `"codel target 5ms"` or `"none"`.
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
-        // a single law: a text with another + is looked up whole and is unknown
+        // only one law is valid here: a text with another + is looked up as a whole, and so is unknown
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
             None if Spec::named(name).is_some() => {

@@ -1,4 +1,4 @@
-//! The table of tc syntax: the disciplines that are modelled, their words, and the parameter that each word sets.
+//! The table of tc syntax: the modelled disciplines, their words, and the parameter that each word sets.
 //!
 //! Source: tc-pfifo(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8), tc-sfq(8), tc-red(8), tc-cake(8), tc-dualpi2(8).
 
@@ -7,7 +7,7 @@
 pub(super) enum Kind {
     /// A number of packets: `1000` or `1000p`.
     Packets,
-    /// Bytes: `1514`, `64kb`; k, m and g are powers of 1024, as everywhere in tc.
+    /// A size in bytes: `1514`, `64kb`; k, m and g are powers of 1024, as everywhere in tc.
     Size,
     /// A time with its unit: `5ms`.
     Time,
@@ -31,20 +31,21 @@ pub(super) enum Kind {
     Selector,
     /// A time with its unit or a number of packets: `1ms`, `5p`.
     Threshold,
-    /// A word of the parameter's own, which tc lacks.
+    /// A value of the parameter itself, for a word that tc does not have.
     Own,
     /// No argument: sets the parameter to this.
     Flag(bool),
     /// No argument: sets the parameter to this JSON value.
     Is(&'static str),
-    /// No argument: sets these parameters, by name, to these JSON values. Never written, as other words exist for them.
+    /// No argument: sets these parameters, by name, to these JSON values. Such a word is never written, as other words exist for
+    /// the same parameters.
     Several(&'static [(&'static str, &'static str)]),
-    /// An option of tc without a parameter here, and its number of arguments.
+    /// An option of tc for which there is no parameter here, and its number of arguments.
     Absent(usize),
 }
 
 impl Kind {
-    /// The placeholder of the argument in a synopsis, and a description of its valid values.
+    /// Returns the placeholder of the argument in a synopsis, and a description of its valid values.
     fn argument(self) -> (&'static str, &'static str) {
         match self {
             Self::Packets => (" PACKETS", "a number of packets, such as 1000 or 1000p"),
@@ -67,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// A description of the valid values, for error messages.
+    /// Returns a description of the valid values, for error messages.
     pub(crate) fn valid(self) -> &'static str {
         self.argument().1
     }
@@ -80,33 +81,33 @@ pub(super) struct Word {
     pub tc: &'static str,
     /// The parameter's path in the discipline's table.
     pub field: &'static str,
-    /// Its argument.
+    /// The argument of the word.
     pub kind: Kind,
 }
 
 /// A discipline of tc.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grammar {
-    /// Its name in tc.
+    /// Name of the discipline in tc.
     pub tc: &'static str,
-    /// Its name in a scenario.
+    /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that its name implies, as JSON. They are not applied to a name without words that is also a scenario's name:
-    /// that means the defaults.
+    /// Parameters that the name in tc implies, as JSON. They are not applied to a name without words that is also the name in a
+    /// scenario: that means the defaults.
     pub base: &'static [(&'static str, &'static str)],
-    /// Its words, in groups that disciplines share.
+    /// Words of the discipline, in groups that several disciplines have in common.
     pub words: &'static [&'static [Word]],
 }
 
 impl Grammar {
-    /// The synopsis as on a manual page: `codel [limit PACKETS] [target TIME] [ecn]`.
+    /// Returns the synopsis as on a manual page: `codel [limit PACKETS] [target TIME] [ecn]`.
     pub(crate) fn synopsis(&self) -> String {
         let ours = self.words().filter(|w| !matches!(w.kind, Kind::Absent(_) | Kind::Own));
         let words = ours.map(|w| format!(" [{}{}]", w.tc, w.kind.argument().0)).collect::<String>();
         format!("{}{words}", self.tc)
     }
 
-    /// All its words.
+    /// Returns all words of the discipline.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static Word> {
         self.words.iter().copied().flatten()
     }
@@ -121,7 +122,7 @@ use Kind::{
     Sixteenths, Size, Threshold, Time,
 };
 
-/// Bytes of a frame, by which packets and bytes are converted into each other, as Linux does.
+/// Bytes of a frame. As in Linux, packets and bytes are converted into each other by it.
 pub(super) const FRAME: u64 = 1514;
 
 const PACKETS: &[Word] = &[w("limit", "limit", Packets)];
@@ -141,7 +142,7 @@ const FAIR: &[Word] = &[
 ];
 const FQ_CODEL: &[Word] =
     &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "ce_threshold_selector", Selector)];
-/// The words of PIE, whose parameters are under `$at`; `$more` follows its gains.
+/// The words of PIE, whose parameters are under the path `$at`. The word `$more` follows the gains.
 macro_rules! pie {
     ($at:literal $(, $more:expr)?) => {
         &[
@@ -217,7 +218,7 @@ const DUALPI2: &[Word] = &[
     w("no_split_gso", "split_gso", Flag(false)),
 ];
 
-/// tc-cake(8). Words of several parameters stand for a line's overhead, or for a round-trip time.
+/// The words of tc-cake(8). Those of kind `Several` stand for the overhead of a line, or for a round-trip time.
 const CAKE: &[Word] = &[
     w("bandwidth", "bandwidth", Rate),
     w("unlimited", "bandwidth", Is("null")),
@@ -280,7 +281,7 @@ const CAKE: &[Word] = &[
     w("via-ethernet", "", Absent(0)),
 ];
 
-/// A keyword for the overhead of a kind of line.
+/// Returns a keyword for the overhead of a kind of line.
 const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Word {
     w(tc, "overhead", Several(sets))
 }
@@ -290,7 +291,7 @@ pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","b
 
 /// Every discipline of tc that is modelled.
 pub(super) const GRAMMARS: &[Grammar] = &[
-    // tc-pfifo(8): the interface's txqueuelen, 1000; of bytes, as many frames of 1514
+    // tc-pfifo(8): the default limit is the interface's txqueuelen, 1000 packets; in bytes, 1000 frames of 1514 bytes
     Grammar { tc: "pfifo", name: "droptail", base: &[], words: &[PACKETS] },
     Grammar { tc: "bfifo", name: "droptail", base: &[("limit", "\"1514KB\"")], words: &[BYTES] },
     Grammar { tc: "pfifo_head_drop", name: "droptail", base: &[("drop_head", "true")], words: &[PACKETS] },
@@ -300,7 +301,7 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], words: &[FAIR, FQ_PIE, VARIANT] },
     Grammar { tc: "sfq", name: "sfq", base: &[], words: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], words: &[CAKE] },
-    // thresholds in bytes, and defaults that are parts of the limit, are those of Linux's version of RED
+    // the words of red have thresholds in bytes and defaults that are parts of the limit, as in Linux's version
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], words: &[RED] },
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], words: &[DUALPI2] },
 ];

@@ -6,18 +6,19 @@ use crate::{QDISCS, Spec};
 use serde_json::{Map, Value};
 use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 
-/// The names that a text may begin with: those of scenarios and those of tc.
+/// Returns the names with which a text may begin: those of scenarios and those of tc.
 pub(crate) fn names() -> Vec<&'static str> {
     let foreign = GRAMMARS.iter().map(|g| g.tc).filter(|tc| Spec::named(tc).is_none());
     QDISCS.iter().map(|q| q.name).chain(foreign).collect()
 }
 
-/// The tc disciplines equivalent to a scenario's `name`, each with its synopsis; empty if tc has none.
+/// Returns the disciplines of tc that are equivalent to a scenario's `name`, each with its synopsis; none if tc has no
+/// equivalent.
 pub fn synopses(name: &str) -> Vec<(&'static str, String)> {
     GRAMMARS.iter().filter(|g| g.name == name).map(|g| (g.tc, g.synopsis())).collect()
 }
 
-/// Parses tc syntax into a one-key scenario table, omitting defaults.   Errors: in one line; see [`WordError`].
+/// Parses tc syntax into a one-key scenario table, omitting defaults.   Errors: see [`WordError`]; each is one line.
 pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     let words = bare(text);
     let Some((&name, rest)) = words.split_first() else {
@@ -41,17 +42,18 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     Ok(Value::Object(Map::from_iter([(ours.to_owned(), Value::Object(table))])))
 }
 
-/// Parses a text into a table that a caller can add parameters to; accepts `sfq_hss + codel` too. `None` for an invalid text.
+/// Parses a text, which may also be `sfq_hss + codel`, into a table to which a caller can add parameters. Returns `None` if the
+/// text is invalid.
 pub fn table(text: &str) -> Option<Value> {
     let Some((host, law)) = text.split_once('+') else { return read(text).ok() };
     let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };
     let mut host = read(host).ok()?;
     host.as_object_mut()?.values_mut().next()?.as_object_mut()?.insert("law".to_owned(), law);
-    // a host whose law cannot be chosen has no such key
+    // a discipline whose law cannot be chosen has no key `law`, so its table is invalid
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 
-/// The words of a discipline, from its name on, without the words before them in a command or in the output of `show`.
+/// Returns the words of a discipline, from its name on, without the words that a command or the output of `show` adds.
 fn bare(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let command = words.first() == Some(&"tc");
@@ -64,7 +66,7 @@ fn bare(text: &str) -> Vec<&str> {
     } else {
         return words;
     }
-    // dev NAME, root, parent ID, handle ID; in the output of `show` also the handle after the name and `refcnt N`
+    // removes `root`, `dev NAME`, `parent ID`, `handle ID` and `refcnt N`; in the output of `show` also the handle after the name
     let at = usize::from(shown_line);
     while let Some(&word) = words.get(at) {
         let so_many = match word {
@@ -94,7 +96,7 @@ fn options(
                 continue;
             }
             let value = option(known, name, &mut rest)?;
-            // `tc qdisc show` writes "raw overhead 0" where nothing is compensated
+            // `tc qdisc show` writes "raw overhead 0" if nothing is compensated; then the value of `raw` stays
             if !(known.kind == Kind::Signed && value == 0 && table.get(known.field) == Some(&Value::Null)) {
                 put(table, known.field, value);
             }
@@ -124,7 +126,7 @@ fn options(
     Ok(())
 }
 
-/// Reads the value that a word of tc, with its argument, gives to its parameter.
+/// Reads the value that a word of tc, with its argument, sets.
 fn option<'a>(word: &Word, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
     match word.kind {
         Kind::Flag(on) => return Ok(Value::Bool(on)),
@@ -163,7 +165,7 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Seconds => {
             let number = ["secs", "sec", "s"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text);
             let seconds = whole(number).ok_or_else(expected)?;
-            // 0 is tc's "never"
+            // in tc, 0 means "never"
             if seconds == 0 { Value::Null } else { Duration::from_secs(u64::from(seconds)).to_string().into() }
         }
         Kind::Rate => text
@@ -199,7 +201,7 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
     })
 }
 
-/// Returns true if the text is digits only.
+/// Returns true if the text consists of digits only.
 fn plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
@@ -218,7 +220,7 @@ fn size(text: &str) -> Option<Bytes> {
     format!("{number}{binary}").parse().ok()
 }
 
-/// Parses the value of a parameter that tc lacks: null, a boolean, a number or a string.
+/// Parses the value of a parameter that tc does not have: null, a boolean, a number or a string.
 fn scalar(text: &str) -> Value {
     match text {
         "null" => Value::Null,
@@ -232,7 +234,7 @@ fn scalar(text: &str) -> Value {
     }
 }
 
-/// The parameters of a discipline, with their defaults.
+/// Returns the parameters of a discipline, with their defaults.
 fn own(name: &str) -> Vec<(String, Value)> {
     let schema = QDISCS.iter().find(|q| q.name == name).map(|q| (q.params)().to_value()).unwrap_or_default();
     let properties = schema["properties"].as_object().into_iter().flatten();

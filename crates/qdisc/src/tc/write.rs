@@ -10,14 +10,14 @@ use units::{BitRate, Bytes, Duration, Limit, Prob};
 pub struct TcText {
     /// The words after `tc qdisc add dev NAME root`.
     pub words: String,
-    /// Parameters that tc cannot express, one sentence each.
+    /// One sentence for each parameter that tc cannot express.
     pub differences: Vec<String>,
 }
 
 /// Parameters by name, as JSON.
 type Values = &'static [(&'static str, &'static str)];
 
-/// Defaults of published versions where they differ from Linux's: discipline, version, parameters.
+/// Defaults of published versions that differ from Linux's: discipline, version, parameters.
 const VERSIONS: &[(&str, &str, Values)] = &[
     ("pie", "draft2013", DRAFT2013),
     ("fq_pie", "draft2013", DRAFT2013),
@@ -38,7 +38,7 @@ const RFC9332: Values = &[
 ];
 const DRAFT2013: Values = &[("target", "\"20ms\""), ("tupdate", "\"30ms\""), ("delay", "\"departure_rate\"")];
 
-/// Disciplines that Linux lacks, each with its nearest equivalent.
+/// Disciplines that Linux does not have, each with its nearest equivalent.
 const NEAREST: &[(&str, &str)] = &[
     ("cobalt", "the law of cake"),
     ("ared", "red with the word adaptive"),
@@ -50,11 +50,11 @@ const NEAREST: &[(&str, &str)] = &[
     ("sfq_codel", "fq_codel"),
 ];
 
-/// Largest size that is written, which is the largest that can be read back.
+/// Largest size that is written, since a larger one could not be read back.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
-    /// This discipline in tc syntax; `rate` converts limits in time to packets or bytes.
+    /// Writes this discipline in tc syntax. `rate` converts limits in time to packets or bytes.
     pub fn in_tc(&self, rate: Option<BitRate>) -> TcText {
         let mut own = self.parameters();
         let mut text = TcText { words: String::new(), differences: Vec::new() };
@@ -81,7 +81,7 @@ impl Spec {
         };
         for word in grammar.words() {
             if let Some(value) = at(&own, word.field) {
-                // a value that tc has no word for is replaced by Linux's default, which is written out
+                // a value for which tc has no word is replaced by Linux's default, which is then written
                 let default = at(&linux, word.field);
                 let value = default.filter(|_| !expressible(word.field, value)).unwrap_or(value);
                 command.word(word, value, default);
@@ -100,7 +100,7 @@ impl Spec {
         command.text
     }
 
-    /// The parameters as JSON.
+    /// Returns the parameters as JSON.
     fn parameters(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(mut one)) => match one.remove(self.name()) {
@@ -121,7 +121,7 @@ impl Spec {
         GRAMMARS.iter().find(|g| g.tc == tc)
     }
 
-    /// Writes a plain queue with the same limit for a discipline that Linux lacks.
+    /// Writes a plain queue with the same limit, for a discipline that Linux does not have.
     fn stand_in(&self, rate: Option<BitRate>, text: &mut TcText) {
         let limit = self.limit().unwrap_or(Limit::Packets(1000));
         let plain = Self::Droptail(crate::single::DroptailParams { limit, ..Default::default() });
@@ -134,7 +134,7 @@ impl Spec {
 }
 
 impl Word {
-    /// Returns true if this word gives its parameter this value; a parameter may have several words.
+    /// Returns true if this word can set its parameter to this value. A parameter may have several words.
     fn sets(&self, value: &Value) -> bool {
         match self.kind {
             Kind::Flag(on) => *value == Value::Bool(on),
@@ -154,7 +154,7 @@ struct Command {
 }
 
 impl Command {
-    /// Adds a word with its value, or with Linux's default where tc cannot write the value.
+    /// Adds a word with its value, or with Linux's default if tc cannot express the value.
     fn word(&mut self, word: &Word, value: &Value, default: Option<&Value>) {
         if !word.sets(value) {
             return;
@@ -172,7 +172,7 @@ impl Command {
         }
     }
 
-    /// A value in tc's notation; inexact conversions are noted in `differences`.
+    /// Converts a value to tc's notation, and adds inexact conversions to `differences`.
     fn value(&mut self, word: &Word, value: &Value) -> Option<String> {
         let text = value.as_str().unwrap_or_default();
         Some(match word.kind {
@@ -212,13 +212,13 @@ impl Command {
             Kind::Percent => self.rounded(word, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
-            // as many digits as can be read back
+            // only as many digits as can be read back
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })
     }
 
-    /// A number times `scale`, rounded to an integer of at most `most`.
+    /// Multiplies a number by `scale` and rounds it to an integer of at most `most`.
     fn rounded(&mut self, word: &Word, value: &Value, scale: f64, most: f64) -> Option<String> {
         let exact = value.as_f64()? * scale;
         let whole = exact.round().min(most);
@@ -228,7 +228,7 @@ impl Command {
         Some(format!("{whole}"))
     }
 
-    /// A limit in bytes.
+    /// Converts a limit to bytes.
     fn bytes(&mut self, limit: Limit) -> Option<u64> {
         match (limit, self.rate) {
             (Limit::Bytes(b), _) => Some(b.0),
@@ -248,7 +248,7 @@ impl Command {
     }
 }
 
-/// The parameters of the discipline on Linux by default.
+/// Returns the default parameters of the discipline on Linux.
 fn linux(grammar: &Grammar) -> Map<String, Value> {
     let mut own = Spec::named(grammar.name).map(|s| s.parameters()).unwrap_or_default();
     for (field, json) in grammar.base {
@@ -262,7 +262,7 @@ fn linux(grammar: &Grammar) -> Map<String, Value> {
     own
 }
 
-/// Fills in the version's defaults for omitted parameters, where Linux's differ.
+/// Fills in those defaults of the version that differ from Linux's, for parameters that are null.
 fn fill(own: &mut Map<String, Value>, name: &str, version: &str) {
     let Some(variant) = at(own, version).and_then(Value::as_str).map(str::to_owned) else { return };
     let Some((_, _, values)) = VERSIONS.iter().find(|(n, v, _)| *n == name && *v == variant) else { return };
@@ -277,14 +277,14 @@ fn fill(own: &mut Map<String, Value>, name: &str, version: &str) {
     }
 }
 
-/// Sets a parameter that is null.
+/// Sets a parameter if it is null.
 fn default(table: &mut Map<String, Value>, field: &str, value: Value) {
     if let Some(place) = table.get_mut(field).filter(|v| v.is_null()) {
         *place = value;
     }
 }
 
-/// The value at a dotted path.
+/// Returns the value at a dotted path.
 fn at<'a>(own: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     match path.split_once('.') {
         Some((outer, inner)) => at(own.get(outer)?.as_object()?, inner),
@@ -292,7 +292,7 @@ fn at<'a>(own: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     }
 }
 
-/// Every parameter by its dotted path; a choice (`overflow`, `law`) counts as one parameter.
+/// Returns every parameter with its dotted path. A choice (`overflow`, `law`) counts as one parameter.
 fn leaves(own: &Map<String, Value>) -> Vec<(String, Value)> {
     own.iter()
         .flat_map(|(key, value)| match value {

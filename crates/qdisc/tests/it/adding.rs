@@ -5,7 +5,7 @@ use qdisc::{QDISCS, Spec};
 const DOC: &str = include_str!("../../../../docs/adding-a-discipline.md");
 const LAWS: &str = include_str!("../../src/law/list.rs");
 
-/// The blocks of Rust in the page.
+/// Returns the blocks of Rust in the page.
 fn blocks() -> Vec<&'static str> {
     DOC.split("```rust\n").skip(1).map(|rest| rest.split("```\n").next().unwrap()).collect()
 }
@@ -14,7 +14,8 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line] = blocks()[..] else { panic!("expected two blocks of Rust") };
     let ours = include_str!("../../src/law/blue.rs");
-    // the file has a block in its own module doc, which ends the page's block early: compare up to it, then the rest
+    // The file's module doc contains a code block, at which `blocks` splits the page's block. So the start is compared here, and
+    // `contains` compares the whole file.
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-discipline.md is stale"

@@ -17,7 +17,7 @@ enum Op {
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         3 => (40u16..=1514, 0u32..8, 0u8..3, any::<bool>()).prop_map(|(size, flow, ecn, reverse)| {
-            // each flow has its code point: 0, 1 or 2
+            // each flow has one code point: 0, 1 or 2
             Op::Enqueue { size, flow, tos: (flow as u8 % 3) << 2 | ecn, reverse }
         }),
         2 => Just(Op::Dequeue),
@@ -88,10 +88,11 @@ const MORE: &[&str] = &[
         {"name":"c","share":0.1,"limit":"9KB"}]}}"#,
 ];
 
-/// Every discipline with its defaults and with a limit that overflows, every open law with every law, and [`MORE`]. A newly
-/// registered discipline is included automatically.
+/// Returns every discipline with its defaults, and with a limit that overflows; both also with every law, if the law is a
+/// parameter; and [`MORE`]. A newly registered discipline is included automatically.
 fn specs() -> Vec<Spec> {
-    // fails with thresholds above 13 packets, or limits per class only: MORE has tight ones for those
+    // The limit of 13 packets is invalid for disciplines with higher thresholds, or with limits per class only; `MORE` has tight
+    // limits for these.
     let read = |value: serde_json::Value| serde_json::from_value::<Spec>(value).ok().filter(|s| s.validate().is_ok());
     let mut specs: Vec<Spec> = MORE.iter().map(|s| serde_json::from_str(s).unwrap()).collect();
     for info in QDISCS {
@@ -111,7 +112,7 @@ fn specs() -> Vec<Spec> {
     specs
 }
 
-/// 5-tuples of eight flows, four of them between the same hosts.
+/// Returns a table of eight flows: four between one pair of hosts, and four between another.
 fn flows() -> FlowTable {
     let mut table = FlowTable::default();
     for i in 0..8u16 {
@@ -133,7 +134,7 @@ impl FateSink for Gone {
     }
 }
 
-/// Returns true if the backlog is within the specified limit; independent of the code that enforces it.
+/// Returns true if the backlog is within the specified limit. This does not use the code that enforces the limit.
 fn within(spec: &Spec, b: Backlog) -> bool {
     let (short, segments) = match spec {
         Spec::Droptail(p) => (u32::from(p.ns2_off_by_one), u32::from(p.super_segment)),
@@ -142,7 +143,7 @@ fn within(spec: &Spec, b: Backlog) -> bool {
     match spec.limit() {
         Some(Limit::Packets(n)) => b.packets <= (n - short) * segments,
         Some(Limit::Bytes(n)) => b.bytes <= n.0,
-        // at 5 Mbit/s
+        // the link's rate is 5 Mbit/s
         Some(Limit::Time(t)) => b.bytes as f64 <= t.secs() * 5e6 / 8.0,
         None => true,
     }
@@ -168,14 +169,14 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 let pushed = gone.0.len() - lost - usize::from(refused);
                 let backlog = queue.backlog();
                 assert!(!refused || pushed > 0 || backlog == before, "{spec:?}");
-                // bounded work: a call drops at most the packets that waited, and the arrival
+                // the work of a call is bounded: it drops at most the packets that waited, and the arrival
                 assert!(pushed <= before.packets as usize, "{spec:?}");
                 seq += 1;
             }
             Op::Dequeue => out.extend(queue.dequeue(cx)),
             Op::Wait(ns) => {
                 let until = now + Duration(ns);
-                // every call advances a law's timer, by at least a microsecond
+                // every call advances a law's timer by at least a microsecond, so their number is bounded
                 let mut calls = 0;
                 while let Some(t) = queue.next_wake().filter(|t| *t <= until) {
                     assert!(t >= now, "{spec:?} wants to be woken in the past");
@@ -217,14 +218,15 @@ proptest! {
 
     #[test]
     fn order_within_a_flow_is_kept(ops in ops()) {
-        // true for packets that arrived with ECT(1), by number
+        // for each packet, whether it arrived with ECT(1)
         let l4s: Vec<bool> =
             ops.iter().filter_map(|o| if let Op::Enqueue { tos, .. } = o { Some(tos & 3 == 1) } else { None }).collect();
         for spec in specs() {
             let (_, out, _) = run(&spec, &ops);
             let mut last = [None; 32];
             for p in &out {
-                // two coupled queues keep the order of packets with the same ECN field, except for redirected ones
+                // Two coupled queues keep the order only within L and within C. In dualpi2, ECT(1) packets are in L; in
+                // docsis_lld, the class of a packet says which queue it was in, since packets may be redirected.
                 let queue = match spec {
                     Spec::Dualpi2(_) => usize::from(l4s[p.seq as usize]),
                     Spec::DocsisLld(_) => usize::from(p.class == 1),

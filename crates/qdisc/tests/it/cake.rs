@@ -1,4 +1,5 @@
-//! CAKE against closed forms and scripts: spacing, shares of hosts and tins, the wait of a sparse flow, BLUE, the memory limit.
+//! CAKE compared with closed forms and scripts: spacing, shares of hosts and tins, the wait of a sparse flow, BLUE, the memory
+//! limit.
 
 use packet::{DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use proptest::prelude::*;
@@ -21,7 +22,7 @@ impl FateSink for Gone {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// CAKE in front of a link that is never busy: only its own clock holds packets back.
+/// CAKE in front of a link that is never busy, so that only CAKE's own clock delays packets.
 struct Home {
     queue: Queue,
     rng: Rng,
@@ -46,7 +47,7 @@ impl Home {
         }
     }
 
-    /// Flow `i` of host `src` to host `dst`.
+    /// Defines flow `i`, from host `src` to host `dst`.
     fn flow(&mut self, i: u32, src: u32, dst: u32) {
         let tuple = FlowTuple { src, dst, sport: 1000 + i as u16, dport: 80, ..Default::default() };
         self.flows.set(FlowId(i), tuple);
@@ -72,7 +73,7 @@ impl Home {
         }
     }
 
-    /// Takes all packets that the clock allows until `until`.
+    /// Dequeues all packets that the clock allows until `until`.
     fn run(&mut self, until: Time) {
         while let Some(at) = self.queue.next_wake().filter(|at| *at <= until) {
             assert!(at >= self.now, "a wake in the past");
@@ -83,7 +84,7 @@ impl Home {
         self.now = until;
     }
 
-    /// Constant streams of 1500 bytes, `(flow, bits per second, code point)`, for `ms`.
+    /// Offers constant streams of 1500-byte packets, `(flow, bits per second, code point)`, for `ms`.
     fn streams(&mut self, streams: &[(u32, f64, u8)], ms: u64) {
         let gap = |rate: f64| 1500.0 * 8e9 / rate;
         let mut next: Vec<f64> = streams
@@ -104,7 +105,7 @@ impl Home {
         }
     }
 
-    /// Share of the flows of `these` in the bytes sent since `from`.
+    /// Returns the share of the flows for which `these` is true in the bytes sent since `from`.
     fn share(&self, from: Time, these: impl Fn(u32) -> bool) -> f64 {
         let bytes = |f: &dyn Fn(u32) -> bool| {
             self.sent.iter().filter(|s| s.0 >= from && f(s.1)).map(|s| f64::from(s.2)).sum::<f64>()
@@ -115,7 +116,7 @@ impl Home {
 
 #[test]
 fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
-    // IP 1500 over docsis costs 1518 bytes, IP 40 costs 64: at 10 Mbit/s 1214.4 and 51.2 us
+    // with DOCSIS overhead, an IP packet of 1500 bytes costs 1518, one of 40 costs 64: 1214.4 and 51.2 us at 10 Mbit/s
     let mut home = Home::new(r#"{"bandwidth":"10mbit","overhead":18,"mpu":64}"#);
     home.now = Time(5_000_000_000);
     for size in [1500, 1500, 40, 1500] {
@@ -124,7 +125,7 @@ fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
     home.run(Time(6_000_000_000));
     let times: Vec<u64> = home.sent.iter().map(|s| s.0.0 - 5_000_000_000).collect();
     assert_eq!(times, [0, 1_214_400, 2_428_800, 2_480_000]);
-    // and again after a silence: one leaves at once, the next waits for the first
+    // the same after a pause: one packet leaves at once, and the next only when the first has been sent
     home.offer(0, 1500, 0);
     home.offer(0, 1500, 0);
     home.run(Time(7_000_000_000));
@@ -134,7 +135,8 @@ fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
 
 #[test]
 fn a_late_look_is_caught_up() {
-    // eight at 8 Mbit/s, 1 ms each; no call between 0 and 3.5 ms: those due at 1, 2 and 3 ms leave then, the fifth at 4 ms
+    // Eight packets take 1 ms each at 8 Mbit/s. There is no call between 0 and 3.5 ms: the packets due at 1, 2 and 3 ms leave at
+    // 3.5 ms, and the fifth leaves at 4 ms.
     let mut home = Home::new(r#"{"bandwidth":"8mbit"}"#);
     for _ in 0..8 {
         home.offer(0, 1000, 0);
@@ -149,7 +151,7 @@ fn a_late_look_is_caught_up() {
 
 #[test]
 fn hosts_share_equally_however_many_flows_they_have() {
-    // one host with 8 flows, another with 1, to nine different servers; every flow alone would fill the line
+    // One host has 8 flows and another has 1, to nine different servers. Each flow offers the whole rate of the line.
     for (isolation, expected) in [
         ("triple_isolate", 0.5),
         ("dual_srchost", 0.5),
@@ -169,7 +171,8 @@ fn hosts_share_equally_however_many_flows_they_have() {
 
 #[test]
 fn the_greater_load_counts_not_their_product() {
-    // source 1 sends four flows to destinations 11 to 14, source 2 one to 15: each of the four has a quarter of a turn
+    // Source 1 sends four flows to destinations 11 to 14, source 2 one flow to 15. Each of the four gets a quarter of a quantum
+    // per turn, so the hosts have 1/2 each, and the four flows 1/8 each.
     let mut home = Home::new(r#"{"bandwidth":"10mbit"}"#);
     (0..4).for_each(|i| home.flow(i, 1, 11 + i));
     home.flow(4, 2, 15);
@@ -183,7 +186,8 @@ fn the_greater_load_counts_not_their_product() {
 
 #[test]
 fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
-    // eight bulk flows fill 10 Mbit/s; three sparse flows of one packet each 50 ms: at most 3 x 1.2 + 1.2 ms
+    // Eight bulk flows fill 10 Mbit/s, and three sparse flows send a packet every 50 ms. A sparse packet waits for at most three
+    // packets of 1.2 ms and the one in service.
     let mut home = Home::new(r#"{"bandwidth":"10mbit","diffserv":"besteffort"}"#);
     (0..11).for_each(|i| home.flow(i, 1 + i, 50 + i));
     let mut arrived = Vec::new();
@@ -191,7 +195,7 @@ fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
         home.streams(&(0..8).map(|i| (i, 2e6, 0)).collect::<Vec<_>>(), 50);
         for i in 8..11 {
             arrived.push((i, home.now));
-            // less than a quantum of 305 bytes
+            // the size is less than the quantum of 305 bytes
             home.offer(i, 300, 0);
         }
         assert!(round < 2 || home.queue.backlog().packets > 3);
@@ -210,7 +214,8 @@ fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
 
 #[test]
 fn thresholds_of_tins_bound_their_priority_not_their_rate() {
-    // diffserv3 at 16 Mbit/s: voice goes first up to 4 Mbit/s; bulk gets its sixteenth; alone, each may use the whole link
+    // diffserv3 at 16 Mbit/s: voice has priority up to 4 Mbit/s, bulk gets a sixteenth, and a tin that is alone may use the whole
+    // link
     let voice = |rate: f64| {
         let mut home = Home::new(r#"{"bandwidth":"16mbit","diffserv":"diffserv3"}"#);
         (0..3).for_each(|i| home.flow(i, 1 + i, 9));
@@ -232,7 +237,8 @@ fn thresholds_of_tins_bound_their_priority_not_their_rate() {
 
 #[test]
 fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
-    // 2 Mbit/s in 10 Mbit/s with 32 flows that fill the line: besteffort leaves it a 33rd, 0.30 Mbit/s; voice all 2 Mbit/s
+    // A call of 2 Mbit/s shares 10 Mbit/s with 32 flows that fill the line. With besteffort it gets a 33rd, 0.30 Mbit/s; in the
+    // voice tin it gets all its 2 Mbit/s.
     let lost = |diffserv: &str| {
         let mut home = Home::new(&format!(r#"{{"bandwidth":"10mbit","diffserv":"{diffserv}"}}"#));
         (0..33).for_each(|i| home.flow(i, 1 + i, 100 + i));
@@ -249,7 +255,7 @@ fn a_call_keeps_its_rate_among_bulk_flows_only_in_its_tin() {
 
 #[test]
 fn tins_take_turns_by_weight_where_nothing_shapes() {
-    // no bandwidth: the link sets the pace; best effort, bulk and voice 1024 : 64 : 256
+    // without `bandwidth`, the link sets the pace, and best effort, bulk and voice share it as 1024 : 64 : 256
     let mut home = Home::new(r#"{"diffserv":"diffserv3"}"#);
     (0..3).for_each(|i| home.flow(i, 1 + i, 9));
     let mut sent = [0u32; 3];
@@ -272,7 +278,8 @@ fn tins_take_turns_by_weight_where_nothing_shapes() {
 
 #[test]
 fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
-    // one flow at 3 times the rate, 100 kB of memory: 2/3 must be dropped. CoDel alone would take long; BLUE steps every 5 ms
+    // One flow sends at 3 times the rate, with 100 kB of memory, so 2/3 of its packets must be dropped. CoDel alone would take
+    // long to reach that; BLUE steps every 5 ms.
     let mut home = Home::new(r#"{"bandwidth":"8mbit","memory_limit":"100KB","diffserv":"besteffort"}"#);
     home.flow(0, 1, 2);
     home.flow(1, 3, 4);
@@ -282,7 +289,8 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
     assert!(home.gone.0.iter().any(|(_, r)| *r == DropReason::HeadFull));
     let full = |gone: &[(u32, DropReason)]| gone.iter().filter(|(_, r)| *r == DropReason::HeadFull).count();
     let early = full(&home.gone.0);
-    // (1 - 1/3) x 256 steps of 5 ms = 0.85 s, and CoDel helps: then overflow has ended
+    // BLUE needs (1 - 1/3) x 256 steps of 5 ms = 0.85 s to reach 2/3, or less, as CoDel drops, too. After that, overflows are
+    // rare.
     let before = home.gone.0.len();
     home.streams(&[(0, 24e6, 0), (1, 0.4e6, 0)], 2000);
     let late = full(&home.gone.0[before..]);
@@ -291,8 +299,9 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
 
 #[test]
 fn a_packet_of_several_segments_pays_for_each() {
-    // three of 1500 bytes and one of 152 in ATM cells, 32 bytes more each: 1532 / 48 = 31.9 and 184 / 48 = 3.8, so 32, 32, 32
-    // and 4 cells of 53 bytes are 5300: 5.3 ms at 8 Mbit/s. As one packet it would be 4684 / 48 = 97.6: 98 cells, 5.194 ms
+    // The packet has three segments of 1500 bytes and one of 152, each with 32 bytes of overhead in ATM cells: 1532 / 48 = 31.9
+    // and 184 / 48 = 3.8, so 3 x 32 + 4 = 100 cells of 53 bytes, which take 5.3 ms at 8 Mbit/s. A packet without segments would
+    // have 4684 / 48 = 97.6, so 98 cells, which take 5.194 ms.
     let mut home = Home::new(r#"{"bandwidth":"8mbit","split_gso":false,"overhead":32,"framing":"atm"}"#);
     home.flow(1, 1, 2);
     home.flows.set_frames(FlowId(1), [1500, 52]);
@@ -317,7 +326,7 @@ fn washing_takes_the_code_point_after_it_was_read() {
 
 #[test]
 fn in_ingress_mode_what_is_dropped_has_used_the_line() {
-    // a stream of 12 Mbit/s into 8 Mbit/s: departures and drops together do not exceed the rate once the law is active
+    // A stream of 12 Mbit/s arrives at 8 Mbit/s. In ingress mode, departures and drops together may not exceed the rate.
     let out = |ingress: bool| {
         let json =
             format!(r#"{{"bandwidth":"8mbit","diffserv":"besteffort","ingress":{ingress},"memory_limit":"60KB"}}"#);
@@ -328,7 +337,7 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // a stream that never slows down: the failsafe clock still sends two thirds
+    // this stream never slows down, so the failsafe clock limits the departures to two thirds of the rate, not less
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }
@@ -338,7 +347,7 @@ fn the_ack_filter_keeps_the_newest() {
     for (filter, left) in [("off", 20), ("normal", 3), ("aggressive", 2)] {
         let mut home = Home::new(&format!(r#"{{"bandwidth":"1mbit","ack_filter":"{filter}"}}"#));
         for i in 0..20u64 {
-            // the first leaves at once
+            // the first ACK leaves at once, so it is never filtered
             let p = PacketMeta { seq: 1000 * i, size: 40, flags: Flags::PURE_ACK, ..Default::default() };
             home.put(p);
         }
@@ -369,7 +378,7 @@ fn what_does_not_fit_is_refused_with_its_path() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Never faster than the rate: between any two departures at least what the first cost.
+    /// Departures are never faster than the rate: any two are at least as far apart as the first packet's cost takes.
     #[test]
     fn spacing_holds_for_any_arrivals(
         arrivals in prop::collection::vec((0u64..4_000_000, 0u32..6, 40u16..1500, 0u8..64), 1..300),
