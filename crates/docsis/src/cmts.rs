@@ -281,8 +281,8 @@ mod tests {
             m.requests = [l * 48, c * 48];
             m.allocate(276, proactive)
         };
-        // the tokens are 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, or 341 minislots: enough for all 276 free ones
-        // both request more than all: L gets 276 x 230/256 = 247.97 minislots
+        // the tokens are 3044 B + 52.5 Mbit/s x 2.025 ms / 8 = 16 333 B, or 341 minislots, which is enough for all 276 free ones.
+        // If both flows request more than all minislots, L gets 276 x 230/256 = 247.97
         assert_eq!(allocate(1000, 1000, 0), [247, 29]);
         // if L requests less than its share, C gets the rest; if C requests little, L gets the rest
         assert_eq!(allocate(100, 1000, 0), [100, 176]);

@@ -230,12 +230,12 @@ mod tests {
 
     #[test]
     fn turns_by_hand() {
-        // deficits: quanta are 3680 (L) and 416 (C), packets have 1518 bytes.  L: 3680, 2162, 644, -874;  C: 416, -1102;  L:
-        // 2806, 1288, -230;  C: -686;
-        // L: 3450, 1932, 414, -1104;  C: -270;  L: 2576, 1058, -460;  C: 146, -1372
+        // deficits when the quanta are 3680 (L) and 416 (C) and packets have 1518 bytes:
+        //   L: 3680, 2162, 644, -874;  C: 416, -1102;  L: 2806, 1288, -230;  C: -686;
+        //   L: 3450, 1932, 414, -1104;  C: -270;  L: 2576, 1058, -460;  C: 146, -1372
         assert_eq!(order(230, 1518, 1518, 13), "LLLCLLLLLLLCL");
-        // with 128 of 256, both quanta are 2048.  L: 530, -988;  C: 530, -988;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;
-        // C the same
+        // deficits when the weight is 128 of 256, so that both quanta are 2048:
+        //   L: 530, -988;  C: 530, -988;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;  C the same
         assert_eq!(order(128, 1518, 1518, 11), "LLCCLCLLCCL");
     }
 

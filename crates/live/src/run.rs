@@ -30,7 +30,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use units::{BitRate, Duration, Problem, Time};
 
-/// Options of a run beside its scenario.
+/// Options of a run in addition to its scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The kernel's congestion control that replaces the stacks of all applications, and that the commands' sockets use.

@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn the_second_run_would_print_another_score() {
-        // the loss of 11.05 % in run 2 of CoDel's case 06 would give 3.3
+        // the loss of 11.05 % in run 2 of CoDel's case 06 would give a MOS of 3.3
         assert_eq!((mos(r_value(Duration::ZERO, 0.1105)) * 10.0).round(), 33.0);
     }
 
     #[test]
     fn known_points() {
         assert_eq!(r_value(Duration::ZERO, 0.0), 94.2);
-        // at 100 ms, 94.2 - 2.4; at 300 ms, 94.2 - 7.2 - 0.11 * 122.7
+        // the formula gives 94.2 - 2.4 at 100 ms, and 94.2 - 7.2 - 0.11 * 122.7 at 300 ms
         assert!((r_value(Duration::from_millis(100), 0.0) - 91.8).abs() < 1e-12);
         assert!((r_value(Duration::from_millis(300), 0.0) - 73.503).abs() < 1e-12);
         // with all packets lost, 94.2 - 30 ln 16 = 11.02

@@ -80,7 +80,7 @@ const CLASSES: &[Band] =
 /// Scales by name; the first is the default.
 ///
 /// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (its words are those of
-/// Apple's tool). That Waveform compares a median with a mean is second-hand information.
+/// Apple's tool). The claim that Waveform compares a median with a mean is second-hand information.
 pub static SCALES: [Scale; 5] = [
     // a mean would hide the delays that users notice; L4S also states its goal at the 99th percentile (RFC 9330 §1)
     Scale {

@@ -212,7 +212,7 @@ pub trait Probed {
     fn own(&self, out: &mut Reading<'_>);
 }
 
-/// One record of each kind, in the order of their bits.
+/// Returns one record of each kind, in the order of their bits.
 #[cfg(test)]
 pub(crate) fn samples() -> [Record; 6] {
     let (link, flow) = (LinkId(2), FlowId(3));

@@ -204,7 +204,7 @@ impl Sacks {
     }
 }
 
-/// Returns the flags that describe the SACK blocks of an ACK with a window to a queue.
+/// Returns the flags by which a queue recognises the SACK blocks of an ACK that carries a window.
 fn sack_flags(segment: &Segment) -> Flags {
     let blocks = segment.flags.has(Flags::WINDOW.with(Flags::SACK)) && segment.flags.has(Flags::PURE_ACK);
     if blocks { Sacks::new(segment).whole() } else { Flags::default() }

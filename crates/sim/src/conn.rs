@@ -61,7 +61,7 @@ pub(crate) struct ConnInfo {
     pub row: u32,
     /// The connection's number among the application's flows.
     pub number: u32,
-    /// Whether each end has reported `Closed`.
+    /// True for each end that has reported `Closed`.
     pub closed: [bool; 2],
 }
 

@@ -195,7 +195,7 @@ impl<S: Sink> World<S> {
         self.run_observed(|world| progress(world.now().secs() / world.end.secs()))
     }
 
-    /// Like [`World::run`], but calls `observe` with the world itself.
+    /// Does the same as [`World::run`], but calls `observe` with the world itself.
     pub fn run_observed(&mut self, mut observe: impl FnMut(&Self) -> bool) -> Ended {
         let last = self.last();
         loop {

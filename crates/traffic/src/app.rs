@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(tables.count(), APPS.len());
     }
 
-    /// Breaks connections at random times. The fake host asserts that the applications write or close nothing twice, or after an
-    /// end.
+    /// Breaks connections at random times. The fake host asserts that the applications neither write nor close twice, nor do so
+    /// after a connection's end.
     #[test]
     fn every_application_survives_breaking_connections() {
         let cases = [

@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn one_peer_exchanges_its_pipeline_every_round_trip() {
         // the handshake takes 20 ms, the unchoke 10, the requests 10 and the first blocks 10; then 5 blocks arrive every 20 ms.
-        // From 50 ms on that is (10 000 - 50) / 20 + 1 = 498.5 times 5 blocks. The round of 10 s renews the unchoke
+        // From 50 ms on that is (10 000 - 50) / 20 + 1 = 498.5, so 498 times. The round of 10 s renews the unchoke
         let params = BittorrentParams { peers: 1, active: 1, ..Default::default() };
         params.validate().unwrap();
         let mut fake = Fake::new(&[20 * MS]);

@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn the_spacing_does_not_drift() {
-        // 1000 B at 3 Mbit/s are sent every 8/3 ms, which is no whole number of nanoseconds. In 600 s there are 600 * 375 = 225
-        // 000 datagrams.
+        // 1000 B at 3 Mbit/s are sent every 8/3 ms, no whole number of nanoseconds. In 600 s that makes 600 * 375 = 225 000
+        // datagrams.
         let mut fake = Fake::new(&[0]);
         let mut app = CbrParams::new(BitRate(3_000_000)).build();
         fake.run(&mut app, Time(600_000_000_000));

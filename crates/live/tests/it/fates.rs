@@ -51,7 +51,7 @@ fn disciplines() -> Vec<String> {
     all
 }
 
-/// Feeds the script to the bench, and otherwise calls the bench at intervals of `late`.
+/// Feeds the script to the bench, which is called at intervals of `late` in between; returns the fates of the packets.
 fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     let plan = Plan::new(scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Tape::default()).unwrap();

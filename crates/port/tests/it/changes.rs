@@ -110,14 +110,14 @@ fn the_discipline_sees_tokens_and_the_delay_behind_it() {
     ));
     let view = b.port.link_view(ms(0.0));
     assert_eq!((view.rate, view.peak_rate, view.tokens), (BitRate(5_000_000), BitRate(20_000_000), Bytes(10_000_000)));
-    // bytes covered by the 10 MB of tokens are sent at the peak rate, in 8 q / peak = 4 s; the rest, at the sustained rate, takes
-    // 4 s more
+    // 10 MB are covered by tokens and take 8 q / peak = 4 s at the peak rate. Of 12.5 MB, the other 2.5 MB take 4 s more at the
+    // sustained rate
     assert_eq!(view.expected_delay(10_000_000), Duration::from_secs(4));
     assert_eq!(view.expected_delay(12_500_000), Duration::from_secs(8));
     assert_eq!(view.downstream_delay, Duration::from_millis(4));
     b.burst(ms(0.5), 1, 1500);
     b.poll(ms(0.5));
-    // the bucket was full and stays so but for the charge of 1500 B
+    // the bucket was full, so it lacks only the charge of 1500 B
     assert_eq!(b.port.link_view(ms(0.5)).tokens, Bytes(9_998_500));
     assert_eq!(b.port.link_view(ms(0.5)).downstream_delay, Duration::from_micros(5500));
 }

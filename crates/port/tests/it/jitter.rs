@@ -4,7 +4,7 @@ use crate::common::{Bench, ms};
 use port::Change;
 use units::{Duration, Time};
 
-/// A link of 1 Gbit/s (12 us for 1500 bytes) with 10 ms of delay and 4 ms of jitter.
+/// Returns a link of 1 Gbit/s (12 us for 1500 bytes) with 10 ms of delay and 4 ms of jitter.
 fn link(more: &str) -> Bench {
     Bench::new(&format!(
         "rate = '1gbit'\ndelay = '10ms'\njitter = '4ms'\nqueue = {{ droptail = {{ limit = '100000p' }} }}\n{more}"

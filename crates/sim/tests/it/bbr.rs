@@ -2,7 +2,7 @@
 
 use crate::common::{number, run, series};
 
-/// One upload over 10 Mbit/s with a round trip of 4 ms, for `seconds` of at least ten.
+/// Returns a scenario with one upload over 10 Mbit/s and a round trip of 4 ms, for `seconds` of at least ten.
 fn upload(cc: &str, seconds: u32, queue: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\n\
@@ -37,7 +37,7 @@ fn the_model_knows_the_path() {
     // payload rate of a full link of 10 Mbit/s: 1448 of the 1500 bytes of a packet are payload
     let truth = 10e6 * 1448.0 / 1500.0;
     let settled: Vec<f64> = t.iter().zip(bw).filter(|(t, _)| **t > 2.0).map(|(_, bw)| bw).collect();
-    // the first sample after ProbeRTT may describe a pipe that has just filled again, although it is ten rounds old by then
+    // shortly after ProbeRTT, the filter of ten rounds may hold only samples of a pipe that was just filling again
     let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
     assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
     // for ten seconds, the RTT of the handshake is the minimum: 4 ms, and 48 us for 60 bytes at 10 Mbit/s

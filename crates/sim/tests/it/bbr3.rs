@@ -3,7 +3,7 @@
 use crate::common::{column, number, run, series};
 use sim::Column;
 
-/// 24 Mbit/s with a round trip of 40 ms: 2000 segments of 1500 bytes per second, so a BDP of 80 segments.
+/// Returns a scenario of 24 Mbit/s with a round trip of 40 ms: 2000 segments of 1500 bytes per second, so a BDP of 80 segments.
 fn path(buffer: u32, loss: f64, seconds: u32, apps: &[&str]) -> String {
     let mut toml = format!(
         "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\ninterval = \"20ms\"\n\
@@ -80,7 +80,8 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
 
 #[test]
 fn half_a_bdp_every_five_seconds() {
-    // the buffer is large enough to avoid losses. CUBIC's standing queue keeps round trips long, so only ProbeRTT shortens them
+    // the buffer is large enough to avoid losses. CUBIC's standing queue keeps round trips long, so that no new minimum postpones
+    // ProbeRTT
     let out = run(&path(300, 0.0, 60, &["bbr3", "cubic"]));
     let t = series(&out, "model_series", "t_s", "app", "bbr3");
     let Column::Text(mode) = column(&out, "model_series", "mode") else { panic!("a mode is a word") };

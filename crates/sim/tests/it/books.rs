@@ -115,8 +115,8 @@ fn when_everything_is_quiet_nothing_is_left() {
     assert_eq!(number(&outcome, "apps.kept.goodput_bytes_reverse"), 10.0 * 100_000.0);
     assert_eq!(number(&outcome, "apps.web.web.pages"), 5.0);
     assert_eq!(number(&outcome, "apps.cbr.packets") + number(&outcome, "apps.cbr.dropped_packets"), 5000.0);
-    // slots of finished transfers are freed, so at most 4 + 2 + 6 or 7 + 1 connections exist at once; datagrams have slots of
-    // their own
+    // slots of finished transfers are freed, so at most 4 connections of ftp, 2 of kept, 6 or 7 of web and 1 of game exist at
+    // once; the datagrams of cbr have a slot of their own
     assert!(world.slots() <= 24, "{}", world.slots());
 }
 

@@ -104,8 +104,8 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // `bytes` counts bytes that wait for grants as a delay at MAX_RATE. This delay exceeds the ramp and causes most marks. With
-    // half of the rate in proactive grants, few packets wait for requested ones
+    // with `bytes`, the bytes that wait for grants count as a queueing delay at MAX_RATE, which exceeds the ramp and causes most
+    // marks. With half of the rate in proactive grants, few packets wait for requested ones
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");
@@ -252,8 +252,8 @@ fn the_pair_takes_turns_behind_a_shaper() {
         app.bulk = { from = 'home', to = ['net'], traffic.ftp = { flows = 8, direction = 'down' } }\n\
         [app.game]\nfrom = 'net'\nto = ['home']\ndscp = 45\ntraffic.cbr = { rate = '110kbit', size = 450 }\n";
     let o = run(text);
-    // beyond 5 ms of propagation, the game waits for one packet of the other queue at 100 Mbit/s (0.12 ms), and for the depth of
-    // the token bucket
+    // the longest delay: 5 ms of propagation, one packet of the other queue at 100 Mbit/s (0.12 ms), and the depth of the token
+    // bucket
     assert!(number(&o, "apps.game.delay_ms.max") < 5.0 + 0.5, "{}", number(&o, "apps.game.delay_ms.max"));
     assert!(number(&o, "links.down.utilisation") > 0.97);
 }

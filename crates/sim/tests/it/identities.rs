@@ -28,8 +28,8 @@ fn the_ceiling_of_600_seconds() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. A small initial window uses some credit late, but none is lost
-    // unless the link idles while the bucket is full, as in the first second or so
+    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. A small initial window leaves tokens unused at first, but none is
+    // lost unless the link idles while the bucket is full, as in the first second or so
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
     assert!(delivered > 384.5e6, "{delivered}");
@@ -294,8 +294,8 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
     // a window that may grow to 3 MB fills the queue
     let free = windowed(&tuned(6_291_456), 1000);
     assert_eq!(number(&free, "links.up.queue_packets.max"), 1000.0);
-    // half of 80 kB are 27 segments. The rate is W / RTT, where the round trip is 40 ms and the transmission of a packet (1.2 ms)
-    // and an ACK; there is hardly any queue
+    // half of 80 kB are 27 segments. The rate is W / RTT, and the RTT is 40 ms, the transmission of a packet (1.2 ms) and that of
+    // an ACK; there is hardly any queue
     let slow =
         windowed("receive_window = \"auto\"\nrmem = { default = \"80000B\", max = \"80000B\" }\nack_every = 1", 1000);
     let rate = sent(&slow, 10.0, 30.0) * 8.0 / 20.0;

@@ -41,8 +41,8 @@ fn one_queue_delays_all_probes_alike() {
 fn a_queue_of_its_own_lifts_the_foreign_half_alone() {
     let outcome = run(&line(OWN, ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
-    // foreign probes wait for at most one packet of the load: r is 20 ms plus up to 1.2 ms. With d, the wait of self probes, RPM
-    // = 30 000 / r + 30 000 / (r + d)
+    // RPM = 30 000 / r + 30 000 / (r + d), where r is the round trip of foreign probes and d the additional wait of self probes.
+    // Foreign probes wait for at most one packet of the load, so r is 20 ms plus up to 1.2 ms
     assert!((20.0..=21.6).contains(&of("tcp_ms")), "{}", of("tcp_ms"));
     close("loaded", of("http_loaded_ms"), 101.4, 0.03);
     let r = (of("tcp_ms") + of("tls_ms") + of("http_foreign_ms")) / 3.0;

@@ -143,7 +143,7 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     // the last accepted packet waits for 100 others: its delay is 101 x 2.4 ms + 20 ms
     assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
     // 100 kB are 70 segments, sent in windows of 10, 20, 40 and 80 segments. They take 40.2 ms for the handshake, 70 x 2.4 = 168
-    // ms of transmission, 20 ms of propagation, and less than three round trips of 43 ms without transmission
+    // ms of transmission, 20 ms of propagation, and less than three round trips of 43 ms in which the sender waits for ACKs
     let took = number(&outcome, "apps.tcp.files.mean_s");
     assert!((0.040 + 0.168 + 0.020..0.040 + 0.168 + 0.020 + 3.0 * 0.043).contains(&took), "{took}");
     assert_eq!(series(&outcome, "files", "bytes", "app", "tcp"), [100_000.0]);
@@ -255,10 +255,10 @@ fn a_file_is_faster_beside_ledbat_than_beside_reno() {
 
 #[test]
 fn every_second_of_a_video_is_accounted_for() {
-    // The bottleneck is the downstream link; a player chooses rates of at most 0.8 x 1448/1500 of its rate. The time since the
-    // start is startup + stalled + played, and the media played is the media that arrived less that in the buffer. (A link of 500
-    // kbit/s could carry 350 kbit/s, but its queue of 100 packets holds 2.4 s: the losses of the first slow start may cause a
-    // stall.)
+    // The bottleneck is the downstream link; a player chooses video rates of at most 0.8 x 1448/1500 of its rate. The time since
+    // the start is startup + stalled + played, where the time played is that of the media received minus that in the buffer. (A
+    // link of 500 kbit/s could carry 350 kbit/s, but its queue of 100 packets holds 2.4 s: the losses of the first slow start may
+    // cause a stall.)
     for (rate, most, stalls) in [
         ("10mbit", 6.0, Some(false)),
         ("3mbit", 1.5, Some(false)),

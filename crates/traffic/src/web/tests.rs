@@ -132,7 +132,7 @@ fn log_normal_pages_have_their_total_and_shape() {
         let mean = logs.iter().sum::<f64>() / n as f64;
         let sd = (logs.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n as f64).sqrt();
         assert!((sd - 0.84).abs() < 4.0 * 0.84 / (2.0 * n as f64).sqrt() + 0.02, "{sd}");
-        // all pages have the same set of sizes, or each page its own
+        // with `Once`, all pages have the same sizes; otherwise each page draws its own
         let mut all = sizes;
         all.sort_unstable();
         all.dedup();
@@ -219,7 +219,7 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
 
 #[test]
 fn the_html_may_lie_on_any_server() {
-    // the html takes two round trips of 100 ms, then the page 1000 ms; the other servers do not delay it
+    // the html takes two round trips of 100 ms, and the objects 1000 ms; the other servers do not delay the page
     let mut fake = Fake::new(&RTT);
     run(WebParams { html_server: 4, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(1200 * MS), 100, 2_600_000)]);
