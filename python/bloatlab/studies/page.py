@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bloatlab.report import Block, Page, Prose, Provenance, Section, TableBlock, figure_block
@@ -67,58 +67,61 @@ def _unjudged(section: Section) -> Section:
     return replace(section, blocks=blocks or [Prose(["A quick look judges nothing: run it without --quick."])])
 
 
-# ------------------------------------------------------------------------------------------- sections that studies share
+# --------------------------------------------------------------------------------------- blocks that studies share
 
 
-def figures(lead: str = "") -> PageSection:
+def figures(results: Results) -> Iterable[Block]:
     """The study's figures."""
-    return PageSection("Figures", "figures", lambda results: map(figure_block, results.figures), lead)
+    return map(figure_block, results.figures)
 
 
-def claims(lead: str = "", *more: Callable[[Results], TextTable]) -> PageSection:
-    """The claims, and further tables of them."""
-
-    def blocks(results: Results) -> Iterable[TextTable]:
-        return [claims_table(results.claims), *(table(results) for table in more)] if results.claims else []
-
-    return PageSection("Claims", "claims", blocks, lead)
+def claims(results: Results) -> Iterable[TextTable]:
+    """The claims."""
+    return [claims_table(results.claims)] if results.claims else []
 
 
-def differences(lead: str, digits: dict[str, int]) -> PageSection:
-    """Every counted cell outside its tolerance."""
+def statements(results: Results) -> Iterable[TextTable]:
+    """Every cell, published and ours."""
+    return [statements_table(results.scorecard, "Published and ours")] if results.scorecard.cells else []
+
+
+def differences(digits: Mapping[str, int]) -> Blocks:
+    """Every counted cell outside its tolerance, with the digits of its metric."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         table = outside_table(results.scorecard, digits)
         return [table] if table.rows else [Prose(["None."])]
 
-    return PageSection("What differs", "differs", blocks, lead)
+    return blocks
 
 
-def rules(title: str, *docs: str | None, more: Callable[[], Sequence[TextTable]] = tuple) -> PageSection:
-    """The study's rules as its modules state them, its tolerances, and the shares of its cells."""
+def rules(text: str = "", more: Callable[[], Sequence[TextTable]] = tuple) -> Blocks:
+    """The study's rules as paragraphs, its tolerances, and the shares of its cells."""
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         own = results.study.rules
         tables = [tolerances_table(own), shares_table(results.scorecard)] if own else []
-        return [*(p for doc in docs for p in prose(doc)), *tables, *more()]
+        return [*prose(text), *tables, *more()]
 
-    return PageSection(title, "rules", blocks)
+    return blocks
 
 
-def prose(doc: str | None) -> list[Prose]:
-    """The docstring of a module as paragraphs, so that the page and the code state the rules in the same words."""
-    paragraphs = [p.replace("\n", " ").replace("`", "").strip() for p in (doc or "").split("\n\n")]
+def prose(text: str) -> list[Prose]:
+    """The paragraphs of a text."""
+    paragraphs = [p.replace("\n", " ").replace("`", "").strip() for p in text.split("\n\n")]
     return [Prose([p]) for p in paragraphs if p]
 
 
-def _statements(results: Results) -> list[TextTable]:
-    return [statements_table(results.scorecard, "Published and ours")] if results.scorecard.cells else []
-
+#: The shared blocks by the anchor of their section.
+SHARED: Mapping[str, Blocks] = {"cells": statements, "figures": figures, "claims": claims, "rules": rules()}
 
 #: The sections of a study that declares none.
-STANDARD: Sequence[PageSection] = (
-    PageSection("Published and ours", "cells", _statements),
-    figures(),
-    claims(),
-    rules("Rules"),
-)
+STANDARD = [
+    PageSection(title, anchor, SHARED[anchor])
+    for title, anchor in (
+        ("Published and ours", "cells"),
+        ("Figures", "figures"),
+        ("Claims", "claims"),
+        ("Rules", "rules"),
+    )
+]

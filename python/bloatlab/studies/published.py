@@ -37,7 +37,7 @@ class Row:
 @functools.cache
 def rows(study: str) -> Sequence[Row]:
     """The rows of a study's `published.csv`, in order."""
-    found = csv.DictReader(_text(study, "published.csv").splitlines())
+    found = csv.DictReader(text(study, "published.csv").splitlines())
     return tuple(Row(**{k: v for k, v in row.items() if k != "study"}) for row in found)
 
 
@@ -62,20 +62,20 @@ class Place:
 
 def places(study: str) -> Sequence[Place]:
     """The lines of a study's `readback.csv`."""
-    found = csv.DictReader(_text(study, "readback.csv").splitlines())
+    found = csv.DictReader(text(study, "readback.csv").splitlines())
     return tuple(
         Place(r["case"], r["metric"], r["scenario"], r["path"], r["unit"], float(Fraction(r["share"]))) for r in found
     )
 
 
-def _text(study: str, name: str) -> str:
+def text(study: str, name: str) -> str:
     """A data file of a study."""
     return resources.files(f"bloatlab.studies.{study}").joinpath(name).read_text(encoding="utf-8")
 
 
 def toml(study: str, name: str) -> Any:
     """The tables of a study's data file, new at each call."""
-    return tomllib.loads(_text(study, name))
+    return tomllib.loads(text(study, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bloatlab.studies.cablelabs2012.published import FTP, MEDIAN, MOS, PAGES, PLR
+from bloatlab.studies.cablelabs2012.published import DECLARED, FTP, MEDIAN, MOS, PAGES, PLR
 from bloatlab.studies.claims import Measures, Runs
 from bloatlab.studies.published import toml
 from bloatlab.tables import TextCell, TextTable, number, row, spread
@@ -97,10 +97,7 @@ def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTa
         name: [c.over([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]
         for name in medians[COLUMNS[0]]
     }
-    note = (
-        f"Medians over seeds, then over the nine cases: a mean, a sum, or the worst. A page that never loads counts as "
-        f"{NEVER_S:.0f} s. Green is the best of a column, and what prints the same."
-    )
+    note = DECLARED.text("together", NEVER_S=NEVER_S)
     return TextTable("All nine cases", ["discipline", *(c.head for c in columns)], _marked(values, columns), note)
 
 

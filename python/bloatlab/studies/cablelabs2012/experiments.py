@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bloatlab.studies.cablelabs2012.disciplines import DISCIPLINES
+from bloatlab.studies.cablelabs2012.published import DECLARED
 from bloatlab.studies.cablelabs2012.rules import calibration
 from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.cable_home import SECONDS, Setup
@@ -41,21 +42,7 @@ READINGS = {name: Reading(**table) for name, table in _FILE["readings"].items()}
 UNKNOWNS = unknowns("cablelabs2012", Setup())
 
 #: The question of each experiment, by name.
-EXPERIMENTS: dict[str, str] = {
-    "parameters": "the calibration cases with every value that was tried: the basis of the free parameters",
-    "page": "ways to fetch a page, on D01 and D02: the attempts to find 2.756 s with 417 packets and 4.026 s with 21",
-    "readings": "every reading below, one after the other",
-    "peak": "one transfer under CoDel in the burst, with the first page in it and after it: is the plateau its own?",
-    "congestion": "cases 11 to 19: grants of the sustained rate and no more, with each transmit queue alternative",
-    "pages": "the page of Appendix A, as listed and drawn afresh, in all cases",
-    "bytes": "a DropTail buffer of 50 ms in bytes beside the 21 packets that stand for it",
-    "targets": "CoDel targets other than 5 ms with each transmit queue alternative",
-    "disciplines": "all nine cases with PIE, DOCSIS-PIE, LRED, SFQ with serial search, SFQ-CoDel and fq_codel",
-    "sensitivity": "the things that the paper leaves open, one value at a time, on one case of each kind",
-    "window": "D08 and D09 with 417 packets: windows of the bursty sender from 64 to 128 segments",
-    "phase": "D04 to D07 with 21 packets: steps of 0.05 to 2 ms between the round trips of the transfers",
-    **{name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()},
-}
+EXPERIMENTS = DECLARED.experiments | {name: f"all cases, judged: {of.what}" for name, of in READINGS.items()}
 
 TARGETS = ("2ms", "5ms", "10ms", "20ms")
 

@@ -7,6 +7,8 @@ round trips of slow start, which 20 ms would finish in an eighth of a second. Fi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
@@ -14,14 +16,13 @@ from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Drawn
 from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream
+from bloatlab.studies.cablelabs2012.published import DECLARED
 from bloatlab.tables import cumulative_share, rate_series
 from bloatlab.workloads.cable_home import UP
 from bloatlab.workloads.cable_loads import Case, Queue
 
 #: The series of a run that the figures draw.
 Frames = Mapping[str, pl.DataFrame]
-
-_SECONDS = 30.0
 
 _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
@@ -83,14 +84,11 @@ def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
             for (name, n), f in of.items()
         ]
         delays = [
-            Panel(f"{title}: {name}", *_DELAY, [_delay(f)], (0.0, _SECONDS), marks=_DELAYS[queue, n])
-            for (name, n), f in of.items()
+            _panel("delays", f"{title}: {name}", [_delay(f)], marks=_DELAYS[queue, n]) for (name, n), f in of.items()
         ]
-        low, number = queue.name.lower(), 2 + 2 * place
-        drawn += [
-            Drawn(f"{number}", f"fig{number}_throughput_{low}", f"TCP throughput. {words}.", rates),
-            Drawn(f"{number + 1}", f"fig{number + 1}_delay_{low}", f"Queueing delay. {words}.", delays),
-        ]
+        number, about = 2 + 2 * place, {"queue": queue.name.lower(), "words": words}
+        drawn.append(DECLARED.figure("throughput", rates, about | {"number": number}))
+        drawn.append(DECLARED.figure("delay", delays, about | {"number": number + 1}))
     crowded = frames[Case(4, _SMALL).key]
     return [*_overlaid(frames), *drawn, _depth(crowded), _distribution(crowded)]
 
@@ -104,20 +102,19 @@ def _overlaid(frames: Mapping[str, Frames]) -> list[Drawn]:
         title = f"{name[0].upper()}{name[1:]}, round trip 100 ms"
         rates.append(_rates(title, [_rate(f, NAMES[q], COLOURS[q]) for q, f in of.items()], [_MSR]))
         delay = [_delay(f, NAMES[q], COLOURS[q]) for q, f in of.items()]
-        delays.append(Panel(title, *_DELAY, delay, (0.0, _SECONDS), (1.0, 2000.0), log_y=True))
-    return [
-        Drawn("2, 4, 6", "overlay_throughput", "The three queues over each other: TCP throughput.", rates),
-        Drawn("3, 5, 7", "overlay_delay", "The three queues over each other: the longest wait in every 0.1 s.", delays),
-    ]
+        delays.append(_panel("delays", title, delay, y_range=(1.0, 2000.0), log_y=True))
+    return [DECLARED.figure("overlay_throughput", rates), DECLARED.figure("overlay_delay", delays)]
 
 
 _MSR = Mark("MSR", 5.0)
-_DELAY = ("time (s)", "delay in the queue (ms)")
+
+
+def _panel(kind: str, title: str, series: Sequence[Series], **more: Any) -> Panel:
+    return replace(DECLARED.panel({"kind": kind, "title": title}, series), **more)
 
 
 def _rates(title: str, series: Sequence[Series], marks: Sequence[Mark]) -> Panel:
-    marks = (Mark("peak", 20.0), *marks)
-    return Panel(title, "time (s)", "rate on the wire (Mbit/s)", series, (0.0, _SECONDS), (0.0, 22.0), marks)
+    return _panel("rates", title, series, marks=(Mark("peak", 20.0), *marks))
 
 
 def _rate(frames: Frames, name: str = "FTP", colour: str | None = None) -> Series:
@@ -131,25 +128,14 @@ def _delay(frames: Frames, name: str = "worst of 0.1 s", colour: str | None = No
     return Series(name, up["t_s"].to_numpy(), worst, colour=colour)
 
 
-_D04 = "DropTail, 21 packets: five TCP sessions, 20 ms (D04)"
-
-
 def _depth(frames: Frames) -> Drawn:
     up = frames["queue_series"].sort("t_s")
     series = Series("queue", up["t_s"].to_numpy(), up["queue_packets_mean"].to_numpy())
-    marks = (Mark("21", 21.0), Mark("5 free", 15.0))
-    panel = Panel(_D04, "time (s)", "packets in the queue (mean of 0.1 s)", [series], y_range=(0.0, 23.0), marks=marks)
-    return Drawn("8", "fig8_queue_size_d04", "Queue size over time, case D04 with a buffer of 21 packets.", [panel], 1)
+    return DECLARED.drawn("fig8_queue_size_d04", [series])
 
 
 def _distribution(frames: Frames) -> Drawn:
     shares = cumulative_share(frames["queue_histogram"], "packets", "time_share")
     series = Series("ours", shares["packets"].to_numpy(), shares["share"].to_numpy() * 100.0, "step")
     paper = Series("the paper", [14.0], [1.5], "points", style.PUBLISHED, hollow=True)
-    panel = Panel(_D04, "packets in the queue", "share of the time at or below (%)", [series, paper], (0.0, 21.0), (0.0, 101.0),
-                  (Mark("5 free", 15.0, "x"),), whole_x=True)  # fmt: skip
-    caption = (
-        "Cumulative distribution of the queue size, case D04 with a buffer of 21 packets. The paper has at most 5 free "
-        "slots for 98.5 % of the time."
-    )
-    return Drawn("9", "fig9_queue_cdf_d04", caption, [panel], 1)
+    return DECLARED.drawn("fig9_queue_cdf_d04", [series, paper])

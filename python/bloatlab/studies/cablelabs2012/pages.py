@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bloatlab.plots import Panel, Series
+from bloatlab.plots import Series
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies.cablelabs2012 import disciplines
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, UNKNOWNS
 from bloatlab.studies.cablelabs2012.figures import COLOURS, NAMES
 from bloatlab.studies.cablelabs2012.published import (
+    DECLARED,
     FTP,
     FTP_RATIO,
     LATE,
@@ -125,8 +126,7 @@ def blocks(card: Scorecard) -> list[TextTable]:
         for n, _, droptail, of in _TABLES
         for heading, (metrics, columns) in _sections(card, droptail, of).items()
     ]
-    note = "✓ within, ✗ outside, c calibration (not counted); the others are derived."
-    return [*made[:-1], replace(made[-1], note=note)]
+    return [*made[:-1], replace(made[-1], note=DECLARED.text("blocks"))]
 
 
 def _block(title: str, metrics: Sequence[str], columns: Sequence[Column], table: int) -> TextTable:
@@ -199,40 +199,37 @@ def experiment_tables(name: str, runs: Runs, paper: Runs) -> list[TextTable]:
         case "disciplines":
             return disciplines.tables(paper, runs)
         case _:
-            columns = [(m, _HEADS[m], DIGITS[m]) for m in (LOST, LATE, MOS, MEDIAN, MAD, PAGES, FTP)]
-            columns.append(("voip_delay_p99_ms", "voice p99 ms", 1))
-            note = "Medians over seeds. The paper publishes no values for these runs."
-            return [medians_table(title, runs, runs, columns, note=note)]
+            return [medians_table(title, runs, runs, DECLARED.columns("cases"), note=DECLARED.text("cases"))]
 
 
 def tried_table(title: str, runs: Runs) -> TextTable:
     """The calibration cases with each value that was tried, below the paper's values."""
-    columns = {m: _HEADS[m] for m in (LOST, MEDIAN, MAD, PAGES, FTP)}
-    digits = {**DIGITS, "page_up_kb": 1}
-
+    columns = DECLARED.columns("tried")
     rows: list[list[TextCell]] = []
     for case in dict.fromkeys(key.split(" ")[0] for key in runs):
-        printed = [spaced(by_key()[case, m].printed) for m in columns]
+        printed = [spaced(by_key()[case, m].printed) for m, _, _ in columns[:-1]]
         rows.append(row(case, "the paper", *printed, TextCell("", "muted")))
         for key, seeds in runs.items():
             which, _, label = key.partition(" ")
             if which == case:
-                ours = [number(_median(seeds, m), digits[m]) for m in (*columns, "page_up_kb")]
-                rows.append(row(case, label, *ours))
-    heads = ["case", "with", *columns.values(), "kB up per page"]
-    note = "Medians over seeds. kB up per page: bytes of pages that arrived upstream; the paper's tables come to 138 in D02."
-    return TextTable(title, heads, rows, note, left=2)
+                rows.append(row(case, label, *(number(_median(seeds, m), digits) for m, _, digits in columns)))
+    heads = ["case", "with", *(head for _, head, _ in columns)]
+    return TextTable(title, heads, rows, DECLARED.text("tried"), left=2)
 
 
 def peak_table(title: str, runs: Runs) -> TextTable:
     """A transfer during the burst: medians over seeds."""
-    columns = {"ramp_s": "at the peak after s", "full_rate_s": "leaves it after s", "burst_s": "burst used after s"}
+    columns = DECLARED.columns("peak")
     rows = [
-        row(key, *(number(_median(seeds, m), 1) for m in columns), number(100.0 * _median(seeds, "plateau_share"), 0))
+        row(
+            key,
+            *(number(_median(seeds, m), digits) for m, _, digits in columns),
+            number(100.0 * _median(seeds, "plateau_share"), 0),
+        )
         for key, seeds in runs.items()
     ]
-    note = "The paper: leaves 20 Mbit/s after 2.5 s and stays at 75 % with 417 packets, and does not with 130 and 170."
-    return TextTable(title, ["case", *columns.values(), "then % of the peak"], rows, note, left=1)
+    heads = ["case", *(head for _, head, _ in columns), "then % of the peak"]
+    return TextTable(title, heads, rows, DECLARED.text("peak"), left=1)
 
 
 def _median(seeds: Sequence[Measures], measure: str) -> float:
@@ -300,9 +297,15 @@ def answer(runs: Runs, seeds: int) -> Answer:
     """Is CoDel better than a 50 ms buffer, and for whom? Answered from the runs."""
     pairs = [(metric, other) for metric in (MOS, MEDIAN, FTP) for other in (SMALL, LARGE)]
     return answered(
-        "Is CoDel better than a 50 ms buffer, and for whom?",
-        f"Medians of {counted(seeds, 'seed')}, then over the {len(LOADED)} loads. Better is by {NOTICED[MEDIAN].words()} of a page's "
-        f"time, {NOTICED[MOS].words()} MOS or {NOTICED[FTP].words()} of an upload. Hollow points are the paper's.",
+        DECLARED.text("question"),
+        DECLARED.text(
+            "basis",
+            seeds=counted(seeds, "seed"),
+            loads=len(LOADED),
+            pages=NOTICED[MEDIAN].words(),
+            mos=NOTICED[MOS].words(),
+            uploads=NOTICED[FTP].words(),
+        ),
         draw(runs),
         {(metric, other): beside(runs, metric, other, high_is_good=metric != MEDIAN) for metric, other in pairs},
         _sentence,
@@ -357,19 +360,7 @@ def draw(runs: Runs) -> Drawn:
     for n in NUMBERS:
         load = Case(n, CODEL)
         ticks.append((float(n), _LOADS[load.bulk] if load.bulk is Bulk.NONE else f"{_LOADS[load.bulk]}\n{load.rtt_ms}"))
-    voice = Panel(
-        "A call: how good it sounds (MOS)", "uploads, round trip (ms)", "MOS, 1 bad to 4.4 good",
-        _lines(runs, MOS), (0.5, 9.5), (0.9, 4.6), x_ticks=ticks,
-    )  # fmt: skip
-    web = Panel(
-        "A web page: median time to load", "uploads, round trip (ms)", "page load time (s)",
-        _lines(runs, MEDIAN), (0.5, 9.5), (0.8, 100.0), x_ticks=ticks, log_y=True,
-    )  # fmt: skip
-    caption = (
-        "Three queues under the paper's nine loads. Filled: ours, the median over seeds with the central 80 %; hollow: the "
-        "paper's. Where no page completed in 600 s there is no point."
-    )
-    return Drawn("", "answer", caption, [voice, web], 1, size=(7.0, 2.6))
+    return DECLARED.drawn("answer", _lines(runs, MOS), _lines(runs, MEDIAN), x_ticks=ticks)
 
 
 def _lines(runs: Runs, metric: str) -> list[Series]:

@@ -9,8 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bloatlab.studies import published
+from bloatlab.studies.declared import Declared
 from bloatlab.studies.published import Row
 from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
+
+DECLARED = Declared("cablelabs2012")
+
+#: kB that the shaper lets through in 600 s: 10 MB burst + 5 Mbit/s.
+CEILING_KB = 385_000.0
 
 #: Metrics that the paper measured, by their names in `published.csv`, in the order of its tables.
 LOST = "VoIP lost"

@@ -1,9 +1,4 @@
-"""The study's own rules, fixed before any run: the values of ours that agree with the paper's. `TOLERANCES` has the numbers.
-
-A cell agrees within its tolerance, or where the published value lies inside our interval and the interval is narrower than
-twice the tolerance. Ours is the median over seeds, the interval the central 80 %. Where these words leave a choice, it is the
-stricter one: a CoDel transfer must keep its difference to both DropTail buffers; a published 0 pages wants 0 pages.
-"""
+"""The judgement of every cell, and the readings that explain those that differ; `rules.md` states the rules."""
 
 from __future__ import annotations
 
@@ -15,6 +10,8 @@ from fnmatch import fnmatchcase
 
 from bloatlab.studies.cablelabs2012.build import build
 from bloatlab.studies.cablelabs2012.published import (
+    CEILING_KB,
+    DECLARED,
     FTP,
     FTP_RATIO,
     LATE,
@@ -38,9 +35,6 @@ from bloatlab.studies.published import places, toml
 from bloatlab.studies.scorecard import Band, Cell, Finding, Goal, Tolerance, Verdict, judge
 from bloatlab.tables import Spread, TextCell, TextTable, row
 from bloatlab.workloads.cable_loads import Case, Queue, grid
-
-#: kB that the shaper lets through in 600 s: 10 MB burst + 5 Mbit/s.
-CEILING_KB = 385_000.0
 
 #: The accepted differences from the paper.
 TOLERANCES: Mapping[str, Tolerance] = {
@@ -73,16 +67,10 @@ GOALS = (
 )
 
 #: Every tolerance in words, for a reader.
-RULES: Sequence[tuple[str, str]] = (
-    ("lost, late and total plr", TOLERANCES[PLR].words()),
-    ("lost of D01 and C01 (no load)", f"{IDLE_LOST[False].words()} % with 417 packets, {IDLE_LOST[True].words()} % with 21"),
-    ("MOS", TOLERANCES[MOS].words()),
-    ("median page load time", f"{TOLERANCES[MEDIAN].words()}; {LONG_LOAD.words()} where the paper has more than {LONG_LOAD_S:g} s; at "
-     f"most {NEVER_PAGES:g} pages where it has >600"),
-    ("its MAD", TOLERANCES[MAD].words()),
-    ("pages completed", TOLERANCES[PAGES].words()),
-    ("FTP kB", f"{TOLERANCES[FTP].words()}, and DropTail minus CoDel within {DIFFERENCE.words()}"),
-)  # fmt: skip
+RULES = DECLARED.tolerances({
+    "TOLERANCES": TOLERANCES, "IDLE_LOST": IDLE_LOST, "LONG_LOAD": LONG_LOAD, "LONG_LOAD_S": LONG_LOAD_S, "NEVER_PAGES": NEVER_PAGES,
+    "DIFFERENCE": DIFFERENCE, "PLR": PLR, "MOS": MOS, "MEDIAN": MEDIAN, "MAD": MAD, "PAGES": PAGES, "FTP": FTP,
+})  # fmt: skip
 
 
 def _percent(part: float, whole: float) -> float:
@@ -302,5 +290,6 @@ def parameters_table() -> TextTable:
         )
         for p in read_back()
     ]
-    note = "Read back from the resolved scenarios, so that a slip of the pen would show."
-    return TextTable("The paper's parameters", ["parameter", "published", "ours"], lines, note, left=1)
+    return TextTable(
+        "The paper's parameters", ["parameter", "published", "ours"], lines, DECLARED.text("parameters"), left=1
+    )

@@ -18,22 +18,17 @@ from bloatlab.studies.cablelabs2012.build import build, scenario_name
 from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, Trial
 from bloatlab.studies.cablelabs2012.measure import measure
+from bloatlab.studies.cablelabs2012.published import DECLARED
 from bloatlab.studies.cablelabs2012.rules import GOALS, RULES, cells, explained, parameters_table, read_back, wanted
-from bloatlab.studies.cablelabs2012.rules import __doc__ as doc
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.scorecard import Cell, Scorecard
-from bloatlab.studies.study import About, Batch, Options, PageSection, Publication, Quick, Ran, Results, Study
+from bloatlab.studies.study import Batch, Options, Ran, Results, Study
 from bloatlab.sweep import Measure
 from bloatlab.tables import TextTable
 from bloatlab.workloads.cable_home import SECONDS
 from bloatlab.workloads.cable_loads import grid
 
-QUICK_SECONDS = 60
-QUICK = Quick(
-    2,
-    f"A quick look: {QUICK_SECONDS} s instead of {SECONDS} s and 2 seeds. The published values are of "
-    f"{SECONDS} s, so no agreement or difference here proves anything.",
-)
+QUICK = DECLARED.quick(full=SECONDS)
 
 #: Seeds of an experiment without published values.
 EXPERIMENT_SEEDS = 3
@@ -54,7 +49,7 @@ FIGURES = Measure("cablelabs2012-figures", measure, _series)
 
 
 def _build(trial: Trial, seed: int, *, quick: bool = False) -> Scenario:
-    return build(trial.case, seed, replace(trial.setup, seconds=QUICK_SECONDS) if quick else trial.setup)
+    return build(trial.case, seed, replace(trial.setup, seconds=QUICK.seconds or SECONDS) if quick else trial.setup)
 
 
 def batches(options: Options) -> list[Batch]:
@@ -134,20 +129,19 @@ def _data(results: Results) -> Mapping[str, Any]:
     return {"parameters": [asdict(p) for p in read_back()], **({"readings": shares} if shares else {})}
 
 
+#: The blocks of the page by the anchor of their section.
+BLOCKS: Mapping[str, page.Blocks] = {
+    "tables": lambda results: pages.paper_tables(results.scorecard),
+    "differs": page.differences(pages.DIGITS),
+    "disciplines": _disciplines,
+    "beyond": _beyond,
+    "rules": DECLARED.rules(lambda: [pages.unknowns_table(), parameters_table()]),
+}
+
 STUDY = Study(
     name="cablelabs2012",
-    publication=Publication(
-        "Preliminary Study of CoDel AQM in a DOCSIS Network (CableLabs)",
-        "G. White, J. Padden: Preliminary Study of CoDel AQM in a DOCSIS Network. CableLabs, November 2012.",
-        "https://www.scribd.com/document/234626792/Study-of-Codel-and-AQM",
-    ),
-    about=About(
-        "CoDel on a DOCSIS 3.0 cable modem",
-        "CableLabs’ preliminary study of November 2012, reproduced packet by packet",
-        "A cable modem with a burst of 10 MB at 20 Mbit/s and 5 Mbit/s after it carries a telephone call, web pages and "
-        "uploads. Its upstream queue is a large drop-tail buffer (417 packets, one second), a small one (21 packets, 50 ms), "
-        "or CoDel. Every cell that the study measured is compared with ours, by rules fixed before the runs.",
-    ),
+    publication=DECLARED.publication,
+    about=DECLARED.about,
     batches=batches,
     extent=lambda _: "27 cases and 12 more",
     quick=QUICK,
@@ -164,23 +158,6 @@ STUDY = Study(
     answer=lambda results: pages.answer(results.runs, results.seeds),
     tables=_tables,
     figures=lambda results: figures.draw(results.ran[MAIN].frames),
-    sections=[
-        PageSection("Tables 3 to 8", "tables", lambda results: pages.paper_tables(results.scorecard),
-             "Each published value is followed by ours, the median over seeds, and its verdict: within tolerance, outside, or "
-             "calibration, on which free parameters were chosen and which is not counted. Grey is derived from other cells. Press a "
-             "value for its spread over seeds and the reason."),
-        page.figures("From seed 1. Dashed lines are values of the paper: rates, limits, delays, and the times that its text gives. On a "
-                     "screen, drag to zoom; charts of one figure zoom together; press a name to hide its line."),
-        page.claims(),
-        page.differences("Every counted cell outside its tolerance, and why.", pages.DIGITS),
-        PageSection("Every discipline", "disciplines", _disciplines,
-             "The paper’s three queues and those of its future work, on the same modem with the same loads and the same "
-             "seeds. No published values exist: these are only ours. Columns are the nine cases: bulk traffic and its round "
-             "trip. The best values of a column are marked."),
-        PageSection("Beyond the paper", "beyond", _beyond,
-             "Future work and open points of the paper. No published values exist: these are only ours."),
-        page.rules("Rules and free parameters", doc,
-                   more=lambda: [pages.unknowns_table(), parameters_table()]),
-    ],
+    sections=DECLARED.sections(BLOCKS),
     data=_data,
-)  # fmt: skip
+)

@@ -15,7 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.declared import Declared
 from bloatlab.studies.published import toml
+
+DECLARED = Declared("csc458")
 
 UP = "up"
 LONG, PING, PAGE = "long", "ping", "page"
@@ -122,9 +125,7 @@ def live_cases() -> list[Case]:
 
 
 #: The experiments by name.
-EXPERIMENTS: dict[str, str] = {
-    "jitter": "BBR behind 100 packets, with jitter of the links into the hosts: the effect of the kernel's lateness on its estimate",
-}
+EXPERIMENTS = DECLARED.experiments
 JITTER_SECONDS = 180
 
 

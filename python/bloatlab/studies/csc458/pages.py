@@ -9,8 +9,10 @@ import polars as pl
 
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point
+from bloatlab.studies import page
 from bloatlab.studies.claims import Checked, Runs, median_of, tally
 from bloatlab.studies.csc458.build import (
+    DECLARED,
     EXPERIMENTS,
     QUEUES,
     TODAY,
@@ -31,6 +33,7 @@ from bloatlab.studies.tables import (
     as_printed,
     between,
     cells_table,
+    claims_table,
     judged_cell,
     median_cell,
     medians_table,
@@ -44,13 +47,8 @@ from bloatlab.tables import TextCell, TextTable, counted, number, row
 #: Digits after the point, by metric of a cell.
 DIGITS = {MEAN: 3, SD: 3, WAITS: 3, LARGEST: 1}
 
-#: The table of all cases: measure, heading, digits.
-COLUMNS = (
-    ("fetch_mean_s", "fetch mean s", 2), ("fetch_sd_s", "sd s", 2), ("rtt_median_ms", "RTT median ms", 0), ("rtt_p95_ms", "p95 ms", 0),
-    ("rtt_max_ms", "max ms", 0), ("queue_mean_packets", "queue mean", 1), ("queue_max_packets", "max", 0),
-    ("throughput_mbit", "flow Mbit/s", 2), ("dropped_percent", "dropped %", 1), ("retransmits", "resent", 0), ("timeouts", "RTOs", 0),
-    ("pings_lost_percent", "pings lost %", 1),
-)  # fmt: skip
+#: The columns of the table of all cases.
+COLUMNS = DECLARED.columns("cases")
 
 
 def published_tables(results: Results) -> list[TextTable]:
@@ -66,14 +64,9 @@ def published_tables(results: Results) -> list[TextTable]:
         "": verdict_cell,
         "why": lambda c: c.reason,
     }
-    note = (
-        "Fetches: super-segments of two in the queue, as in Mininet, twice: with losses found by RACK-TLP, and by duplicate "
-        "ACKs alone. Equation (2): ordinary packets; its values are ours and not counted."
-    )
-    all_note = "Queues in segments. x2: a packet of the limit is a super-segment of up to two. RTOs and resent: of the long flow."
     return [
-        cells_table("Published and ours", results.scorecard.cells, fields, note),
-        medians_table("All cases, simulated", results.runs, cases(), COLUMNS, note=all_note),
+        cells_table("Published and ours", results.scorecard.cells, fields, DECLARED.text("published")),
+        medians_table("All cases, simulated", results.runs, cases(), COLUMNS, note=DECLARED.text("cases")),
     ]
 
 
@@ -104,15 +97,9 @@ def experiment_tables(results: Results) -> list[TextTable]:
     ]
 
 
-#: The table of kernels: measure, heading, digits, and the report's metric where it printed one for Reno.
-LIVE_COLUMNS = (
-    ("fetch_mean_s", "fetch mean s", 2, MEAN),
-    ("fetch_sd_s", "fetch sd s", 2, SD),
-    ("rtt_median_ms", "RTT median ms", 1, ""),
-    ("rtt_max_ms", "RTT max ms", 1, ""),
-    ("queue_mean_packets", "queue mean", 1, ""),
-    ("throughput_mbit", "flow Mbit/s", 2, ""),
-)
+#: The columns of the table of kernels, and the report's metrics of those that it printed for Reno.
+LIVE_COLUMNS = DECLARED.columns("live")
+REPORTED = {"fetch_mean_s": MEAN, "fetch_sd_s": SD}
 
 
 def live_tables(results: Results) -> list[TextTable]:
@@ -120,25 +107,24 @@ def live_tables(results: Results) -> list[TextTable]:
     if results.live is None:
         return []
     columns, groups = ["case"], [("", 1)]
-    for _, heading, _, metric in LIVE_COLUMNS:
-        names = ["simulated", "live", *(["published"] if metric else [])]
+    for measure, heading, _ in LIVE_COLUMNS:
+        names = ["simulated", "live", *(["published"] if measure in REPORTED else [])]
         columns += names
         groups.append((heading, len(names)))
-    note = "One live run a case; an invalid one (by its own limit of lateness) is shown and never counted or repeated."
     chosen = [case for case in (*kit()[:3], *plain(), *today()) if str(case) in results.runs]
     rows = [_live_row(case, results.runs, results.live) for case in chosen]
-    title, groups = "Simulated, live, published", [*groups, ("", 1)]
-    return [TextTable(title, [*columns, "live run"], rows, note, groups, words_last=True)]
+    heads, groups = [*columns, "live run"], [*groups, ("", 1)]
+    return [TextTable("Simulated, live, published", heads, rows, DECLARED.text("live"), groups, words_last=True)]
 
 
 def _live_row(case: Case, runs: Runs, live: Live) -> list[TextCell]:
     own, reason = live.measures.get(str(case)), live.invalid.get(str(case))
     found = [TextCell(str(case))]
-    for measure, _, digits, metric in LIVE_COLUMNS:
+    for measure, _, digits in LIVE_COLUMNS:
         muted = own is None or reason is not None
         found.append(median_cell(runs, str(case), measure, digits))
         found.append(TextCell("-" if own is None else number(own[measure], digits), "muted" if muted else "plain"))
-        if metric:
+        if metric := REPORTED.get(measure):
             known = case.congestion == "reno" and case.limit is not None and case.segments > 1
             found.append(TextCell(f"{PRINTED[case.limit or 0, metric]:.2f}" if known else "", "muted"))
     verdict = "" if own is None else f"invalid: {reason}" if reason else "valid"
@@ -156,6 +142,16 @@ def tables(results: Results) -> list[TextTable]:
     """Published and ours, every case, the kernels and the requested experiments."""
     experiments = experiment_tables(results)
     return [*published_tables(results), *live_tables(results), *experiments, readings_table(results)]
+
+
+#: The blocks of the page by the anchor of their section.
+BLOCKS: Mapping[str, page.Blocks] = {
+    "tables": published_tables,
+    "live": live_tables,
+    "beyond": experiment_tables,
+    "claims": lambda results: [claims_table(results.claims), readings_table(results)],
+    "rules": DECLARED.rules(lambda: [setup_table()]),
+}
 
 
 # ----------------------------------------------------------------------------------------------------------- figures
@@ -181,11 +177,7 @@ def figures(frames: Mapping[str, Frames]) -> list[Drawn]:
         panels = [_queue(kit, f"Queue of Reno, Q = {q}", 2 * q), _cwnd(kit, f"Window of Reno, Q = {q}"),
                   _rtt(kit, f"Pings, Q = {q}", lab.eq2_ms(q), lab.eq2_ms(2 * q)),
                   _fetch(kit, f"Page fetches, Q = {q}", PRINTED[q, MEAN])]  # fmt: skip
-        caption = (
-            f"Reno with a queue of {q} packets, super-segments of two: the report’s figures {first}, {second} and {third}, "
-            "and the fetch times of its table."
-        )
-        drawn.append(Drawn(f"{first}, {second}, {third}", f"q{q}", caption, panels))
+        drawn.append(DECLARED.figure("lab", panels, {"first": first, "second": second, "third": third, "q": q}))
     return [*drawn, _compared(frames)]
 
 
@@ -234,20 +226,15 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
         **{f"Reno, {q}": Case("reno", queue=q) for q in TODAY},
     }
 
-    def panel(title: str, label: str, frame: str, column: str, x_range: tuple[float, float]) -> Panel:
+    def shares(frame: str, column: str) -> list[Series]:
         lines: list[Series] = []
         for name, case in shown.items():
             ordered = frames[str(case)][frame][column].sort().to_numpy()
-            shares = 100.0 * np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
-            lines.append(Series(name, ordered, shares, "step"))
-        return Panel(title, label, "share at or below (%)", lines, x_range, (0.0, 101.0), log_x=True)
+            below = 100.0 * np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
+            lines.append(Series(name, ordered, below, "step"))
+        return lines
 
-    panels = [
-        panel("Round-trip time of pings", "RTT (ms)", "ping", "rtt_ms", (3.0, 300.0)),
-        panel("Page fetches", "fetch time (s)", "fetch", "took_s", (0.2, 3.0)),
-    ]
-    caption = "Two remedies of the report (a smaller buffer, BBR) and today's queue management: distributions, further left is better."
-    return Drawn("", "remedies", caption, panels)
+    return DECLARED.drawn("remedies", shares("ping", "rtt_ms"), shares("fetch", "took_s"))
 
 
 # ------------------------------------------------------------------------------------------------------------ answer
@@ -266,9 +253,8 @@ def answer(runs: Runs, seeds: int) -> Answer:
     """Does a smaller buffer cure bufferbloat, and what do today's queues do instead? Answered from the runs."""
     shown = BUFFERS | MODERN
     return answered(
-        "Does a smaller buffer cure bufferbloat, and what does queue management of today do?",
-        f"Medians of {counted(seeds, 'seed')} of 60 s under Reno on 10 Mbit/s. Buffers hold packets as Mininet counts them "
-        "(super-segments of two); hollow points are the report's.",
+        DECLARED.text("question"),
+        DECLARED.text("basis", seeds=counted(seeds, "seed")),
         draw(runs),
         {(name, m): median_of(runs, str(case), m) for name, case in shown.items() for m in MEASURES},
         _sentence,
@@ -301,18 +287,12 @@ def _point(name: str, ping: float, fetch: float, flow: float) -> Point:
 def draw(runs: Runs) -> Drawn:
     """Pings and pages behind each queue: ours with its interval, and the report's means."""
     chosen = [*BUFFERS.values(), *MODERN.values()]
-    x_range, x_ticks = (-0.5, len(chosen) - 0.5), ticks([*(f"{q} pkt" for q in QUEUES), *MODERN])
     xs, means = list(range(len(chosen))), [PRINTED[q, MEAN] for q in QUEUES]
     report = Series("the report", xs[:3], means, "points", style.PUBLISHED, hollow=True)
 
     def line(measure: str, label: str, colour: int = 0) -> Series:
         return points(label, xs, of_cases(runs, chosen, measure), style.COLOURS[colour])
 
-    panels = [
-        Panel("Round-trip time of pings: median and 95th percentile", "queue of the bottleneck", "RTT (ms)",
-              [line(PING, "median"), line("rtt_p95_ms", "95th percentile", 1)], x_range, (3.0, 400.0), log_y=True, x_ticks=x_ticks),
-        Panel("Mean time of a page fetch", "queue of the bottleneck", "fetch time (s)", [line(FETCH, "ours"), report], x_range,
-              (0.0, None), x_ticks=x_ticks),
-    ]  # fmt: skip
-    caption = "The lab's three buffers, and CoDel, fq_codel and PIE at their defaults. Bars: the central 80 % of seeds."
-    return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.6))
+    pings = [line(PING, "median"), line("rtt_p95_ms", "95th percentile", 1)]
+    x_ticks = ticks([*(f"{q} pkt" for q in QUEUES), *MODERN])
+    return DECLARED.drawn("answer", pings, [line(FETCH, "ours"), report], x_ticks=x_ticks)

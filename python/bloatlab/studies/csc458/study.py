@@ -10,9 +10,9 @@ import polars as pl
 
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
-from bloatlab.studies import page
 from bloatlab.studies.csc458 import pages
 from bloatlab.studies.csc458.build import (
+    DECLARED,
     EXPERIMENTS,
     JITTER_SECONDS,
     NIC,
@@ -26,12 +26,11 @@ from bloatlab.studies.csc458.build import (
 )
 from bloatlab.studies.csc458.measure import Measures, measure, series
 from bloatlab.studies.csc458.rules import CLAIMS, PUBLISHED, RULES
-from bloatlab.studies.csc458.rules import __doc__ as rules
 from bloatlab.studies.scorecard import Goal
-from bloatlab.studies.study import About, Batch, OnKernels, Options, PageSection, Publication, Quick, Study
+from bloatlab.studies.study import Batch, OnKernels, Options, Study
 from bloatlab.sweep import Measure
 
-QUICK_SECONDS = 20
+QUICK = DECLARED.quick(full=Lab().seconds)
 
 
 def _reduced(result: Result) -> Measures:
@@ -51,7 +50,7 @@ MEASURE = Measure("csc458", _reduced, _kept)
 
 
 def _lab(options: Options) -> Lab:
-    return Lab(seconds=QUICK_SECONDS) if options.quick else Lab()
+    return Lab(seconds=QUICK.seconds or 0) if options.quick else Lab()
 
 
 def _scenario(case: Case | str, seed: int, *, lab: Lab) -> Scenario:
@@ -73,24 +72,11 @@ def batches(options: Options) -> list[Batch]:
 
 STUDY = Study(
     name="csc458",
-    publication=Publication(
-        "The Mininet bufferbloat lab (CSC458, University of Toronto)",
-        "Z. Zhang: CSC458 Programming Assignment 2 Report: Bufferbloat Problem. University of Toronto.",
-    ),
-    about=About(
-        "The Mininet bufferbloat lab",
-        "CSC458’s second assignment, packet by packet and on kernels",
-        "A home computer sends to a server through 10 Mbit/s with 5, 20 or 100 packets of buffer, pings it ten times a second, and "
-        "serves it a page every two seconds. The lab’s own Mininet kit shows round trips twice those of the report’s equation (2): "
-        "its queues count super-segments of two segments as one packet. This page shows both ways.",
-    ),
+    publication=DECLARED.publication,
+    about=DECLARED.about,
     batches=batches,
     extent=lambda options: f"{len(cases())} cases of {_lab(options).seconds} s",
-    quick=Quick(
-        2,
-        f"A quick look: {QUICK_SECONDS} s instead of {Lab().seconds} s and 2 seeds. A window at Q = 100 takes longer "
-        "than that from one loss to the next, so no agreement or difference here proves anything.",
-    ),
+    quick=QUICK,
     experiments=EXPERIMENTS,
     on_kernels=OnKernels(lambda options: {str(c): build(c, 1, _lab(options)) for c in live_cases()}, measure),
     published=PUBLISHED,
@@ -100,18 +86,6 @@ STUDY = Study(
     answer=lambda results: pages.answer(results.runs, results.seeds),
     tables=pages.tables,
     figures=lambda results: pages.figures(results.ran["all cases"].frames),
-    sections=[
-        PageSection("Every published number", "tables", pages.published_tables,
-             "Ours is the median over seeds; the central 80 % is in brackets, or shown when a value is pressed. Each number has its "
-             "verdict by the range accepted beforehand."),
-        PageSection("On kernels", "live", pages.live_tables,
-             "The same scenarios on this machine’s kernel TCP, one run each, with ordinary packets: compare live with the rows "
-             "without x2. Published values are of super-segments."),
-        PageSection("Beyond the report", "beyond", pages.experiment_tables),
-        page.figures("From seed 1, as the lab samples: queue and window every 0.1 s. Dashed: Q and 2 Q, equation (2) for both, and the "
-                     "report’s mean."),
-        page.claims("", pages.readings_table),
-        page.rules("Rules and set-up", rules, more=lambda: [pages.setup_table()]),
-    ],
+    sections=DECLARED.sections(pages.BLOCKS),
     data=lambda results: {"claims_by_duplicate_acks": [claim.as_data() for claim in pages.readings(results)]},
-)  # fmt: skip
+)

@@ -25,7 +25,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.declared import Declared
 from bloatlab.studies.published import rows, toml
+
+DECLARED = Declared("l4s")
 
 #: Payload of a full packet, and of one an eighth as large, in bytes.
 MSS, SMALL = 1448, 136

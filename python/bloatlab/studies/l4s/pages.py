@@ -7,29 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from bloatlab.plots import Mark, Panel, Series, style
+from bloatlab.plots import Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies.claims import Runs, median_of
 from bloatlab.studies.drawing import answered, of_cases, points, ticks
 from bloatlab.studies.l4s import cases as c
 from bloatlab.studies.l4s import theory
-from bloatlab.studies.l4s.cases import Case
+from bloatlab.studies.l4s.cases import DECLARED, Case
 from bloatlab.studies.l4s.rules import IMBALANCE, PARTS, RATIO, RATIOS, groups, rates
+from bloatlab.studies.page import Blocks
 from bloatlab.studies.scorecard import Cell, share_of
 from bloatlab.studies.study import Results
 from bloatlab.studies.tables import median_cell, medians_table, statements_table, verdict_cell
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 P99, C_MEAN, SHARE = "first_wait_p99_ms", "second_wait_mean_ms", "ratio"
-
-#: Titles of the groups of cells.
-TITLES: Mapping[str, str] = {
-    "steps": "The tests' values of them",
-    "beside": "Prague beside as many CUBIC flows, 20 ms",
-    "alone": "Prague alone, 20 ms: only the step marks",
-    "laws": "Coupling and static points",
-    "floods": "Unresponsive traffic",
-}
 
 #: The queues of the tests' tables: the words, and how the queue's name begins.
 QUEUES = (("DualPI2", "dualpi2"), ("A plain buffer", "pfifo"), ("fq_codel", "fq_codel"))
@@ -62,10 +54,7 @@ def pairs_tables(results: Results) -> list[TextTable]:
     """Scenario 1: ratios within tolerance by queue, then a table for each queue and rate, for DualPI2 with the other versions of Prague."""
     runs, found = results.runs, groups(results.scorecard.cells)
     judged = {cell.case: cell for cell in found.get("pairs", ()) if cell.metric == RATIO}
-    note = (
-        "Ratios: the second flow's rate over the first's. Ours is version 0.5, as measured in 2020: round trips of its own, cuts at marks. "
-        "The other columns: cuts in each of alpha's rounds; version 0.6, which scales short round trips from the 500th round on; 0.7, from the fourth."
-    )
+    note = DECLARED.text("pairs")
     made = [parts_table(found)]
     for rate in (50.0, 10.0):
         for title, begins in QUEUES:
@@ -87,20 +76,18 @@ def shared_tables(results: Results) -> list[TextTable]:
     rows = [
         row(case.queue, *_pair(case, judged[str(case)], results.runs, {}, measure="inverse")) for case in cases
     ]  # fmt: skip
-    note = "Ratios: Prague's rate over the other's. ecn: AccECN, ECT(0); noecn: its ECN field is cleared on the way, so that it is dropped."
     title = "One queue that marks as in RFC 3168, 50 Mbit/s"
-    return [TextTable(title, _columns("queue", "pair"), rows, note, left=2, words_last=True)] if rows else []
+    return (
+        [TextTable(title, _columns("queue", "pair"), rows, DECLARED.text("shared"), left=2, words_last=True)]
+        if rows
+        else []
+    )
 
 
 def steps_table(runs: Runs) -> TextTable:
     """Scenario 2: the effect of a step of the rate on the round trip, and the loss by bursts."""
-    columns = (("rtt_before_ms", "before ms", 0), ("rtt_max_ms", "greatest ms", 0), ("spike_s", "spike s", 1),
-               ("used_before", "used before", 2), ("used_after", "used after", 2))  # fmt: skip
-    note = (
-        "The rate steps down after 30 s of 60. Greatest: the sender's smoothed round trip, as in ss. Spike: until a tenth of its height "
-        "is left. Used: payload as a share of the link's, from 20 to 30 and from 35 to 60 s."
-    )
-    return medians_table("Steps of the rate", runs, c.STEPS, columns, ("case",), note)
+    columns = DECLARED.columns("steps")
+    return medians_table("Steps of the rate", runs, c.STEPS, columns, note=DECLARED.text("steps"))
 
 
 def parts_table(groups: Mapping[str, Sequence[Cell]]) -> TextTable:
@@ -123,49 +110,48 @@ def group_tables(results: Results, *names: str) -> list[TextTable]:
     """The tables of groups of cells, each cell with verdict and reason."""
     found = groups(results.scorecard.cells)
     card = results.scorecard
-    return [statements_table(replace(card, cells=found[n]), TITLES[n]) for n in names if n in found]
+    return [statements_table(replace(card, cells=found[n]), DECLARED.titles[n]) for n in names if n in found]
 
 
 def why_tables(runs: Runs) -> list[TextTable]:
     """At 4 Mbit/s, where a packet is three steps long: DualPI2 in its forms. And the queue of flows alone beside its closed forms."""
     slow = c.SLOWEST[0].packet_ms
     forms = [x for n, one in enumerate(c.SLOWEST) for x in (one, c.STEP_BEHIND[n], *c.OF_THE_RFC[n :: len(c.SLOWEST)])]
-    waits = (("first_wait_mean_ms", "L mean ms", 2), (P99, "L 99 % ms", 2), ("second_wait_p99_ms", "C 99 % ms", 1),
-             (SHARE, "CUBIC over Prague", 2))  # fmt: skip
-    slow_note = (
-        f"One packet takes {number(slow, 1)} ms, and 99 of 100 of L's wait up to {number(theory.under_way(slow), 2)} ms for one of C's "
-        "that is under way, if C has half of the link. dualpi2: Linux' step of 1 ms marks a packet that is alone in L behind it. RFC 9332 "
-        "spares that one (Th_len), and prefers to serve both by arrival."
-    )
+    slow_note = DECLARED.text("slow", packet=number(slow, 1), wait=number(theory.under_way(slow), 2))
 
     def closed_forms(case: Case) -> tuple[str, str]:
         scaled = case.loads[0].stack == "prague7"
         grows = theory.overshoot(case.flows, case.rtt, case.packet_ms, scaled=scaled)
         return number(grows, 2), number(theory.floor_wait(case.flows, case.rtt, case.packet_ms), 2)
 
-    used = (
-        ("first_wait_mean_ms", "mean ms", 2),
-        (P99, "99 % ms", 2),
-        ("utilisation", "link used", 3),
-        ("l_step", "marked", 3),
-    )
-    note = (
-        "Growth: the segments that all flows add in a round trip, before its marks come back, in ms of queue. Floor: the "
-        "queue of flows that hold two segments each. prague-rounds: without the law, a segment a round trip whatever its length."
-    )
     alone = [((str(x), *closed_forms(x)), x) for x in (*c.ALONE, *c.SHORTER, *c.ALONE_SMALLER)]
+    at_4 = [((f"{x.flows} each", x.queue), x) for x in forms]
+    heads = ("case", "growth ms", "floor ms")
     return [
-        medians_table("At 4 Mbit/s", runs, [((f"{x.flows} each", x.queue), x) for x in forms], waits, ("flows", "DualPI2"), slow_note),
-        medians_table("Why flows alone wait longer", runs, alone, used, ("case", "growth ms", "floor ms"), note),
-    ]  # fmt: skip
+        medians_table("At 4 Mbit/s", runs, at_4, DECLARED.columns("slow"), ("flows", "DualPI2"), slow_note),
+        medians_table(
+            "Why flows alone wait longer", runs, alone, DECLARED.columns("alone"), heads, DECLARED.text("alone")
+        ),
+    ]
 
 
 def tables(results: Results) -> list[TextTable]:
     """The pairs, and each group of cells."""
     found, runs = groups(results.scorecard.cells), results.runs
     pairs = [parts_table(found), misses_table(found, runs), *shared_tables(results)]
-    return [*pairs, steps_table(runs), *group_tables(results, *TITLES), *why_tables(runs)]
+    return [*pairs, steps_table(runs), *group_tables(results, *DECLARED.titles), *why_tables(runs)]
 
+
+#: The blocks of the page by the anchor of their section.
+BLOCKS: Mapping[str, Blocks] = {
+    "pairs": pairs_tables,
+    "shared": shared_tables,
+    "steps": lambda results: [steps_table(results.runs), *group_tables(results, "steps")],
+    "delay": lambda results: group_tables(results, "beside", "alone"),
+    "why": lambda results: why_tables(results.runs),
+    "laws": lambda results: group_tables(results, "laws", "floods"),
+    "rules": DECLARED.rules(),
+}
 
 # ----------------------------------------------------------------------------------------------------------- figures
 
@@ -182,9 +168,8 @@ def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measur
 
 
 def _pairs(runs: Runs) -> Drawn:
-    printed, edges = rates(), (0.03, 90.0)  # from the smallest to the largest ratio of the tests, with room for ours
-    diagonal = np.array(edges)
-    panels: list[Panel] = []
+    printed, diagonal = rates(), np.array([0.03, 90.0])
+    panels: list[list[Series]] = []
     for rate in (50.0, 10.0):
         series = [Series("equal", diagonal, diagonal, colour=style.PUBLISHED, quiet=True)]
         series += [
@@ -195,52 +180,36 @@ def _pairs(runs: Runs) -> Drawn:
             cases = [x for x in c.of_queue(begins) if x.rate == rate and str(x) in runs]
             published = [printed[str(x)][1] / printed[str(x)][0] for x in cases]
             series.append(points(label.removeprefix("A "), published, of_cases(runs, cases, "ratio"), style.COLOURS[n]))
-        title = f"{rate:g} Mbit/s"
-        panels.append(Panel(title, "published ratio", "ours", series, edges, edges, log_x=True, log_y=True))
-    caption = (
-        "Rate of the second flow over the first's, for all pairs of the L4S tests. On the line both are the same; the dashed lines are a "
-        "factor of 1.5 away. Bars: the central 80 % of seeds."
-    )
-    return Drawn("", "pairs", caption, panels)
+        panels.append(series)
+    return DECLARED.drawn("pairs", *panels)
 
 
 def _steps(runs: Runs) -> Drawn:
-    panels: list[Panel] = []
+    panels: list[list[Series]] = []
     kinds = [(stack, queue) for queue in ("fq_codel", "dualpi2") for stack in ("prague", "cubic")]
-    last = len(c.STEPS_TO) - 1
     for rtt in (20.0, 80.0):
         series: list[Series] = []
         for n, (stack, queue) in enumerate(kinds):
             cases = [c.step(stack, rtt, queue, then) for then in c.STEPS_TO]
             series.append(_line(f"{stack}, {queue}", n, len(kinds), runs, cases, "rtt_max_ms"))
         if rtt == 80.0:
-            series.append(Series("L4S tests", [float(last)], [4346.0], "points", style.PUBLISHED, hollow=True))
-        panels.append(
-            Panel(f"Round trip {rtt:g} ms", "from 50 to (Mbit/s)", "greatest round trip (ms)", series, (-0.4, last + 0.4),
-                  (20.0, 8000.0), log_y=True, x_ticks=ticks(f"{then:g}" for then in c.STEPS_TO))
-        )  # fmt: skip
-    caption = "The rate steps down from 50 Mbit/s: the greatest smoothed round trip of the sender in the 30 s after."
-    return Drawn("", "steps", caption, panels)
+            last = len(c.STEPS_TO) - 1.0
+            series.append(Series("L4S tests", [last], [4346.0], "points", style.PUBLISHED, hollow=True))
+        panels.append(series)
+    return DECLARED.drawn("steps", *panels, x_ticks=ticks(f"{then:g}" for then in c.STEPS_TO))
 
 
-#: The axis of rates: its ends and its labels.
-_RATES = ((-0.4, len(c.RATES) - 0.6), ticks(f"{rate:g}" for rate in c.RATES))
+#: The labels of an axis of rates.
+_RATES = ticks(f"{rate:g}" for rate in c.RATES)
 
 
 def _alone(runs: Runs) -> Drawn:
-    x_range, x_ticks = _RATES
-    panels: list[Panel] = []
-    for title, mss in (("Packets of 1500 bytes", c.MSS), ("Packets of 188 bytes", c.SMALL)):
-        series: list[Series] = []
-        for n, flows in enumerate(c.FLOWS):
-            cases = [c.alone(rate, flows, mss=mss) for rate in c.RATES]
-            series.append(_line(counted(flows, "flow"), n, len(c.FLOWS), runs, cases, P99))
-        y = "99th percentile of wait (ms)"
-        panels.append(
-            Panel(title, "bottleneck (Mbit/s)", y, series, x_range, (0.5, 40.0), [Mark("2 ms", 2.0)], log_y=True, x_ticks=x_ticks)
-        )  # fmt: skip
-    caption = "Prague alone, 20 ms: only the step marks. In a round trip all flows add to the queue: a share of a packet each."
-    return Drawn("", "alone", caption, panels)
+    def line(n: int, flows: int, mss: int) -> Series:
+        cases = [c.alone(rate, flows, mss=mss) for rate in c.RATES]
+        return _line(counted(flows, "flow"), n, len(c.FLOWS), runs, cases, P99)
+
+    panels = [[line(n, flows, mss) for n, flows in enumerate(c.FLOWS)] for mss in (c.MSS, c.SMALL)]
+    return DECLARED.drawn("alone", *panels, x_ticks=_RATES)
 
 
 # ------------------------------------------------------------------------------------------------------------ answer
@@ -249,9 +218,8 @@ def _alone(runs: Runs) -> Drawn:
 def answer(runs: Runs, seeds: int) -> Answer:
     """Is the low-latency queue as short as promised, and fair to other traffic? Answered from the runs."""
     return answered(
-        "Is the low-latency queue as short as promised, and fair to the other traffic?",
-        f"Medians of {counted(seeds, 'seed')}: paced Prague beside as many CUBIC flows in DualPI2, round trip 20 ms. A packet's "
-        "wait, without its own transmission.",
+        DECLARED.text("question"),
+        DECLARED.text("basis", seeds=counted(seeds, "seed")),
         draw(runs),
         {case: median_of(runs, str(case), P99) for case in c.BESIDE},
         lambda waits: _sentence(waits, runs),
@@ -271,9 +239,14 @@ def _sentence(waits: Mapping[Case, float], runs: Runs) -> str:
     missed = ""
     if late:
         at, packets = sorted({case.rate for case in late}), [case.packet_ms for case in late]
-        missed = (
-            f"; {len(late)} of {len(waits)} loads miss the 2 ms, all at {' and '.join(f'{rate:g}' for rate in at)} Mbit/s, where a "
-            f"packet alone takes {number(min(packets), 1)} to {number(max(packets), 1)} ms (worst {number(max(waits[x] for x in late), 0)} ms)"
+        missed = DECLARED.text(
+            "missed",
+            late=len(late),
+            loads=len(waits),
+            rates=" and ".join(f"{rate:g}" for rate in at),
+            shortest=number(min(packets), 1),
+            longest=number(max(packets), 1),
+            worst=number(max(waits[x] for x in late), 0),
         )
     shares = _between(runs, [case for case in waits if case.rate >= 20.0], SHARE, 2)
     return (
@@ -294,7 +267,6 @@ def _points(waits: Mapping[Case, float], runs: Runs) -> list[Point]:
 
 def draw(runs: Runs) -> Drawn:
     """The waits of both queues over the rate, and the shares of both kinds."""
-    x_range, x_ticks = _RATES
 
     def line(flows: int, measure: str, label: str, place: int) -> Series:
         return _line(label, place, 3, runs, [c.beside(rate, flows) for rate in c.RATES], measure)
@@ -304,11 +276,4 @@ def draw(runs: Runs) -> Drawn:
         line(4, C_MEAN, "C, 4 each (mean)", 3),
     ]
     shares = [line(n, SHARE, f"{n} each", place) for place, n in enumerate(c.FLOWS)]
-    panels = [
-        Panel("Wait in the queue: 99th percentile of L, mean of C", "bottleneck (Mbit/s)", "wait (ms)", waits, x_range,
-              (0.1, 40.0), [Mark("2 ms", 2.0)], log_y=True, x_ticks=x_ticks),
-        Panel("CUBIC's rate over Prague's", "bottleneck (Mbit/s)", "ratio", shares, x_range, (0.2, 5.0),
-              [Mark("0.5", 0.5), Mark("2", 2.0)], log_y=True, x_ticks=x_ticks),
-    ]  # fmt: skip
-    caption = "Prague beside as many CUBIC flows, 20 ms. Bars: the central 80 % of seeds."
-    return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.6))
+    return DECLARED.drawn("answer", waits, shares, x_ticks=_RATES)

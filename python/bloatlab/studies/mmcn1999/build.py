@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.declared import Declared
 from bloatlab.studies.published import toml
 
 SECONDS = 100
@@ -28,12 +29,8 @@ RENO = {"preset": "ns2-reno", "limited_transmit": False}
 #: The other reading, with ns-2 2.35's limited transmit (README, "Changed after looking").
 RENO_2001 = {"preset": "ns2-reno", "limited_transmit": True}
 
-EXPERIMENTS = {
-    "sensitivity": "the things that the slides leave open, one at a time (always run)",
-    "thresholds": "how to pick thresholds: mm-th x udp-th, and the shares that result",
-    "classes": "more classes: voice and video apart from other tagged traffic",
-    "early_drop": "early drop (RED) inside CBT's classes of datagrams, where the slides have fixed thresholds",
-}
+DECLARED = Declared("mmcn1999")
+EXPERIMENTS = DECLARED.experiments
 
 Json = Mapping[str, Any]
 

@@ -1,16 +1,4 @@
-"""The study's own rules: the source of each number, and how it is judged.
-
-The orders of the slides' chart are tested in every seed: TCP under the blast, FIFO below RED, and RED at most half of FRED, CBT
-and CBQ. They were fixed before any run; the factor of one half is ours.
-
-The band of the numbers read off the chart was fixed when ours were known: one curve is read as 1000 on one slide and as 1100 on
-another, so it cannot be narrower. Illustration and theory are run; parameters are read back from the resolved scenarios.
-
-Drops of tagged datagrams have no number in the slides: their four orders are ours, from memory of the paper, and not counted.
-
-The ranges of the slides' sentences turn their words into numbers; they were fixed before the runs: "dominated" is more
-than half, "equal" within a quarter, "no drops" below 1 %. Without numbers in the slides, none of them can be closer.
-"""
+"""The orders of the queues, and the source and the range of every number of the slides; `rules.md` states the rules."""
 
 from __future__ import annotations
 
@@ -23,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from bloatlab.studies.claims import NOT_EXPLAINED, Claim, Measures, Runs, each, median_of, over_seeds, words
-from bloatlab.studies.mmcn1999.build import LAW, PROPAGATION_MS, SCHEMES, Case, build, limited_transmit
+from bloatlab.studies.claims import NOT_EXPLAINED, Measures, Runs, median_of, over_seeds, words
+from bloatlab.studies.mmcn1999.build import DECLARED, LAW, PROPAGATION_MS, SCHEMES, Case, build, limited_transmit
 from bloatlab.studies.mmcn1999.small import TWO_FTP_LIMITS, TWO_FTP_MIN_TH
 from bloatlab.studies.published import NOTHING, Place, Row, at_path, parameter_cell, places, quantity, row_cell, rows
 from bloatlab.studies.scorecard import Band, Cell, Goal, Origin, Tolerance, Verdict
-from bloatlab.tables import spread
+from bloatlab.tables import Spread, spread
 
 #: The numbers of our tables, in `Cell.tables`: the orders, and the rows of the slides.
 ORDERS, SLIDES = (1,), (2,)
@@ -73,10 +61,7 @@ def _ratio(a: float, b: float) -> float:
 
 TCP = "TCP throughput under the blast"
 DROPS = "drops of tagged datagrams"
-_RESCUED = (
-    "limited transmit was taken out of the senders after this order had failed with it (the argument, that it is younger than "
-    "the slides, stands without it)"
-)
+_RESCUED = DECLARED.text("rescued")
 _PAIRS = [(a, b) for a in ("cbt", "cbq") for b in ("red", "fifo")]
 GATES = (
     Gate("fifo", "red", "tcp_kbs", 1.0, TCP),
@@ -166,10 +151,7 @@ def explain(row: Row, runs: Runs) -> str:
     if row.case.startswith("FIFO") and smooth is not None and "0-20" not in row.metric and "60-100" not in row.metric:
         printed = float(re.findall(r"\d+", row.value)[0])
         if abs(smooth - printed) <= CHART.least:
-            return (
-                "one paced blast at the link's rate takes the room that each departure makes; where arrivals hardly depend on "
-                f"each other TCP has the chart's value (-e sensitivity: {LAW}: {smooth:.0f} kB/s)"
-            )
+            return DECLARED.text("explained", LAW=LAW, smooth=smooth)
     return NOT_EXPLAINED
 
 
@@ -239,17 +221,13 @@ def _queues(settings: Settings) -> str:
 OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 
-def _identity(key: str, queue: str) -> Claim:
-    """With one drop rate p for all, TCP has C - U (1 - p). p is that of the unresponsive packets."""
+def _identity(key: str) -> Callable[[Runs], float | None]:
+    """The relative error of TCP = C - U (1 - p), with one drop rate p for all: that of the unresponsive packets. The worst seed's."""
 
     def error(seed: Measures) -> float:
         return abs(seed["tcp_kbs"] / (LINK_KBS - OFFERED_KBS * (1.0 - seed["udp_drop_percent"] / 100.0)) - 1.0)
 
-    return Claim(
-        f"identity {key}", "arithmetic", f"{queue}: TCP = C - U(1 - p), p the drop rate of all alike", "identity",
-        [lambda runs: max(map(error, runs[key])) if key in runs else None], lambda worst: worst < 0.05,
-        lambda worst: f"within {100 * worst:.1f} %", Origin.TEXTBOOK,
-    )  # fmt: skip
+    return lambda runs: max(map(error, runs[key])) if key in runs else None
 
 
 _CLASSES = (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent"), ("blast_kbs", "share_udp_percent"))
@@ -265,82 +243,12 @@ def _allocation(runs: Runs) -> float | None:
     return max(differences, default=None)
 
 
-_TAIL, _L78 = "case against drop-tail L55", "RED L78"
-_THIRTY = ("thirty ftp, droptail", "thirty ftp, red")
-_EARLY = ("cbt", "cbt, early drop to the threshold", "cbt, early drop to twice it")
+def _drops(queue: str) -> Callable[[Runs], Spread | None]:
+    return lambda runs: over_seeds(runs, queue, "mm_drop_percent")
+
 
 #: The sentences of the slides that our runs can test, and further ones of other sources.
-CLAIMS: tuple[Claim, ...] = (
-    Claim("tail-latency", _TAIL, "latency is dominated by the length of queues", "qualitative",
-          each(["fifo"], "tcp_before_wait_ms"), lambda wait: wait > PROPAGATION_MS,
-          lambda wait: f"{wait:.0f} ms waiting, {PROPAGATION_MS:g} ms propagation"),
-    Claim("tail-starves", _TAIL, "fast connections starve slow ones (they lose at least twice as much)", "qualitative",
-          each(["fifo"], "mm_drop_percent", "blast_drop_percent"), lambda slow, fast: slow >= 2.0 * fast,
-          "sessions of 210 kbit/s lose {:.0f} %, the blast of 10 Mbit/s {:.0f} %"),
-    Claim("tail-sync", _TAIL, "connections respond to congestion in step", "qualitative",
-          each(_THIRTY, "sync"), lambda tail, red: tail > max(0.1, red),
-          "mean correlation of two windows {:.2f} behind drop-tail, {:.2f} behind RED"),
-    Claim("tail-bursts", _TAIL, "and become bursty: drops come in clusters", "qualitative",
-          each(_THIRTY, "drop_dispersion"), lambda tail, red: tail > red,
-          "drops per 100 ms, variance over mean: {:.1f} behind drop-tail, {:.1f} behind RED"),
-    Claim("red-latency", _L78, "RED's average latency is lower", "qualitative",
-          each(["red", "fifo"], "tcp_before_wait_ms"), lambda red, tail: red < tail,
-          "before the blast: RED {:.1f} ms, drop-tail {:.1f} ms waiting"),
-    Claim("red-goodput", _L78, "and its goodput is higher", "qualitative",
-          each(["red", "fifo"], "tcp_before_goodput_kbs"), lambda red, tail: red > tail,
-          "before the blast: RED {:.0f} kB/s, drop-tail {:.0f} kB/s"),
-    Claim("red-sessions", "Queue management L203", "RED reduces packet drops (of the sessions, before the blast)", "qualitative",
-          each(["red", "fifo"], "mm_before_drop_percent"), lambda red, tail: red < tail,
-          "sessions lose {:.1f} % under RED, {:.1f} % under drop-tail"),
-    Claim("red-proportional", "RED L78, L125", "the drop rate is equal for all flows (within a quarter)", "qualitative",
-          each(["two flows, red"], "fast_drop_percent", "slow_drop_percent"), lambda fast, slow: 0.75 <= slow / fast <= 1.25,
-          "10 Mbit/s lose {:.1f} %, 1 Mbit/s {:.1f} %"),
-    Claim("red-bursty", "RED L79", "no bias against bursty sources (within a quarter)", "qualitative",
-          each(["red", "fifo"], "mm_drop_percent", "blast_drop_percent"), lambda mm, _, blast, __: 0.75 <= mm / blast <= 1.25,
-          lambda red_mm, tail_mm, red_blast, tail_blast:
-          f"frames lose {red_mm / red_blast:.2f} times what the paced blast loses under RED, {tail_mm / tail_blast:.1f} under drop-tail"),
-    Claim("red-queue", "RED summary L123", "RED controls the average queue size: thirty FTPs", "qualitative",
-          each(["thirty ftp, red"], "queue_mean_packets"), lambda mean: 15 <= mean <= 30,
-          "{:.1f} packets on average; thresholds 15 and 30"),
-    Claim("red-queue-two", "RED performance L117", "and that of Floyd and Jacobson's two FTPs", "a picture",
-          each(["two ftp, red 5"], "queue_mean_packets"), lambda mean: 5 <= mean <= 15,
-          "{:.1f} packets on average; thresholds 5 and 15"),
-    Claim("red-power", "RED performance L117", "two FTPs are as fast with a shorter queue", "a picture",
-          [_power], lambda settings: 2 * _shorter(settings) > len(settings), _queues),
-    Claim("red-unresponsive", "RED summary L126", "unresponsive traffic does not slow down: TCP does (to less than half)", "~300 for ~1000 kB/s",
-          each(["red"], "tcp_before_kbs", "tcp_kbs"), lambda before, under: under < 0.5 * before,
-          "TCP falls from {:.0f} to {:.0f} kB/s under RED"),
-    Claim("fred-light", "FRED L180", "light flows have no drops, heavy flows many", "qualitative",
-          each(["two flows, fred"], "slow_drop_percent", "fast_drop_percent"), lambda slow, fast: slow < 1.0 < fast,
-          "1 Mbit/s loses {:.1f} %, 10 Mbit/s {:.1f} %"),
-    Claim("cbt-tcp", "CBT L250", "CBT isolates TCP from unresponsive traffic (90 % of its throughput)", "~1000 kB/s",
-          each(["cbt"], "tcp_kbs", "tcp_before_kbs"), lambda under, before: under >= 0.9 * before,
-          "TCP has {:.0f} kB/s under the blast, {:.0f} before"),
-    Claim("punished", "Conclusion", "RED and FIFO punish low-bandwidth unresponsive traffic (over 10 % lost)", "qualitative",
-          each(["red", "fifo"], "mm_drop_percent"), lambda red, fifo: min(red, fifo) > 10.0,
-          "RED drops {:.0f} %, FIFO {:.0f} % of the sessions"),
-    Claim("cbt-tagged", "Conclusion", "CBT isolates it from aggressive traffic (below 5 %, the blast over half)", "qualitative",
-          each(["cbt"], "mm_drop_percent", "blast_drop_percent"), lambda mm, blast: mm < 5.0 and blast > 50.0,
-          "sessions lose {:.1f} %, the blast {:.0f} %"),
-    # the blast's part of the link grows with its threshold, and nothing else was changed
-    Claim("cbt-ratios", "CBT L253 (-e thresholds)", "thresholds determine the ratios between classes", "qualitative",
-          each([f"mm-th 10, udp-th {n}" for n in (1, 2, 5, 10)], "blast_kbs"),
-          lambda *v: list(v) == sorted(v) and v[-1] > 2.0 * v[0],
-          "blast {:.0f}, {:.0f}, {:.0f}, {:.0f} kB/s for udp-th 1, 2, 5, 10"),
-    Claim("early-drop", "Future work (-e early_drop)", "early drop inside the UDP classes costs the sessions less than a fixed threshold", "not in the slides",
-          each(_EARLY, "mm_drop_percent", "blast_kbs"), lambda fixed, once, twice, *_: min(once, twice) < fixed,
-          "sessions lose {:.1f} % with thresholds, {:.1f} and {:.1f} % with early drop; blast {:.0f}, {:.0f}, {:.0f} kB/s", Origin.OURS),
-    Claim("latency", "from memory", "latency of tagged traffic: FIFO > RED ~ CBT > CBQ", "ordering, from memory",
-          each(["fifo", "red", "cbt", "cbq"], "mm_latency_ms"),
-          lambda fifo, red, cbt, cbq: fifo > max(red, cbt) and min(red, cbt) > cbq and 0.67 < red / cbt < 1.5,
-          "FIFO {:.1f}, RED {:.1f}, CBT {:.1f}, CBQ {:.1f} ms", Origin.OURS),
-    Claim("fred-tagged", "from memory", "FRED treats tagged traffic no better than RED", "FRED 35.7, RED 30.0 %, from memory",
-          [lambda runs: over_seeds(runs, "fred", "mm_drop_percent"), lambda runs: over_seeds(runs, "red", "mm_drop_percent")],
-          lambda fred, red: fred.median > 0.5 * red.median,
-          lambda fred, red: f"FRED {words(fred, '%', 1)}, RED {words(red, '%', 1)}", Origin.OURS),
-    _identity(LAW, "FIFO, fifty sources and smooth sessions"),
-    _identity("fifo", "FIFO, one paced blast and sessions in frames (drops are not alike: see README)"),
-    _identity("red", "RED"),
-    Claim("allocation", "arithmetic", "CBT: a class's share of the link is its share of the queued bytes", "identity",
-          [_allocation], lambda worst: worst < 0.05, lambda worst: f"within {100 * worst:.1f} percentage points", Origin.TEXTBOOK),
-)  # fmt: skip
+CLAIMS = DECLARED.claims({
+    "PROPAGATION_MS": PROPAGATION_MS, "power": _power, "shorter": _shorter, "queues": _queues, "words": words,
+    "identity": _identity, "allocation": _allocation, "drops": _drops,
+})  # fmt: skip

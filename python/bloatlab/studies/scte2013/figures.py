@@ -14,13 +14,14 @@ import numpy as np
 import polars as pl
 
 from bloatlab.collisions import collision
-from bloatlab.plots import Mark, Panel, Series, style
+from bloatlab.plots import Panel, Series, style
 from bloatlab.report import Drawn
 from bloatlab.studies.claims import Runs, median_of
 from bloatlab.studies.drawing import of_cases, points
 from bloatlab.studies.published import Row, rows
 from bloatlab.studies.scte2013 import curves
-from bloatlab.studies.scte2013.experiments import ASKED, BDP_MS, BUFFERS_MS, CDF, FALLS_MBIT, SERIES, SESSIONS
+from bloatlab.studies.scte2013.claims import DECLARED
+from bloatlab.studies.scte2013.experiments import ASKED, BUFFERS_MS, CDF, FALLS_MBIT, SERIES, SESSIONS
 from bloatlab.studies.scte2013.measure import merged
 from bloatlab.studies.scte2013.readings import place
 from bloatlab.tables import counted, cumulative_share
@@ -79,9 +80,6 @@ OTHER_P_MAXES = (0.2, 0.3)
 #: Where the axis of the rate begins, in parts of Tmax: at 1 Mbit/s a small buffer costs more.
 LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
 
-BUFFER_MS, BUFFER_AXIS = "buffer (ms of Tmax)", (0.0, 1000.0)
-KNEE_AXIS, BDP = (0.0, 200.0), (Mark("BDP", float(BDP_MS), "x"),)
-
 Frames = Mapping[str, Sequence[pl.DataFrame]]
 
 
@@ -133,15 +131,18 @@ def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
     losses = [curve(runs, series, LOST, "lost", LOSS)]
     delays += _beside(runs, series, LATENCY, FTP)
     losses += _beside(runs, series, LOST, LOSS)
-    top = 2000.0 if number == "7" else 1000.0
-    least = LEAST_RATE[tmax] * tmax
-    panels = [
-        Panel(f"{name}: latency", BUFFER_MS, "mean latency (ms)", delays, BUFFER_AXIS, (0.0, top)),
-        Panel(f"{name}: the knee", BUFFER_MS, "rate (Mbit/s)", rates, KNEE_AXIS, (least, 1.02 * tmax), BDP),
-        Panel(f"{name}: loss", BUFFER_MS, "loss (% of Tmax)", losses, BUFFER_AXIS, (0.0, 15.0)),
-    ]
-    file = f"fig{number}" if number else series
-    return Drawn(number, f"{file}_{series}", f"{words}. Hollow points are values of the text.", panels, 3)
+    about = {
+        "number": number,
+        "series": series,
+        "words": words,
+        "title": name,
+        "file": f"fig{number}" if number else series,
+    }
+    drawn = DECLARED.drawn("against_buffer", delays, rates, losses, names=about)
+    latency, knee, loss = drawn.panels
+    latency = replace(latency, y_range=(0.0, 2000.0 if number == "7" else 1000.0))
+    knee = replace(knee, y_range=(LEAST_RATE[tmax] * tmax, 1.02 * tmax))
+    return replace(drawn, panels=[latency, knee, loss])
 
 
 def _distribution(number: str, series: str, words: str, baseline: bool, frames: Frames) -> Drawn:
@@ -150,10 +151,15 @@ def _distribution(number: str, series: str, words: str, baseline: bool, frames: 
         *_cumulative(frames.get(series, ()), "ftp", "FTP", FTP),
         *_cumulative(frames.get("fig2", ()) if baseline else (), "ftp", "tail-dropping (Figure 2)", GREY),
     ]
-    title = f"{NAMES[series]}: all packets, buffer of {CDF.axes['buffer_ms'][0]} ms"
-    longest = 2500.0 if number == "6" else 1100.0
-    panel = Panel(title, "latency, one way (ms)", "packets at or below (%)", lines, (0.0, longest), (0.0, 101.0))
-    return Drawn(number, f"fig{number}_cdf_{series}", f"Latency CDF. {words}.", [panel], 1)
+    about = {
+        "number": number,
+        "series": series,
+        "words": words,
+        "title": NAMES[series],
+        "buffer": CDF.axes["buffer_ms"][0],
+    }
+    drawn = DECLARED.drawn("cdf", lines, names=about)
+    return replace(drawn, panels=[replace(drawn.panels[0], x_range=(0.0, 2500.0 if number == "6" else 1100.0))])
 
 
 def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> list[Series]:
@@ -170,12 +176,7 @@ def _sessions(runs: Runs) -> Drawn:
     def lines(measure: str) -> list[Series]:
         return [curve(runs, of, measure, counted(n, "session")) for n, of in SESSIONS.items()]
 
-    panels = [
-        Panel("Tail drop: the knee", BUFFER_MS, "rate (Mbit/s)", lines("rate_mbit"), KNEE_AXIS, (3.5, 5.1), BDP),
-        Panel("Tail drop: loss", BUFFER_MS, "loss (% of Tmax)", lines(LOST), BUFFER_AXIS),
-    ]
-    caption = "Tail-dropping with 1, 5, 10 and 50 FTP sessions: is the knee at the BDP for all? (text of Figure 2)"
-    return Drawn("", "knee_sessions", caption, panels)
+    return DECLARED.drawn("knee_sessions", lines("rate_mbit"), lines(LOST))
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
@@ -200,14 +201,7 @@ def _falling_tmax(runs: Runs) -> Drawn:
         for queue, where in (("fifo", "one queue"), ("sfq", "SFQ"))
         for curve, words, colour in (("10a", "10a (depth)", GAMER), ("10c", "10c (time)", FTP))
     ]
-    marks = (Mark("10", 10, "x"), Mark("100", 100, "x"))
-    panels = [
-        Panel("Two round trips behind one drop-tail buffer", BUFFER_MS, "goodput (Mbit/s)", goodputs, KNEE_AXIS, (0.0, 5.0), marks),
-        Panel("LRED when Tmax falls from 20 to 5 Mbit/s", "Tmax (Mbit/s)", "mean FTP latency (ms)", latencies, (0.0, 25.0),
-              (100.0, 20000.0), log_y=True),
-    ]  # fmt: skip
-    caption = "Round trips of 10 and 100 ms share a buffer; and thresholds in bytes beside thresholds in time, 200 to 400 ms of 20 Mbit/s."
-    return Drawn("", "two_rtts_and_tmax", caption, panels)
+    return DECLARED.drawn("two_rtts_and_tmax", goodputs, latencies)
 
 
 def _frontier(runs: Runs) -> Drawn:
@@ -220,9 +214,7 @@ def _frontier(runs: Runs) -> Drawn:
             lines.append(_points(runs, keys, law.replace("_", " with "), colour))
     tail = [place("fig3", size) for size in BUFFERS_MS if size <= 500]
     lines.append(_points(runs, tail, "tail-dropping, 20 to 500 ms", GREY))
-    x, y = "mean time in the queue (ms)", "packets dropped (%)"
-    panel = Panel("1 Mbit/s, ten sessions", x, y, lines, (0.0, 450.0))
-    return Drawn("", "frontier_1mbit", "The price of low latency at 1 Mbit/s: one curve for all laws.", [panel], 1)
+    return DECLARED.drawn("frontier_1mbit", lines)
 
 
 def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
@@ -244,12 +236,9 @@ def _sweet_spot(runs: Runs) -> list[Drawn]:
     target = Series("target", (0.0, 400.0), (0.0, 400.0), colour=GREY)
     panels: list[Panel] = []
     for rate in rates:
-        waits, drops = [*lines(rate, "sojourn_mean_ms"), target], lines(rate, "drop_percent")
-        title, axis = f"{rate:g} Mbit/s", (0.0, 400.0)
-        panels.append(Panel(title, "MINth (ms)", "mean time in the queue (ms)", waits, axis, (0.0, 800.0)))
-        panels.append(Panel(title, "MINth (ms)", "dropped (%)", drops, axis, (0.0, 15.0)))
-    caption = "LRED's sweet spot, round trip 50 ms: latency in the queue and loss against the target (MAXth 2 MINth, 1 to 5 %)."
-    return [Drawn("", "sweetspot", caption, panels)]
+        kinds = {"wait": [*lines(rate, "sojourn_mean_ms"), target], "dropped": lines(rate, "drop_percent")}
+        panels += [DECLARED.panel({"kind": kind, "title": f"{rate:g} Mbit/s"}, of) for kind, of in kinds.items()]
+    return [DECLARED.figure("sweetspot", panels)]
 
 
 # -------------------------------------------------------------------------------------------------------- hash collisions
@@ -284,10 +273,4 @@ def _collisions() -> Drawn:
     shapes = {"256 queues": (256, 1), "64 queues": (64, 1), "exact": (64, 4)}
     lines = [Series(label, n, [100 * float(p) for p in collision(*of, n[-1])[1:]]) for label, of in shapes.items()]
     hashed, searched = [*lines[:2], _said_collisions()], [lines[2], _said_overfull()]
-    some, overfull = "P(some collision) (%)", "P(some group overfull) (%)"
-    panels = [
-        Panel("Hashing into 256 queues", "sessions", some, hashed, (1, 60), (0, 101)),
-        Panel("Serial search: 64 groups of 4", "sessions", overfull, searched, (1, 60), (1e-4, 100.0), log_y=True),
-    ]
-    caption = "Probability of a hash collision, exact (the paper: Monte Carlo, 0.05 % at 20 sessions and 1 % at 35)."
-    return Drawn("9", "fig8_9_collisions", caption, panels)
+    return DECLARED.drawn("fig8_9_collisions", hashed, searched)

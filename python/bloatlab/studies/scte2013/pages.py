@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bloatlab.plots import Mark, Panel, Series, style
+from bloatlab.plots import Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies.claims import Runs, median_of
 from bloatlab.studies.drawing import answered
 from bloatlab.studies.published import toml
 from bloatlab.studies.scte2013.build import UNKNOWNS
+from bloatlab.studies.scte2013.claims import DECLARED
 from bloatlab.studies.scte2013.experiments import BDP_MS, SERIES, Experiment
 from bloatlab.studies.scte2013.figures import curve
 from bloatlab.studies.scte2013.readings import place
@@ -27,8 +28,9 @@ def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
     ]
     columns = [(column, *HEADS[column]) for column in experiment.columns]
     heads = [axis.replace("_", " ") for axis in experiment.axes]
-    note = "Medians over seeds. The paper publishes no values for these runs."
-    return medians_table(f"{experiment.name}: {experiment.what}", runs, rows, columns, heads, note)
+    return medians_table(
+        f"{experiment.name}: {experiment.what}", runs, rows, columns, heads, DECLARED.text("experiment")
+    )
 
 
 def unknowns_table() -> TextTable:
@@ -62,8 +64,8 @@ Values = Mapping[tuple[str, str], float]
 def answer(runs: Runs, seeds: int) -> Answer:
     """Which way to manage a modem's buffer keeps a game playable while uploads fill the line? Answered from the runs."""
     return answered(
-        "Which management of a modem's buffer keeps a game playable while ten uploads fill the line?",
-        f"Medians of {counted(seeds, 'seed')}. Latency is one way, propagation (25 ms) included; Tmax is 5 Mbit/s.",
+        DECLARED.text("question"),
+        DECLARED.text("basis", seeds=counted(seeds, "seed")),
         draw(runs),
         {(series, m): median_of(runs, place(series, LARGE_MS), m) for series in NAMES for m in (GAME, FTP, RATE, LOSS)},
         lambda of: _sentence(of, runs),
@@ -76,17 +78,19 @@ def _sentence(of: Values, runs: Runs) -> str:
     equal = [s for s in NAMES if s != best and of[s, GAME] <= (1.0 + CLEAR) * of[best, GAME]]
     also = f" (and {' and '.join(NAMES[s] for s in equal)} within {CLEAR:.0%} of it)" if equal else ""
     small, rate = (median_of(runs, place("fig2", BDP_MS), m) for m in (GAME, RATE))
-    begin = (
-        f"{NAMES[best]}{also}: behind {LARGE_MS} ms of buffer the game's packets take {number(of[best, GAME], 0)} ms, beside "
-        f"{number(of['fig2', GAME], 0)} ms behind tail-dropping, and the line carries {number(of[best, RATE], 2)} of "
-        f"{SERIES['fig2'].tmax_mbit:g} Mbit/s (tail-dropping {number(of['fig2', RATE], 2)})."
+    begin = DECLARED.text(
+        "best",
+        best=f"{NAMES[best]}{also}",
+        buffer=LARGE_MS,
+        game=number(of[best, GAME], 0),
+        tail=number(of["fig2", GAME], 0),
+        rate=number(of[best, RATE], 2),
+        tmax=SERIES["fig2"].tmax_mbit,
+        tail_rate=number(of["fig2", RATE], 2),
     )
     if small is None or rate is None:
         return begin
-    return (
-        f"{begin} Tail-dropping with a buffer of only {BDP_MS} ms, one bandwidth-delay product, brings {number(small, 0)} ms at "
-        f"{number(rate, 2)} Mbit/s."
-    )
+    return f"{begin} {DECLARED.text('small', buffer=BDP_MS, game=number(small, 0), rate=number(rate, 2))}"
 
 
 def _point(of: Values, series: str) -> Point:
@@ -97,15 +101,8 @@ def _point(of: Values, series: str) -> Point:
 
 def draw(runs: Runs) -> Drawn:
     """The game's latency and the loss against the buffer, all types on one scale, with the BDP."""
-    bdp = (Mark("BDP", float(BDP_MS), "x"),)
 
     def lines(measure: str) -> list[Series]:
         return [curve(runs, series, measure, name, colour) for series, name, colour in TYPES]
 
-    x = "buffer (ms of 5 Mbit/s)"
-    panels = [
-        Panel("The game's latency, one way", x, "mean latency (ms)", lines(GAME), (20.0, 1000.0), (20.0, 1000.0), bdp, log_x=True, log_y=True),
-        Panel("The cost: packets lost", x, "loss (%)", lines(LOSS), (20.0, 1000.0), (0.0, None), bdp, log_x=True),
-    ]  # fmt: skip
-    caption = "Ten uploads and a game; the buffer from 20 ms to 1 s. Shades: the central 80 % of seeds. BDP: bandwidth-delay product."
-    return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.6))
+    return DECLARED.drawn("answer", lines(GAME), lines(LOSS))

@@ -59,6 +59,11 @@ def r_squared(series: str, measure: str) -> Reading:
     return Reading(read(lambda c: line(c)[1], (series, measure)), Band(0.99, 1.0), digits=4)
 
 
+def flat(series: str, measure: str) -> Reading:
+    """Constancy beyond the BDP: least over greatest value, within 3 %."""
+    return Reading(read(flatness, (series, measure)), Band(0.97, 1.0), digits=3)
+
+
 def slope(series: str, measure: str) -> Reading:
     """Milliseconds of latency per millisecond of buffer."""
     return Reading(read(lambda c: line(c)[0], (series, measure)), Band(0.75, 1.0), "ms/ms")

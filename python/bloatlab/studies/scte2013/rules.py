@@ -1,5 +1,7 @@
 """Every row of published.csv compared with ours: decided by a run, by arithmetic, taken as an input, or not testable.
 
+`statements.toml` has the rule of each:
+
 result, claim   judged by a range fixed before the first run; counted
 theory          computed; counted
 parameter       used in the scenario, from which it is read back; not counted
@@ -24,25 +26,25 @@ import numpy as np
 
 from bloatlab.collisions import collision
 from bloatlab.studies.claims import NOT_EXPLAINED, Runs, Value, each, judged, median_of
-from bloatlab.studies.published import NOTHING, Place, Row, at_path, parameter_cell, places, quantity, row_cell, rows
+from bloatlab.studies.declared import evaluate, judgement
+from bloatlab.studies.published import (
+    NOTHING,
+    Place,
+    Row,
+    at_path,
+    parameter_cell,
+    places,
+    quantity,
+    row_cell,
+    rows,
+    toml,
+)
 from bloatlab.studies.scorecard import Band, Cell, Goal, Verdict, symmetric
 from bloatlab.studies.scte2013 import theory
 from bloatlab.studies.scte2013.build import buffer_bytes, build
-from bloatlab.studies.scte2013.claims import (
-    ABOVE_200_MS,
-    CLAIMS,
-    FIFTY,
-    FTP,
-    FTP_700,
-    GAMER,
-    GAMER_P99,
-    NEVER_MORE,
-    PLATEAU,
-    TENTH,
-    drops_ratio,
-)
-from bloatlab.studies.scte2013.experiments import ASKED, BDP_MS, SERIES
-from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, extreme, knee, place, point, r_squared, ratio
+from bloatlab.studies.scte2013.claims import CLAIMS, NAMES, drops_ratio
+from bloatlab.studies.scte2013.experiments import ASKED, SERIES
+from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
 from bloatlab.tables import Spread
 
 #: All statements that arithmetic decides should be within, and four in five of those that runs decide. (Two of the former are
@@ -190,85 +192,41 @@ def _buffer_kb(ms: float, mbit: float) -> float:
     return buffer_bytes(ms, mbit) / 1000
 
 
-#: Hash collisions: case, metric, shape of the hash table (groups, queues per group), sessions, slack, reason.
-COLLISIONS: Sequence[tuple[str, str, tuple[int, int], int, float, str]] = (
-    ("hash 256 queues, 2 sessions", "P(no collision)", (256, 1), 2, 5e-4, "exact, printed to a tenth"),
-    ("hash 256 queues, 3 sessions", "P(no collision)", (256, 1), 3, 5e-4, "exact, printed to a tenth"),
-    ("hash 256 queues, 10 sessions", "P(collision)", (256, 1), 10, 1e-9, "exact, more than 16 %"),
-    ("hash 256 queues, 20 sessions", "P(collision)", (256, 1), 20, 1e-9,
-     "exact, more than 50 %; the sentence that says 16 % for 20 is a slip"),
-    ("set-assoc 64x4, 20 sessions", "P(collision)", (64, 4), 20, 0.1, "exact"),
-    ("set-assoc 64x4, 35 sessions", "P(collision)", (64, 4), 35, 0.1, "exact"),
-)  # fmt: skip
-
-
 def _chance(metric: str, shape: tuple[int, int], sessions: int) -> float:
     """Percent."""
     some = collision(*shape, sessions)[sessions]
     return 100 * float(1 - some if metric == "P(no collision)" else some)
 
 
-_GUIDANCE = "guidance on what round trips there are, not a result"
-_OBSERVED = "an observation of the field, not a result"
+def _buffer_sizes() -> float:
+    """The number of buffer sizes of a series."""
+    return float(sum(at["series"] == "fig2" for at in ASKED["figures"].grid((1,)).places()))
+
+
+#: The names of the expressions of `statements.toml`.
+_NAMES: Mapping[str, Any] = {
+    **NAMES, "before_collision": _before_collision, "buffer_kb": _buffer_kb, "buffer_sizes": _buffer_sizes, "chance": _chance,
+    "drain_s": theory.drain_s, "loss_ratio": _loss_ratio, "peak_rate_mbit": theory.peak_rate_mbit, "queue_wait": theory.queue_wait,
+    "read_back": read_back, "recommended": _recommended, "times": _times,
+}  # fmt: skip
+
+
+def _rule(table: Mapping[str, Any]) -> Rule:
+    match table:
+        case {"untested": why}:
+            return Untested(why)
+        case {"theory": value, "why": why}:
+            return Theory(lambda: evaluate(value, _NAMES), why, table.get("slack", 1e-9))
+        case {"parameter": value}:
+            return Parameter(lambda: evaluate(value, _NAMES))
+        case _:
+            return Result(evaluate(table["reading"], _NAMES), table.get("claim", ""))
+
 
 RULES: Mapping[tuple[str, str], Rule] = {
     **{(p.case, p.metric): Parameter(functools.partial(_place, p)) for p in places("scte2013")},
-    ("baseline", "points (buffer sizes) per series"): Parameter(
-        lambda: float(sum(at["series"] == "fig2" for at in ASKED["figures"].grid((1,)).places()))),
-    # two wires of half the round trip
-    ("Fig2 DropTail", "uncongested RTT"): Parameter(lambda: 2.0 * read_back("fig2", "link.net50.delay", "ms")),
-    # ------------------------------------------------------------------------------------------------------- computed
-    **{
-        (case, metric): Theory(functools.partial(_chance, metric, shape, sessions), why, slack)
-        for case, metric, shape, sessions, slack, why in COLLISIONS
-    },
-    ("500 kB buffer @ 2 Mbps", "full-buffer drain time"): Theory(lambda: theory.drain_s(500, 2), "8 x 500 kB / 2 Mbit/s"),
-    ("overview analogy", "queue wait 120 people x 1 min"): Theory(
-        lambda: theory.queue_wait(120, 1.0), "an analogy: the wait behind 120 in a FIFO that serves one a minute"),
-    ("two sessions RTT 100 vs 10 ms", "ratio of ideal buffers"): Theory(
-        lambda: theory.peak_rate_mbit(1, 10) / theory.peak_rate_mbit(1, 100), "BDP is proportional to RTT"),
-    ("Fig2 vs Fig3", "buffer bytes ratio at equal ms"): Theory(lambda: _buffer_kb(200, 5.0) / _buffer_kb(200, 1.0), "bytes = ms x Tmax / 8"),
-    ("Fig6 SFQ 960 ms buffer", "physical buffer"): Theory(lambda: _buffer_kb(960, 5.0), "0.96 s x 5 Mbit/s / 8"),
-    ("set-assoc 64x4", "sessions in one group before collision"): Theory(
-        _before_collision, "one more than a group has queues in the scenario of Figure 14"),
-    # ------------------------------------------------------------------------------------------------------------ run
-    ("Fig2a DropTail", "gamer latency / FTP latency"): Result(ratio(("fig2", GAMER), ("fig2", FTP), TENTH, 0, worst=True)),
-    ("Fig2a DropTail", "latency vs buffer"): Result(r_squared("fig2", FTP), "linear"),
-    ("Fig2b DropTail", "total upstream rate vs buffer"): Result(point("fig2", BDP_MS, "rate_share", Band(0.97, 1.0), ""), "constant"),
-    ("Fig2b DropTail", "knee of throughput curve"): Result(knee("fig2"), "same-knee"),
-    ("Fig3b DropTail 1 Mbps,200 ms buffer", "data loss rate"): Result(point("fig3", 200, "loss_percent", Band(4.0, 14.0), "%")),
-    ("Fig5 SFQ", "gamer latency"): Result(point("fig5", 960, GAMER, Band(40.0, 70.0)), "sfq-gamer"),
-    ("Fig5b SFQ", "throughput and loss vs Fig 2b"): Result(
-        ratio(("fig5", "rate_mbit"), ("fig2", "rate_mbit"), Band(0.97, 1.03), BDP_MS, worst=True), "sfq-rate"),
-    ("recommendation", "buffer when SFQ is used"): Result(point("fig5", 200, "rate_share", Band(0.97, 1.0), "of Tmax"), "sfq-gamer"),
-    ("Fig6 SFQ 960 ms buffer", "gamer latency range"): Result(point("fig5", 960, "gamer_p99_ms", GAMER_P99), "sfq-gamer"),
-    ("Fig6 SFQ 960 ms buffer", "FTP latency range (most packets)"): Result(
-        point("fig5", 960, "ftp_share_half_to_one_s", Band(0.5, 1.0), "of the packets between 0.5 and 1.0 s"), "sfq-ftp"),
-    ("Fig7 SFQ forced collision gamer+1 FTP", "gamer latency vs baseline"): Result(
-        ratio(("fig7", GAMER), ("fig2", GAMER), TENTH, BDP_MS, worst=False), "collision"),
-    ("Fig7 SFQ forced collision", "drain rate of shared sub-queue"): Result(point("fig7", 960, "collided_share", Band(0.09, 0.11), "x Tmax")),
-    ("Fig11 LRED", "latency plateau FTP and gamer"): Result(extreme("fig11", FTP, PLATEAU, least_ms=ABOVE_200_MS), "lred-plateau"),
-    ("Fig12 LRED 960 ms buffer", "latency range (all packets)"): Result(point("fig11", 960, "ftp_p99_ms", Band(100.0, 210.0))),
-    ("Fig12 LRED 960 ms buffer", "average latency"): Result(point("fig11", 960, FTP, Band(200.0, 230.0))),
-    ("Fig13 LRED 1 Mbps", "average latency"): Result(point("fig13", 960, FTP, Band(80.0, 130.0))),
-    ("Fig13 LRED 1 Mbps", "packet drop rate"): Result(point("fig13", 960, "drop_percent", Band(10.0, NEVER_MORE), "%")),
-    ("LRED stand-alone", "usable target latency"): Result(
-        point("fig13", 960, "drop_percent", Band(5.0, NEVER_MORE), "% dropped below 100 ms"), "lred-low"),
-    ("Fig14 SFQ+LRED700", "FTP latency peak"): Result(point("fig14", 960, FTP, FTP_700)),
-    ("Fig14 SFQ+LRED700", "gamer latency"): Result(point("fig14", 960, GAMER, Band(40.0, 70.0)), "both-gamer"),
-    ("Fig15/16 SFQ+LRED 700 and 200", "gamer latency range"): Result(point("fig14", 960, "gamer_p99_ms", GAMER_P99), "both-only-ftp"),
-    ("session bloat", "drops needed for 50 sessions vs 1"): Result(Reading(_times, FIFTY, "times")),
-    ("low bandwidth SF", "Tmax regarded as low"): Result(Reading(_loss_ratio, Band(1.0, NEVER_MORE), "times the loss at 5 Mbit/s")),
-    ("conclusion", "recommended drop-tail buffer"): Result(
-        Reading(_recommended, Band(0.97, 1.0), "of Tmax, least of all round trips with 1.25 x the longest")),
-    # ----------------------------------------------------------------------------------------------------- not tested
-    ("same region", "typical RTT"): Untested(_GUIDANCE),
-    ("same continent", "typical RTT"): Untested(_GUIDANCE),
-    ("different continents", "typical RTT"): Untested(_GUIDANCE),
-    ("BitTorrent observation", "peers"): Untested(_OBSERVED),
-    ("BitTorrent observation", "concurrent active TCP sessions"): Untested(_OBSERVED),
-    ("single drop", "fraction of streams affected"): Untested("1/N by definition: a packet belongs to one stream"),
-}  # fmt: skip
+    **{(t["case"], t["metric"]): _rule(t) for t in toml("scte2013", "statements.toml")["statements"]},
+}
 
 
 # -------------------------------------------------------------------------------------------------------- explanations
@@ -287,7 +245,7 @@ class Explanation:
     experiment: str
     values: Sequence[Value]
     holds: Callable[..., bool]
-    ours: str | Callable[..., str]
+    ours: Callable[..., str]
 
     def words(self, runs: Runs) -> str:
         """The cause with its value, or the reason why it explains nothing here."""
@@ -336,72 +294,23 @@ def _knees_beside_theory(knees: Sequence[float]) -> str:
     return f"{ours} ms for {', '.join(map(str, KNEE_SESSIONS))} sessions, by theory {theory}"
 
 
-_TAIL, _LONGEST = "overflow sfq tail 960", "overflow sfq longest 960"
+def _by_sharpness(p99: Sequence[float]) -> str:
+    return ", ".join(f"p99 {ms:.0f} ms with {p:.0%}" for p, ms in zip(SHARPNESS, p99, strict=True))
 
-_GAMER_WINDOW = (
-    "the gamer's own window: one that loses nothing slow-starts (2, 3 and 2 segments, 70.3 ms on average by arithmetic); under SFQ it "
-    "loses a packet now and then, its ssthresh stays at 2, and it sends 2, 2, 2 and 1 (62.7 ms), the message later"
-)
-#: Under plain SFQ, too, the gamer waits as under SFQ + LRED once nothing of it is dropped.
-_WITHOUT_LOSS = (
-    "overflow",
-    [(_TAIL, GAMER), (_LONGEST, GAMER), (_LONGEST, "gamer_drops"), (place("fig14", 960), GAMER)],
-    lambda _, longest, drops, lred: drops == 0.0 and abs(longest / lred - 1.0) <= 0.05,
-    "SFQ alone {0:.0f} ms; where it drops from the longest queue, nothing of the gamer's, {1:.0f}; with LRED {3:.0f}",
-)
 
-EXPLANATIONS: tuple[Explanation, ...] = (
-    Explanation(
-        "Fig2b DropTail", "knee *",
-        "n flows that are not in step need BDP / sqrt(n): loss, not throughput, is what a small buffer costs many flows",
-        "knee", [_knees], lambda knees: all(0.5 <= k / t <= 2.0 for k, t in zip(knees, _THEORY, strict=True)),
-        _knees_beside_theory,
-    ),
-    Explanation(
-        "Fig5b SFQ", "*",
-        "the overflow rule, which is not stated: under tail drop a memory that is shared unevenly loses more",
-        "overflow",
-        each([f"overflow {queue} 100" for queue in ("droptail tail", "sfq tail", "sfq longest")], "loss_percent"),
-        lambda droptail, tail, longest: longest - droptail <= 1.0 < tail - droptail + 0.2,
-        lambda droptail, tail, longest: f"at 100 ms SFQ loses {tail - droptail:.2f} % of Tmax more than drop-tail, "
-        f"{longest - droptail:.2f} with longest-queue drop",
-    ),
-    Explanation(
-        "Fig6 *", "FTP *",
-        "the overflow rule, which is not stated: under tail drop the sessions' shares of the memory are uneven",
-        "overflow", each([_LONGEST, _TAIL], "ftp_share_half_to_one_s"), lambda longest, tail: tail < 0.5 <= longest,
-        "with longest-queue drop {:.2f} of the packets, with tail drop {:.2f}",
-    ),
-    Explanation(
-        "Fig7 SFQ forced collision gamer*", "*",
-        "the overflow rule, which is not stated: under tail drop the shared queue takes more than its tenth of the memory",
-        "overflow",
-        each([f"overflow {queue} 960" for queue in ("droptail tail", "sfq_collision tail", "sfq_collision longest")], GAMER),
-        lambda baseline, tail, longest: 0.9 <= longest / baseline <= 1.1 < tail / baseline,
-        "baseline {:.0f} ms, collision {:.0f}, with longest-queue drop {:.0f}",
-    ),
-    Explanation(
-        "Fig12 *", "latency range*",
-        "the paper's: packets are dropped only after 200 ms in the queue, and 25 ms of propagation come on top",
-        "sharpness", each([f"sharpness {p}" for p in SHARPNESS], "ftp_p99_ms"), lambda *p99: min(p99) > 210.0,
-        lambda *p99: ", ".join(f"p99 {ms:.0f} ms with {p:.0%}" for p, ms in zip(SHARPNESS, p99, strict=True)),
-    ),
-    Explanation(
-        "Fig13 *", "average latency", "Pmax is not stated, and decides; ours is 12 %",
-        "p_max", each([f"p_max {p}" for p in P_MAXES], FTP, "drop_percent"),
-        lambda *v: any(80.0 <= ms <= 130.0 and dropped > 10.0 for ms, dropped in zip(v[:5], v[5:], strict=True)),
-        lambda *v: "; ".join(
-            f"Pmax {p:.0%} {ms:.0f} ms, {dropped:.1f} % dropped" for p, ms, dropped in zip(P_MAXES, v[:5], v[5:], strict=True)
-        ),
-    ),
-    Explanation("Fig14 *", "gamer latency", _GAMER_WINDOW, *_WITHOUT_LOSS),
-    Explanation("Fig15/16 *", "*", _GAMER_WINDOW, *_WITHOUT_LOSS),
-    # with a law that holds the delay, drops have to grow faster than sessions, too
-    Explanation(
-        "session bloat", "*",
-        "a session's window is the N-th part, and loss goes with 1/W^2, so drops at one delay grow faster than sessions",
-        "bloat", [drops_ratio("pie"), *each(["bloat pie 1", "bloat pie 50"], FTP)],
-        lambda times, wait, waits: times > 100.0 and waits < 1.25 * wait,
-        "PIE takes {0:.0f} times the drops for fifty sessions at {2:.0f} ms as for one at {1:.0f}",
-    ),
-)  # fmt: skip
+def _by_p_max(latencies: Sequence[float], drops: Sequence[float]) -> str:
+    rows = zip(P_MAXES, latencies, drops, strict=True)
+    return "; ".join(f"Pmax {p:.0%} {ms:.0f} ms, {dropped:.1f} % dropped" for p, ms, dropped in rows)
+
+
+#: The names of the expressions of `explanations.toml`.
+_CAUSES: Mapping[str, Any] = {
+    "knees": _knees, "THEORY": _THEORY, "beside_theory": _knees_beside_theory, "each": each, "drops_ratio": drops_ratio,
+    "sharpness": [f"sharpness {p}" for p in SHARPNESS], "by_sharpness": _by_sharpness,
+    "p_max": [f"p_max {p}" for p in P_MAXES], "by_p_max": _by_p_max,
+}  # fmt: skip
+
+EXPLANATIONS = tuple(
+    Explanation(t["case"], t["metric"], t["why"], t["experiment"], *judgement(t, _CAUSES))
+    for t in toml("scte2013", "explanations.toml")["explanations"]
+)

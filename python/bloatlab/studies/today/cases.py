@@ -3,25 +3,7 @@
     home --lan-- modem ==up/down== cmts --- servers              of 2012, or of DOCSIS 3.1
     home --lan-- router --wan-- modem ==up/down== cmts           a router that shapes to 95 % of the sustained rates, both ways
 
-The line is the paper's: 5 Mbit/s up (10 MB at 20), 20 Mbit/s down (20 MB at 50). With DOCSIS 3.1 the CMTS has the modem's disciplines
-downstream; on all other lines it has the paper's drop-tail queue. The game sends 128 bytes every 33 ms, marked as traffic that does not
-build queues (code point 45); the call is marked for expedited forwarding (46). A modem of 2012 ignores both.
-
-SCTE 2013 lists considerations for every scheme ("Considerations For All Bufferbloat Mitigation Schemes") as research to be done, without
-numbers. Each is one upload (unless said) beside the call, the pages and the game of CableLabs 2012, on the same line:
-
-LEDBAT: five LEDBAT uploads (target 100 ms) beside one. A short queue hides them from their own measure; their share would be 0 if they
-yielded, and five sixths if they were like any other.
-
-50 sessions: 50 uploads, as a swarm or a browser opens.
-
-1 Mbit/s: five uploads on a service flow of 1 Mbit/s up and 16 kB of burst; a proactive grant every 8.1 ms is the same share of it.
-
-bursts: 150 kB of UDP at once every 6 s, 240 ms of the line.
-
-short flows: transfers of 3 kB to 1 MB (Pareto, 11 kB on average) that offer half of the line.
-
-rate changes: 5 and 1.25 Mbit/s in turn, 10 s each, as from peak to sustained rate, with 16 kB of burst. The router shapes to 95 % of 5 Mbit/s throughout.
+`rules.md` describes the line and the considerations.
 """
 
 from __future__ import annotations

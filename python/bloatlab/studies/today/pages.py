@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bloatlab.plots import Panel, Series, style
+from bloatlab.plots import Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies.claims import Runs, over_seeds
+from bloatlab.studies.declared import Declared
 from bloatlab.studies.drawing import answered, intervals, points, ticks
 from bloatlab.studies.tables import median_cell
 from bloatlab.studies.today.cases import Case, Consideration, Line, Stack, considered
@@ -18,15 +19,10 @@ from bloatlab.workloads.cable_loads import LOADED, NUMBERS
 
 # ------------------------------------------------------------------------------------------------------------ tables
 
-#: Measure, head of its column, digits.
-COLUMNS = (
-    ("game_p50_ms", "game median ms", 0), ("game_p99_ms", "game 99 % ms", 0), ("game_lost_percent", "game lost %", 2),
-    ("call_p99_ms", "call 99 % ms", 0), ("call_mos", "call MOS", 2), ("page_s", "page s", 2), ("upload_mbit", "upload Mbit/s", 2),
-)  # fmt: skip
-ASKED = (
-    ("game_p99_ms", "game 99 % ms", 0), ("game_lost_percent", "game lost %", 1), ("call_mos", "call MOS", 2), ("page_s", "page s", 1),
-    ("upload_mbit", "upload Mbit/s", 2), ("background_share", "LEDBAT's share", 2), ("short_s", "short flow s", 2),
-)  # fmt: skip
+DECLARED = Declared("today")
+
+#: The columns of tables.
+COLUMNS, ASKED, LOADS = map(DECLARED.columns, ("lines", "considerations", "loads"))
 
 #: A line in a word or two, and below an axis.
 SHORT = dict(zip(Line, ("2012 modem", "3.1, PIE", "3.1, Low Latency", "fq_codel", "CAKE"), strict=True))
@@ -46,8 +42,8 @@ def lines_table(runs: Runs) -> TextTable:
         if any(Case(line, stack, n).key in runs for n in LOADED):
             found = [(over_loads(runs, line, stack, measure), digits) for measure, _, digits in COLUMNS]
             rows.append(row(line, stack, *("-" if s is None else _with_interval(s, digits) for s, digits in found)))
-    note = "Median over the loads 2 to 9 of each seed; in brackets the central 80 % of seeds. Delays are one way, to the server."
-    return TextTable("All lines and TCPs", ["line", "TCP", *(head for _, head, _ in COLUMNS)], rows, note, left=2)
+    heads = ["line", "TCP", *(head for _, head, _ in COLUMNS)]
+    return TextTable("All lines and TCPs", heads, rows, DECLARED.text("lines"), left=2)
 
 
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
@@ -79,8 +75,8 @@ def _considered_table(
 
     shown = [column for column in columns if any(text(line, what, column) for what in asked for line in Line)]
     rows = [row(what, SHORT[line], *(text(line, what, c) for c in shown)) for what in asked for line in Line]
-    note = "Median over seeds; in brackets the central 80 % of seeds."
-    return TextTable(title, ["", "line", *(head for _, _, head, _ in shown)], rows, note, left=2)
+    heads = ["", "line", *(head for _, _, head, _ in shown)]
+    return TextTable(title, heads, rows, DECLARED.text("considerations"), left=2)
 
 
 def _asked(runs: Runs, stacks: Sequence[Stack]) -> list[Consideration]:
@@ -102,14 +98,8 @@ def considerations_table(runs: Runs, stack: Stack) -> TextTable:
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: Measure, title, unit, least value of its axis.
-SHOWN = (
-    ("game_p99_ms", "A game, 99 of 100 packets", "ms", 2.0),
-    ("call_mos", "A call", "MOS", 0.9),
-    ("page_s", "A page", "s", 1.0),
-    ("upload_mbit", "The upload", "Mbit/s", 0.0),
-)
-MEASURES = [measure for measure, *_ in SHOWN]
+#: The measures of the answer, a panel each.
+MEASURES = ("game_p99_ms", "call_mos", "page_s", "upload_mbit")
 
 #: The medians of each measure of a line, by TCP.
 ByStack = Mapping[Stack, Mapping[str, float]]
@@ -133,9 +123,8 @@ def answer(runs: Runs, seeds: int) -> Answer:
     of = {line: {s: v for s, v in own.items() if s is not Stack.OF_2012} for line, own in found.items()}
     of = {line: own for line, own in of.items() if own}
     return answered(
-        "What have thirteen years changed for a call, a page, a game and an upload on a busy line?",
-        f"Medians over the loads of CableLabs 2012 and {counted(seeds, 'seed')}, on the same line of 5 Mbit/s up: "
-        "only the equipment and TCP differ.",
+        DECLARED.text("question"),
+        DECLARED.text("basis", seeds=counted(seeds, "seed")),
         draw(runs),
         {m: before.get(m) if of else None for m in MEASURES},
         lambda before: _sentence(before, of),
@@ -194,18 +183,14 @@ def _points(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> list[Poi
 
 def draw(runs: Runs) -> Drawn:
     """The four measures by equipment, a colour for each TCP."""
-    panels: list[Panel] = []
-    for measure, title, unit, low in SHOWN:
-        series: list[Series] = []
+
+    def lines(measure: str) -> list[Series]:
+        found: list[Series] = []
         for n, stack in enumerate(Stack):
             spreads = [over_loads(runs, line, stack, measure) for line in Line]
             xs = [x + 0.12 * (n - 1.5) for x in range(len(Line))]
             if np.isfinite(intervals(spreads)).any():
-                series.append(points(stack, xs, spreads, style.COLOURS[n]))
-        log, x_range = measure in ("game_p99_ms", "page_s"), (-0.5, len(Line) - 0.5)
-        panels.append(Panel(title, "", unit, series, x_range, (low, None), log_y=log, x_ticks=TICKS))
-    caption = (
-        "From left to right: the modem of 2012, DOCSIS 3.1 with DOCSIS-PIE and with Low Latency (LLD), a router with fq_codel and with CAKE. "
-        "Medians over the loads; bars: the central 80 % of seeds."
-    )
-    return Drawn("", "answer", caption, panels, 1, size=(7.0, 2.0))
+                found.append(points(stack, xs, spreads, style.COLOURS[n]))
+        return found
+
+    return DECLARED.drawn("answer", *map(lines, MEASURES), x_ticks=TICKS)

@@ -1,39 +1,18 @@
 """The bounds that hold on any equipment: closed forms and identities, since no published values exist.
 
-A packet with an empty path waits for a MAP and two more intervals, 4 to 6 ms with a MAP every 2 ms, and travels for one.
-
-With Low Latency DOCSIS it waits for a proactive grant: 2.025 ms at most, 135 µs of preparation and a frame of 135 µs, under any
-load; behind a packet of the call for one more grant.
-
-If Prague shares that queue, the ramp of marks gives no bound, since the senders decide how far they overshoot it. The queue's buffer does.
-It accepts a packet while fewer than 38 kB wait (40 kB, less the largest frame). They leave at 230/256 of the line while others want the
-rest, in 67.7 ms. New packets must be requested, too: up to an interval until a burst carries the request, 1.62 ms of MinReqGntDelay, an
-interval until a MAP begins, and one for the place in it. The game is never sent to the other queue: its packet of 156 bytes scores
-0.32 ms at most, for which queue protection requires 87 ms of delay, and the buffer holds 61.
-
-A modem of 2012 holds 417 packets of 1500 bytes, a second at 5 Mbit/s, and 32 more in its transmit queue.
-
-Every link's books balance: packets at the start and arrivals equal packets that left, were dropped or remain. No upload is faster than
-the line: 5 Mbit/s, and the 10 MB of the burst.
-
-A consideration has the bounds of its own rate: at 1 Mbit/s a full modem takes 5.4 s, at 1.25 Mbit/s 4.3 s, a proactive grant follows each
-8.1 ms, and a line of 5 and 1.25 Mbit/s in turn carries no more than their mean over time.
-
-Behind CAKE six uploads have a turn each. A round of six full packets takes 15 ms, so that with two packets under way and a round trip below 30 ms
-none misses a turn, and five LEDBAT uploads have five sixths. They cannot have more: LEDBAT grows no faster than TCP and halves at a loss as Reno does
-(RFC 6817 §2.4.2, §2.5), so that it misses no fewer turns than the sixth. The number of missed turns has no closed form, as each loss at so small a window costs some.
-
-Behind a router that shapes to 95 % of the line no packet waits or is dropped in the modem. Behind CAKE a sparse packet waits for
-one packet of each other sparse flow, and for the one in transmission.
+`rules.md` derives them. `laws.toml` has one a table: the cases in which it holds, a measure, its unit and its accepted values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bloatlab.studies.claims import NOT_EXPLAINED, Runs
+from bloatlab.studies.declared import evaluate
+from bloatlab.studies.published import toml
 from bloatlab.studies.scorecard import Band, Cell, Origin, Verdict
 from bloatlab.studies.today.cases import (
     LOW_MBIT,
@@ -66,8 +45,6 @@ FULL = QUEUED + IDLE.high
 LINE = 5.0 + 80.0 / (SECONDS - WARM_UP)
 SMALL_BURST = 0.128 / 30.0
 
-Cases = Callable[[Case], bool]
-
 
 @dataclass(frozen=True, slots=True)
 class Law:
@@ -78,68 +55,43 @@ class Law:
     measure: str
     unit: str
     band: Band
-    of: Cases
+    of: Callable[[Case], bool]
     worst: Callable[[Sequence[float]], float] = max
 
 
-def _idle(case: Case) -> bool:
-    return case.line is Line.MODEM_2012 and case.number == 1
+_SLOW_LINE = 0.4 * 5.0 + 0.6 * SLOW_MBIT  # slow in 30 of 50 s
+
+#: The names of the expressions of `laws.toml`.
+_NAMES: Mapping[str, Any] = {
+    **Line.__members__, **Stack.__members__, **Consideration.__members__, "most": lambda value: Band(0.0, value),
+    "FULL": FULL, "IDLE": IDLE, "LEAST_31": LEAST_31, "LINE": LINE, "LOOP": LOOP, "LOW_MBIT": LOW_MBIT, "L_BUFFER": L_BUFFER,
+    "QUEUED": QUEUED, "SLOW_LINE": _SLOW_LINE, "SLOW_MBIT": SLOW_MBIT, "SMALL_BURST": SMALL_BURST,
+    "TWO_GRANTS": LEAST_31 + 2 * GRANT, "TWO_SLOW_GRANTS": LEAST_31 + 2 * SLOW_GRANT,
+}  # fmt: skip
 
 
-def _at(line: Line, what: Consideration | None, *, prague: bool | None = None) -> Cases:
-    """The cases of a line at the rate of a consideration (None: at 5 Mbit/s), with or without Prague."""
-    rates = (Consideration.LOW_RATE, Consideration.RATE)
+def _law(table: Mapping[str, Any]) -> Law:
+    band, rates = table["band"], (Consideration.LOW_RATE, Consideration.RATE)
 
     def of(case: Case) -> bool:
-        at = case.what is what if what else case.what not in rates
-        return at and case.line is line and prague in (None, case.stack is Stack.PRAGUE)
+        names = {
+            "line": case.line,
+            "stack": case.stack,
+            "what": case.what,
+            "idle": case.line is Line.MODEM_2012 and case.number == 1,
+            "at_5_mbit": case.what not in rates,
+            # Low Latency DOCSIS with only the game and the call in its queue
+            "classic": case.line is Line.LLD and case.stack is not Stack.PRAGUE,
+        }
+        return bool(evaluate(table["of"], {**_NAMES, **names}))
 
-    return of
-
-
-def _classic(case: Case) -> bool:
-    """Low Latency DOCSIS with only the game and the call in its queue."""
-    return case.line is Line.LLD and case.stack is not Stack.PRAGUE
-
-
-_LOW, _RATE = Consideration.LOW_RATE, Consideration.RATE
-_SLOW_LINE = 0.4 * 5.0 + 0.6 * SLOW_MBIT  # slow in 30 of 50 s
-_TWO_GRANTS, _TWO_SLOW_GRANTS = LEAST_31 + 2 * GRANT, LEAST_31 + 2 * SLOW_GRANT
-
-
-def _most(value: float) -> Band:
-    return Band(0.0, value)
+    accepted = evaluate(band, _NAMES) if isinstance(band, str) else Band(*band)
+    return Law(
+        table["name"], table["says"], table["measure"], table["unit"], accepted, of, min if "worst" in table else max
+    )
 
 
-LAWS: tuple[Law, ...] = (
-    Law("idle, least", "4 ms for a MAP and two intervals, 1 ms of travel", "game_min_ms", "ms", Band(5.0, 5.1), _idle),
-    Law("idle, most", "6 ms and 1 ms", "game_p99_ms", "ms", IDLE, _idle),
-    Law("Low Latency, least", "a grant at once: preparation, frame, 1 ms of travel", "game_min_ms", "ms",
-        Band(LEAST_31, LEAST_31 + 0.05), _classic, min),
-    Law("Low Latency, most", "two grants, under every load", "game_max_ms", "ms", _most(_TWO_GRANTS),
-        lambda case: _classic(case) and case.what is not _LOW),
-    Law("Low Latency, 1 Mbit/s", "two grants of 8.1 ms", "game_max_ms", "ms", _most(_TWO_SLOW_GRANTS), _at(Line.LLD, _LOW, prague=False)),
-    Law("Low Latency, shared", "two grants, the request loop and a full buffer", "game_max_ms", "ms",
-        _most(_TWO_GRANTS + LOOP + L_BUFFER / 5.0), _at(Line.LLD, None, prague=True)),
-    Law("Low Latency, shared and slow", "the same at 1.25 Mbit/s", "game_max_ms", "ms",
-        _most(_TWO_GRANTS + LOOP + L_BUFFER / SLOW_MBIT), _at(Line.LLD, _RATE, prague=True)),
-    Law("Low Latency, shared, 1 Mbit/s", "the same with grants of 8.1 ms", "game_max_ms", "ms",
-        _most(_TWO_SLOW_GRANTS + LOOP + L_BUFFER / LOW_MBIT), _at(Line.LLD, _LOW, prague=True)),
-    Law("a full modem", "449 packets at 5 Mbit/s", "game_max_ms", "ms", _most(FULL), _at(Line.MODEM_2012, None)),
-    Law("a full slow modem", "449 packets at 1.25 Mbit/s", "game_max_ms", "ms", _most(QUEUED * 5.0 / SLOW_MBIT + IDLE.high),
-        _at(Line.MODEM_2012, _RATE)),
-    Law("a full modem of 1 Mbit/s", "449 packets", "game_max_ms", "ms", _most(QUEUED * 5.0 / LOW_MBIT + IDLE.high), _at(Line.MODEM_2012, _LOW)),
-    Law("books", "packets that no link accounts for", "unaccounted", "packets", _most(0.0), lambda _: True),
-    Law("the line", "5 Mbit/s and the burst", "up_mbit", "Mbit/s", _most(LINE), lambda _: True),
-    Law("the line of 1 Mbit/s", "its rate and a burst of 16 kB", "up_mbit", "Mbit/s", _most(LOW_MBIT + SMALL_BURST), lambda case: case.what is _LOW),
-    Law("the changing line", "20 s of 5 and 30 s of 1.25 Mbit/s, and the burst", "up_mbit", "Mbit/s", _most(_SLOW_LINE + SMALL_BURST),
-        lambda case: case.what is _RATE),
-    # six uploads have a queue each; and a packet of each upload in 16 MB
-    Law("LEDBAT behind CAKE", "no more than five of six flows", "background_share", "", _most(5.0 / 6.0 + 5.0 * 1500.0 / 16e6),
-        lambda case: case.line is Line.CAKE and case.what is Consideration.LEDBAT),
-    Law("behind a router", "drops in the modem", "modem_dropped", "packets", _most(0.0),
-        lambda case: case.line in (Line.FQ_CODEL, Line.CAKE) and case.what is not _RATE),
-)  # fmt: skip
+LAWS = tuple(map(_law, toml("today", "laws.toml")["laws"]))
 
 
 def cells(runs: Runs) -> list[Cell]:

@@ -1,0 +1,201 @@
+"""The declarations of a study, in files beside it: its texts, tables and figures in `study.toml`, its claims in `claims.toml`.
+
+A claim is an expression and a sentence over named values, each the median of a measure of a case:
+
+    [red-latency]
+    where = "RED L78"
+    says = "RED's average latency is lower"
+    published = "qualitative"
+    values.red = "tcp_before_wait_ms of red"
+    values.tail = "tcp_before_wait_ms of fifo"
+    holds = "red < tail"
+    ours = "RED {red:.1f} ms, drop-tail {tail:.1f} ms waiting"
+
+A value may also be a list, or an expression that gives a function of the runs (or a list of such); `let` names what follows
+from them. With `value` and `band` instead, the claim is a quantity. Expressions are Python's, over the values and the names that the study gives; they come
+only from files of this package. Other texts may have them in braces, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from string import Formatter
+from types import MappingProxyType
+from typing import Any
+
+from bloatlab.plots import Mark, Panel, Series
+from bloatlab.report import Drawn
+from bloatlab.studies import page
+from bloatlab.studies.claims import Claim, Quantity, Value, near
+from bloatlab.studies.published import text, toml
+from bloatlab.studies.scorecard import Band, Origin
+from bloatlab.studies.study import About, PageSection, Publication, Quick
+from bloatlab.tables import TextTable
+
+#: The beginning of "MEASURE of CASE".
+MEASURED = re.compile(r"[\w ]+ of ")
+
+#: Names of expressions.
+Names = Mapping[str, Any]
+NONE: Names = MappingProxyType({})
+
+#: A column of a table: measure, heading, digits.
+Column = tuple[str, str, int]
+
+#: Labels of an axis, each with its place.
+Ticks = Sequence[tuple[float, str]]
+
+
+def evaluate(expression: str, names: Names) -> Any:
+    """The value of an expression of a study's file."""
+    return eval(expression, {"Band": Band, "near": near, **names})  # noqa: S307  a file of this package
+
+
+def filled(template: str, names: Names) -> str:
+    """A text with its expressions in braces replaced by their values, in the given formats."""
+    parts = Formatter().parse(template)
+    return "".join(
+        literal + ("" if field is None else format(evaluate(field, names), spec or ""))
+        for literal, field, spec, _ in parts
+    )
+
+
+def judgement(table: Mapping[str, Any], names: Names) -> tuple[list[Value], Callable[..., bool], Callable[..., str]]:
+    """The values of a claim in order, and its expression and sentence as functions of them."""
+    values = {name: _values(of, names) for name, of in table["values"].items()}
+
+    def bound(found: Iterable[Any]) -> Names:
+        rest = iter(found)
+        own = {name: [next(rest) for _ in of] if isinstance(of, list) else next(rest) for name, of in values.items()}
+        for name, expression in table.get("let", {}).items():
+            own[name] = evaluate(expression, {**names, **own})
+        return {**names, **own}
+
+    flat = [value for of in values.values() for value in (of if isinstance(of, list) else [of])]
+    return (
+        flat,
+        lambda *found: bool(evaluate(table["holds"], bound(found))),
+        lambda *found: filled(table["ours"], bound(found)),
+    )
+
+
+def _values(declared: str | list[str], names: Names) -> Value | list[Value]:
+    if isinstance(declared, list):
+        return [_measured(of) for of in declared]
+    return _measured(declared) if MEASURED.match(declared) else evaluate(declared, names)
+
+
+def _measured(declared: str) -> tuple[str, str]:
+    """The case and the measure of "MEASURE of CASE"."""
+    measure, _, case = declared.partition(" of ")
+    return case, measure
+
+
+def claim(ident: str, table: Mapping[str, Any], names: Names) -> Quantity | Claim:
+    """The claim that a table of `claims.toml` declares."""
+    head = (ident, table["where"], table["says"], table["published"])
+    origin = Origin(table.get("origin", "paper"))
+    if "value" not in table:
+        return Claim(*head, *judgement(table, names), origin)
+    band = table["band"]
+    accepted = evaluate(band, names) if isinstance(band, str) else Band(*band)
+    more = {name: table[name] for name in ("unit", "digits", "scale") if name in table}
+    return Quantity(*head, *_measured(table["value"]), accepted, **more, origin=origin)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The declarations of a study."""
+
+    study: str
+
+    @functools.cached_property
+    def _file(self) -> Mapping[str, Any]:
+        return toml(self.study, "study.toml")
+
+    @property
+    def publication(self) -> Publication:
+        """The publication."""
+        return Publication(**self._file["publication"])
+
+    @property
+    def about(self) -> About:
+        """The top of the page."""
+        return About(**self._file["about"])
+
+    @property
+    def experiments(self) -> dict[str, str]:
+        """The question of each experiment, by name."""
+        return dict(self._file["experiments"])
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The titles of groups of cells."""
+        return dict(self._file["titles"])
+
+    def quick(self, cases: Sequence[Any] = (), **names: Any) -> Quick:
+        """The quick look."""
+        found = Quick(**self._file["quick"], cases=cases)
+        about = {"seeds": found.seeds, "seconds": found.seconds, **names}
+        return replace(found, warning=filled(found.warning, about))
+
+    def text(self, name: str, /, **names: Any) -> str:
+        """A text of a table, figure or answer."""
+        return filled(self._file["texts"][name], names)
+
+    def columns(self, name: str) -> list[Column]:
+        """The columns of a table."""
+        return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
+
+    def tolerances(self, names: Names) -> list[tuple[str, str]]:
+        """The tolerances in words."""
+        return [(filled(what, names), filled(words, names)) for what, words in self._file["tolerances"].items()]
+
+    def claims(self, names: Names) -> list[Quantity | Claim]:
+        """The claims of `claims.toml`, in order."""
+        return [claim(ident, table, names) for ident, table in toml(self.study, "claims.toml").items()]
+
+    def sections(self, blocks: Mapping[str, page.Blocks]) -> list[PageSection]:
+        """The sections of the page, each with the blocks of its anchor; those that studies share need not be given."""
+        known = {**page.SHARED, **blocks}
+        return [PageSection(blocks=known[section["anchor"]], **section) for section in self._file["sections"]]
+
+    def rules(self, more: Callable[[], Sequence[TextTable]] = tuple) -> page.Blocks:
+        """The rules of `rules.md`, then the tolerances, the shares, and further tables."""
+        return page.rules(text(self.study, "rules.md"), more)
+
+    def drawn(self, name: str, *lines: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()) -> Drawn:
+        """A figure, given the lines of each of its panels."""
+        declared = self._file["figures"][name]["panels"]
+        panels = [self.panel(of, series, names, x_ticks) for of, series in zip(declared, lines, strict=True)]
+        return self.figure(name, panels, names)
+
+    def figure(self, name: str, panels: Sequence[Panel], names: Names = NONE) -> Drawn:
+        """A figure, given its panels."""
+        table: dict[str, Any] = {"number": "", "name": name, **self._file["figures"][name], "panels": panels}
+        texts: dict[str, Any] = {key: filled(table.pop(key), names) for key in ("number", "name", "caption")}
+        return Drawn(**texts, **table)
+
+    def panel(
+        self, declared: Mapping[str, Any], series: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()
+    ) -> Panel:
+        """A panel of these lines; ticks at 0, 1, 2, ... are all shown. Its `kind` has what it shares with other panels."""
+        table = dict(declared)
+        if "kind" in table:
+            table = {**self._file["kinds"][table.pop("kind")], **table}
+        limits = {name: _limits(table.pop(name)) for name in ("x_range", "y_range") if name in table}
+        if x_ticks:
+            table["x_ticks"], limits = x_ticks, {"x_range": (-0.5, len(x_ticks) - 0.5), **limits}
+        marks = [Mark(label, float(at), "x") for label, at in table.pop("x_marks", {}).items()]
+        marks += [Mark(label, float(at), "y") for label, at in table.pop("y_marks", {}).items()]
+        title = filled(table.pop("title"), names)
+        return Panel(title, table.pop("x"), table.pop("y"), series, marks=marks, **limits, **table)
+
+
+def _limits(declared: Sequence[float | str]) -> tuple[float | None, float | None]:
+    """Two limits of an axis; "data" for one that follows the data."""
+    low, high = (None if limit == "data" else float(limit) for limit in declared)
+    return low, high
