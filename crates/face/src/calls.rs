@@ -1,13 +1,13 @@
-//! The fate of each frame of a call, from the series of its flow.
+//! Derives the fate of each frame of a call from the series of its flow.
 //!
 //! ```text
 //!   sent of frame k  = t0 + k T                                 T: interval between frames
 //!   an arrival in the bin [b, b + w) with delay d was sent in    [b - d, b - d + w)
-//!   k                = the frame nearest to that;  each arrival narrows the range of t0
+//!   k                = the frame whose send time is nearest to that;  each arrival narrows the range of t0
 //!   played           = d <= least delay + late_after             (measure::VoipMeter)
 //! ```
 //!
-//! Bins must be at most T/2 wide, so that the nearest frame is the right one. Longer runs have wider bins, and no fates.
+//! The nearest frame is the right one only if bins are at most T/2 wide. Longer runs have wider bins, and report no fates.
 
 use crate::charts::{numbers, runs, table, texts};
 use scenario::Scenario;
@@ -17,14 +17,15 @@ use traffic::Traffic;
 
 /// The properties that all frames of a call share.
 struct Frames {
-    /// The first is sent after this, less than `interval_s` later.
+    /// Start of the application. The first frame is sent less than `interval_s` after it.
     begin_s: f64,
     interval_s: f64,
     late_after_s: f64,
     bytes: f64,
 }
 
-/// The series of one flow: start of the bins, bytes that arrived in each, their mean delay, packets dropped.
+/// The series of one flow. For each bin: its start, the bytes that arrived in it, their mean delay, and the packets dropped in
+/// it.
 struct Series<'a> {
     begins_s: &'a [f64],
     bytes: &'a [f64],
@@ -86,7 +87,7 @@ impl Span {
         Self { low: self.low - by, high: self.high - by }
     }
 
-    /// Both ranges at once; `self` if they have nothing in common.
+    /// Returns the intersection with `other`, or `self` if they do not overlap.
     fn narrowed(self, other: Self) -> Self {
         let both = Self { low: self.low.max(other.low), high: self.high.min(other.high) };
         if both.low <= both.high { both } else { self }
@@ -94,14 +95,14 @@ impl Span {
 }
 
 impl Series<'_> {
-    /// The arrivals: start of the bin, frames in it, their mean delay in seconds.
+    /// Returns, for each bin with arrivals: its start, the number of frames, and their mean delay in seconds.
     fn arrivals(&self, size: f64) -> impl Iterator<Item = (f64, usize, f64)> {
         let bins = self.begins_s.iter().zip(self.bytes).zip(self.delay_ms);
         bins.filter(|((_, bytes), _)| **bytes > 0.0)
             .map(move |((begin, bytes), ms)| (*begin, (bytes / size).round() as usize, ms * 1e-3))
     }
 
-    /// When frame 0 was sent, and a letter for each frame; `None` if no frame arrived.
+    /// Returns the time at which frame 0 was sent, and a letter for each frame; `None` if no frame arrived.
     fn letters(&self, all: &Frames, width_s: f64) -> Option<(f64, String)> {
         let interval = all.interval_s;
         let late = self.arrivals(all.bytes).map(|(_, _, d)| d).reduce(f64::min)? + all.late_after_s;
@@ -109,7 +110,8 @@ impl Series<'_> {
         let mut letters = Vec::new();
         for (bin_s, count, mean) in self.arrivals(all.bytes) {
             for i in 0..count {
-                // frames of one bin follow each other, so the first of them took longest
+                // the frames of one bin arrive nearly together but were sent an interval apart, so the first one has the longest
+                // delay
                 let delay = mean + ((count as f64 - 1.0) / 2.0 - i as f64) * interval;
                 let sent = Span { low: bin_s - delay, high: bin_s - delay + width_s };
                 let k = match zero {
@@ -128,7 +130,7 @@ impl Series<'_> {
     }
 }
 
-/// Marks dropped frames: those between frames that arrived, then those after the last that did.
+/// Marks frames as dropped: first the missing frames between those that arrived, then frames after the last one that arrived.
 fn fill(letters: &mut Vec<u8>, dropped: usize) {
     let mut left = dropped;
     for letter in letters.iter_mut().filter(|l| **l == b'-').take(dropped) {

@@ -136,7 +136,7 @@ fn fates(run: &Run, outcome: &sim::Outcome) -> [u64; 4] {
     ['p', 'l', 'd', '-'].map(|letter| frames.chars().filter(|c| *c == letter).count() as u64)
 }
 
-/// The frames of a call are those of its summary, one by one: as many are late and dropped.
+/// The numbers of played, late and dropped frames in the chart of a call are those of its summary.
 #[test]
 fn frames_of_a_call_add_up_to_its_summary() {
     let lossy = TWO_UPLOADS.replace("rate = \"5mbit\"", "rate = \"5mbit\", loss = 0.03");
@@ -157,7 +157,7 @@ fn frames_of_a_call_add_up_to_its_summary() {
     }
 }
 
-/// Bins wider than half the interval between frames cannot say which frame arrived.
+/// With bins wider than half the interval between frames, it is unknown which frame arrived, so the chart has no frames.
 #[test]
 fn a_long_run_has_no_frames() {
     let (run, outcome) = ran_of(&TWO_UPLOADS.replace("FLOWS", "1").replace("7s", "61s"));

@@ -4,8 +4,8 @@
 //! handshake, ACK, congestion, timeout, silence --> controller --> Drive { cwnd, ssthresh, pacing_rate, quantum, max_payload }
 //! ```
 //!
-//! The sender finds losses, reduces the window to ssthresh during a recovery, and paces; a controller decides the size of the
-//! window. It sees no segment, sets no timer and reads no clock.
+//! The sender detects losses, reduces the window to ssthresh during a recovery, and paces segments. A controller decides the size
+//! of the window. It sees no segments, sets no timers and reads no clock.
 
 use super::shared::SharedParams;
 use crate::params::group::Group;
@@ -19,7 +19,7 @@ use units::{Duration, Rng, Time};
 pub(crate) struct Window {
     /// Congestion window.
     pub cwnd: f64,
-    /// Slow start threshold; infinite until the first congestion event unless given.
+    /// Slow start threshold; infinite until the first congestion event, unless the stack sets an initial value.
     pub ssthresh: f64,
 }
 
@@ -30,13 +30,14 @@ impl Window {
         *self = Self { cwnd: d.cwnd, ssthresh: d.ssthresh };
     }
 
-    /// Returns true below ssthresh, where the window grows by the segments acknowledged.
+    /// Returns true if the window is below ssthresh, where it grows by the number of segments acknowledged.
     #[inline]
     pub(crate) fn slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Grows by `credit` segments up to ssthresh; returns the rest, for congestion avoidance.
+    /// Grows the window by up to `credit` segments, but not above ssthresh. Returns the unused credit, which is for congestion
+    /// avoidance.
     #[inline]
     pub(super) fn grow_in_slow_start(&mut self, credit: f64) -> f64 {
         let used = credit.min(self.ssthresh - self.cwnd);
@@ -45,29 +46,30 @@ impl Window {
     }
 }
 
-/// A controller's output: window, threshold and pace.
+/// A controller's output: window, threshold and pacing rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Drive {
     /// Congestion window, segments.
     pub cwnd: f64,
     /// Slow start threshold, segments.
     pub ssthresh: f64,
-    /// Pacing rate, payload bytes per second; none: not paced. Applied where [`Needs::rates`].
+    /// Pacing rate, payload bytes per second; `None` if segments are not paced. Used only if [`Needs::rates`] is set.
     pub pacing_rate: Option<f64>,
-    /// Segments that may leave back to back at that rate.
+    /// Number of segments that may leave back to back at the pacing rate.
     pub quantum: u32,
-    /// Largest payload of a new segment, bytes, if smaller than the MSS; 0: the MSS. Applied where [`Needs::rates`].
+    /// Largest payload of a new segment in bytes, if smaller than the MSS; 0 stands for the MSS. Used only if [`Needs::rates`] is
+    /// set.
     pub max_payload: u16,
-    /// The sender owns reductions: after congestion it reduces the window to ssthresh, after idle it restarts, by the stack's
-    /// parameters.
-    /// Off: the controller sets `cwnd` alone.
+    /// If true, the sender makes reductions, according to the parameters of the stack: it reduces the window to ssthresh after
+    /// congestion, and restarts it after an idle period.
+    /// If false, only the controller sets `cwnd`.
     pub reduction: bool,
-    /// The window is small on purpose: delivery rates of the current flight do not show the bandwidth.
+    /// True if the window is small on purpose, so the delivery rates of the data in flight do not show the bandwidth.
     pub probing_delay: bool,
 }
 
 impl From<Window> for Drive {
-    /// A window without pacing.
+    /// Builds the output of a controller that sets only the window, without pacing.
     #[inline]
     fn from(w: Window) -> Self {
         Self {
@@ -82,13 +84,13 @@ impl From<Window> for Drive {
     }
 }
 
-/// The information in one ACK.
+/// The information in one ACK that controllers use.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct AckSample {
     /// Arrival time of the ACK.
     pub now: Time,
-    /// Segments newly acknowledged cumulatively (a fraction if they were not full).
+    /// Segments newly acknowledged cumulatively. A partly filled segment counts as a fraction.
     pub acked: f64,
     /// Segments that count for growth: those newly delivered, cumulatively or by SACK, bounded by `abc_limit`.
     pub credit: f64,
@@ -96,45 +98,47 @@ pub(crate) struct AckSample {
     pub delivered: u64,
     /// Bytes newly declared lost.
     pub lost: u64,
-    /// All data in flight when the last round ended is acknowledged: one round trip, counted in data sent.
+    /// True if all data that was in flight when the last round ended is now acknowledged. This ends a round, which is one round
+    /// trip counted in data sent.
     pub round_ended: bool,
-    /// The ACK reports a CE mark.
+    /// True if the ACK reports a CE mark.
     pub marked: bool,
-    /// ECN is in use: the fields about marks are valid.
+    /// True if ECN is in use, which makes the fields about marks valid.
     pub ecn: bool,
-    /// Segments newly delivered. Like the next two fields, set only where ECN is in use.
+    /// Segments newly delivered. This field and the next two are set only if ECN is in use.
     pub segments: u32,
-    /// CE-marked packets reported by this ACK: with AccECN by its counter, which includes pure ACKs; else the segments that an
-    /// ACK with ECE delivers.
+    /// CE-marked packets reported by this ACK. With AccECN they are the growth of its counter, which includes pure ACKs;
+    /// otherwise, all segments that an ACK with ECE delivers.
     pub ce_packets: u32,
-    /// Payload bytes of those packets.
+    /// Payload bytes of the packets in `ce_packets`.
     pub ce_bytes: u64,
     /// Round-trip time measured by this ACK, microseconds.
     pub rtt_us: Option<u32>,
-    /// One-way delay reported by this ACK: its TSval less its TSecr, microseconds modulo 2^32, the offset of the two clocks
-    /// included. Only where [`Needs::ack_time`].
+    /// One-way delay reported by this ACK: its TSval minus its TSecr, microseconds modulo 2^32. It includes the offset between
+    /// the two clocks. Set only if [`Needs::ack_time`] is set.
     pub one_way_us: Option<u32>,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time, SRTT.
     pub srtt: Duration,
     /// Bytes in flight before the ACK.
     pub flight_before: u64,
-    /// Bytes in flight at the controller's [`Turn`]; with [`Turn::Repair`], retransmissions triggered by this ACK are included.
+    /// Bytes in flight when the controller runs ([`Turn`]). With [`Turn::Repair`], they include retransmissions triggered by this
+    /// ACK.
     pub in_flight: u64,
-    /// SND.UNA: every byte below it is acknowledged.
+    /// SND.UNA: all bytes below it are acknowledged.
     pub una: u64,
-    /// Next new byte to send.
+    /// SND.NXT: the next new byte to send.
     pub next: u64,
-    /// The window must not grow by this ACK: it is a duplicate, or the sender is reducing the window.
+    /// True if the window must not grow by this ACK, because it is a duplicate or the sender is reducing the window.
     pub rests: bool,
-    /// The window limited the sender; it may grow only then.
+    /// True if the window limited the sender. Otherwise the window must not grow.
     pub cwnd_limited: bool,
-    /// The window stopped the sender at some time in the round trip.
+    /// True if the window stopped the sender at some time in the current round trip.
     pub window_filled: bool,
-    /// State of the sender before this ACK; with [`Turn::Repair`], after it.
+    /// State of the sender before it processes this ACK, or after that with [`Turn::Repair`].
     pub state: State,
-    /// Delivery rate, if the ACK yields a sample. Like all fields below, only where [`Needs::rates`].
+    /// Delivery rate, if the ACK yields a sample. This field and all below are set only if [`Needs::rates`] is set.
     pub rate: Option<RateSample>,
-    /// Bytes delivered since the connection began, this ACK included.
+    /// Bytes delivered since the connection began, including those of this ACK.
     pub total_delivered: u64,
     /// Time until pacing lets the next segment leave.
     pub held_back: Duration,
@@ -147,19 +151,19 @@ pub(crate) struct AckSample {
 pub(crate) struct RateSample {
     /// Bytes delivered over `interval`.
     pub bytes: u64,
-    /// The longer of the send and the ACK interval.
+    /// The longer of two intervals: that in which the bytes were sent, and that in which they were acknowledged.
     pub interval: Duration,
-    /// Bytes that had been delivered when the newest acknowledged segment left.
+    /// Bytes that had been delivered when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// The application, not the network, limited the sending rate at that time.
+    /// True if the application, not the network, limited the sending rate at that time.
     pub app_limited: bool,
-    /// Round-trip time of the newest acknowledged segment, microseconds; none if it was retransmitted.
+    /// Round-trip time of the newest acknowledged segment, microseconds; `None` if it was retransmitted.
     pub rtt_us: Option<u32>,
-    /// The interval is shorter than any round trip: ACKs were compressed, and the rate is invalid.
+    /// True if the interval is shorter than any round trip. Then the ACKs were compressed, and the rate is invalid.
     pub compressed: bool,
-    /// Bytes in flight when the newest acknowledged segment was sent, itself included.
+    /// Bytes in flight when the newest acknowledged segment was sent, including this segment.
     pub tx_in_flight: u64,
-    /// Bytes declared lost since then.
+    /// Bytes declared lost since that segment was sent.
     pub lost: u64,
 }
 
@@ -170,46 +174,48 @@ pub(crate) struct RateSample {
 pub(crate) struct LostSegment {
     /// Payload bytes.
     pub(crate) bytes: u64,
-    /// Bytes in flight when it was sent, itself included.
+    /// Bytes in flight when the segment was sent, including itself.
     pub(crate) tx_in_flight: u64,
-    /// Bytes declared lost since then, itself included.
+    /// Bytes declared lost since the segment was sent, including itself.
     pub(crate) lost: u64,
-    /// The application limited the sending rate at that time.
+    /// True if the application limited the sending rate when the segment was sent.
     pub(crate) app_limited: bool,
     /// Bytes delivered since the connection began.
     pub(crate) total_delivered: u64,
-    /// The segment before it was declared lost at the same time.
+    /// True if the preceding segment was declared lost at the same time.
     pub(crate) adjoins: bool,
 }
 
 /// A congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Congestion {
-    /// A loss, found by ACKs, by a timer or by a timeout.
+    /// A loss, detected by ACKs, by a timer or by a timeout.
     Loss,
     /// An ECN echo.
     Ecn,
 }
 
-/// The end of an idle period: there is data to send, and nothing is in flight.
+/// The end of an idle period: there is data to send again, and nothing is in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Silence {
     /// End of the idle period.
     pub now: Time,
     /// Length of the idle period.
     pub idle: Duration,
-    /// Delivery rates are limited by the application. Only where [`Needs::rates`].
+    /// True if the application limits delivery rates. Set only if [`Needs::rates`] is set.
     pub app_limited: bool,
 }
 
 /// The features of the stack that a controller uses. A flow pays only for those that its controller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// The timestamps of ACKs, for [`AckSample::one_way_us`]. Refused without `timestamps`.
+    /// True for the time stamps of ACKs, which [`AckSample::one_way_us`] is derived from. Such a controller is refused without
+    /// `timestamps`.
     pub ack_time: bool,
-    /// Delivery rates, every lost segment (`on_lost`), and a pacer. Refused without SACK.
+    /// True for delivery rates, reports of every lost segment (`on_lost`), and a pacer. Such a controller is refused without
+    /// SACK.
     pub rates: bool,
-    /// The parameter `beta_ecn` (`abe.rs`), which is refused for other controllers.
+    /// True for the parameter `beta_ecn` (see `abe.rs`), which other controllers refuse.
     pub beta_ecn: bool,
     /// The stage of ACK processing at which the controller runs.
     pub turn: Turn,
@@ -237,23 +243,23 @@ pub(crate) enum Turn {
 /// The part of the stack that responds to CE marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Responder {
-    /// The sender, by its reduction, once per window.
+    /// The sender, which reduces the window at most once per window of data.
     Sender,
-    /// The controller, by the window it sets: the sender neither reduces for an ECN echo nor suspends growth. (It still sends CWR
-    /// once per window, where the receiver waits for it.)
+    /// The controller, by the window that it sets. The sender neither reduces the window for an ECN echo nor suspends growth. It
+    /// still sends CWR once per window, if the receiver waits for it.
     Controller,
-    /// Nothing: marks are ignored.
+    /// No part: marks are ignored.
     None,
 }
 
 /// The detail in which ACKs must report CE marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Feedback {
-    /// Any.
+    /// Any feedback suffices.
     Any,
-    /// The number of marked packets: `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
+    /// ACKs must report the number of marked packets. `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
     Counted,
-    /// The number of marked packets, by AccECN; ECN is off if the peer does not support it.
+    /// ACKs must report the number of marked packets by AccECN. If the peer does not support it, ECN is off.
     Accecn,
 }
 
@@ -264,18 +270,18 @@ pub(crate) struct EcnNeeds {
     pub responder: Responder,
     /// The detail in which ACKs must report marks.
     pub feedback: Feedback,
-    /// Codepoint of ECN-capable packets, unless the stack sets one.
+    /// ECN codepoint of ECN-capable packets, unless the stack sets one.
     pub ect: Ect,
-    /// ECN-capable packets, unless the stack sets them; none: the default of the feedback.
+    /// The packets that are sent as ECN-capable, unless the stack sets them. `None`: as is usual for the feedback.
     pub ect_on: Option<EctOn>,
-    /// The receiver of the same stack acknowledges at once where marks begin or end, even with AccECN.
+    /// True if the receiver of the same stack sends an ACK at once when marks begin or end, even with AccECN.
     pub ack_changes: bool,
-    /// Peers with the same controller deliberately send segments smaller than the MSS.
+    /// True if peers with the same controller may deliberately send segments smaller than the MSS.
     pub small_segments: bool,
 }
 
 impl EcnNeeds {
-    /// The usual requirements.
+    /// The requirements of a controller without a special response to marks.
     pub(crate) const USUAL: Self = Self {
         responder: Responder::Sender,
         feedback: Feedback::Any,
@@ -286,7 +292,7 @@ impl EcnNeeds {
     };
 }
 
-/// Stack parameters available to a new controller, besides its own.
+/// The parameters of the stack that a new controller receives, besides its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Stack<'a> {
     /// Parameters shared by several controllers.
@@ -295,23 +301,23 @@ pub(crate) struct Stack<'a> {
     pub(crate) mss: u32,
     /// Initial window, segments.
     pub(crate) initial_window: f64,
-    /// The window is a whole number of segments.
+    /// True if the window is a whole number of segments.
     pub(crate) whole_segments: bool,
-    /// Segments are paced, whatever the controller.
+    /// True if segments are paced, whichever the controller.
     pub(crate) paced: bool,
-    /// ACKs count marks.
+    /// True if ACKs report the number of marks.
     pub(crate) counts_marks: bool,
 }
 
-/// A congestion controller. The sender applies each [`Drive`] it returns at once.
+/// A congestion controller. The sender applies each [`Drive`] as soon as it is returned.
 pub(crate) trait Control: Sized {
     /// The controller's own parameters.
     type Params: Group;
 
-    /// Features of the stack that it needs besides the window.
+    /// The features of the stack that the controller needs besides the window.
     const NEEDS: Needs = Needs::NONE;
 
-    /// Its requirements on ECN, where they depend on its parameters.
+    /// Returns the requirements on ECN, which may depend on the parameters.
     fn ecn(_own: &Self::Params) -> EcnNeeds {
         Self::NEEDS.ecn
     }
@@ -319,23 +325,25 @@ pub(crate) trait Control: Sized {
     /// Creates the controller of a new connection.
     fn new(own: &Self::Params, stack: &Stack<'_>) -> Self;
 
-    /// Gives the controller its own random stream, before the connection opens; without one it draws from a shared stream.
+    /// Provides the controller with a random stream of its own, before the connection opens. Without this call, it draws from a
+    /// stream with a fixed seed.
     fn draw_from(&mut self, _stream: &dyn Fn() -> Rng) {}
 
-    /// Starts a connection with this window.
+    /// Starts a connection with window `w`.
     fn begin(&self, w: Window) -> Drive {
         w.into()
     }
 
-    /// The handshake took `us` microseconds.
+    /// Processes the round-trip time of the handshake, `us` microseconds.
     fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
         w.into()
     }
 
-    /// Grows the window by an ACK, for a controller that needs no others ([`Control::on_ack`] is not its own).
+    /// Grows the window by an ACK. The default of [`Control::on_ack`] calls this method for ACKs that may grow the window.
     fn grow(&mut self, _w: &mut Window, _s: &AckSample) {}
 
-    /// An ACK that delivers data or reports a mark. Where `s.rests`, the window must not grow by it, and the result is ignored.
+    /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the window must not grow, and the result is
+    /// ignored.
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         if !s.rests {
@@ -344,29 +352,31 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Congestion: sets ssthresh from `base` (the window or the flight, segments). The sender decides how the window gets there.
+    /// Responds to congestion: sets ssthresh from `base`, which is the window or the data in flight, in segments. The sender
+    /// decides how the window is reduced to ssthresh.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
-    /// A timeout, after `on_congestion` if it is for a loss without a response so far. The window will be one segment.
+    /// Processes a timeout, after which the window is one segment. `on_congestion` is called before it if there was no response
+    /// to this loss yet.
     fn on_rto(&mut self, _w: Window) {}
 
-    /// A segment is declared lost; called before `on_congestion`, `on_rto` and `on_ack` for the same event. Only where
-    /// [`Needs::rates`].
+    /// Processes a segment that is declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and
+    /// only if [`Needs::rates`] is set.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
-    /// The last recovery or timeout was spurious; `before` is the window before it, unless an ECN echo had reduced that. The
-    /// pacing rate of the result is applied only without [`Drive::reduction`]; otherwise the rate is unchanged.
+    /// Undoes the last recovery or timeout, which was spurious. `before` is the window before it, or `None` if that had been
+    /// reduced for an ECN echo. The pacing rate of the result is applied only if its [`Drive::reduction`] is false.
     fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
         let Some(before) = before else { return w.into() };
         Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()
     }
 
-    /// The end of an idle period.
+    /// Processes the end of an idle period.
     fn on_idle(&mut self, w: Window, _silence: Silence) -> Drive {
         w.into()
     }
 
-    /// Reports its state, in the names of its source: always the same ones, in the same order. The sender reports the window, the
-    /// threshold and the pacing rate. A model of the path is also reported as [`packet::Sample::Path`].
+    /// Reports the state, under the names of the controller's source, always the same ones in the same order. The sender reports
+    /// the window, the threshold and the pacing rate. A model of the path is also reported as [`packet::Sample::Path`].
     fn probe(&self, out: &mut Reading<'_>);
 }

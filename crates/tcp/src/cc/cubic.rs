@@ -1,4 +1,4 @@
-//! CUBIC by the form that `cubic_form` names.
+//! CUBIC, in the form that `cubic_form` names.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Silence, Stack, Window};
 use super::cubic_linux::CubicLinux;
@@ -20,13 +20,13 @@ words! {
     pub(crate) enum CubicForm {
         /// As standardised.   Source: RFC 9438 §4.
         "rfc9438" Rfc9438,
-        /// As Linux 6 runs it: in whole segments, aimed by the least RTT, never above Reno's slope of 3 (1 - beta) / (1 + beta)
-        /// in Reno's region, W_max forgotten at a timeout.   Source: Ha, Rhee & Xu 2008.
+        /// As in Linux 6: windows are whole segments, and the curve is evaluated one least RTT ahead. In Reno's region, the slope
+        /// always stays at 3 (1 - beta) / (1 + beta). A timeout resets W_max.   Source: Ha, Rhee & Xu 2008.
         "linux" Linux,
     }
 }
 
-/// State of either form.
+/// The state of one of the two forms.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CubicForms {
     Rfc9438(Cubic),

@@ -1,18 +1,18 @@
-//! CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it: the CUBIC of CableLabs 2012.
+//! CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it. CableLabs 2012 used it.
 //!
 //! ```text
 //! bic_target = C (t - K)^3 + W_max,  t = now + min_rtt - epoch_start,  K = cbrt((W_max - cwnd) / C)
-//! cnt        = cwnd / (bic_target - cwnd) if the target is above, else 100 cwnd      cwnd grows by 1 per cnt ACKs
-//! bounds:      past K at most 16 segments per 100 ms (max_increment); at least 1 per 50 ACKs before the first loss;
-//!              at least Reno's estimate: W_tcp grows by 1 per cwnd (1 + beta) / (3 (1 - beta)) ACKs
-//! cnt is divided by the ACK ratio (segments per ACK, EWMA 1/16, starts at 2); computed at most once per HZ/32 while
-//! cwnd stays
+//! cnt        = cwnd / (bic_target - cwnd) if bic_target > cwnd, otherwise 100 cwnd      cwnd grows by 1 per cnt ACKs
+//! bounds:      at most 16 segments per 100 ms after K (max_increment); 1 per 50 ACKs before the first loss;
+//!              at least Reno's estimate, W_tcp, which grows by 1 per cwnd (1 + beta) / (3 (1 - beta)) ACKs
+//! cnt is divided by the number of segments per ACK (EWMA with gain 1/16, initially 2), and computed at most once per HZ/32
+//! while cwnd does not change
 //! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max;  ssthresh = max(beta cwnd, 2), beta = 819/1024
-//! timeout:     ssthresh as above, then all state is forgotten
+//! timeout:     ssthresh as above, then all state is reset
 //! ```
 //!
 //! Source: Ha, Rhee & Xu 2008. Windows are whole segments.
-//! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; its HZ is 1000 as in
+//! Departs: the cube root is exact before it is cut to 1024ths of a second, whereas the kernel's is 0.2 % off. HZ is 1000, as in
 //! ns-2.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
@@ -23,29 +23,29 @@ use crate::stats::State;
 use packet::{Reading, Unit};
 use units::Time;
 
-/// Largest growth past the plateau, segments per 100 ms.
+/// Largest growth after the plateau, segments per 100 ms.
 const MAX_INCREMENT: f64 = 16.0;
-/// The rule before the first loss: ACKs per segment.
+/// ACKs per segment of growth before the first loss.
 const CNT_BEFORE_LOSS: u32 = 50;
-/// Value of a round-trip time below one jiffy, jiffies.
+/// Value in jiffies that stands for a round-trip time below one jiffy.
 const SMALLEST_DELAY: f64 = 0.125;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 819.0 / 1024.0;
 
-/// State of one flow.
+/// The state of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cubic2622 {
     growth: Growth,
-    /// Smallest round trip, jiffies; 0 for none.
+    /// Smallest round-trip time, jiffies; 0 before the first sample.
     delay_min: f64,
     /// Window at the last loss; 0 before the first.
     loss_cwnd: u32,
-    /// Segments per ACK times 16.
+    /// Average number of segments per ACK, times 16.
     delayed_ack: u32,
 }
 
 impl Cubic2622 {
-    /// State without any history.
+    /// Returns the state without any history.
     fn fresh(law: Law) -> Self {
         Self { growth: Growth::new(law), delay_min: 0.0, loss_cwnd: 0, delayed_ack: 2 << 4 }
     }
@@ -59,12 +59,12 @@ impl Cubic2622 {
             self.delayed_ack = self.delayed_ack - (self.delayed_ack >> 4) + acked.min(1 << 16);
         }
         let Some(rtt) = s.rtt_us else { return };
-        // an epoch that has not begun counts as the beginning of time
+        // if no epoch has begun, time 0 counts as its start
         let epoch = if self.growth.epoch_start == Time::NEVER { Time::ZERO } else { self.growth.epoch_start };
         if jiffies(s.now) - jiffies(epoch) < SETTLE {
             return;
         }
-        // the send time of the echoed segment is rounded, the current time is truncated
+        // in jiffies, the send time of the echoed segment is rounded, and the current time is truncated
         let sent = (s.now.0.saturating_sub(u64::from(rtt) * 1000) + JIFFY / 2) / JIFFY;
         let delay = jiffies(s.now).saturating_sub(sent) as f64;
         let delay = delay.max(SMALLEST_DELAY);
@@ -73,7 +73,7 @@ impl Cubic2622 {
         }
     }
 
-    /// ACKs per segment of growth.
+    /// Computes the number of ACKs per segment of growth.
     fn update(&mut self, cwnd: f64, now: Time) {
         self.growth.reno.acked += 1;
         if self.growth.last_cwnd == cwnd as u32 && jiffies(now) - jiffies(self.growth.last_time) <= RECOMPUTE {
@@ -86,7 +86,7 @@ impl Cubic2622 {
         let target = self.growth.curve.at(self.growth.law.c, t);
         let mut cnt = if target > cwnd { (cwnd / (target - cwnd)).trunc() } else { 100.0 * cwnd };
         if self.delay_min > 0.0 && t >= self.growth.curve.k {
-            // cwnd / cnt segments per RTT at most 16 * RTT / 100 ms
+            // growth is cwnd / cnt segments per RTT; it must be at most 16 * RTT / 100 ms
             cnt = cnt.max((cwnd * 100.0 / (MAX_INCREMENT * self.delay_min)).trunc());
         }
         let mut cnt = cnt as u32;
@@ -119,12 +119,12 @@ impl Control for Cubic2622 {
         if !s.cwnd_limited {
             return;
         }
-        // the kernel still slow-starts at the threshold: one segment beyond it
+        // the kernel is still in slow start at cwnd = ssthresh, so it ends one segment above ssthresh
         if w.cwnd <= w.ssthresh {
             w.cwnd += s.credit;
             return;
         }
-        // windows are whole here; ssthresh and the sender's fraction are cut once
+        // congestion avoidance has whole windows; the fraction that slow start or the sender has left is cut off
         w.cwnd = w.cwnd.floor().max(1.0);
         self.update(w.cwnd, s.now);
         if self.growth.cwnd_cnt >= self.growth.cnt {
@@ -139,7 +139,7 @@ impl Control for Cubic2622 {
         Window { ssthresh: self.ssthresh(base), ..w }.into()
     }
 
-    /// A timeout resets all state. Idle time resets none: the epoch's clock keeps running.
+    /// Resets all state. (An idle period resets nothing: the epoch continues during it.)
     fn on_rto(&mut self, _: Window) {
         *self = Self::fresh(self.growth.law);
     }
@@ -174,10 +174,10 @@ mod tests {
     fn eight_tenths_and_fast_convergence() {
         let p = params();
         let mut c = Cubic2622::new(&NoParams {}, &stack(&p));
-        // 167 * 819 / 1024 = 133.57
+        // ssthresh = beta cwnd = 819 / 1024 * 167 = 133.57, cut to 133
         assert_eq!(c.ssthresh(167.0), 133.0);
         assert_eq!((c.growth.last_max, c.loss_cwnd), (167.0, 167));
-        // 133 < 167: 133 * 1843 / 2048 = 119.7
+        // 133 is below W_max = 167, so W_max becomes cwnd (1 + beta) / 2 = 133 * 1843 / 2048 = 119.7, cut to 119
         assert_eq!(c.ssthresh(133.0), 106.0);
         assert_eq!(c.growth.last_max, 119.0);
     }
@@ -189,14 +189,15 @@ mod tests {
         let mut w = Window { cwnd: 167.0, ssthresh: 0.0 };
         w.ssthresh = c.ssthresh(167.0);
         w.cwnd = w.ssthresh;
-        // The first ACK finds the window at the threshold: 134. K = cbrt((167 - 134) * 1024 / 410) = cbrt(82.42) = 4.352 s. RTT
-        // 50 ms at half of K: 167 - 0.4 * 2.2^3 = 162.7
+        // At the first ACK, the window equals ssthresh and grows to 134. K = cbrt((W_max - cwnd) / C) = cbrt((167 - 134) * 1024 /
+        // 410) = cbrt(82.42) = 4.352 s. At about K / 2, 2.2 s before the plateau, the window is 167 - 0.4 * 2.2^3 = 162.7
         run(&mut c, &mut w, 0.05, 10.0, 10.0 + 2.2);
         assert!((c.growth.curve.k - 4.352).abs() < 1e-3);
         assert!((w.cwnd - 162.7).abs() < 3.0, "{}", w.cwnd);
         run(&mut c, &mut w, 0.05, 12.2, 14.4);
         assert!((165.0..=168.0).contains(&w.cwnd), "{}", w.cwnd);
-        // past the plateau: 167 + 0.4 * (7.4 - 4.4)^3 = 177.8 (Reno's estimate: 133 + 148 rounds / 2.875 = 184)
+        // 3 s after the plateau, the curve is at 167 + 0.4 * (7.4 - 4.4)^3 = 177.8, and Reno's estimate at 133 + 148 rounds /
+        // 2.875 = 184
         run(&mut c, &mut w, 0.05, 14.4, 17.4);
         assert!((176.0..=187.0).contains(&w.cwnd), "{}", w.cwnd);
     }
@@ -212,7 +213,7 @@ mod tests {
             t += 0.05 / 200.0;
             c.grow(&mut w, &sample(t, 0.05));
         }
-        // `cwnd_cnt >= cnt` fires at the 51st ACK: 5100 / 51 = 100
+        // the condition `cwnd_cnt >= cnt` holds at every 51st ACK, so 5100 ACKs add 5100 / 51 = 100 segments to 200
         assert_eq!(w.cwnd, 300.0);
     }
 
@@ -223,7 +224,7 @@ mod tests {
         let mut w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
         c.loss_cwnd = 1;
         c.delayed_ack = 16;
-        // far past K the cubic grows by more than 16 segments per 100 ms
+        // long after K, the cubic curve grows by more than 16 segments per 100 ms
         c.growth.epoch_start = Time(0);
         c.growth.curve.origin = 1000.0;
         let (mut t, rtt) = (30.0, 0.05);
@@ -235,7 +236,7 @@ mod tests {
             }
             at[(end - 31.0) as usize] = w.cwnd;
         }
-        // 160 segments per second; cnt is whole and one ACK late, hence the width
+        // the limit is 160 segments per second. The range is wide because cnt is a whole number and takes effect one ACK late
         let grown = at[1] - at[0];
         assert!((110.0..=165.0).contains(&grown), "{grown}");
     }

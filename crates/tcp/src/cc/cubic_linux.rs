@@ -1,21 +1,21 @@
-//! CUBIC as Linux 6 runs it.
+//! CUBIC as in Linux 6: `cubic_form = "linux"`.
 //!
 //! ```text
 //! target = W_max -+ trunc(C |t + least RTT - K|^3),  K = cbrt((W_max - cwnd) / C)
-//! cnt    = cwnd / (target - cwnd) if the target is above, else 100 cwnd     cwnd grows by 1 per cnt segments acknowledged
-//! bounds:      at most 20 before W_max is known; at most what keeps up with Reno's estimate; at least 2
-//! computed at most once per millisecond, and per min(HZ/32, least RTT) while cwnd stays
+//! cnt    = cwnd / (target - cwnd) if target > cwnd, otherwise 100 cwnd     cwnd grows by 1 per cnt segments acknowledged
+//! bounds:      cnt is at most 20 before W_max is known, small enough to keep up with Reno's estimate, and at least 2
+//! cnt is computed at most once per millisecond, and once per min(HZ/32, least RTT) while cwnd does not change
 //! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max;  ssthresh = max(beta cwnd, 2), beta = 717/1024
-//! timeout:     ssthresh as above, then all state is forgotten, W_max and the least RTT too
+//! timeout:     ssthresh as above, then all state is reset, including W_max and the least RTT
 //! ```
 //!
-//! All divisions are of whole numbers. Against RFC 9438: the estimate of Reno's window keeps its slope, alpha is never raised
-//! to 1 above the window before the loss (§4.3); the curve is evaluated one least RTT ahead, not one smoothed RTT (§4.2); a
-//! timeout resets W_max (§4.8 keeps it); before the first loss growth is at least 5 % a round trip (§4.10 has none).
+//! All divisions are integer divisions. There are four differences from RFC 9438. The estimate of Reno's window keeps its slope:
+//! alpha is never raised to 1 (§4.3). The curve is evaluated one least RTT ahead, not one smoothed RTT (§4.2). A timeout resets
+//! W_max (§4.8 keeps it). Before the first loss, the window grows by at least 5 % per round trip (§4.10 has no such rule).
 //!
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
-//! Departs: the cube root is exact before it is cut to 1024ths of a second, the kernel's is 0.2 % off; C is 0.4, the kernel's
-//! 410/1024.
+//! Departs: the cube root is exact before it is cut to 1024ths of a second, whereas the kernel's is 0.2 % off. C is 0.4, whereas
+//! the kernel's is 410/1024.
 
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
 use super::cubic_rfc::Law;
@@ -26,26 +26,26 @@ use super::shared::NoParams;
 use packet::Reading;
 use units::Time;
 
-/// Most acknowledged segments per segment of growth while W_max is unknown.
+/// Largest number of acknowledged segments per segment of growth while W_max is unknown.
 const MOST_BEFORE_LOSS: u32 = 20;
-/// Fewest acknowledged segments per segment of growth: the window grows by at most half a round trip's ACKs.
+/// Smallest number of acknowledged segments per segment of growth. So the window grows by at most half of itself per round trip.
 const LEAST: u32 = 2;
-/// Size that counts as one segment, since sums of fractions are inexact.
+/// Fraction of a segment that is ignored, since sums of fractions are inexact.
 const ROUNDING: f64 = 1e-6;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 717.0 / 1024.0;
 
-/// State of one flow.
+/// The state of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CubicLinux {
     growth: Growth,
     hystart: HyStart,
-    /// The first slow start, if it is HyStart++'s.
+    /// The state of the first slow start, if HyStart++ ends it.
     start: Option<Box<HyStartPp>>,
 }
 
 impl CubicLinux {
-    /// Grows by one segment per `cnt` acknowledged; the remainder is carried over.
+    /// Grows the window by one segment per `cnt` segments acknowledged. The remainder is carried over.
     fn add(&mut self, w: &mut Window, acked: u32) {
         if self.growth.cwnd_cnt >= self.growth.cnt {
             self.growth.cwnd_cnt = 0;
@@ -58,7 +58,7 @@ impl CubicLinux {
         }
     }
 
-    /// Acknowledged segments per segment of growth.
+    /// Computes the number of acknowledged segments per segment of growth.
     fn update(&mut self, cwnd: f64, now: Time, acked: u32) {
         self.growth.reno.acked = self.growth.reno.acked.saturating_add(acked);
         let least_rtt = u64::from(self.hystart.min_rtt_us().unwrap_or(0)).div_ceil(1000);
@@ -110,7 +110,7 @@ impl Control for CubicLinux {
         if !s.cwnd_limited {
             return;
         }
-        // segments, of whatever size
+        // Linux counts segments, whatever their size: a partly filled one counts as a whole one
         let mut acked = (s.credit - ROUNDING).ceil().max(0.0);
         if w.slow_start() {
             acked = w.grow_in_slow_start(acked);
@@ -126,13 +126,13 @@ impl Control for CubicLinux {
         Window { ssthresh: self.growth.reduce(self.growth.law.backoff.left(w, kind), base), ..w }.into()
     }
 
-    /// A timeout resets everything but the state of the first slow start, in case it proves spurious.
+    /// Resets everything but the state of the first slow start, since the timeout may prove spurious.
     fn on_rto(&mut self, _: Window) {
         self.hystart.restart();
         self.growth = Growth::new(self.growth.law);
     }
 
-    /// Excludes idle time from the growth.
+    /// Excludes the idle period from the time of the epoch.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if self.growth.epoch_start != Time::NEVER {
             self.growth.epoch_start = (self.growth.epoch_start + silence.idle).min(silence.now);
@@ -165,7 +165,8 @@ mod tests {
         AckSample { now, credit: 1.0, rtt_us: Some(rtt_us), srtt, cwnd_limited: true, ..AckSample::default() }
     }
 
-    /// One ACK for every segment, a window per round trip of `ms`, for a number of round trips, from 100 s on.
+    /// Acknowledges one window per round trip of `ms` milliseconds, with one ACK per segment, for a number of round trips that
+    /// begin at 100 s.
     fn rounds(c: &mut CubicLinux, w: &mut Window, ms: u64, rounds: u64) {
         for round in 0..rounds {
             let (start, n) = (100_000_000_000 + round * ms * 1_000_000, w.cwnd as u64);
@@ -179,13 +180,14 @@ mod tests {
     fn reductions_are_of_whole_segments() {
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
-        // 90 * 717 / 1024 = 63.01
+        // ssthresh = beta cwnd = 717 / 1024 * 90 = 63.01, cut to 63
         assert_eq!(c.growth.reduce(BETA, 90.0), 63.0);
         assert_eq!(c.growth.last_max, 90.0);
-        // 63 < 90: 63 * 1741 / 2048 = 53.55;  63 * 717 / 1024 = 44.1
+        // 63 is below W_max = 90, so W_max becomes cwnd (1 + beta) / 2 = 63 * 1741 / 2048 = 53.55. ssthresh = 63 * 717 / 1024 =
+        // 44.1
         assert_eq!(c.growth.reduce(BETA, 63.0), 44.0);
         assert_eq!(c.growth.last_max, 53.0);
-        // never below two
+        // ssthresh is never below 2
         assert_eq!(c.growth.reduce(BETA, 2.0), 2.0);
     }
 
@@ -193,12 +195,14 @@ mod tests {
     fn reno_s_slope_is_never_raised_to_one() {
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
-        // window 20 halved to 14, round trip 10 ms: in half a second the curve climbs nowhere (K = cbrt(6 / 0.4) = 2.47 s)
+        // a window of 20 is cut to 14; the round trip is 10 ms. K = cbrt(6 / 0.4) = 2.47 s, so in 50 round trips, half a second,
+        // the curve hardly rises
         let mut w = Window { cwnd: 14.0, ssthresh: c.growth.reduce(BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
-        // W_est grows by one per trunc(15 W / 8) segments: 8 / 15 a round trip, so 50 bring 26, above the window before, too.
-        // RFC 9438 raises its slope to 1 there: 11 round trips to 20, then 39 more
+        // W_est grows by one per trunc(15 W / 8) segments, or 8 / 15 per round trip: by 26 in 50 round trips, to 40, with the
+        // same slope above 20. RFC 9438 raises the slope to 1 above 20: 11 round trips from 14 to 20, then 39 segments more in
+        // the other 39
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
         let rfc = p.with(|p| p.control.cubic.cubic_form = crate::cc::cubic::CubicForm::Rfc9438);
         let mut c = super::super::cubic_rfc::Cubic::new(&NoParams {}, &stack(&rfc));
@@ -217,7 +221,8 @@ mod tests {
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 70.0, ssthresh: c.growth.reduce(BETA, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
-        // K = cbrt(30 / 0.4) = 4.217 s. At t = 1 s and a least round trip of 100 ms: 100 - trunc(0.4 * 3.117^3 = 12.11) = 88
+        // K = cbrt(30 / 0.4) = 4.217 s. The target at 1 s is the curve one least RTT of 100 ms later, 3.117 s before K: 100 -
+        // trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
         while t < 1_000 {
             c.grow(&mut w, &sample(Time(100_000_000_000 + t * 1_000_000), 100_000));
@@ -225,7 +230,7 @@ mod tests {
         }
         let target = c.growth.curve.at(p.control.shared.cubic_c, 1.1);
         assert_eq!(target, 88.0);
-        // an ACK a millisecond is 100 a round trip, more than the window: it has reached the current target
+        // one ACK per millisecond is 100 per round trip, more than the window, so the window has reached the current target
         assert!((85.0..=88.0).contains(&w.cwnd), "{}", w.cwnd);
     }
 
@@ -235,7 +240,8 @@ mod tests {
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         c.growth.reduce(BETA, 100.0);
         c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
-        // before a plateau is known: one for 20, 5 % a round trip. From 50, after 20 round trips: 50 * 1.05^20 = 132
+        // while W_max is unknown, the window grows by one for 20 segments, or 5 % per round trip. From 50, 20 round trips lead to
+        // 50 * 1.05^20 = 132
         let mut w = Window { cwnd: 50.0, ssthresh: 50.0 };
         rounds(&mut c, &mut w, 50, 20);
         assert!((120.0..=136.0).contains(&w.cwnd), "{}", w.cwnd);

@@ -3,13 +3,13 @@
 //! ```text
 //! W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)
 //! per ACK:     target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd),  cwnd += (target - cwnd) / cwnd per segment
-//!              W_est += alpha * acked / cwnd,  alpha = 3 (1 - beta) / (1 + beta), 1 once W_est >= cwnd_prior
-//!              W_cubic(t) < W_est:  cwnd = W_est
+//!              W_est += alpha * acked / cwnd,  alpha = 3 (1 - beta) / (1 + beta), but 1 once W_est >= cwnd_prior
+//!              if W_cubic(t) < W_est:  cwnd = W_est
 //! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max (fast convergence);  ssthresh = max(beta cwnd, 2)
 //! ```
 //!
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
-//! Departs: none known; slow start ends by HyStart or, as RFC 9438 §4.10 recommends, by HyStart++, according to `hystart`.
+//! Departs: none known. `hystart` selects how slow start ends: by HyStart, or by HyStart++ as RFC 9438 §4.10 recommends.
 
 use super::abe::Backoff;
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
@@ -22,7 +22,7 @@ use units::{Time, math};
 /// Default of `beta`: share of the window kept after congestion.   Source: RFC 9438 §4.6.
 const BETA: f64 = 0.7;
 
-/// Parameters of every form of CUBIC.
+/// The parameters that all forms of CUBIC have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Law {
     /// C, segments/s^3.
@@ -33,7 +33,7 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// `beta` is the default share of the window kept.
+    /// Takes the parameters from `p`. `beta` is the default share of the window kept after congestion.
     pub(super) fn new(p: &SharedParams, beta: f64) -> Self {
         Self {
             c: p.cubic_c,
@@ -44,7 +44,7 @@ impl Law {
     }
 }
 
-/// State of one flow.
+/// The state of one flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cubic {
     law: Law,
@@ -53,21 +53,21 @@ pub(crate) struct Cubic {
     w_est: f64,
     /// Window before the last reduction.
     cwnd_prior: f64,
-    /// Start of this stage of congestion avoidance; `NEVER` outside.
+    /// Start of the current stage of congestion avoidance; `NEVER` if there is none.
     epoch_start: Time,
-    /// The next stage follows a timeout: its first window is W_max.
+    /// True if the next stage follows a timeout; then its first window becomes W_max.
     after_rto: bool,
     hystart: HyStart,
-    /// The first slow start, if it is HyStart++'s.
+    /// The state of the first slow start, if HyStart++ ends it.
     start: Option<Box<HyStartPp>>,
 }
 
-/// K, seconds.   Source: RFC 9438 §4.2 figure 2.
+/// Returns K in seconds.   Source: RFC 9438 §4.2 figure 2.
 pub(super) fn k(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
     math::cbrt((w_max - cwnd_epoch).max(0.0) / c)
 }
 
-/// The cubic function.   Source: RFC 9438 §4.2 figure 1.
+/// Returns the value of the cubic function.   Source: RFC 9438 §4.2 figure 1.
 #[inline]
 fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {
     let d = t - k;
@@ -97,7 +97,7 @@ impl Cubic {
         self.epoch_start = now;
         self.w_est = w.cwnd;
         if self.after_rto || w.cwnd >= self.w_max {
-            // RFC 9438 §4.8 and §4.10: K = 0, W_max is the window here
+            // RFC 9438 §4.8 and §4.10: K is 0, and W_max the current window
             self.w_max = w.cwnd;
             self.k = 0.0;
             self.after_rto = false;
@@ -106,7 +106,7 @@ impl Cubic {
         }
     }
 
-    /// A congestion event at a window of `base`, of which `beta` is left; gives ssthresh.
+    /// Responds to congestion at a window of `base`, of which the share `beta` is kept; returns ssthresh.
     pub(super) fn ssthresh(&mut self, beta: f64, base: f64) -> f64 {
         self.epoch_start = Time::NEVER;
         self.cwnd_prior = base;
@@ -158,7 +158,7 @@ impl Control for Cubic {
         self.hystart.restart();
     }
 
-    /// Excludes idle time from the growth.   Source: RFC 9438 §5.8.
+    /// Excludes the idle period from the time of the epoch.   Source: RFC 9438 §5.8.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if self.epoch_start != Time::NEVER {
             self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
@@ -193,13 +193,13 @@ mod tests {
 
     #[test]
     fn k_of_the_sources() {
-        // CableLabs 2012: beta 0.8, W_max 167: K = cbrt(167 * 0.2 / 0.4) = cbrt(83.5) = 4.371 s
+        // CableLabs 2012 has beta 0.8 and W_max 167: K = cbrt(W_max (1 - beta) / C) = cbrt(167 * 0.2 / 0.4) = 4.371 s
         assert!((k(0.4, 167.0, 0.8 * 167.0) - 4.371).abs() < 1e-3);
-        // RFC 9438, beta 0.7, W_max 100: cbrt(75) = 4.217 s
+        // RFC 9438 has beta 0.7; with W_max 100, K = cbrt(100 * 0.3 / 0.4) = 4.217 s
         assert!((k(0.4, 100.0, 70.0) - 4.217).abs() < 1e-3);
     }
 
-    /// One ACK for every segment at round trips of `rtt` until `secs` have passed since the first one.
+    /// Sends one ACK per segment, with a round trip of `rtt` seconds, for `secs` seconds.
     fn run(c: &mut Cubic, w: &mut Window, rtt: f64, secs: f64) {
         let mut t = 100.0;
         while t < 100.0 + secs {
@@ -221,7 +221,8 @@ mod tests {
         w.ssthresh = c.ssthresh(BETA, w.cwnd);
         assert_eq!(w.ssthresh, 700.0);
         w.cwnd = 700.0;
-        // K = cbrt(300 / 0.4) = 9.086 s. The window of a round trip is aimed at W(t + RTT), so at t it is about W(t).
+        // K = cbrt(300 / 0.4) = 9.086 s. In each round trip, the window moves towards W_cubic(t + RTT), so at time t it is about
+        // W_cubic(t)
         for (t, want) in [(3.0, 0.4 * (3.0f64 - 9.0856) * 37.0345 + 1000.0), (9.0856, 1000.0), (12.0, 1009.9)] {
             let (mut c, mut w) = (c.clone(), w);
             run(&mut c, &mut w, 0.05, t);
@@ -234,11 +235,12 @@ mod tests {
         let p = params();
         let mut c = Cubic::new(&NoParams {}, &stack(&p));
         assert_eq!(c.ssthresh(BETA, 100.0), 70.0);
-        // 70 < 100: W_max = 70 * 1.7 / 2 = 59.5
+        // 70 is below W_max = 100, so W_max becomes cwnd (1 + beta) / 2 = 70 * 1.7 / 2 = 59.5
         assert_eq!(c.ssthresh(BETA, 70.0), 49.0);
         assert_eq!(c.w_max, 59.5);
-        // At RTT 1 ms and W 10 the cubic term is negligible: alpha = 3 * 0.3 / 1.7 = 0.529 segments per round up to
-        // the window before (10), then 1. From 7: 5.67 rounds to 10, so after 50 rounds 10 + 44.3 = 54.
+        // With an RTT of 1 ms and a window of 10, the cubic term is negligible. Reno's estimate grows by alpha = 3 * 0.3 / 1.7 =
+        // 0.529 segments per round up to the window before the loss, 10, then by 1. From 7 to 10 it takes 5.67 rounds, so after
+        // 50 rounds it is 10 + 44.3 = 54.3.
         let mut c = Cubic::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 7.0, ssthresh: c.ssthresh(BETA, 10.0) };
         run(&mut c, &mut w, 0.001, 0.05);

@@ -1,20 +1,24 @@
-//! DCTCP: the window is reduced by the share of packets marked, not by the presence of a mark.
+//! DCTCP: reduces the window in proportion to the share of packets marked, instead of by a fixed factor for any mark.
 //!
 //! ```text
-//! a window ends:  alpha <- (1 - g) alpha + g M,   M = share of what it acknowledged that was marked,  g = 1/16, alpha 1 at first
-//! marks in it:    cwnd <- cwnd (1 - alpha / 2)                                  growth and the response to a loss are Reno's
+//! at the end of a window:   alpha <- (1 - g) alpha + g M,   g = 1/16,  alpha 1 at first
+//!                           M = share of the data acknowledged in it that was marked
+//! if it has marks:          cwnd <- cwnd (1 - alpha / 2)
+//! growth, and the response to a loss, are Reno's
 //!
-//! rfc8257:  a window ends when SND.UNA exceeds SND.NXT at its start; M in bytes; the cut follows, with the new alpha
-//! linux:  a window ends with the last byte sent before it began;  the cut begins at the first mark, with the old alpha;
-//!         alpha in 1/1024, M of segments:  alpha <- alpha - alpha >> 4 (all of it below 16) + (64 marked) / segments
-//!         ssthresh = cwnd - (cwnd alpha) >> 11, whole segments: no cut below alpha = 2/cwnd;  the sender's `reduction` takes
-//!         the window there in a round, in which it does not grow
+//! rfc8257:  a window ends when SND.UNA exceeds the SND.NXT of its start;  M counts bytes;  the cut is at the end and uses the
+//!           new alpha
+//! linux:    a window ends with the ACK of the last byte sent before it began;  the cut begins at the first mark and uses the
+//!           old alpha;  alpha is in 1/1024, M counts segments:
+//!             alpha <- alpha - (alpha >> 4) + 64 marked / segments,  but alpha below 16 counts as 0
+//!             ssthresh = cwnd - (cwnd alpha >> 11),  in whole segments, so there is no cut if alpha < 2/cwnd
+//!           the sender's `reduction` takes the window to ssthresh within a round, in which it does not grow
 //! ```
 //!
-//! In equilibrium a window has 2/alpha segments; a queue that marks by a step marks whole rounds.
+//! In equilibrium the window is 2/alpha segments. A queue that marks all packets above a threshold marks whole rounds.
 //!
 //! Source: RFC 8257 §3.3; Linux 7.3 as lab traces show it.
-//! Departs: Linux halves the window for a loss also when it comes in the round after a mark; here only that round's cut applies.
+//! Departs: in Linux, a loss in the round after a mark also halves the window; here only the cut for the mark applies.
 
 use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;
@@ -26,9 +30,9 @@ use packet::Reading;
 
 /// g.   Source: RFC 8257 §4.2.
 const GAIN: f64 = 1.0 / 16.0;
-/// An alpha of 1 in Linux' form.
+/// The value of alpha in Linux' form that stands for 1.
 const ONE: u32 = 1024;
-/// Linux' g, as a shift.
+/// Linux' g, 1/16, as a shift.
 const SHIFT: u32 = 4;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
@@ -44,22 +48,23 @@ group! {
 words! {
     /// Form of DCTCP.
     pub(crate) enum DctcpForm {
-        /// As described: shares of bytes, one cut at the end of each window that had marks, growth otherwise.   Source: RFC
-        /// 8257 §3.3.
+        /// As in the RFC: the share of marks is counted in bytes, and the window is cut once at the end of each window that had
+        /// marks. It grows otherwise.   Source: RFC 8257 §3.3.
         "rfc8257" Rfc8257,
-        /// As Linux runs it: alpha in 1024ths, shares and cuts of whole segments, no growth in the round after a mark.
+        /// As in Linux: alpha is a whole number of 1024ths, marks and cuts are counted in whole segments, and the window does not
+        /// grow in the round after a mark.
         "linux" Linux,
     }
 }
 
-/// State of one flow.
+/// The state of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Dctcp {
     reno: Reno,
     form: DctcpForm,
-    /// DCTCP.Alpha; in Linux' form a whole number of 1024ths.
+    /// DCTCP.Alpha; in Linux' form, a whole number of 1024ths.
     alpha: f64,
-    /// Data delivered in this round, and data marked: bytes, or segments in Linux' form.
+    /// Delivered and marked data of the current round: in bytes, or in segments in Linux' form.
     delivered: u64,
     marked: u64,
     /// RFC 8257's DCTCP.WindowEnd.
@@ -67,7 +72,7 @@ pub(crate) struct Dctcp {
 }
 
 impl Dctcp {
-    /// Ends the round: updates alpha.
+    /// Ends the round and updates alpha.
     fn update(&mut self) {
         self.alpha = match self.form {
             DctcpForm::Rfc8257 if self.delivered == 0 => self.alpha,
@@ -77,8 +82,8 @@ impl Dctcp {
         (self.delivered, self.marked) = (0, 0);
     }
 
-    /// Counts the marks reported by an ACK. RFC 8257: returns true if the ACK ends a window with marks, and the window must be
-    /// cut.
+    /// Counts the marks reported by an ACK. In RFC 8257's form, returns true if the ACK ends a window that had marks, so the
+    /// window must be cut.
     fn count(&mut self, s: &AckSample) -> bool {
         if self.form == DctcpForm::Linux {
             self.delivered += u64::from(s.segments);
@@ -91,7 +96,7 @@ impl Dctcp {
         self.delivered += s.delivered;
         self.marked += s.ce_bytes;
         let ended = s.una > self.window_end;
-        // a loss in the same window has already reduced it
+        // in any other state, a loss in the same window has already reduced it
         let due = ended && self.marked > 0 && s.state == State::Open;
         if ended {
             self.window_end = s.next;
@@ -128,7 +133,8 @@ impl Control for Dctcp {
         ..Needs::NONE
     };
 
-    /// In RFC 8257's form the window grows before and after the cut, which is made here.
+    /// Returns the usual requirements of DCTCP. In RFC 8257's form, the controller makes the cut, and the window grows before and
+    /// after it.
     fn ecn(own: &DctcpParams) -> EcnNeeds {
         match own.dctcp_form {
             DctcpForm::Rfc8257 => EcnNeeds { responder: Responder::Controller, ..Self::NEEDS.ecn },
@@ -176,7 +182,7 @@ mod tests {
         Dctcp::new(&p.control.dctcp, &stack(&p))
     }
 
-    /// A round of `segments`, of which `marked` are marked, reported by one ACK.
+    /// Passes a round of `segments` segments, `marked` of them with CE, which a single ACK reports.
     fn round(c: &mut Dctcp, segments: u32, marked: u32) {
         let bytes = |n: u32| u64::from(n) * 1000;
         let (delivered, ce_bytes) = (bytes(segments), bytes(marked));
@@ -189,19 +195,20 @@ mod tests {
     fn alpha_decays_and_rises_by_sixteenths() {
         for form in [DctcpForm::Rfc8257, DctcpForm::Linux] {
             let mut c = dctcp(form);
-            // (15/16)^36 = 0.0979, (15/16)^35 = 0.1045. Linux cuts off what is below 1/1024: a little faster
+            // without marks, alpha is (15/16)^n after n rounds: 0.1045 after 35, 0.0979 after 36. Linux rounds the sixteenth that
+            // it subtracts down, so its alpha may decay a little more slowly
             let mut n = 0;
             while c.alpha >= 0.1 {
                 round(&mut c, 10, 0);
                 n += 1;
             }
             assert!(n == 36 || form == DctcpForm::Linux && (36..38).contains(&n), "{form:?} {n}");
-            // all marked from 0: 1 - (15/16)^10 = 0.4755
+            // if all segments are marked, alpha rises from 0 to 1 - (15/16)^10 = 0.4755 in ten rounds
             c.alpha = 0.0;
             (0..10).for_each(|_| round(&mut c, 10, 10));
             assert!((c.alpha - 0.4755).abs() < if form == DctcpForm::Linux { 0.005 } else { 1e-4 }, "{}", c.alpha);
-            // every tenth of 40: exactly a tenth. Linux: 64 * 4 / 40 = 6.4, truncated to 6; alpha stays where alpha >> 4 is 6, 96 to
-            // 111
+            // if 4 of 40 segments are marked, alpha converges to 0.1. In Linux' form, 64 * 4 / 40 = 6.4 is truncated to 6 per
+            // round, so alpha stays where alpha >> 4 is 6: from 96 to 111
             (0..200).for_each(|_| round(&mut c, 40, 4));
             match form {
                 DctcpForm::Rfc8257 => assert!((c.alpha - 0.1).abs() < 1e-4),
@@ -217,19 +224,20 @@ mod tests {
             c.alpha = alpha / 1024.0;
             c.on_congestion(Window { cwnd, ssthresh: 2.0 }, Congestion::Ecn, cwnd).ssthresh
         };
-        // 40 * 1024 >> 11 = 20;  40 * 100 >> 11 = 1 (1.95);  40 * 51 >> 11 = 0: alpha is below 2/40
+        // the cut is cwnd * alpha >> 11: 40 * 1024 >> 11 = 20;  40 * 100 >> 11 = 1 (1.95 truncated);  40 * 51 >> 11 = 0, since
+        // alpha, 51/1024, is below 2/40;  3 * 1024 >> 11 = 1
         assert_eq!([cut(1024.0, 40.0), cut(100.0, 40.0), cut(51.0, 40.0), cut(1024.0, 3.0)], [20.0, 39.0, 40.0, 2.0]);
-        // below 16 alpha is gone at once, else a sixteenth
+        // a round without marks takes a sixteenth of alpha, or all of it if alpha is below 16
         for (from, to) in [(15.0, 0), (16.0, 15), (33.0, 31)] {
             c.alpha = from / 1024.0;
             round(&mut c, 10, 0);
             assert_eq!((c.alpha * 1024.0) as u32, to);
         }
-        // a loss halves
+        // a loss halves the window
         assert_eq!(c.on_congestion(Window { cwnd: 40.0, ssthresh: 2.0 }, Congestion::Loss, 40.0).ssthresh, 20.0);
     }
 
-    /// RFC 8257 §3.3 by hand: ten segments of 1000 bytes in each window, acknowledged one by one.
+    /// The rules of RFC 8257 §3.3, worked out for windows of ten segments of 1000 bytes that are acknowledged one by one.
     #[test]
     fn a_window_is_cut_at_its_end_by_the_new_alpha() {
         let mut c = dctcp(DctcpForm::Rfc8257);
@@ -237,7 +245,7 @@ mod tests {
         (c.alpha, c.window_end) = (0.5, 10_001);
         let mut cuts = vec![];
         for n in 1..=33 {
-            // the third, the fourth and the twelfth are marked
+            // the third, the fourth and the twelfth segment are marked
             let marked = matches!(n, 3 | 4 | 12);
             let una = 1 + n * 1000;
             let s = AckSample {
@@ -256,8 +264,9 @@ mod tests {
                 cuts.push((n, w.cwnd / before));
             }
         }
-        // the first window ends with the ACK above 10 001, the eleventh:  M = 2/11,  alpha = 15/16 1/2 + 1/16 2/11 = 0.480114;
-        // the second one, to 21 001, with the 22nd:  M = 1/11,  alpha = 0.455788;  the third had no marks
+        // The first window ends with the 11th ACK, the first above 10 001. M = 2/11, so alpha = 15/16 * 1/2 + 1/16 * 2/11 =
+        // 0.480114. The second one ends with the 22nd ACK, the first above 21 001. M = 1/11, so alpha = 0.455788. The third
+        // window has no marks
         assert_eq!(cuts.iter().map(|cut| cut.0).collect::<Vec<_>>(), [11, 22]);
         for ((_, left), alpha) in cuts.iter().zip([0.480_114, 0.455_788]) {
             assert!((left - (1.0 - alpha / 2.0)).abs() < 1e-6, "{left} {alpha}");
@@ -275,7 +284,7 @@ mod tests {
         }
     }
 
-    /// The mean window of many round trips; `marks` returns true for each segment that is marked.
+    /// Returns the mean window over 4000 round trips. `marks` is called for each segment, and returns true if it is marked.
     fn mean_window(mut marks: impl FnMut() -> bool) -> f64 {
         let mut c = dctcp(DctcpForm::Rfc8257);
         let mut w = Window { cwnd: 20.0, ssthresh: 2.0 };
@@ -288,7 +297,7 @@ mod tests {
                 let marked = marks();
                 let s = AckSample {
                     una,
-                    // a window beyond it: what an ACK lets out
+                    // SND.NXT: the ACK lets segments leave until a window of data is in flight
                     next: una + 1000 * w.cwnd as u64,
                     credit: 1.0,
                     segments: 1,
@@ -309,7 +318,8 @@ mod tests {
     #[test]
     fn the_window_is_two_over_the_share_of_marks() {
         for p in [0.1, 0.02] {
-            // evenly: every round has a mark and is cut by alpha / 2, as much as it grew
+            // marks at even intervals: every round has a mark, and the cut by a share of alpha / 2 equals the growth of one
+            // segment
             let mut sum = 0.0;
             let even = mean_window(|| {
                 sum += p;
@@ -317,9 +327,10 @@ mod tests {
                 sum -= if hit { 1.0 } else { 0.0 };
                 hit
             });
-            // one ACK of each window cuts instead of growing, and windows are whole: a segment in 20
+            // the tolerance: one ACK of each window cuts instead of growing, and windows are cut to whole segments, one in 20
             assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
-            // at random, rounds without a mark escape: x (1 - (1 - p)^(x/p)) = 2 at x = 2.22 and 2.24
+            // marks at random: rounds without a mark are not cut. The window is x/p, with x (1 - (1 - p)^(x/p)) = 2: x = 2.22 for
+            // p = 0.1 and 2.24 for p = 0.02
             let mut rng = Rng::named(7, "marks");
             let random = mean_window(|| rng.chance(p));
             let x = if p == 0.1 { 2.22 } else { 2.24 };

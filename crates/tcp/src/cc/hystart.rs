@@ -1,10 +1,10 @@
-//! HyStart: leaving slow start before the queue overflows.
+//! HyStart: leaves slow start before the queue overflows.
 //!
 //! ```text
-//! ACK train:  ACKs spaced at most 2 ms have lasted since the round's start for more than (min_rtt + 1 ms) / 2,
-//!             paced for more than min_rtt + 1 ms
-//! delay:      after 8 samples of a round, the least of all so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
-//! either:     ssthresh = cwnd.   Below a window of 16, rounds begin but neither test runs.
+//! ACK train:  since the round's start, ACKs at most 2 ms apart have lasted for more than (min_rtt + 1 ms) / 2,
+//!             or more than min_rtt + 1 ms if the sender paces
+//! delay:      after 8 samples of a round, its least RTT so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
+//! If one of the tests succeeds, ssthresh = cwnd.   Below a window of 16, rounds begin but neither test runs.
 //! ```
 //!
 //! Source: Ha & Rhee 2008 (Linux' constants).
@@ -14,33 +14,34 @@ use super::shared::HyStart as Axis;
 use packet::Reading;
 use units::{Duration, Time};
 
-/// Below this window, segments, a round has too few ACKs.
+/// Below this window in segments, a round has too few ACKs for the tests.
 const LOW_WINDOW: f64 = 16.0;
-/// Samples of a round before the delay test.
+/// Number of samples in a round before the delay test.
 const MIN_SAMPLES: u8 = 8;
 /// Largest spacing of the ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// Allowance for a sender's bursts in a train, at rates below 2 Gbit/s.
+/// Allowance in the length of a train for a sender's bursts, at rates below 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Bounds of the delay increase, microseconds.
 const DELAY_MIN: u32 = 4_000;
 const DELAY_MAX: u32 = 16_000;
 
-/// One round of observation.
+/// The state of one flow, with the measurements of its current round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct HyStart {
-    /// HyStart is enabled, and the stack paces.
+    /// True if HyStart is enabled.
+    /// `paced` is true if the sender paces.
     on: bool,
     paced: bool,
     round_start: Time,
     last_ack: Time,
-    /// The round ends when this is acknowledged.
+    /// The round ends with the ACK of this byte.
     end_seq: u64,
-    /// Smallest sample of the round and of the connection, microseconds.
+    /// Smallest RTT sample of the round and of the connection, microseconds.
     curr_rtt: u32,
     min_rtt: u32,
     samples: u8,
-    /// It has ended a slow start, and does not end another before a timeout.
+    /// True if HyStart has ended a slow start. It does not end another one before a timeout.
     found: bool,
 }
 
@@ -58,7 +59,7 @@ impl HyStart {
         Self { on, paced, curr_rtt: u32::MAX, min_rtt: u32::MAX, ..Self::default() }
     }
 
-    /// Smallest round-trip time so far, microseconds.
+    /// Returns the smallest round-trip time so far, microseconds.
     pub(super) fn min_rtt_us(&self) -> Option<u32> {
         Some(self.min_rtt).filter(|&us| us != u32::MAX)
     }
@@ -69,7 +70,7 @@ impl HyStart {
         out.flag("hystart_found", self.found);
     }
 
-    /// Processes an ACK of new data; if HyStart is off, only its round-trip time counts.
+    /// Processes an ACK of new data. If HyStart is off, only the smallest round-trip time is updated.
     #[inline]
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample) {
         if let Some(rtt) = s.rtt_us {
@@ -129,7 +130,8 @@ mod tests {
     fn an_ack_train_longer_than_half_the_round_trip_ends_slow_start() {
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
-        // RTT 40 ms, one ACK per 2 ms: more than 20 ms have passed at the ACK of 22 ms
+        // the RTT is 40 ms, and an ACK arrives every 2 ms. The train must last longer than (40 + 1) / 2 = 20.5 ms, which is true
+        // at 22 ms
         for i in 0..=10 {
             h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
             assert!(w.slow_start(), "{i}");
@@ -170,21 +172,23 @@ mod tests {
     fn below_a_window_of_sixteen_rounds_begin_and_nothing_is_watched() {
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
-        // a round of 12 segments: the first 6 ACKs, 2 ms apart from 100 ms on, are below the window, the seventh is not
+        // a round of 12 segments, whose ACKs arrive every 2 ms from 100 ms on. The window is below 16 for the first six ACKs, but
+        // not for the seventh
         for i in 0..12 {
             assert!(w.slow_start(), "{i}");
             h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
             w.cwnd += 1.0;
         }
-        // last_ack is the round's start, so the seventh came 12 ms after it: no train in this round, however long
+        // no test has run for the first six, so `last_ack` is still the round's start. The seventh ACK arrives 12 ms after it, so
+        // this round has no train, however long it is
         (12..40).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
         assert!(w.slow_start());
     }
 
     #[test]
     fn a_round_trip_that_jumps_ends_slow_start_at_the_ninth_ack_of_its_round() {
-        // windows of 10, 20 and 40; an ACK for each segment, 3 ms apart (no train), 40 ms, in the third round 60 ms:
-        // eight ACKs of it have made 48 of 40
+        // rounds of 10, 20 and 40 segments, with ACKs 3 ms apart, so there is no train. The RTT is 40 ms, and 60 ms in the third
+        // round. Eight ACKs of the third round grow the window from 40 to 48; the ninth ends slow start
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         let (mut una, mut next) = (0, 10);

@@ -1,17 +1,17 @@
-//! HyStart++: leaving slow start when round trips grow, and resuming it if the growth was spurious.
+//! HyStart++: slows slow start down when round-trip times grow, and resumes it if that growth was spurious.
 //!
 //! ```text
-//! round:       until all is acknowledged that was sent when it began;  N = segments that an ACK newly acknowledges
-//! slow start:  cwnd += min(N, L), L = 8, infinite for a sender that paces
-//!              after 8 samples of a round: its least round trip >= that of the round before + RttThresh
-//!              --> conservative slow start (CSS), baseline = the least of this round
+//! round:       ends when all data sent before its start is acknowledged;  N = segments that an ACK newly acknowledges
+//! slow start:  cwnd += min(N, L),  L = 8, but infinite for a sender that paces
+//!              after 8 samples of a round, if its least RTT >= the least RTT of the previous round + RttThresh
+//!              --> conservative slow start (CSS), baseline = the least RTT of this round
 //! CSS:         cwnd += min(N, L) / 4
-//!              after 8 samples of a round: its least < baseline  --> slow start
-//!              5 rounds, the one under way counted  --> ssthresh = cwnd
-//! RttThresh = clamp(least of the round before / 8, 4 ms, 16 ms)
+//!              after 8 samples of a round, if its least RTT < baseline  --> slow start
+//!              after 5 rounds, including that in which CSS began  --> ssthresh = cwnd
+//! RttThresh = clamp(least RTT of the previous round / 8, 4 ms, 16 ms)
 //! ```
 //!
-//! It applies to the first slow start only, while ssthresh is infinite; a loss or an ECN echo ends that.
+//! It applies only to the first slow start, while ssthresh is infinite. A loss or an ECN echo ends the first slow start as well.
 //!
 //! Source: RFC 9406 §4.2 and §4.3.   Departs: none known.
 
@@ -29,10 +29,10 @@ const N_RTT_SAMPLE: u8 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 /// CSS_ROUNDS.
 const CSS_ROUNDS: u8 = 5;
-/// L: most segments that one ACK counts for, of a sender that does not pace.
+/// L: largest number of segments by which one ACK grows the window, for a sender that does not pace.
 const L: f64 = 8.0;
 
-/// Conservative slow start.
+/// The state of conservative slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Css {
     /// cssBaselineMinRtt, microseconds.
@@ -52,11 +52,11 @@ pub(super) struct HyStartPp {
     /// rttSampleCount, up to the number needed.
     samples: u8,
     css: Option<Css>,
-    /// L, or infinite.
+    /// L, or infinite for a sender that paces.
     limit: f64,
 }
 
-/// RttThresh, microseconds.   Source: RFC 9406 §4.2.
+/// Returns RttThresh in microseconds.   Source: RFC 9406 §4.2.
 fn rtt_thresh(last_round: u32) -> u32 {
     (last_round / MIN_RTT_DIVISOR).clamp(RTT_THRESH.0, RTT_THRESH.1)
 }
@@ -72,7 +72,7 @@ impl HyStartPp {
         Self { limit, window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
     }
 
-    /// Returns true while it applies: in the first slow start.
+    /// Returns true while HyStart++ applies, which is during the first slow start.
     #[inline]
     pub(super) fn applies(w: &Window) -> bool {
         w.ssthresh.is_infinite()
@@ -140,7 +140,8 @@ mod tests {
 
     const NONE: f64 = f64::INFINITY;
 
-    /// A round of `n` ACKs of one segment each, at this round trip; `sent` segments leave meanwhile, the next round.
+    /// Passes a round of `n` ACKs of one segment each, with this round-trip time. Meanwhile `sent` segments leave, which are
+    /// acknowledged in the next round.
     fn round(h: &mut HyStartPp, w: &mut Window, una: &mut u64, (n, sent): (u64, u64), rtt_ms: f64) {
         let end = *una + n;
         for _ in 0..n {
@@ -159,13 +160,14 @@ mod tests {
 
     #[test]
     fn round_trips_that_grow_by_the_threshold_slow_the_growth_to_a_quarter() {
-        // 100 ms: the next round enters at 112.5 ms, not at 112.4
+        // after a round at 100 ms, RttThresh is 12.5 ms: a round at 112.5 ms enters CSS, one at 112.4 ms does not
         for (rtt, enters) in [(112.4, false), (112.5, true)] {
             let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
             round(&mut h, &mut w, &mut una, (10, 20), 100.0);
             assert_eq!(w.cwnd, 20.0);
             round(&mut h, &mut w, &mut una, (20, 20), rtt);
-            // seven samples are too few; the eighth decides, after its own growth: 20 + 8 + 12 / 4
+            // the eighth ACK of the round enters CSS, after it has grown the window by 1. The other 12 grow it by 1/4: 20 + 8 +
+            // 12 / 4 = 31
             assert_eq!(w.cwnd, if enters { 31.0 } else { 40.0 });
             assert_eq!(h.css.is_some(), enters);
         }
@@ -176,15 +178,16 @@ mod tests {
         let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
-        // the round in which it was entered counts
+        // the round in which CSS was entered counts as its first
         assert_eq!(h.css, Some(Css { baseline: 46_000, rounds: 1 }));
         assert_eq!(w.cwnd, 31.0);
-        // a round at the baseline stays: 12 / 4. One below it: seven at a quarter, the eighth ends CSS, after it one each
+        // a round at the baseline stays in CSS and grows the window by 12 / 4. In a round below it, the eighth ACK ends CSS:
+        // eight ACKs grow the window by 1/4 each, and the other four by 1
         round(&mut h, &mut w, &mut una, (12, 12), 46.0);
         assert_eq!((w.cwnd, h.css.map(|css| css.rounds)), (34.0, Some(2)));
         round(&mut h, &mut w, &mut una, (12, 8), 45.9);
         assert_eq!((w.cwnd, h.css), (34.0 + 8.0 / 4.0 + 4.0, None));
-        // and it may be entered again: 45.9 / 8 = 5.7375 ms
+        // CSS may be entered again, at 45.9 ms + RttThresh = 45.9 + 45.9 / 8 = 51.64 ms
         round(&mut h, &mut w, &mut una, (8, 8), 51.7);
         assert_eq!(h.css, Some(Css { baseline: 51_700, rounds: 1 }));
         assert!(w.ssthresh.is_infinite());
@@ -194,13 +197,13 @@ mod tests {
     fn the_fifth_round_of_css_sets_the_threshold() {
         let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
-        // entered in the middle of this round, which is the first
+        // CSS is entered in the middle of this round, which is its first
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
         for _ in 2..=5 {
             assert!(HyStartPp::applies(&w));
             round(&mut h, &mut w, &mut una, (12, 12), 46.0);
         }
-        // 20 + 8 + 12 / 4, and four rounds of 12 / 4
+        // the first round of CSS ends with a window of 20 + 8 + 12 / 4 = 31; four more rounds add 12 / 4 each
         assert_eq!((w.cwnd, w.ssthresh), (43.0, 43.0));
     }
 

@@ -1,26 +1,27 @@
-//! LEDBAT: a window that keeps the queueing delay it causes at a target, and yields to all other traffic.
+//! LEDBAT: keeps the queueing delay that the flow causes at a target, and yields to all other traffic.
 //!
 //! Source: RFC 6817 §2.4.2 (the sender's algorithm), §2.5 (parameters), §3.4 (filters).
 //!
 //! ```text
-//! delay          = TSval - TSecr of an ACK: when the receiver sent it less when the data left; offset of the clocks included
-//! base           = min over the last `base_history` minutes of each minute's least delay
+//! delay          = TSval - TSecr of an ACK = receiver's time of the ACK - sender's time of the data
+//!                  (it includes the offset of the two clocks)
+//! base           = min of the least delays of the last `base_history` minutes
 //! queuing_delay  = min of the last `current_filter` delays - base
 //! off_target     = (TARGET - queuing_delay) / TARGET
 //! per ACK:         cwnd += GAIN * off_target * acked / cwnd
 //!                  cwnd <= flight before the ACK + ALLOWED_INCREASE;  cwnd >= MIN_CWND
-//! loss:            cwnd = max(cwnd / 2, MIN_CWND), once per round trip;  timeout: cwnd = 1
+//! loss:            cwnd = max(cwnd / 2, MIN_CWND), at most once per round trip;  timeout: cwnd = 1
 //! ```
 //!
-//! Below the target the window grows by at most one segment a round trip, as Reno's does; above it shrinks in proportion
-//! to the excess. A queue filled by other flows looks like its own, so it backs off. A queue that was there before the first
-//! sample counts as propagation delay (the late-comer's advantage, RFC 6817 §4.2).
+//! Below the target, the window grows by at most one segment per round trip, like Reno's. Above the target, it shrinks in
+//! proportion to the excess. A flow cannot distinguish a queue filled by others from its own, so it backs off for both. A queue
+//! that exists before the first sample counts as propagation delay (the late-comer's advantage, RFC 6817 §4.2).
 //!
-//! Departs: the delay is measured to the time of the ACK, not of the data's arrival, so a delayed ACK's wait counts as
-//! queueing (with an ACK for every second segment: the time between two segments, 2.4 ms at 5 Mbit/s); the echo is that of
-//! the earliest segment acknowledged (RFC 7323 §4.3). ACKs that arrive during fast recovery feed neither filter. With
-//! `slow_start` (which the RFC leaves to the implementer) the window doubles until a loss or until the queueing delay is
-//! at the target.
+//! Departs: the delay ends when the ACK is sent, not when the data arrives, so the wait of a delayed ACK counts as queueing. With
+//! an ACK for every second segment, this is the time between two segments, 2.4 ms at 5 Mbit/s, since the ACK echoes the time
+//! stamp of the earlier segment (RFC 7323 §4.3). ACKs that arrive during fast recovery do not enter the filters. With
+//! `slow_start`, which the RFC leaves to the implementer, the window doubles until a loss, or until the queueing delay reaches
+//! the target.
 
 use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
 use crate::params::group::{Group, group, require};
@@ -34,12 +35,12 @@ const MINUTE: u64 = 60_000_000_000;
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
-/// Longest histories: an hour of minutes; samples of a large window.
+/// Largest sizes of the filters: an hour in minutes, and the samples of a large window.
 const MAX_BASE_HISTORY: u32 = 60;
 const MAX_CURRENT_FILTER: u32 = 1024;
 
 group! {
-    /// The table of LEDBAT's parameters.
+    /// The table that has LEDBAT's parameters.
     pub(crate) struct LedbatKeys {
         /// Parameters of LEDBAT, for `congestion_control = "ledbat"`.
         pub ledbat: LedbatParams = LedbatParams::default(),
@@ -57,15 +58,15 @@ group! {
     pub(crate) struct LedbatParams {
         /// TARGET: target queueing delay. RFC 6817 allows at most 100ms. Default 100ms.
         pub target: Duration = Duration::from_millis(100),
-        /// GAIN: growth in segments per round trip with an empty queue; at most 1. Default 1.
+        /// GAIN: growth of the window in segments per round trip when the queue is empty; at most 1. Default 1.
         pub gain: f64 = 1.0,
         /// ALLOWED_INCREASE: segments by which the window may exceed the data in flight. Default 1.
         pub allowed_increase: f64 = 1.0,
-        /// BASE_HISTORY: minutes whose minima make the base delay. Default 10.
+        /// BASE_HISTORY: number of minutes over which the base delay is the minimum. Default 10.
         pub base_history: u32 = 10,
-        /// CURRENT_FILTER: samples whose minimum is the current delay. Default 4.
+        /// CURRENT_FILTER: number of samples over which the current delay is the minimum. Default 4.
         pub current_filter: u32 = 4,
-        /// Slow start until a loss or until the queueing delay reaches the target. Default false.
+        /// Begins with slow start, until a loss or until the queueing delay reaches the target. Default false.
         pub slow_start: bool = false,
     }
 
@@ -86,14 +87,14 @@ group! {
     }
 }
 
-/// State of one flow: the two filters. Delays are microseconds modulo 2^32: only their differences are meaningful.
+/// The state of one flow: the two filters. Delays are in microseconds modulo 2^32, so only their differences are meaningful.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ledbat {
     p: LedbatParams,
     /// Share of the window kept after a loss.
     beta: f64,
     mss: f64,
-    /// Least delay of each of the last minutes, newest last.
+    /// Smallest delay of each of the last minutes, newest last.
     base: VecDeque<u32>,
     /// Number of the newest minute.
     minute: u64,
@@ -101,13 +102,13 @@ pub(crate) struct Ledbat {
     current: VecDeque<u32>,
 }
 
-/// The lesser of two delays modulo 2^32.
+/// Returns the smaller of two delays modulo 2^32.
 fn least(a: u32, b: u32) -> u32 {
     if (a.wrapping_sub(b) as i32) < 0 { a } else { b }
 }
 
 impl Ledbat {
-    /// Adds a sample; returns the queueing delay, microseconds.
+    /// Adds a delay sample; returns the queueing delay in microseconds.
     fn queuing_delay(&mut self, now: Time, delay: u32) -> u32 {
         let minute = now.0 / MINUTE;
         match self.base.back_mut() {
@@ -125,7 +126,7 @@ impl Ledbat {
             self.current.pop_front();
         }
         let min = |of: &VecDeque<u32>| of.iter().copied().reduce(least).unwrap_or(delay);
-        // a base younger than the current samples may lie above them
+        // the base may exceed the current delay if it covers a shorter time than the current samples
         (min(&self.current).wrapping_sub(min(&self.base)) as i32).max(0) as u32
     }
 
@@ -164,7 +165,8 @@ impl Control for Ledbat {
         }
         let off_target = (l.target.0 as f64 - queuing_delay.0 as f64) / l.target.0 as f64;
         w.cwnd += l.gain * off_target * credit / w.cwnd;
-        // a slow start doubles what is in flight within a round trip: each ACK may add what it acknowledges
+        // slow start doubles the data in flight within a round trip, so each ACK may raise the limit by the segments that it
+        // acknowledges
         let slow = if l.slow_start && w.slow_start() { s.credit } else { 0.0 };
         let flight = s.flight_before as f64 / self.mss;
         w.cwnd = w.cwnd.min(flight + l.allowed_increase.max(slow)).max(MIN_CWND);
@@ -206,17 +208,18 @@ mod tests {
     fn the_window_moves_by_gain_times_off_target_over_cwnd() {
         let mut l = ledbat(false);
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
-        // the first delay is the base: no queue, off_target 1, + 1/10
+        // the first delay is the base, so there is no queue: off_target is 1, and the window grows by 1/10
         l.grow(&mut w, &sample(0, 30, 10_000));
         assert_eq!(w.cwnd, 10.1);
-        // four samples of 80 ms push the 30 out of the filter: queue 50 ms, off_target 1/2
+        // four samples of 80 ms push the sample of 30 ms out of the current filter. The queueing delay is 80 - 30 = 50 ms, so
+        // off_target is 1/2
         for i in 1..=3 {
             l.grow(&mut w, &sample(i, 80, 10_000));
         }
         let before = w.cwnd;
         l.grow(&mut w, &sample(4, 80, 10_000));
         assert_eq!(w.cwnd, before + 0.5 / before);
-        // queue 300 ms: off_target -2
+        // a queueing delay of 330 - 30 = 300 ms: off_target is (100 - 300) / 100 = -2
         for i in 5..=7 {
             l.grow(&mut w, &sample(i, 330, 10_000));
         }
@@ -228,7 +231,7 @@ mod tests {
     #[test]
     fn the_window_keeps_to_what_is_in_flight_and_above_two() {
         let (mut l, mut w) = (ledbat(false), Window { cwnd: 10.0, ssthresh: f64::INFINITY });
-        // 5 segments in flight: at most 6
+        // with 5 segments in flight, the window is at most 5 + ALLOWED_INCREASE = 6
         l.grow(&mut w, &sample(0, 30, 5000));
         assert_eq!(w.cwnd, 6.0);
         for i in 1..100 {
@@ -241,7 +244,8 @@ mod tests {
     #[test]
     fn the_base_is_forgotten_after_its_minutes() {
         let mut l = ledbat(false);
-        // 30 ms in minute 0, 50 ms from then on (the path has changed): ten minutes later 50 is the base
+        // the delay is 30 ms in minute 0, and 50 ms from then on, since the path has changed. Ten minutes later, 50 ms is the
+        // base
         assert_eq!(l.queuing_delay(Time(0), 30_000), 0);
         for minute in 1..=9 {
             (0..4).for_each(|_| {
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn clocks_may_differ_and_wrap() {
         let mut l = ledbat(false);
-        // the receiver's clock is 10 s behind: delays of 30 and 40 ms are "negative"
+        // the receiver's clock is 10 s behind, so TSval - TSecr is negative and wraps: 30 - 10 000 ms and 40 - 10 000 ms
         let at = |ms: i64| ((ms - 10_000) * 1000) as u32;
         assert_eq!(l.queuing_delay(Time(0), at(30)), 0);
         (0..3).for_each(|_| {
@@ -268,7 +272,7 @@ mod tests {
     #[test]
     fn slow_start_doubles_until_the_target() {
         let (mut l, mut w) = (ledbat(true), Window { cwnd: 4.0, ssthresh: f64::INFINITY });
-        // the flight before the ACK is the whole window: one more segment for each acknowledged
+        // the whole window is in flight before each ACK, so the window grows by one segment per segment acknowledged
         for i in 0..4 {
             l.grow(&mut w, &sample(i, 30, 4000 + 1000 * i));
         }

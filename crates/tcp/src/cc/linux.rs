@@ -1,4 +1,4 @@
-//! Whole-number arithmetic that Linux' CUBICs of 2.6 and of 6 share.
+//! The integer arithmetic that CUBIC in Linux 2.6 and in Linux 6 share.
 //!
 //! ```text
 //! Reno's estimate:  W_tcp grows by 1 per  W (1 + beta) / (3 (1 - beta))  segments acknowledged, from W at the epoch's start
@@ -13,32 +13,33 @@ use units::Time;
 
 /// A jiffy, ns: HZ is 1000.
 pub(super) const JIFFY: u64 = 1_000_000;
-/// HZ/32, jiffies: while the window stays, growth is computed no more often.
+/// HZ/32, jiffies: the shortest time between two computations of the growth while the window does not change.
 pub(super) const RECOMPUTE: u64 = 31;
 /// Time after an epoch's start during which round trips are ignored, jiffies.
 pub(super) const SETTLE: u64 = 1000;
 
-/// The kernel's clock.
+/// Returns the kernel's clock, in jiffies.
 #[inline]
 pub(super) fn jiffies(t: Time) -> u64 {
     t.0 / JIFFY
 }
 
-/// Estimate of Reno's window.
+/// The estimate of the window that Reno would have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RenoEstimate {
-    /// Segments (or ACKs) since its last growth.
+    /// Segments (or ACKs in 2.6) since the estimate last grew.
     pub(super) acked: u32,
     pub(super) window: u32,
 }
 
 impl RenoEstimate {
-    /// Largest number of segments (or ACKs) per segment of growth at which `cwnd` keeps up with Reno.
+    /// Returns the largest number of segments (or ACKs in 2.6) per segment of growth at which `cwnd` keeps up with Reno.
     pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
-        // eighths of a segment per segment of window, whole as in the kernel: 23 for beta 0.8, 15 for 0.7
+        // segments per segment of growth, for each segment of the window, in whole eighths as in the kernel: 23 for beta 0.8
+        // (819/1024), 15 for 0.7
         let scale = (8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u32;
         let delta = (cwnd.saturating_mul(scale) >> 3).max(1);
-        // the kernel's loop `while acked > delta` at once
+        // computes the result of the kernel's loop `while acked > delta` without iterating
         if self.acked > delta {
             let steps = (self.acked - 1) / delta;
             self.acked -= steps * delta;
@@ -58,7 +59,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// The curve from `cwnd` to a plateau at `last_max`, or upwards from `cwnd` if that is not above it.
+    /// Builds the curve from `cwnd` to a plateau at `last_max`, or upwards from `cwnd` if `last_max` is not above `cwnd`.
     pub(super) fn new(c: f64, last_max: f64, cwnd: f64) -> Self {
         if last_max <= cwnd {
             return Self { origin: cwnd, k: 0.0 };
@@ -71,14 +72,14 @@ impl Curve {
         (jiffies * 1024 / 1000) as f64 / 1024.0
     }
 
-    /// Target window; its distance from the plateau is truncated on either side.
+    /// Returns the target window. Its distance from the plateau is truncated, above and below the plateau.
     pub(super) fn at(&self, c: f64, seconds: f64) -> f64 {
         let d = seconds - self.k;
         self.origin + (c * d * d * d).trunc()
     }
 }
 
-/// Growth of the window along the curve.
+/// The state of the window's growth along the curve.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Growth {
     pub(super) law: Law,
@@ -89,19 +90,19 @@ pub(super) struct Growth {
     /// Time and window of the last computation.
     pub(super) last_time: Time,
     pub(super) last_cwnd: u32,
-    /// Segments (or ACKs) per segment of growth, and those counted so far.
+    /// Segments (or ACKs in 2.6) per segment of growth, and the number counted since the last growth.
     pub(super) cnt: u32,
     pub(super) cwnd_cnt: u32,
     pub(super) reno: RenoEstimate,
 }
 
 impl Growth {
-    /// State without any history.
+    /// Returns the state without any history.
     pub(super) fn new(law: Law) -> Self {
         Self { law, epoch_start: Time::NEVER, ..Self::default() }
     }
 
-    /// Begins an epoch, unless one is under way.
+    /// Begins an epoch, unless one has already begun.
     pub(super) fn begin_epoch(&mut self, cwnd: f64, now: Time, acked: u32) {
         if self.epoch_start == Time::NEVER {
             self.epoch_start = now;
@@ -110,17 +111,17 @@ impl Growth {
         }
     }
 
-    /// Responds to congestion at a window of `base`, of which `beta` is left; returns ssthresh.
+    /// Responds to congestion at a window of `base`, of which the share `beta` is kept; returns ssthresh.
     pub(super) fn reduce(&mut self, beta: f64, base: f64) -> f64 {
         let cwnd = base.floor();
-        // a congestion event also clears the fraction of the window
+        // a congestion event also clears `cwnd_cnt`, the progress towards the next segment of growth
         (self.epoch_start, self.cwnd_cnt) = (Time::NEVER, 0);
         let below = self.law.fast_convergence && cwnd < self.last_max;
         self.last_max = if below { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
         (cwnd * beta).floor().max(2.0)
     }
 
-    /// Reports its state.
+    /// Reports the state.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.segments("w_max", self.last_max);
         out.value("k", Unit::Seconds, Some(self.curve.k));

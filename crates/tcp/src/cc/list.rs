@@ -1,7 +1,7 @@
 //! The list of congestion controllers: one line each. See docs/adding-a-controller.md.
 
-/// Calls `$expand!` with every controller: its description, its word in a scenario, its name, and its type. Further tokens come
-/// first: a `$`, for an expansion that defines a macro.
+/// Calls `$expand!` with every controller: its description, its word in a scenario, its name, and its type. Additional tokens are
+/// passed before the list: a `$`, for an expansion that defines a macro.
 macro_rules! controllers {
     ($expand:ident $($first:tt)*) => {
         $expand! {
@@ -12,21 +12,22 @@ macro_rules! controllers {
             "cubic" Cubic(cubic::CubicForms),
             /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.
             "cubic-2.6.22" Cubic2622(cubic_2_6_22::Cubic2622),
-            /// Low extra delay background transport: yields to other traffic, by one-way delay. Needs `timestamps`.   Source:
-            /// RFC 6817.
+            /// Low extra delay background transport: yields to other traffic when the one-way delay grows. Needs `timestamps`.  
+            /// Source: RFC 6817.
             "ledbat" Ledbat(ledbat::Ledbat),
-            /// BBR version 1: a model of the path, paced.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
+            /// BBR version 1: paces by a model of the path.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
             "bbr" Bbr(bbr::Bbr),
-            /// BBR version 3, in the form that `bbr3_form` names: bounded by losses.   Source: draft-ietf-ccwg-bbr-04;
-            /// google/bbr v3.
+            /// BBR version 3, in the form that `bbr3_form` names: as version 1, with bounds set by losses.   Source:
+            /// draft-ietf-ccwg-bbr-04; google/bbr v3.
             "bbr3" Bbr3(bbr3::Bbr3),
-            /// Westwood+: Reno that reduces the window to what the path carried.   Source: Grieco & Mascolo 2004.
+            /// Westwood+: Reno that reduces the window to the measured bandwidth times the least round-trip time.   Source:
+            /// Grieco & Mascolo 2004.
             "westwood" Westwood(westwood::Westwood),
-            /// DCTCP: the window is reduced by the share of packets marked, in the form that `dctcp_form` names. Needs `ecn`,
-            /// with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
+            /// DCTCP, in the form that `dctcp_form` names: reduces the window in proportion to the share of packets marked. Needs
+            /// `ecn`, with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
             "dctcp" Dctcp(dctcp::Dctcp),
-            /// TCP Prague 0.7: DCTCP for the Internet, paced, the same rate at all short round trips. Needs `ecn_feedback =
-            /// "accecn"`.
+            /// TCP Prague 0.7: a paced DCTCP for the Internet, whose rate is the same at all short round-trip times. Needs
+            /// `ecn_feedback = "accecn"`.
             /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
             "prague" Prague(prague::Prague),
         }
