@@ -1,16 +1,17 @@
-//! Delivery rate estimation: one sample per ACK, for controllers that model the path.
+//! Delivery rate estimation: takes one sample per ACK, for controllers that model the path.
 //!
 //! ```text
-//! a segment is sent  stores the bytes delivered so far (D), when the last of them was (T), and when the flight's first left (F)
-//! it is delivered    bytes = delivered - D;  interval = max(sent - F, now - T);  rate = bytes / interval
+//! when a segment is sent:       store the bytes delivered so far (D), the time of the last delivery (T),
+//!                               and the send time of the flight's first segment (F)
+//! when it is delivered:         bytes = delivered - D;  interval = max(sent - F, now - T);  rate = bytes / interval
 //! ```
 //!
-//! The longer of the two intervals limits the rate to the rate of sending, so that compressed ACKs do not inflate it. If one ACK
-//! delivers several segments, the one sent last gives the sample.
+//! Taking the longer interval limits the sample to the sending rate, so compressed ACKs do not inflate it. If one ACK delivers
+//! several segments, the segment that was sent last gives the sample.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation-00.
-//! Cost: 56 bytes per outstanding segment besides its scoreboard entry, at the same position. The scoreboard reports what
-//! arrives.
+//! Cost: 56 bytes per outstanding segment, at the same position as its scoreboard entry. The scoreboard reports which segments
+//! arrive.
 
 use crate::cc::control::{LostSegment, RateSample};
 use crate::scoreboard::Scoreboard;
@@ -18,7 +19,7 @@ use crate::scoreboard::entry::{LOST, RETX, SACKED};
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// State at a segment's last transmission, beside its scoreboard entry.
+/// The state when a segment was last sent, stored beside its scoreboard entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sent {
     at: Time,
@@ -26,20 +27,20 @@ struct Sent {
     delivered_at: Time,
     first_at: Time,
     app_limited: bool,
-    /// Bytes in flight at that time, including this segment; and bytes marked lost until then.
+    /// Bytes in flight at that time, including this segment, and bytes marked lost until then.
     in_flight: u64,
     lost: u64,
-    /// The segment is marked lost, and the loss was reported.
+    /// True if the segment is marked lost and its loss has been reported.
     gone: bool,
-    /// The receiver has the segment, though something before it may be missing.
+    /// True if the receiver has the segment, perhaps out of order.
     done: bool,
 }
 
-/// What the current ACK delivers.
+/// The data that the current ACK delivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Arrived {
     bytes: u64,
-    /// The segment sent last, and whether it was sent more than once.
+    /// The delivered segment that was sent last, and whether it was sent more than once.
     newest: Option<(Sent, bool)>,
 }
 
@@ -57,13 +58,13 @@ pub(crate) struct Sampler {
     min_rtt_us: Option<u32>,
     /// Bytes marked lost since the connection began.
     lost: u64,
-    /// One item per scoreboard entry, at the same position.
+    /// The state of each segment, at the position of its scoreboard entry.
     sent: VecDeque<Sent>,
     arrived: Arrived,
 }
 
 impl Arrived {
-    /// Adds a delivered segment; the one sent last is kept. A FIN alone delivers nothing.
+    /// Adds a delivered segment, and keeps the one that was sent last. A FIN without data delivers nothing.
     fn take(&mut self, s: Sent, bytes: u64, again: bool) {
         if bytes == 0 {
             return;
@@ -76,12 +77,13 @@ impl Arrived {
 }
 
 impl Sampler {
-    /// The handshake took `us` microseconds: the first RTT sample.
+    /// Takes the duration of the handshake, `us` microseconds, as the first RTT sample.
     pub(crate) fn on_handshake(&mut self, us: u32) {
         self.min_rtt_us = Some(us);
     }
 
-    /// A segment of `bytes` leaves; `in_flight` excludes it. `again`: the scoreboard position of a retransmission.
+    /// Records that a segment of `bytes` is sent. `in_flight` excludes it. `again` is the scoreboard position of a
+    /// retransmission.
     pub(crate) fn on_send(&mut self, now: Time, again: Option<u32>, bytes: u32, in_flight: u64) {
         if bytes > 0 && in_flight == 0 {
             (self.first_at, self.delivered_at) = (now, now);
@@ -107,7 +109,7 @@ impl Sampler {
         }
     }
 
-    /// The segment of `bytes` at position `at` is newly SACKed. `again`: it was sent more than once.
+    /// Records that the segment of `bytes` at position `at` is newly SACKed. `again`: it was sent more than once.
     pub(crate) fn on_sacked(&mut self, at: usize, bytes: u64, again: bool) {
         if let Some(s) = self.sent.get_mut(at).filter(|s| !s.done) {
             s.done = true;
@@ -116,14 +118,14 @@ impl Sampler {
         }
     }
 
-    /// The first segment is acknowledged, and leaves the scoreboard.
+    /// Records that the first segment is acknowledged and leaves the scoreboard.
     pub(crate) fn on_acknowledged(&mut self, bytes: u64, again: bool) {
         if let Some(s) = self.sent.pop_front().filter(|s| !s.done) {
             self.arrived.take(s, bytes, again);
         }
     }
 
-    /// Reports newly lost segments, in order. Bound: the scoreboard; called only after a loss.
+    /// Reports newly lost segments, in order. Bound: the length of the scoreboard; called only after a loss.
     pub(crate) fn report_losses(&mut self, board: &Scoreboard, mut report: impl FnMut(&LostSegment)) {
         let mut adjoins = false;
         for (s, e) in self.sent.iter_mut().zip(board.iter()) {
@@ -150,12 +152,12 @@ impl Sampler {
         self.limited_until > 0
     }
 
-    /// The application had nothing to send although the window had room.
+    /// Records that the application had nothing to send although the window had room.
     pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Ends the processing of an ACK. Returns the bytes newly delivered, and the rate sample.
+    /// Completes the processing of an ACK. Returns the bytes newly delivered, and the rate sample.
     pub(crate) fn on_ack(&mut self, now: Time) -> (u64, Option<RateSample>) {
         let Arrived { bytes: newly, newest } = std::mem::take(&mut self.arrived);
         self.delivered += newly;
@@ -192,7 +194,7 @@ mod tests {
     #[test]
     fn a_steady_flight_gives_the_rate_of_the_path() {
         let mut s = Sampler::default();
-        // ten segments at once, delivered one per millisecond after 10 ms, each replaced at once
+        // ten segments are sent at once. From 10 ms later on, one is delivered per millisecond, and each is replaced by a new one
         for k in 0..10 {
             s.on_send(Time(MS), None, 1000, k * 1000);
         }
@@ -205,7 +207,7 @@ mod tests {
             s.on_send(now, None, 1000, 9000);
             last = sample;
         }
-        // the flight of one segment: ten segments in 10 ms
+        // while a segment is in flight, ten segments are delivered in 10 ms
         let d = last.unwrap();
         assert_eq!((d.bytes, d.interval, d.app_limited), (10_000, Duration::from_millis(10), false));
         assert_eq!(s.delivered, 40_000);
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn sacked_bytes_count_once_and_compressed_acks_do_not_inflate() {
         let mut s = Sampler::default();
-        // five segments, one per 2 ms
+        // five segments are sent, one every 2 ms
         for k in 0..5u64 {
             s.on_send(Time(2 * k * MS), None, 1000, k * 1000);
         }
@@ -224,7 +226,8 @@ mod tests {
         (1..5).for_each(|at| s.on_sacked(at, 1000, false));
         let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
-        // the segment sent last: at 8 ms in a flight that began at 0, with nothing delivered yet: 4000 bytes over 20 ms
+        // the segment sent last left at 8 ms, in a flight that began at 0, when nothing was delivered yet: the sample is 4000
+        // bytes over 20 ms
         assert_eq!(
             sample.unwrap(),
             RateSample {
@@ -243,7 +246,7 @@ mod tests {
         (1..5).for_each(|_| s.on_acknowledged(1000, false));
         let (newly, sample) = s.on_ack(Time(31 * MS));
         assert_eq!((newly, s.delivered), (1000, 5000));
-        // the sample is from the hole's retransmission, which gives no RTT
+        // the sample comes from the retransmission that fills the hole, so it has no RTT
         assert_eq!(sample.map(|s| (s.prior_delivered, s.rtt_us)), Some((4000, None)));
     }
 
@@ -261,7 +264,7 @@ mod tests {
         assert!(limited(&mut s, 11));
         s.on_send(Time(12 * MS), None, 1000, 0);
         assert!(!limited(&mut s, 22));
-        // a FIN has a place on the scoreboard but delivers nothing
+        // a FIN has an entry on the scoreboard, but delivers no data
         s.on_send(Time(23 * MS), None, 0, 0);
         s.on_acknowledged(0, false);
         assert_eq!(s.on_ack(Time(33 * MS)), (0, None));

@@ -1,14 +1,14 @@
-//! Loss detection: three algorithms, each with its own state.
+//! Loss detection: three algorithms, each with its own state. A segment is deemed lost:
 //!
 //! ```text
-//! Dupack   DupThresh duplicate ACKs, or as much SACKed above it                       RFC 5681 §3.2, RFC 6675 §4
-//! Fack     the highest one SACKed lies DupThresh above it                             see fack
-//! Rack     something sent later was delivered, and a reordering window has passed     RFC 8985, see rack
+//! Dupack   after DupThresh duplicate ACKs, or DupThresh segments SACKed above it      RFC 5681 §3.2, RFC 6675 §4
+//! Fack     once the highest SACKed segment lies DupThresh above it                    see fack
+//! Rack     if a later one was delivered, and a reordering window has passed           RFC 8985, see rack
 //! ```
 //!
-//! An ACK calls [`Detection::begin`], the scoreboard reports what arrives ([`Watch`]), and then [`Detection::detect`] marks
-//! segments lost. The sender responds to the losses. Tail loss probes, D-SACK and F-RTO need RACK's state: with the other two
-//! algorithms their methods do nothing.
+//! For each ACK, the sender calls [`Detection::begin`]; the scoreboard reports which segments arrive ([`Watch`]); then
+//! [`Detection::detect`] marks segments lost. The sender responds to the losses. Tail loss probes, D-SACK and F-RTO need RACK's
+//! state. With the other two algorithms, the methods for them do nothing.
 
 pub(crate) mod fack;
 pub(crate) mod rack;
@@ -39,7 +39,7 @@ impl Detection {
         }
     }
 
-    /// The result of `f` on RACK's state; with another algorithm the default.
+    /// Returns the result of `f` on RACK's state, or the default value with another algorithm.
     #[inline]
     fn with_rack<T: Default>(&mut self, f: impl FnOnce(&mut Rack) -> T) -> T {
         if let Self::Rack(rack) = self { f(rack) } else { T::default() }
@@ -50,7 +50,7 @@ impl Detection {
         if let Self::Rack(rack) = self { Some(rack) } else { None }
     }
 
-    /// An ACK begins.
+    /// Begins to process an ACK.
     #[inline]
     pub(crate) fn begin(&mut self, now_us: u32) {
         match self {
@@ -60,7 +60,7 @@ impl Detection {
         }
     }
 
-    /// The cumulative part of an ACK is on the scoreboard; its SACK blocks follow.
+    /// Records that the cumulative part of an ACK is on the scoreboard. Its SACK blocks follow.
     #[inline]
     pub(crate) fn cumulative_part_done(&mut self) {
         if let Self::Fack(fack) = self {
@@ -68,7 +68,7 @@ impl Detection {
         }
     }
 
-    /// Marks segments lost after SACK blocks reported something new.
+    /// Marks segments lost after SACK blocks have reported new data.
     #[inline]
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, p: &TcpParams) {
         match self {
@@ -78,8 +78,8 @@ impl Detection {
         }
     }
 
-    /// Marks segments lost once both parts of an ACK, which acknowledges `acked` bytes, are on the scoreboard. Returns the time
-    /// in microseconds after which more segments may prove lost.
+    /// Marks segments lost once the cumulative part of an ACK, which acknowledges `acked` bytes, and its SACK blocks are on the
+    /// scoreboard. Returns the time in microseconds after which more segments may prove lost.
     #[inline]
     pub(crate) fn detect(
         &mut self,
@@ -101,7 +101,7 @@ impl Detection {
         None
     }
 
-    /// The timer requested by [`Detection::detect`] has expired: detects losses again.
+    /// Detects losses again, after the timer requested by [`Detection::detect`] has expired.
     pub(crate) fn on_timer(
         &mut self,
         board: &mut Scoreboard,
@@ -130,7 +130,7 @@ impl Detection {
         let enough = dupacks >= u32::from(p.detection.dupthresh);
         match self {
             Self::Rack(rack) => state != State::Recovery && rack.has_lost(state == State::Loss),
-            // also after a timeout: every loss found by SACK begins a recovery
+            // also after a timeout, since every loss found by SACK begins a recovery
             Self::Fack(fack) => fack.found && state != State::Recovery,
             Self::Dupack if state.repairs() => false,
             Self::Dupack if p.detection.recovery == Recovery::Sack => board.len() > 0 && (board.head_lost() || enough),
@@ -138,8 +138,8 @@ impl Detection {
         }
     }
 
-    /// A recovery begins. Returns true if the first retransmission ignores the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step
-    /// 4.3). With FACK it needs room in the window.
+    /// Begins a recovery. Returns true if the first retransmission ignores the window (RFC 5681 §3.2 step 3, RFC 6675 §5 step
+    /// 4.3). With FACK, it needs room in the window.
     pub(crate) fn enter_recovery(&mut self, board: &mut Scoreboard) -> bool {
         match self {
             Self::Fack(_) => return false,
@@ -149,26 +149,27 @@ impl Detection {
         true
     }
 
-    /// While duplicate ACKs arrive, the window limits the outstanding bytes, plus two segments where the stack allows (RFC 3042).
-    /// With FACK and RACK, SACKed bytes leave the pipe and so make room.
+    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, plus two segments if the stack has
+    /// limited transmit (RFC 3042). With FACK and RACK and limited transmit, SACKed bytes no longer count, so they make room.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
 
-    /// Returns true if recovery spends spare window on holes that are not yet lost: NextSeg (3) and (4).   Source: RFC 6675 §4.
+    /// Returns true if a recovery uses spare window for holes that are not yet deemed lost: NextSeg (3) and (4).   Source: RFC
+    /// 6675 §4.
     #[inline]
     pub(crate) fn fills_holes(&self, p: &TcpParams) -> bool {
         p.detection.recovery == Recovery::Sack && matches!(self, Self::Dupack)
     }
 
-    /// A recovery, or the repair after a timeout, is over. Returns true if SACK information above it was discarded.
+    /// Ends a recovery, or the repair after a timeout. Returns true if the SACK information about higher data was discarded.
     pub(crate) fn end_repair(&mut self, board: &mut Scoreboard) -> bool {
         let Self::Fack(fack) = self else { return false };
         fack.end_recovery(board);
         true
     }
 
-    /// A segment was retransmitted, and counts in pipe.
+    /// Records a retransmission that counts in pipe.
     pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece, now_us: u32) {
         match self {
             Self::Dupack => {}
@@ -177,7 +178,7 @@ impl Detection {
         }
     }
 
-    /// A timeout: marks everything lost; with RACK, if SACK information is kept, only what is overdue.
+    /// Processes a timeout: marks all data lost. With RACK and kept SACK information, marks only data that is overdue.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard, now_us: u32, keep_sack: bool) {
         if let (Self::Rack(rack), true) = (&mut *self, keep_sack) {
             rack.set_now(now_us);
@@ -205,7 +206,7 @@ impl Detection {
         self.with_rack(|rack| rack.rto_began = now_us);
     }
 
-    /// Start of the current RTO, if RACK is in use.
+    /// Returns the start of the current RTO, if RACK is in use.
     pub(crate) fn rto_began(&self) -> Option<u32> {
         self.rack().map(|rack| rack.rto_began)
     }
@@ -216,12 +217,12 @@ impl Detection {
         self.rack().is_some_and(Rack::may_probe)
     }
 
-    /// Returns true if a probe may be sent: none is in flight, and there was an RTT sample since the last one.
+    /// Returns true if a probe may be sent: no probe is in flight, and there was an RTT sample since the last one.
     pub(crate) fn probe_due(&self) -> bool {
         self.rack().is_some_and(|rack| rack.tlp.probe.is_none() && rack.tlp.sampled)
     }
 
-    /// A probe was sent.
+    /// Records that a probe was sent.
     pub(crate) fn on_probe(&mut self, probe: Probe) {
         self.with_rack(|rack| rack.tlp = Tlp { probe: Some(probe), sampled: false, sent: rack.tlp.sent + 1 });
     }
@@ -232,39 +233,39 @@ impl Detection {
         self.with_rack(|rack| rack.tlp.probe = None);
     }
 
-    /// Number of probes in flight that are retransmissions.
+    /// Returns the number of probes in flight that are retransmissions: 0 or 1.
     pub(crate) fn resent_probes(&self) -> u32 {
         self.rack().map_or(0, |rack| rack.tlp.probe.is_some_and(|probe| probe.is_retransmission).into())
     }
 
-    /// Number of tail loss probes sent.
+    /// Returns the number of tail loss probes sent.
     pub(crate) fn probes(&self) -> u32 {
         self.rack().map_or(0, |rack| rack.tlp.sent)
     }
 
-    /// Applies an ACK to the probe in flight. Returns true if the probe, a retransmission, has repaired a loss. `news`: the ACK
-    /// delivers new data.
+    /// Applies an ACK to the probe in flight. Returns true if the probe was a retransmission that has repaired a loss. `news`:
+    /// the ACK delivers new data.
     #[inline]
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
         self.with_rack(|rack| rack.probe_repaired(segment, news))
     }
 
-    /// Applies a D-SACK for `segments` duplicates. Returns true if the duplicates can be this sender's own retransmissions.
+    /// Applies a D-SACK for `segments` duplicates. Returns true if the duplicates may be this sender's own retransmissions.
     pub(crate) fn on_dsack(&mut self, dup: SackBlock, segments: u32, resent: u32, una: u64, next: u64) -> bool {
         self.with_rack(|rack| rack.on_dsack(dup, segments, resent, una, next))
     }
 
-    /// For F-RTO: data that ends at or before the offset with low half `until` counts as sent before the timeout.
+    /// Sets, for F-RTO, the end of the data sent before the timeout. `until` is the low half of the offset.
     pub(crate) fn set_once_until(&mut self, until: u32) {
         self.with_rack(|rack| rack.once_until = until);
     }
 
-    /// For F-RTO: returns true if this ACK delivers such data, sent only once.
+    /// Returns, for F-RTO, true if this ACK delivers data that was sent before the timeout and only once.
     pub(crate) fn once_delivered(&self) -> bool {
         self.rack().is_some_and(|rack| rack.once_delivered)
     }
 
-    /// A recovery that was not spurious ends.
+    /// Ends a recovery that was not spurious.
     pub(crate) fn end_recovery(&mut self) {
         self.with_rack(|rack| rack.end_recovery());
     }
@@ -274,7 +275,7 @@ impl Detection {
         self.with_rack(|rack| rack.unmark_lost(board));
     }
 
-    /// Recounts the counters of the scoreboard and of RACK, and compares.
+    /// Recounts the segments behind the counters of the scoreboard and of RACK, and compares.
     #[cfg(test)]
     pub(crate) fn check(&self, board: &Scoreboard, p: &TcpParams) {
         board.check(p.detection.dupthresh, p.wire.mss, self.rack().is_some());

@@ -6,24 +6,24 @@
 //! pacing  = pacing gain * bw * 0.99
 //! cwnd    = max(cwnd gain * bdp + extra_acked, 3 send quanta, 4 segments), not above the bounds
 //!
-//!                 pacing cwnd   left when
-//! Startup          2.77  2      the rate grew less than 25 % in three rounds, or more than 2 % of a round are lost in six places
-//! Drain            0.5   2      inflight <= bdp, or after three rounds
+//!                 pacing cwnd   ends when
+//! Startup          2.77  2      the rate grew less than 25 % in three rounds, or a round lost more than 2 %, in six places
+//! Drain            0.5   2      inflight <= bdp, or three rounds have passed
 //! ProbeBW  DOWN    0.90  2      inflight <= 0.85 inflight_longterm and <= bdp
-//!          CRUISE  1     2      2 to 3 s since DOWN began, or as many rounds as Reno would need, at most 63
-//!          REFILL  1     2      after a round
+//!          CRUISE  1     2      2 to 3 s have passed since DOWN began, or as many rounds as Reno would need (at most 63)
+//!          REFILL  1     2      a round has passed
 //!          UP      1.25  2.25   the rate grew less than 25 % in three rounds, or more than 2 % are lost
-//! ProbeRTT         1     0.5    inflight <= bdp / 2, for 200 ms and a round; every 5 s without a lower round trip
+//! ProbeRTT         1     0.5    inflight was <= bdp / 2 for 200 ms and a round;  it begins after 5 s without a lower round trip
 //! ```
 //!
-//! [`model`] is the estimate of the path, [`bounds`] the limits set by losses, [`states`] the machine, [`responses`] the output
-//! to the sender. Functions are named after those of the draft.
+//! [`model`] estimates the path, [`bounds`] sets limits after losses, [`states`] is the state machine, and [`responses`] makes
+//! the output to the sender. Functions are named after those of the draft.
 //!
-//! Source: draft-ietf-ccwg-bbr-04; with `bbr3_form = "linux"` google/bbr, branch v3, where it differs: Drain at 0.347, DOWN at
-//! 0.91, `extra_acked` over two halves of five rounds, bursts of one segment below 1.2 Mbit/s, and a response to ECN
-//! ([`marks`]).
-//! Departs: the draft leaves the response to a CE mark open: here a mark counts as a loss in its round, but never as one that
-//! ends a probe. The Linux form lacks the correction of the flight for the pacing timer, the fast path, and PLB.
+//! Source: draft-ietf-ccwg-bbr-04. With `bbr3_form = "linux"` also google/bbr, branch v3, which differs in the following: Drain
+//! has a gain of 0.347 and DOWN of 0.91, `extra_acked` covers two halves of five rounds, bursts are one segment below 1.2 Mbit/s,
+//! and there is a response to ECN ([`marks`]).
+//! Departs: the draft leaves the response to a CE mark open. Here a mark counts as a loss in its round, but it never ends a
+//! probe. The Linux form lacks the correction of the data in flight for the pacing timer, the fast path, and PLB.
 
 mod bounds;
 mod excess;
@@ -45,30 +45,30 @@ use vars::{Bounds, Cycle, Path};
 
 /// BBR.StartupPacingGain: 4 ln 2.
 const STARTUP_PACING_GAIN: f64 = 2.77;
-/// BBR.DefaultCwndGain.
+/// BBR.DefaultCwndGain: the window gain of all states except ProbeBW_UP and ProbeRTT.
 const DEFAULT_CWND_GAIN: f64 = 2.0;
-/// Window gain of ProbeBW_UP.
+/// Pacing gain and window gain of ProbeBW_UP.
 const UP_PACING_GAIN: f64 = 1.25;
 const UP_CWND_GAIN: f64 = 2.25;
-/// BBR.ProbeRTTCwndGain.
+/// BBR.ProbeRTTCwndGain: the window gain of ProbeRTT.
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-/// BBR.PacingMarginPercent: paced 1 % below the estimate.
+/// BBR.PacingMarginPercent, as a factor: pacing is 1 % below the estimated bandwidth.
 const PACING_MARGIN: f64 = 0.99;
-/// BBR.MinPipeCwnd, segments.
+/// BBR.MinPipeCwnd: the smallest window, segments.
 const MIN_PIPE_CWND: f64 = 4.0;
-/// Round trip assumed for the first pacing rate when the handshake gave none.
+/// Round-trip time assumed for the first pacing rate if the handshake gave no sample.
 const FIRST_RTT: Duration = Duration::from_millis(1);
 
-/// The state of one connection. Volumes are bytes, rates bytes per second, of payload; infinite where unknown.
+/// The state of one connection. Volumes are payload bytes, and rates payload bytes per second; unknown bounds are infinite.
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr3 {
     form: Bbr3Form,
-    /// ACKs count marks.
+    /// True if ACKs report the number of marks.
     counts_marks: bool,
     mss: f64,
     initial_cwnd: f64,
     phase: Phase,
-    /// C.delivered.
+    /// C.delivered: bytes delivered since the connection began.
     delivered: u64,
     path: Path,
     bounds: Bounds,
@@ -83,11 +83,11 @@ pub(crate) struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// BBR.pacing_gain and BBR.cwnd_gain.
+    /// Returns BBR.pacing_gain and BBR.cwnd_gain.
     fn gains(&self) -> (f64, f64) {
         let (drain, down) = match self.form {
             Bbr3Form::Draft => (0.5, 0.9),
-            // 1 / 2.885
+            // Linux' pacing gain in Drain is 1 / 2.885 = 0.347
             Bbr3Form::Linux => (0.347, 0.91),
         };
         match self.phase {
@@ -100,7 +100,7 @@ impl Bbr3 {
         }
     }
 
-    /// C.send_quantum.
+    /// Returns C.send_quantum, the largest burst in bytes.
     fn send_quantum(&self) -> f64 {
         match self.form {
             Bbr3Form::Draft => (self.pacing_rate * 1e-3).min(65_536.0).max(2.0 * self.mss),
@@ -111,34 +111,35 @@ impl Bbr3 {
         }
     }
 
-    /// BDPMultiple().
+    /// BDPMultiple(): returns `gain` times the BDP in bytes, or the initial window before the first RTT sample.
     fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
         self.path.min_rtt.map_or(self.initial_cwnd, |us| gain * bw * f64::from(us) * 1e-6)
     }
 
-    /// QuantizationBudget().
+    /// QuantizationBudget(): raises a limit on the data in flight to at least three bursts and four segments, and by two segments
+    /// in ProbeBW_UP.
     fn quantization_budget(&self, inflight_cap: f64) -> f64 {
         let cap = inflight_cap.max(3.0 * self.send_quantum()).max(MIN_PIPE_CWND * self.mss);
         if self.phase == Phase::ProbeBwUp { cap + 2.0 * self.mss } else { cap }
     }
 
-    /// Inflight().
+    /// Inflight(): returns the data in flight that `gain` allows at bandwidth `bw`, bytes.
     fn inflight(&self, bw: f64, gain: f64) -> f64 {
         self.quantization_budget(self.bdp_multiple(bw, gain))
     }
 
-    /// TargetInflight(): the BDP, unless congestion has cut the window.
+    /// TargetInflight(): returns the BDP, or the window if congestion has reduced it below the BDP.
     fn target_inflight(&self, cwnd: f64) -> f64 {
         self.bdp_multiple(self.path.bw, 1.0).min(cwnd)
     }
 
-    /// IsInAProbeBWState().
+    /// IsInAProbeBWState(): returns true in one of the four states of ProbeBW.
     fn is_in_a_probe_bw_state(&self) -> bool {
         use Phase::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp};
         matches!(self.phase, ProbeBwDown | ProbeBwCruise | ProbeBwRefill | ProbeBwUp)
     }
 
-    /// IsProbingBW().
+    /// IsProbingBW(): returns true in a state that probes for bandwidth.
     fn is_probing_bw(&self) -> bool {
         matches!(self.phase, Phase::Startup | Phase::ProbeBwRefill | Phase::ProbeBwUp)
     }

@@ -1,6 +1,6 @@
-//! Congestion controllers: one file each, one line each in [`list`], dispatched by a closed enum.
+//! Congestion controllers. Each has a file, and a line in [`list`]. An enum of all controllers dispatches calls.
 //!
-//! A controller returns a [`control::Drive`] for each event; during a recovery, the sender's reduction brings the window down to
+//! A controller returns a [`control::Drive`] for each event. During a recovery, the sender's reduction lowers the window to
 //! ssthresh.
 
 mod abe;
@@ -35,7 +35,7 @@ use units::{Rng, Time};
 /// Defines the enum of all controllers, and `each!`, which evaluates an expression for the controller of a flow.
 macro_rules! define {
     ($d:tt $($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
-        /// The state of one flow's controller; boxed, so that a flow does not pay for another's.
+        /// The state of one flow's controller. It is boxed, so a flow needs no memory for the largest of all controllers.
         #[derive(Clone, Debug)]
         pub(crate) enum Controller {
             $($Name(Box<$file::$Machine>),)*
@@ -111,7 +111,7 @@ impl Controller {
     }
 }
 
-/// Stack parameters available to a controller.
+/// Returns the parameters of the stack that a new controller receives.
 pub(crate) fn stack(p: &TcpParams) -> Stack<'_> {
     Stack {
         shared: &p.control.shared,
@@ -124,7 +124,7 @@ pub(crate) fn stack(p: &TcpParams) -> Stack<'_> {
 }
 
 impl TcpParams {
-    /// Returns true if the controller reads the timestamps of ACKs: then a host must carry them.
+    /// Returns true if the controller reads the time stamps of ACKs, so that a host must carry them.
     pub fn reads_ack_time(&self) -> bool {
         self.control.needs().ack_time
     }

@@ -1,4 +1,5 @@
-//! The congestion controller of a stack, and the controllers' parameters: each its own keys, and those that several share.
+//! The congestion controller of a stack, and the parameters of controllers: the keys of each one, and the keys that several
+//! share.
 
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;
@@ -6,7 +7,7 @@ use super::shared::SharedParams;
 use crate::params::group::{group, no, require, words};
 use units::Problem;
 
-/// Defines the words of all controllers, and the keys.
+/// Defines the words of all controllers, and the keys of their parameters.
 macro_rules! declare {
     ($($(#[$doc:meta])* $word:literal $Name:ident($file:ident::$Machine:ident),)*) => {
         words! {
@@ -17,13 +18,13 @@ macro_rules! declare {
         }
 
         impl CongestionControl {
-            /// All of them.
+            /// All controllers.
             pub const ALL: &[Self] = &[$(Self::$Name),*];
         }
 
         group! {
-            /// The congestion controller and its parameters. A preset may also set those of other controllers, for a stack that
-            /// overrides its controller.
+            /// The congestion controller and its parameters. A preset may also set parameters of other controllers, for a stack
+            /// that overrides the preset's controller.
             pub struct ControlParams {
                 /// Congestion controller.
                 pub congestion_control: CongestionControl = CongestionControl::Cubic,
@@ -63,7 +64,7 @@ macro_rules! declare {
                 self.congestion_control = *found.unwrap_or_else(|| panic!("no congestion controller is called {word:?}"));
             }
 
-            /// The controller of the stack.
+            /// Returns the controller of the stack with its own parameters.
             #[inline]
             pub(crate) fn chosen(&self) -> Chosen<'_> {
                 match self.congestion_control {
@@ -71,7 +72,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Features of the stack that the controller needs.
+            /// Returns the features of the stack that the controller needs.
             #[inline]
             pub(crate) fn needs(&self) -> Needs {
                 match self.chosen() {
@@ -82,7 +83,7 @@ macro_rules! declare {
                 }
             }
 
-            /// The controller's requirements on ECN.
+            /// Returns the controller's requirements on ECN.
             #[inline]
             pub(crate) fn ecn(&self) -> EcnNeeds {
                 self.needs().ecn

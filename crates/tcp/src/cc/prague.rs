@@ -1,30 +1,29 @@
-//! TCP Prague: DCTCP for the Internet. Paced, with the same rate at all short round trips, and Reno where ACKs do not count
-//! marks.
+//! TCP Prague: a paced DCTCP for the Internet, whose rate is the same at all short round-trip times.
 //!
 //! ```text
 //! virtual round trip     v = max(srtt, 25 ms)
-//! every v and round:     alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
+//! each round of v or more:  alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
 //! the first mark:        W <- W / 2
-//! the first mark in v:   W <- W (1 - alpha / 2);  or the first after all that was sent by the last cut (`prague_cut`)
-//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, else 1;
+//! first mark of a round: W <- W (1 - alpha / 2);  or the first after all data sent before the last cut (`prague_cut`)
+//! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, otherwise 1;
 //!                        F = 1 in the first four rounds after slow start (`prague_rtt`);  no growth while the application limits
-//! cwnd                   one segment per ACK towards ceil(W), at least 2           loss: W <- W / 2, no growth during its repair
-//! pacing                 W mss / srtt, twice that below ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
-//!                        cwnd <= 4: W at least 100 kbit/s x srtt, too
-//! segments               half of what leaves in v, from 150 bytes to the MSS: below 1 Mbit/s they shrink, and two leave in v
+//! cwnd                   moves one segment per ACK towards ceil(W), at least 2     loss: W <- W / 2, no growth during its repair
+//! pacing                 W mss / srtt, twice that if cwnd < ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
+//!                        if cwnd <= 4, W is at least 100 kbit/s x srtt, too
+//! segments               half of the data of v, from 150 bytes to the MSS: below 1 Mbit/s, two shrunk ones leave in v
 //! ```
 //!
-//! At marks of share p its rate below 25 ms is that of 2 (1 - p) / p segments in 25 ms, whatever the round trip. Growth goes on
-//! in rounds with marks, unlike Linux' DCTCP.
+//! If a share p of segments is marked, flows with round-trip times below 25 ms all send 2 (1 - p) / p segments in 25 ms. The
+//! window also grows in rounds with marks, unlike in Linux' DCTCP.
 //!
-//! Without AccECN it does not send ECT, and is Reno.
+//! Without AccECN, Prague does not send ECT, and behaves as Reno.
 //!
 //! Source: the authors' description of version 0.7 (L4STeam, tcp_prague.c); RFC 9331 §4;
 //! draft-briscoe-iccrg-prague-congestion-control-04.
-//! Departs: the window stays at two full segments where segments shrink, as pacing limits the rate there; after a loss the
-//! sender's `reduction` reduces the window; no detection of queues that mark ECT(1) as in RFC 3168. A cut may follow as soon as
-//! alpha is updated, as in the rate's law (`rate` below); Linux counts from the last cut, and then waits for a mark, so its
-//! windows are up to a fifth larger: `prague_cut = "marks"`.
+//! Departs: when segments shrink, the window stays at two full segments, since pacing limits the rate. After a loss, the sender's
+//! `reduction` reduces the window. Queues that mark ECT(1) as in RFC 3168 are not detected. The next cut may follow as soon as
+//! alpha is updated, as the formula for the rate above assumes. Linux waits for a mark after all data sent before the last cut
+//! has been acknowledged, so its windows are up to a fifth larger (`prague_cut = "marks"`).
 
 use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;
@@ -34,23 +33,23 @@ use crate::params::{Ect, EctOn};
 use packet::Reading;
 use units::{Duration, Time};
 
-/// g.
+/// g: the gain of alpha.
 const GAIN: f64 = 1.0 / 16.0;
-/// Value of a shorter round trip.
+/// The round-trip time that shorter ones count as.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// Rounds after slow start before short round trips count as [`TARGET_RTT`]: version 0.7, 0.6.
+/// Number of rounds after slow start before short round trips count as [`TARGET_RTT`]: in version 0.7, and in version 0.6.
 const TRANSITION: u32 = 4;
 const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
-/// Smallest payload of a shrunk segment, bytes, and segments sent in a virtual round trip.
+/// Smallest payload of a shrunk segment in bytes, and number of segments in a virtual round trip.
 const LEAST_SEGMENT: f64 = 150.0;
 const SEGMENTS: f64 = 2.0;
 /// Smallest pacing rate: 100 kbit/s. Unit: bytes/s.
 const LEAST_RATE: f64 = 12_500.0;
-/// Bursts in a second: 250 us each.
+/// Number of bursts per second, which take about 250 us each.
 const BURSTS: f64 = 4096.0;
-/// Largest window kept by pacing, segments; the rate varies by this much within a virtual round trip.
+/// Largest window in segments that pacing alone limits, and the share by which its rate varies within a virtual round trip.
 const RATE_MODE: f64 = 4.0;
 const DITHER: f64 = 4.0 / 128.0;
 
@@ -67,18 +66,19 @@ group! {
 words! {
     /// Reduced dependence on the round-trip time.
     pub(crate) enum PragueRtt {
-        /// From the fourth round after slow start on, each counts as 25 ms at least: one rate for all short round trips.
-        /// Version 0.7.
+        /// From the fourth round after slow start on, a round-trip time below 25 ms counts as 25 ms, so the rate is the same at
+        /// all short round-trip times. Version 0.7.
         "scaled" Scaled,
-        /// As above, but from the 500th round on. Version 0.6.
+        /// As `scaled`, but from the 500th round on. Version 0.6.
         "scaled-late" ScaledLate,
-        /// Never: a segment per round trip, as DCTCP and Reno. Version 0.5, which the L4S tests of 2020 measured.
+        /// Not at all: the window grows by a segment per round trip, as with DCTCP and Reno. Version 0.5, which the L4S tests of
+        /// 2020 measured.
         "own" Own,
     }
 
     /// Earliest time of the next cut of Prague's window.
     pub(crate) enum PragueCut {
-        /// In each of alpha's rounds, at its first mark: rates are the closed form's.   Source:
+        /// At the first mark in each round of alpha. Rates follow the draft's formula.   Source:
         /// draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
         /// At the first mark after all data sent before the last cut has been acknowledged. Windows are up to a fifth larger.
@@ -87,10 +87,10 @@ words! {
     }
 }
 
-/// The last cut, as far as it delays the next one.
+/// The information about the last cut that delays the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LastCut {
-    /// This round has had its cut.
+    /// True if the current round has had its cut.
     Round(bool),
     /// End of the data sent before the last cut, and time of that cut.
     At { sent: u64, at: Time },
@@ -102,7 +102,7 @@ impl Default for LastCut {
     }
 }
 
-/// State of one flow.
+/// The state of one flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Prague {
     /// The controller used without AccECN.
@@ -113,20 +113,20 @@ pub(crate) struct Prague {
     /// W: the window with its fraction, segments.
     w: f64,
     alpha: f64,
-    /// A mark has been received.
+    /// True once a mark has been received.
     saw_ce: bool,
-    /// Segments delivered in this round, which lasts 25 ms at least, and segments marked.
+    /// Segments delivered in the current round of alpha, and segments marked in it.
     segments: u64,
     marked: u64,
     /// End of the data in flight when the round began.
     round_until: u64,
-    /// Rounds outside slow start.
+    /// Number of rounds outside slow start.
     rounds: u32,
     alpha_at: Time,
     last_cut: LastCut,
     /// The window before the loss under repair.
     before_loss: Option<f64>,
-    /// AccECN is in use.
+    /// True if AccECN is in use.
     counted: bool,
     pacing_rate: Option<f64>,
     /// Payload of a segment, bytes.
@@ -134,7 +134,7 @@ pub(crate) struct Prague {
 }
 
 impl Prague {
-    /// Returns true if short round trips count as 25 ms.
+    /// Returns true if round-trip times below 25 ms now count as 25 ms.
     fn rtt_independent(&self, w: &Window) -> bool {
         !w.slow_start() && self.rounds >= self.transition
     }
@@ -151,8 +151,8 @@ impl Prague {
         }
     }
 
-    /// Returns true if the window may be cut now, and records the cut. As in Linux, a mark less than 25 ms after the last cut is
-    /// recorded too: the next cut waits for all data sent before that mark.
+    /// Returns true if the window may be cut now, and records the cut. With `prague_cut = "marks"`, a mark less than 25 ms after
+    /// the last cut is also recorded, as in Linux: the next cut waits for all data sent before that mark.
     fn may_cut(&mut self, w: &Window, s: &AckSample) -> bool {
         let independent = self.rtt_independent(w);
         match &mut self.last_cut {
@@ -202,7 +202,7 @@ impl Prague {
         self.rounds = (self.rounds + u32::from(!w.slow_start())).min(LATE_TRANSITION);
     }
 
-    /// Sets the payload of a segment such that two are sent in a virtual round trip.
+    /// Sets the payload of segments so that two are sent in a virtual round trip.
     fn size(&mut self, srtt: Duration) {
         let virtually = srtt.max(TARGET_RTT).secs() / srtt.secs().max(1e-6);
         self.segment = (self.w * virtually * self.mss / SEGMENTS).ceil().max(LEAST_SEGMENT).min(self.mss);
@@ -212,7 +212,8 @@ impl Prague {
         if srtt.is_zero() {
             return;
         }
-        // the smallest rate applies to small windows only: marks reduce a larger one, however long the round trip becomes
+        // only small windows are raised to the smallest rate. Marks must be able to reduce a larger one, however long the round
+        // trip becomes
         if w.cwnd <= RATE_MODE {
             self.w = self.w.max(LEAST_RATE * srtt.secs() / self.mss);
         }
@@ -302,7 +303,8 @@ impl Control for Prague {
         if marked > 0.0 {
             self.reduce(&mut w, s);
         }
-        // paced at W in a round trip, it seldom fills its window: only an application without data keeps it from growing
+        // a flow that is paced at W per round trip seldom fills its window, so the window grows unless the application has no
+        // data
         let app_limited = s.rate.is_some_and(|r| r.app_limited);
         if !app_limited && s.credit > marked {
             self.grow(&mut w, s.credit - marked, s.srtt);

@@ -1,12 +1,12 @@
-//! Reno's window.
+//! Reno: additive increase, multiplicative decrease.
 //!
 //! ```text
 //! slow start:            cwnd += 1 per segment acknowledged
-//! congestion avoidance:  cwnd += 1/cwnd per segment acknowledged; with whole_segments, 1/floor(cwnd)
-//! congestion:            ssthresh = max(beta * base, 2), beta = 1/2, or beta_ecn for a mark (`abe.rs`)
+//! congestion avoidance:  cwnd += 1/cwnd per segment acknowledged, or 1/floor(cwnd) with `whole_segments`
+//! congestion:            ssthresh = max(beta * base, 2), beta = 1/2 for a loss, or beta_ecn for a mark (`abe.rs`)
 //! ```
 //!
-//! With `hystart = "rfc9406"` the first slow start is HyStart++'s.
+//! With `hystart = "rfc9406"`, HyStart++ ends the first slow start.
 //!
 //! Source: RFC 5681 §3.1; RFC 3465 for `abc_limit` above 1.
 
@@ -16,7 +16,7 @@ use super::hystart_pp::HyStartPp;
 use super::shared::NoParams;
 use packet::Reading;
 
-/// Tolerance for sums of fractions against a whole number: five times a fifth are one.
+/// A window this close to a whole number is rounded to it, so that five times a fifth of a segment are one segment.
 const ROUNDING: f64 = 1e-9;
 
 /// Default of `beta`: share of the window kept after congestion.
@@ -62,7 +62,7 @@ impl Control for Reno {
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
-/// Reno, and the first slow start that `hystart` names.
+/// Reno with HyStart++ in the first slow start, if `hystart` selects it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RenoFlow {
     reno: Reno,
@@ -109,8 +109,9 @@ mod tests {
     fn linux_counts_to_the_window() {
         let p = TcpParams::preset("linux-6").unwrap();
         let s = AckSample { credit: 1.0, cwnd_limited: true, ..AckSample::default() };
-        // a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. Divided by a window with a fraction, w^2 grows by 2 +
-        // 1/w^2 for each, which sum to ln(w / 5): 25 + 70 + 0.67 = 9.781^2 after 35, and 10 after 38
+        // with whole segments, a window of 5 becomes 10 after 5 + 6 + 7 + 8 + 9 = 35 segments. With fractions, each segment adds
+        // 1/w to the window w, so w^2 grows by 2 + 1/w^2. The terms 1/w^2 sum to ln(w / 5): after 35 segments, w^2 = 25 + 70 +
+        // 0.67 = 9.781^2. The window is 10 after 38 segments
         for (whole_segments, at_35, segments) in [(true, 10.0, 35), (false, 9.781, 38)] {
             let p = p.clone().with(|p| p.quirks.whole_segments = whole_segments);
             let mut reno = Reno::new(&NoParams {}, &stack(&p));

@@ -6,19 +6,19 @@ use units::Problem;
 group! {
     /// Parameters shared by several controllers.
     pub struct SharedParams {
-        /// Multiplicative decrease: share of the window kept. Absent: 0.5 for reno and ledbat, 0.7 for cubic (717/1024 in Linux'
-        /// form), 819/1024 for cubic-2.6.22.
+        /// Multiplicative decrease: the share of the window kept after a loss. Default: 0.5 for reno and ledbat, 0.7 for cubic
+        /// (717/1024 in Linux' form), 819/1024 for cubic-2.6.22.
         pub beta: Option<f64> = None,
-        /// Share of the window kept after a CE mark, with reno and cubic, outside slow start: 0.8 or 0.85 (alternative backoff).
-        /// Absent: as after a loss.   Source: RFC 8511 §3.
+        /// Share of the window that reno and cubic keep after a CE mark outside slow start. Alternative backoff is 0.8 for reno
+        /// and 0.85 for cubic. Default: as after a loss.   Source: RFC 8511 §3.
         pub beta_ecn: Option<f64> = None,
-        /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1: 0.4.
+        /// CUBIC's C, segments/s^3.   Source: RFC 9438 §4.1.
         pub cubic_c: f64 = 0.4,
         /// CUBIC's fast convergence.   Source: RFC 9438 §4.7.
         pub fast_convergence: bool = true,
-        /// CUBIC never grows slower than Reno would.   Source: RFC 9438 §4.3.
+        /// If true, CUBIC never grows more slowly than Reno would.   Source: RFC 9438 §4.3.
         pub tcp_friendliness: bool = true,
-        /// Slow start exit.
+        /// How slow start ends.
         pub hystart: HyStart = HyStart::Hystart,
     }
 
@@ -32,18 +32,19 @@ group! {
 }
 
 group! {
-    /// No parameters: for a controller that has none of its own.
+    /// The parameters of a controller that has none of its own.
     pub(crate) struct NoParams {}
 }
 
 words! {
-    /// How slow start ends before a loss. Used by CUBIC; by Reno only for `rfc9406`.
+    /// How slow start ends before a loss. CUBIC has all choices; Reno differs only with `rfc9406`.
     pub enum HyStart {
-        /// By loss or at ssthresh only.
+        /// Only by a loss or at ssthresh.
         "off" Off,
-        /// Linux' HyStart: ACK trains and delay increase.   Source: Ha & Rhee 2008.
+        /// Linux' HyStart: also by long ACK trains or growing delay.   Source: Ha & Rhee 2008.
         "hystart" Hystart,
-        /// HyStart++, in the first slow start only: a slower phase first, and back if round trips fall again.   Source: RFC 9406.
+        /// HyStart++, only in the first slow start: growing delay begins a phase of slower growth, which is left if the delay
+        /// falls again.   Source: RFC 9406.
         "rfc9406" Rfc9406,
     }
 }

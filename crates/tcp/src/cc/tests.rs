@@ -1,4 +1,4 @@
-//! Shows that a controller with its own parameters takes one file and one line. The example is Vegas, from
+//! Shows that a controller with its own parameters takes one file and one line in the list. The example is Vegas, from
 //! docs/adding-a-controller.md.
 
 mod vegas;
@@ -10,7 +10,7 @@ use control::{AckSample, Control, Window};
 use declared::{CongestionControl, ControlParams};
 use vegas::{Vegas, VegasParams};
 
-/// An expansion of `list.rs` with two lines.
+/// The expansion of a `list.rs` that has only these two lines.
 #[allow(unreachable_pub, reason = "of the crate's own list, the names are public")]
 mod declared {
     use super::super::params::declare;
@@ -20,7 +20,7 @@ mod declared {
     use units::Problem;
 
     declare! {
-        /// Stands in for CUBIC as the default.
+        /// Reno, under the word of the default controller.
         "cubic" Cubic(reno::RenoFlow),
         /// Vegas: keeps a given number of segments in the queue.   Source: Brakmo & Peterson 1995.
         "vegas" Vegas(vegas::Vegas),

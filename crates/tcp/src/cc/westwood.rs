@@ -1,18 +1,18 @@
-//! Westwood+: Reno that, instead of halving the window, reduces it to what the path carried.
+//! Westwood+: Reno that, instead of halving the window, reduces it to the measured bandwidth times the least round-trip time.
 //!
 //! ```text
-//! once a round trip:  b = bytes acknowledged since / time since;  BWE = 7/8 BWE + 1/8 b
+//! once a round trip:  b = bytes acknowledged in it / its duration;  BWE = 7/8 BWE + 1/8 b
 //! congestion:         ssthresh = max(BWE * RTTmin, 2 segments)
 //! growth:             Reno's
 //! ```
 //!
-//! BWE * RTTmin is the data that fits into the path with an empty queue. A loss that no queue caused, for example on a radio
-//! link, hardly lowers the window. A loss at a full queue lowers it by as much as the queue must drain.
+//! BWE * RTTmin is the data that fits into the path while its queue is empty. A loss that was not caused by a queue, for example
+//! on a radio link, hardly lowers the window. A loss at a full queue lowers the window by the data that the queue holds.
 //!
 //! Source: Grieco & Mascolo 2004, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
 //! control"; the filter and its period are theirs.
-//! Departs: bytes count when they are acknowledged cumulatively, so a sample that spans a recovery is its average; after an idle
-//! period a new sample begins; before the first sample the window is halved.
+//! Departs: bytes count when they are acknowledged cumulatively, so a sample that spans a recovery averages over it. After an
+//! idle period, a new sample begins. Before the first sample, a loss halves the window.
 
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
 use super::reno::Reno;
@@ -25,7 +25,7 @@ const KEPT: f64 = 7.0 / 8.0;
 /// Smallest ssthresh, segments.
 const LEAST: f64 = 2.0;
 
-/// State of one flow.
+/// The state of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Westwood {
     reno: Reno,
@@ -100,7 +100,7 @@ mod tests {
         Westwood::new(&NoParams {}, &stack(&TcpParams::preset("reno").unwrap().with(|p| p.wire.mss = 1000)))
     }
 
-    /// One ACK of one segment every `gap_ms` from `from_ms` to `to_ms`, at an RTT of 100 ms.
+    /// Acknowledges one segment every `gap_ms` from `from_ms` to `to_ms`, at an RTT of 100 ms.
     fn acks(c: &mut Westwood, una: &mut u64, from_ms: u64, to_ms: u64, gap_ms: u64) {
         for ms in (from_ms..=to_ms).step_by(gap_ms as usize) {
             *una += 1000;
@@ -116,13 +116,13 @@ mod tests {
     #[test]
     fn the_window_comes_down_to_what_the_path_carries() {
         let mut c = westwood();
-        // no sample yet: half
+        // before the first sample, the window is halved
         assert_eq!(ssthresh(&mut c, 40.0), 20.0);
-        // one segment every 10 ms is 100 kB/s: 10 segments in 100 ms, whatever the window was
+        // one segment every 10 ms is 100 kB/s, or 10 segments in the RTT of 100 ms. ssthresh is 10, whatever the window was
         let mut una = 1;
         acks(&mut c, &mut una, 1000, 3000, 10);
         assert!((ssthresh(&mut c, 40.0) - 10.0).abs() < 1e-9);
-        // Reno would go from 40 to 20 and from 12 to 6
+        // (Reno would reduce 40 to 20, and 12 to 6)
         assert!((ssthresh(&mut c, 12.0) - 10.0).abs() < 1e-9);
     }
 
@@ -131,7 +131,7 @@ mod tests {
         let mut c = westwood();
         let mut una = 1;
         acks(&mut c, &mut una, 1000, 3000, 10);
-        // the rate doubles at 3000 ms: after n round trips it is 200 - 100 (7/8)^n kB/s, and (7/8)^5 is 16807 / 32768
+        // the rate doubles at 3000 ms. n round trips later, BWE is 200 - 100 (7/8)^n kB/s; (7/8)^5 is 16807 / 32768
         acks(&mut c, &mut una, 3005, 3500, 5);
         let want = 200e3 - 100e3 * 16807.0 / 32768.0;
         assert!((c.bwe - want).abs() < 1.0, "{} {want}", c.bwe);

@@ -1,54 +1,54 @@
-//! Loss detection as in ns-2's Agent/TCP/Linux: forward acknowledgement, for retransmissions too.
+//! Loss detection by forward acknowledgement as in ns-2's Agent/TCP/Linux, which also detects lost retransmissions.
 //!
 //! ```text
-//! lost, sent once:   fack - seq >= DupThresh segments, fack the highest segment SACKed
-//! lost, sent again:  fack >= what was the next new segment at that moment
-//!                    or: its number among the retransmissions + DupThresh < that of one delivered by an earlier ACK's SACK
-//!                        blocks or this one's cumulative part
+//! lost, if sent once:     fack - seq >= DupThresh segments,  fack = the highest SACKed segment
+//! lost, if sent again:    fack >= the segment that was the next new one at the time of the retransmission,
+//!                         or  n + DupThresh < m:  n is its number among the retransmissions, and m that of another one which the
+//!                         SACK blocks of an earlier ACK or the cumulative part of this one delivered
 //! ```
 //!
-//! Both conditions hold for a prefix of the retransmissions in sending order. The undecided ones therefore form a queue, at
-//! amortised O(1) each.
+//! If one of these conditions holds for a retransmission, it holds for all earlier ones. So the undecided retransmissions form a
+//! queue, at an amortised cost of O(1) each.
 //!
 //! Source: Mathis & Mahdavi 1996; ns-2.35's behaviour, taken from traces (`benches/peers/compare_ns2.py`).
-//! Departs: ns-2 compares with the last retransmission that a SACK block delivered, this with the newest one delivered.
+//! Departs: ns-2 takes m from the last retransmission that a SACK block delivered; here it is the largest number delivered.
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{Entry, Piece, RETX, SACKED, Watch};
 use std::collections::VecDeque;
 
-/// An undecided retransmission.
+/// A retransmission that is neither known to be delivered nor to be lost.
 #[derive(Clone, Copy, Debug)]
 struct Again {
-    /// First sequence number; low half of the offset.
+    /// First sequence number, as the low half of the offset.
     start: u32,
-    /// Next new segment at the time of the retransmission; low half of the offset.
+    /// Next new sequence number at the time of the retransmission, as the low half of the offset.
     next: u32,
 }
 
-/// State of a recovery's retransmissions.
+/// The state of a recovery's retransmissions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack {
-    /// Retransmissions in sending order, the first of which has the number `first`. The scoreboard's entries keep their number in
+    /// Undecided retransmissions in sending order; the first one has the number `first`. Scoreboard entries store their number in
     /// `skip`.
     resent: VecDeque<Again>,
     first: u32,
-    /// One more than the highest number delivered; 0 for none.
+    /// One more than the highest number delivered; 0 if none was.
     delivered: u32,
-    /// As `delivered`, without what this ACK's SACK blocks report.
+    /// As `delivered`, but without the segments that the SACK blocks of this ACK report.
     delivered_before: u32,
-    /// This ACK caused a segment to be marked lost.
+    /// True if this ACK caused a segment to be marked lost.
     pub(crate) found: bool,
 }
 
 impl Fack {
-    /// An ACK begins.
+    /// Begins to process an ACK.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.found = false;
     }
 
-    /// The cumulative part of an ACK is done; its SACK blocks follow.
+    /// Records that the cumulative part of an ACK has been processed. Its SACK blocks follow.
     #[inline]
     pub(crate) fn cumulative_part_done(&mut self) {
         self.delivered_before = self.delivered;
@@ -60,7 +60,7 @@ impl Fack {
         }
     }
 
-    /// Numbers a retransmission that counts in pipe.
+    /// Adds a retransmission that counts in pipe, and gives it a number.
     pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece) {
         let Some(last) = board.len().checked_sub(1).and_then(|last| board.get(last)) else { return };
         let next = last.start.wrapping_add(last.size() as u32);
@@ -73,18 +73,18 @@ impl Fack {
         *self = Self::default();
     }
 
-    /// A recovery is over: counts everything outstanding as in flight again, SACKed or lost.
+    /// Ends a recovery: counts all outstanding data as in flight again, even if it was SACKed or marked lost.
     pub(crate) fn end_recovery(&mut self, board: &mut Scoreboard) {
         board.forget_marks();
         self.forget();
     }
 
-    /// Marks segments that lie DupThresh below newly SACKed data.
+    /// Marks segments lost that lie DupThresh segments below newly SACKed data.
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, dupthresh: u8, mss: u32) {
         self.found |= board.mark_lost(dupthresh, mss, true);
     }
 
-    /// Marks lost retransmissions. Bound: the undecided ones.
+    /// Marks retransmissions lost that the segments delivered by this ACK have overtaken. Bound: the undecided retransmissions.
     pub(crate) fn mark_overtaken(&mut self, board: &mut Scoreboard, dupthresh: u8) {
         let highest = board.high.checked_sub(1).and_then(|at| board.get(at as usize));
         let sacked_to = highest.map(|e| e.start.wrapping_add(e.size() as u32));
@@ -105,7 +105,7 @@ impl Fack {
         }
     }
 
-    /// Marks the retransmission with this number lost, unless it was SACKed.
+    /// Marks the retransmission with this number lost, unless it was SACKed or sent again since.
     fn lose_resent(&mut self, board: &mut Scoreboard, rel: u32, number: u32) {
         let at = board.search(rel);
         if board.get(at).is_none_or(|e| e.flags & (SACKED | RETX) != RETX || e.skip != number) {
@@ -137,10 +137,10 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// A scoreboard and its FACK state.
+    /// A scoreboard and the FACK state for it.
     type Both = (Scoreboard, Fack);
 
-    /// Twenty segments of 1000 bytes, from offset 1.
+    /// Returns a scoreboard with twenty segments of 1000 bytes, from offset 1 on.
     fn twenty() -> Both {
         let mut b = Scoreboard::new(1);
         for i in 0..20 {
@@ -149,7 +149,8 @@ mod tests {
         (b, Fack::default())
     }
 
-    /// An ACK up to segment `una` with one SACK block for the segments `from..to`; segments are numbered from 0.
+    /// Processes an ACK of all segments below `una`, with one SACK block for the segments `from..to`. Segments are numbered from
+    /// 0; DupThresh is 4.
     fn ack((b, f): &mut Both, una: u64, from: u64, to: u64) {
         f.begin();
         b.ack(1 + una * 1000, f);
@@ -174,38 +175,41 @@ mod tests {
     #[test]
     fn a_new_segment_overtakes_what_left_before_it() {
         let mut b = twenty();
-        // segments 1 to 4 arrived: 0 lies four below the highest
+        // segments 1 to 4 have arrived. Segment 0 lies four below the highest, so it is lost
         ack(&mut b, 0, 1, 5);
         assert!(found(&b));
         assert_eq!(resend(&mut b), 0);
         b.0.push(20_001, MSS, false, 100);
-        // segments up to 19 were in flight at the retransmission: no evidence
+        // segments up to 19 were in flight at the time of the retransmission, so the arrival of 5 to 15 does not show that it is
+        // lost
         ack(&mut b, 0, 5, 16);
         assert_eq!((found(&b), b.0.next_lost(), b.0.pipe), (false, None, 6000));
         ack(&mut b, 0, 20, 21);
         b.0.check(4, MSS, false);
         assert!(found(&b));
-        // 16 is lost by its distance of four, 0 for the second time; 17, 18 and 19 are in flight
+        // segment 20 was sent after the retransmission of 0, so 0 is lost again. 16 is lost by its distance of four. 17, 18 and
+        // 19 are in flight
         assert_eq!((resend(&mut b), resend(&mut b), b.0.pipe), (0, 16, 5000));
     }
 
     #[test]
     fn five_later_retransmissions_overtake_at_the_next_ack() {
         let mut b = twenty();
-        // only segment 19 arrived: 0 to 15 are lost
+        // only segment 19 has arrived, so 0 to 15 are lost
         ack(&mut b, 0, 19, 20);
         let sent: Vec<u64> = (0..8).map(|_| resend(&mut b)).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // number 4 arrived: 0 + 4 is not below 4; then number 5, but in this ACK's SACK block
+        // retransmission 4 arrives: 0 + 4 is not below 4. Then retransmission 5 arrives, but in a SACK block of this ACK, so it
+        // does not count yet
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
         assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));
         ack(&mut b, 0, 6, 7);
         b.0.check(4, MSS, false);
-        // 0 + 4 < 5, and not 1 + 4
+        // now retransmission 5 counts: 0 + 4 < 5, so 0 is lost again; 1 + 4 is not below 5
         assert!(found(&b));
         assert_eq!((resend(&mut b), resend(&mut b)), (0, 8));
-        // the newest retransmission of 0 has number 8; number 7, delivered, is no evidence about it
+        // segment 0 was sent again as retransmission 8. The arrival of retransmission 7 does not show that it is lost
         ack(&mut b, 0, 7, 8);
         ack(&mut b, 0, 7, 8);
         assert_eq!(resend(&mut b), 1);

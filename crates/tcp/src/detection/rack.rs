@@ -1,20 +1,20 @@
-//! RACK: finds losses by the time at which segments were sent.
+//! RACK: detects losses by the times at which segments were sent.
 //!
 //! ```text
-//! on delivery   RACK.xmit_ts, RACK.end_seq = the segment sent last of all that were delivered;  RACK.rtt = now - its sending
-//! lost          sent before that one, and  now >= sent + RACK.rtt + RACK.reo_wnd                  RFC 8985 §6.2 step 5
-//! reo_wnd       0 while no reordering was seen and losses are being repaired or DupThresh segments are SACKed,
-//!               else min(reo_wnd_mult * min RTT / 4, SRTT)                                        §6.2 step 4
-//! reo_wnd_mult  1, and one more for every round with a D-SACK but a probe's, until 16 recoveries bring none
+//! on delivery   RACK.xmit_ts, RACK.end_seq = those of the delivered segment that was sent last;  RACK.rtt = now - its send time
+//! lost          if sent before that segment, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
+//! reo_wnd       0 if no reordering was seen, and losses are being repaired or DupThresh segments are SACKed;
+//!               otherwise min(reo_wnd_mult * min RTT / 4, SRTT)                                   §6.2 step 4
+//! reo_wnd_mult  1; grows by one in every round with a D-SACK, unless for a probe;  1 again after 16 recoveries without one
 //! ```
 //!
-//! First transmissions are in sequence order, and retransmissions have a queue in their own sending order. Both are scanned from
-//! the oldest up to the first segment that is not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. Retransmissions
-//! are treated like all other segments: a lost one is found as soon as something sent later is delivered.
+//! First transmissions are scanned in sequence order. Retransmissions have a queue in sending order. Both scans go from the
+//! oldest segment to the first that is not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. A lost retransmission is
+//! detected like any other segment, as soon as one sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
-//! Departs: min RTT is that of the whole connection. Whether an ACK is for a retransmission or for the original is decided by min
-//! RTT alone, not by the echoed timestamp: behind a hole the echo is older than everything SACKed.
+//! Departs: min RTT is that of the whole connection. Only min RTT decides whether an ACK is for a retransmission or for the
+//! original, not the echoed time stamp: after a hole, the echo is older than all SACKed segments.
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, LOST, Piece, RETX, SACKED, Watch};
@@ -31,12 +31,12 @@ pub(crate) struct Probe {
     pub(crate) is_retransmission: bool,
 }
 
-/// Tail loss probes.
+/// The state of tail loss probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tlp {
     /// The probe in flight.
     pub(crate) probe: Option<Probe>,
-    /// There was an RTT sample since the last probe.
+    /// True if there was an RTT sample since the last probe.
     pub(crate) sampled: bool,
     /// Number of probes sent.
     pub(crate) sent: u32,
@@ -51,45 +51,45 @@ struct Resent {
 
 /// RACK.reo_wnd_persist: number of recoveries without D-SACK that reset the reordering window.   Source: RFC 8985 §6.2.
 const PERSIST: u8 = 16;
-/// Upper limit of `reo_wnd_mult`, in quarters of the least RTT. SRTT is the tighter limit.
+/// Upper limit of `reo_wnd_mult`, in quarters of the least RTT. In practice, the limit of the window to SRTT is tighter.
 const MOST_QUARTERS: u32 = 255;
 
 /// RACK's and TLP's variables. Times are microseconds modulo 2^32, sequence numbers the low halves of offsets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     now_us: u32,
-    /// Least RTT so far.
+    /// Least RTT of the connection so far.
     min_rtt_us: u32,
     /// RACK.rtt.
     rtt_us: u32,
     /// RACK.xmit_ts and RACK.end_seq.
     newest: Option<(u32, u32)>,
-    /// As `newest`, for the segments delivered by this ACK.
+    /// As `newest`, but only for the segments that this ACK delivers.
     delivered: Option<(u32, u32)>,
-    /// RACK.fack: highest end of a delivered segment.
+    /// RACK.fack: the highest end of a delivered segment.
     fack: u32,
-    /// RACK.segs_sacked.
+    /// RACK.segs_sacked: number of segments SACKed.
     sacked: u32,
     /// Number of segments marked lost, retransmitted or not.
     lost: u32,
-    /// RACK.reordering_seen.
+    /// RACK.reordering_seen: true if a segment was delivered after one that was sent later.
     reordering_seen: bool,
-    /// The last detection found a lost retransmission.
+    /// True if the last detection found a lost retransmission.
     lost_again: bool,
     /// Start of the current RTO.
     pub(crate) rto_began: u32,
     pub(crate) tlp: Tlp,
-    /// RACK.dsack_round.
+    /// RACK.dsack_round: the round of the last D-SACK ends when this is acknowledged.
     dsack_round: Option<u64>,
-    /// RACK.reo_wnd_mult.
+    /// RACK.reo_wnd_mult: length of the reordering window, in quarters of the least RTT.
     reo_wnd_mult: u32,
-    /// RACK.reo_wnd_persist.
+    /// RACK.reo_wnd_persist: recoveries without D-SACK left until `reo_wnd_mult` is reset.
     reo_wnd_persist: u8,
-    /// Duplicate segments reported by D-SACK.
+    /// Number of duplicate segments reported by D-SACK.
     duplicates: u32,
-    /// For F-RTO: this ACK delivers a segment that was sent only once and ends at or before `once_until`.
+    /// For F-RTO: true if this ACK delivers a segment that was sent only once and ends at or before `once_until`.
     pub(crate) once_delivered: bool,
-    /// Low half of an offset.
+    /// End of the data sent before the timeout, as the low half of the offset.
     pub(crate) once_until: u32,
     resent: VecDeque<Resent>,
 }
@@ -102,7 +102,7 @@ fn sent_after(a: (u32, u32), b: (u32, u32)) -> bool {
 }
 
 impl Entry {
-    /// RACK's sort key: (time sent, end of the segment).
+    /// Returns RACK's sort key: (time sent, end of the segment).
     #[inline]
     fn order(&self) -> (u32, u32) {
         (self.sent, self.start.wrapping_add(self.size() as u32))
@@ -120,7 +120,7 @@ impl Rack {
         }
     }
 
-    /// A segment was delivered.   Source: RFC 8985 §6.2 steps 2 and 3.
+    /// Processes a delivered segment.   Source: RFC 8985 §6.2 steps 2 and 3.
     #[inline]
     fn note_delivered(&mut self, e: &Entry) {
         let order = e.order();
@@ -130,7 +130,7 @@ impl Rack {
         } else if !e.has(EVER) {
             self.reordering_seen = true;
         }
-        // a retransmission that seems faster than the least RTT: the original arrived
+        // if a retransmission seems faster than the least RTT, the original arrived
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
             return;
         }
@@ -139,28 +139,28 @@ impl Rack {
         }
     }
 
-    /// A timer expired at `now_us`.
+    /// Sets the time of a timer's expiry, `now_us`.
     #[inline]
     pub(crate) fn set_now(&mut self, now_us: u32) {
         self.now_us = now_us;
     }
 
-    /// An ACK begins.
+    /// Begins to process an ACK.
     #[inline]
     pub(crate) fn begin(&mut self, now_us: u32) {
         self.now_us = now_us;
         self.once_delivered = false;
     }
 
-    /// Adds an RTT sample; the least one is kept.
+    /// Adds an RTT sample, and keeps the least one.
     #[inline]
     pub(crate) fn on_rtt(&mut self, us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(us);
         self.tlp.sampled = true;
     }
 
-    /// Updates RACK.rtt and RACK.xmit_ts from everything that an ACK delivers. Returns true if it delivers something.   Source:
-    /// RFC 8985 §6.2 step 2.
+    /// Updates RACK.rtt and RACK.xmit_ts from all segments that an ACK delivers. Returns true if there are any.   Source: RFC
+    /// 8985 §6.2 step 2.
     #[inline]
     fn settle(&mut self) -> bool {
         let Some(order) = self.delivered.take() else { return false };
@@ -171,7 +171,7 @@ impl Rack {
         true
     }
 
-    /// RACK.reo_wnd, microseconds.   Source: RFC 8985 §6.2 step 4.
+    /// Returns RACK.reo_wnd, microseconds.   Source: RFC 8985 §6.2 step 4.
     fn reo_wnd(&self, repairing: bool, dupthresh: u8, srtt_us: u32) -> u32 {
         if !self.reordering_seen && (repairing || self.sacked >= u32::from(dupthresh)) {
             return 0;
@@ -179,14 +179,14 @@ impl Rack {
         (self.min_rtt_us / 4).saturating_mul(self.reo_wnd_mult).min(srtt_us)
     }
 
-    /// Time in microseconds until a segment sent at `sent` is overdue; zero or negative if it is.
+    /// Returns the time in microseconds until a segment sent at `sent` is overdue. Zero or negative if it is already.
     #[inline]
     fn remaining(&self, sent: u32, reo_wnd: u32) -> i32 {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
 
-    /// Takes over what an ACK delivers, once it is on the scoreboard. Returns true if something may be lost; with nothing SACKed
-    /// and nothing lost, everything sent earlier is acknowledged too.   Source: RFC 8985 §6.2.
+    /// Processes the segments that an ACK delivers, once they are on the scoreboard. Returns true if a segment may be lost. If
+    /// nothing is SACKed or lost, everything sent earlier is acknowledged too.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -211,7 +211,7 @@ impl Rack {
         self.resent_lost(board, Some(newest), reo_wnd).max(self.sent_lost(board, Some(newest), reo_wnd))
     }
 
-    /// Returns true if there is a loss that no recovery handles yet: any loss, or after a timeout a lost retransmission.
+    /// Returns true if there is a loss that no recovery handles yet: any loss, or, after a timeout, a lost retransmission.
     #[inline]
     pub(crate) fn has_lost(&self, after_timeout: bool) -> bool {
         if after_timeout { self.lost_again } else { self.lost > 0 }
@@ -223,7 +223,7 @@ impl Rack {
         self.sacked == 0 && self.lost == 0
     }
 
-    /// A timeout: marks the first segment lost, and all others that are overdue.   Source: RFC 8985 §6.3.
+    /// Processes a timeout: marks the first segment lost, and all others that are overdue.   Source: RFC 8985 §6.3.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard) {
         if board.get(0).is_some_and(|e| e.has(RETX)) {
             self.lose_again(board, 0);
@@ -234,7 +234,7 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// Recounts after everything that is not SACKed was marked lost, retransmissions included.
+    /// Updates the counters after all segments that are not SACKed were marked lost, also retransmissions.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;
@@ -253,11 +253,11 @@ impl Rack {
         self.resent.push_back(Resent { seq: piece.seq, sent: now_us });
     }
 
-    /// Applies an ACK to the probe in flight. Returns true if the probe, a retransmission, has repaired a loss.   Source: RFC
-    /// 8985 §7.4.2.
+    /// Applies an ACK to the probe in flight. Returns true if the probe was a retransmission that has repaired a loss.   Source:
+    /// RFC 8985 §7.4.2.
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
         let Some(Probe { end, is_retransmission }) = self.tlp.probe else { return false };
-        // an unneeded probe would have caused a duplicate ACK before any ACK beyond it
+        // if the probe had been unnecessary, a duplicate ACK for it would have arrived before any ACK above `end`
         let beyond = is_retransmission && segment.ack > end;
         let duplicate = !news && segment.flags.has(Flags::PURE_ACK);
         if segment.ack >= end && (!is_retransmission || beyond || duplicate) {
@@ -266,8 +266,8 @@ impl Rack {
         beyond
     }
 
-    /// Applies a D-SACK for `segments` duplicates; `resent`: retransmissions so far. Returns false if the network duplicates
-    /// packets.
+    /// Applies a D-SACK for `segments` duplicates. `resent` is the number of retransmissions so far. Returns false if there were
+    /// more duplicates than that, so the network duplicates packets.
     ///
     /// Source: RFC 8985 §6.2 step 4, §7.4.2.
     pub(crate) fn on_dsack(&mut self, dup: SackBlock, segments: u32, resent: u32, una: u64, next: u64) -> bool {
@@ -276,7 +276,7 @@ impl Rack {
             return false;
         }
         if self.tlp.probe.is_some_and(|probe| probe.is_retransmission && probe.end == dup.end) {
-            // the probe's original had arrived
+            // the original segment had arrived, so the probe was unnecessary
             self.tlp.probe = None;
         } else if self.dsack_round.is_none_or(|round| una >= round) {
             self.dsack_round = Some(next);
@@ -286,7 +286,7 @@ impl Rack {
         true
     }
 
-    /// A recovery that was not spurious ends.   Source: RFC 8985 §6.2 step 4.
+    /// Ends a recovery that was not spurious.   Source: RFC 8985 §6.2 step 4.
     pub(crate) fn end_recovery(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -294,7 +294,8 @@ impl Rack {
         }
     }
 
-    /// Marks overdue retransmissions sent before `newest` (all, if None). Bound: retransmissions since the last scan.
+    /// Marks overdue retransmissions lost if they were sent before `newest` (or whenever, if `None`). Returns the longest time in
+    /// microseconds until others are overdue. Bound: the retransmissions sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -321,17 +322,18 @@ impl Rack {
         wait
     }
 
-    /// Marks a retransmission lost, so that the segment is retransmitted once more.
+    /// Marks a retransmission lost, so the segment is retransmitted once more.
     fn lose_again(&mut self, board: &mut Scoreboard, at: usize) {
         board.lose_again(at);
         self.lost_again = true;
     }
 
-    /// Marks overdue segments that were sent once, before `newest`. They lie above `lost_to`, in sending order.
+    /// Marks overdue segments lost that were sent once, and before `newest`. They lie above `lost_to`, in sending order. Returns
+    /// the longest time in microseconds until others are overdue.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
-        // bound: the ring; every iteration moves `at` up
+        // bound: the length of the scoreboard, since every iteration increases `at`
         while let Some(&e) = board.get(at) {
             let first = at == board.lost_to as usize;
             if e.has(SACKED) {
@@ -349,7 +351,7 @@ impl Rack {
             }
             let remaining = self.remaining(e.sent, reo_wnd);
             if remaining > 0 || !first {
-                // entries further on were sent even later: only the longest wait is still unknown
+                // the entries above were sent even later; the loop goes on only to find the longest wait
                 wait = wait.max(Some(remaining.max(0) as u32));
                 at += 1;
                 continue;
@@ -361,7 +363,7 @@ impl Rack {
         wait
     }
 
-    /// Recounts RACK's counters and compares.
+    /// Recounts the segments behind RACK's counters, and compares.
     #[cfg(test)]
     pub(crate) fn check(&self, board: &Scoreboard) {
         let count = |f: fn(&Entry) -> bool| board.iter().filter(|e| f(e)).count() as u32;
@@ -370,7 +372,7 @@ impl Rack {
     }
 }
 
-/// Position of the segment, if this is still its last transmission and it has not arrived.
+/// Returns the position and the sort key of the segment, if this retransmission is its last transmission and it has not arrived.
 fn resent_entry(board: &Scoreboard, Resent { seq, sent }: Resent) -> Option<(usize, (u32, u32))> {
     if seq < board.base {
         return None;

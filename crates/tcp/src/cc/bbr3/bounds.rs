@@ -1,10 +1,11 @@
-//! The bounds set by losses: long term on the data in flight, short term on the data in flight and on the rate.
+//! The bounds set by losses: a long-term bound on the data in flight, and short-term bounds on the data in flight and on the
+//! rate.
 //!
 //! ```text
-//! probing:      a sample lost > 2 % of the flight:  inflight_longterm = max(inflight at 2 % lost, 0.7 min(bdp, cwnd))
-//! UP, at the bound:  + 1 segment per max(cwnd / 2^n, 1 segment) acknowledged, n = 0, 1, 2, ... by round
-//! not probing:  a round with a loss:  bw_shortterm = max(bw_latest, 0.7 bw_shortterm), inflight_shortterm likewise
-//! caps:         inflight_longterm; 15 % less in CRUISE and ProbeRTT;  inflight_shortterm in all;  4 segments at least
+//! probing:      more than 2 % of the flight lost:  inflight_longterm = max(inflight at 2 % lost, 0.7 min(bdp, cwnd))
+//! UP, at the bound:  inflight_longterm += 1 segment per max(cwnd / 2^n, 1 segment) acknowledged, n = 0, 1, 2, ... by round
+//! not probing:  after a round with a loss:  bw_shortterm = max(bw_latest, 0.7 bw_shortterm), inflight_shortterm likewise
+//! cap of cwnd:  inflight_longterm, but 15 % less in CRUISE and ProbeRTT;  inflight_shortterm;  the cap is at least 4 segments
 //! ```
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.3.6, §5.5.10 and §5.6.4.7.
@@ -15,13 +16,13 @@ use super::{Bbr3, MIN_PIPE_CWND, Phase};
 use crate::cc::control::{AckSample, LostSegment, RateSample};
 use units::Time;
 
-/// BBR.LossThresh.
+/// BBR.LossThresh: the largest share of lost data that a probe tolerates.
 pub(super) const LOSS_THRESH: f64 = 0.02;
-/// BBR.Beta.
+/// BBR.Beta: the share of a bound that is kept after a loss.
 const BETA: f64 = 0.7;
-/// BBR.Headroom.
+/// BBR.Headroom: the share of inflight_longterm that is left free while not probing.
 const HEADROOM: f64 = 0.15;
-/// Most doublings of the slope of inflight_longterm.
+/// Largest number of doublings of the slope of inflight_longterm.
 const MOST_DOUBLINGS: u32 = 30;
 
 /// IsInflightTooHigh(), for losses: returns true if more than 2 % of the bytes in flight were lost.
@@ -38,7 +39,8 @@ pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
 }
 
 impl Bbr3 {
-    /// UpdateLatestDeliverySignals().
+    /// UpdateLatestDeliverySignals(): updates the largest rate and volume delivered in this round, and whether a loss round
+    /// starts.
     pub(super) fn update_latest_delivery_signals(&mut self, s: &AckSample, rs: &RateSample) {
         self.bounds.bw_latest = self.bounds.bw_latest.max(delivery_rate(rs));
         self.bounds.inflight_latest = self.bounds.inflight_latest.max(rs.bytes as f64);
@@ -48,7 +50,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceLatestDeliverySignals().
+    /// AdvanceLatestDeliverySignals(): at the start of a loss round, resets the largest rate and volume to those of this ACK.
     pub(super) fn advance_latest_delivery_signals(&mut self, rs: &RateSample) {
         if self.bounds.loss_round_start {
             (self.bounds.bw_latest, self.bounds.inflight_latest) = (delivery_rate(rs), rs.bytes as f64);
@@ -56,13 +58,13 @@ impl Bbr3 {
         }
     }
 
-    /// ResetCongestionSignals().
+    /// ResetCongestionSignals(): discards the losses and the largest rate and volume of the round.
     pub(super) fn reset_congestion_signals(&mut self) {
         self.bounds.is_loss_in_round = false;
         (self.bounds.bw_latest, self.bounds.inflight_latest) = (0.0, 0.0);
     }
 
-    /// UpdateCongestionSignals().
+    /// UpdateCongestionSignals(): updates max_bw, and lowers the short-term bounds after a round with losses or marks.
     pub(super) fn update_congestion_signals(&mut self, cwnd: f64, rs: &RateSample) {
         self.update_max_bw(rs);
         if self.path.round_start && self.bounds.marks.in_round() && !self.is_probing_bw() {
@@ -76,7 +78,7 @@ impl Bbr3 {
         self.bounds.is_loss_in_round = false;
     }
 
-    /// AdaptLowerBoundsFromCongestion(): once a round.
+    /// AdaptLowerBoundsFromCongestion(): lowers the short-term bounds after a round with a loss, unless BBR is probing.
     fn adapt_lower_bounds_from_congestion(&mut self, cwnd: f64) {
         if self.is_probing_bw() || !self.bounds.is_loss_in_round {
             return;
@@ -86,7 +88,7 @@ impl Bbr3 {
         self.bounds.inflight_shortterm = self.bounds.inflight_latest.max(BETA * self.bounds.inflight_shortterm);
     }
 
-    /// InitLowerBounds().
+    /// InitLowerBounds(): sets short-term bounds that are still infinite to max_bw and the window.
     fn init_lower_bounds(&mut self, cwnd: f64) {
         if self.bounds.bw_shortterm.is_infinite() {
             self.bounds.bw_shortterm = self.max_bw();
@@ -96,17 +98,17 @@ impl Bbr3 {
         }
     }
 
-    /// ResetShortTermModel().
+    /// ResetShortTermModel(): removes the short-term bounds.
     pub(super) fn reset_short_term_model(&mut self) {
         (self.bounds.bw_shortterm, self.bounds.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// BoundBWForModel().
+    /// BoundBWForModel(): sets bw to max_bw, but at most bw_shortterm.
     pub(super) fn bound_bw_for_model(&mut self) {
         self.path.bw = self.max_bw().min(self.bounds.bw_shortterm);
     }
 
-    /// NoteLoss().
+    /// NoteLoss(): records a loss in this round. The first one of a round saves the state for an undo.
     pub(super) fn note_loss(&mut self, cwnd: f64) {
         if !self.bounds.is_loss_in_round {
             self.bounds.loss_round_delivered = self.delivered;
@@ -115,7 +117,7 @@ impl Bbr3 {
         self.bounds.is_loss_in_round = true;
     }
 
-    /// HandleLostPacket().
+    /// HandleLostPacket(): processes a lost segment. During a probe, ends the probe if losses are too high.
     pub(super) fn handle_lost_packet(&mut self, cwnd: f64, now: Time, s: &LostSegment) {
         self.note_loss(cwnd);
         self.bounds.lost_ranges += u32::from(!s.adjoins);
@@ -124,7 +126,7 @@ impl Bbr3 {
         }
     }
 
-    /// HandleInflightTooHigh(): once per probe.
+    /// HandleInflightTooHigh(): lowers inflight_longterm and ends the probe. Called at most once per probe.
     pub(super) fn handle_inflight_too_high(&mut self, cwnd: f64, now: Time, inflight: f64, app_limited: bool) {
         self.bounds.prev_probe_too_high = true;
         self.bounds.is_bw_probe_sample = false;
@@ -137,7 +139,7 @@ impl Bbr3 {
         }
     }
 
-    /// SaveStateUponLoss().
+    /// SaveStateUponLoss(): saves the window and the bounds, in case the loss proves spurious.
     fn save_state_upon_loss(&mut self, cwnd: f64) {
         self.save_cwnd(cwnd);
         self.bounds.undo = Undo {
@@ -148,7 +150,7 @@ impl Bbr3 {
         };
     }
 
-    /// HandleSpuriousLossDetection(), but for the window.
+    /// HandleSpuriousLossDetection(): restores the bounds and the phase. The caller restores the window.
     pub(super) fn handle_spurious_loss_detection(&mut self) {
         self.bounds.is_loss_in_round = false;
         self.reset_full_bw();
@@ -169,7 +171,7 @@ impl Bbr3 {
         }
     }
 
-    /// InflightWithHeadroom().
+    /// InflightWithHeadroom(): returns inflight_longterm less the headroom.
     pub(super) fn inflight_with_headroom(&self) -> f64 {
         if self.bounds.inflight_longterm.is_infinite() {
             return f64::INFINITY;
@@ -178,14 +180,15 @@ impl Bbr3 {
         (self.bounds.inflight_longterm - headroom).max(MIN_PIPE_CWND * self.mss)
     }
 
-    /// RaiseInflightLongtermSlope().
+    /// RaiseInflightLongtermSlope(): doubles the number of segments by which inflight_longterm grows per round.
     pub(super) fn raise_inflight_longterm_slope(&mut self, cwnd: f64) {
         let growth_this_round = f64::from(1u32 << self.bounds.bw_probe_up_rounds);
         self.bounds.bw_probe_up_rounds = (self.bounds.bw_probe_up_rounds + 1).min(MOST_DOUBLINGS);
         self.bounds.probe_up_acked_per_inc = (cwnd / growth_this_round).max(self.mss);
     }
 
-    /// ProbeInflightLongtermUpward().
+    /// ProbeInflightLongtermUpward(): raises inflight_longterm by the data acknowledged, if the window is filled and at the
+    /// bound.
     fn probe_inflight_longterm_upward(&mut self, cwnd: f64, s: &AckSample) {
         if !s.window_filled || cwnd < self.bounds.inflight_longterm {
             return;
@@ -201,7 +204,8 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel(): returns true if it has determined the state.
+    /// AdaptLongTermModel(): updates inflight_longterm and the stage of the probe. Returns true if it has also entered a new
+    /// state.
     pub(super) fn adapt_long_term_model(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.path.round_start {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;
@@ -232,7 +236,7 @@ impl Bbr3 {
         false
     }
 
-    /// BoundCwndForModel(): the cap of the window.
+    /// BoundCwndForModel(): returns the cap of the window.
     pub(super) fn cwnd_cap(&self) -> f64 {
         let cap = match self.phase {
             Phase::Startup => f64::INFINITY,

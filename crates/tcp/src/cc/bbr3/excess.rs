@@ -1,9 +1,9 @@
-//! BBR.extra_acked: data acknowledged at once in excess of bw.
+//! BBR.extra_acked: the data acknowledged in excess of what bw explains.
 //!
 //! ```text
-//! expected = bw * (now - start);  an interval starts, with nothing acknowledged, when no more than expected was acknowledged
+//! expected = bw * (now - start);  a new interval starts, with nothing acknowledged, once no more than expected was acknowledged
 //! extra    = min(acknowledged since start - expected, cwnd)
-//! extra_acked = max of extra:  in Startup over a round;  then over 10 rounds (draft), or the last 5 to 10 (Linux)
+//! extra_acked = max of extra:  over one round in Startup;  later over 10 rounds (draft), or over the last 5 to 10 (Linux)
 //! ```
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.5.9.
@@ -11,32 +11,32 @@
 use super::params::Bbr3Form;
 use units::Time;
 
-/// BBR.ExtraAckedFilterLen.
+/// BBR.ExtraAckedFilterLen: length of the filter in rounds.
 const ROUNDS: usize = 10;
 
-/// The current interval, and the filter.
+/// The current interval, and the filter for the largest excess.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Excess {
     interval_start: Time,
     delivered: f64,
     /// Largest excess of each part of the window, newest first.
     parts: [f64; ROUNDS],
-    /// Rounds in the newest part.
+    /// Number of rounds in the newest part.
     rounds: u32,
 }
 
 impl Excess {
-    /// Starts an interval now.
+    /// Starts an interval at `now`.
     pub(super) fn restart(&mut self, now: Time) {
         (self.interval_start, self.delivered) = (now, 0.0);
     }
 
-    /// BBR.extra_acked.
+    /// Returns BBR.extra_acked.
     pub(super) fn extra_acked(&self) -> f64 {
         self.parts.iter().fold(0.0, |most, e| most.max(*e))
     }
 
-    /// Starts a round. The form sets the rounds of a part, and the parts of the window.
+    /// Starts a round. The form determines the number of rounds in a part of the window, and the number of parts.
     pub(super) fn on_round(&mut self, form: Bbr3Form, full_bw_reached: bool) {
         let (rounds, parts) = match (form, full_bw_reached) {
             (Bbr3Form::Draft, false) => (1, 1),
@@ -53,7 +53,7 @@ impl Excess {
         }
     }
 
-    /// UpdateACKAggregation(): `newly` bytes are acknowledged.
+    /// UpdateACKAggregation(): processes an ACK of `newly` bytes.
     pub(super) fn on_ack(&mut self, now: Time, newly: f64, bw: f64, cwnd: f64) {
         let mut expected = bw * now.since(self.interval_start).secs();
         if self.delivered <= expected {
@@ -76,10 +76,11 @@ mod tests {
         {
             let mut e = Excess::default();
             e.restart(Time(0));
-            // a megabyte per second; 5000 bytes at once after 2 ms without any: a new interval starts, and all of them are excess
+            // bw is 1 MB/s. After 2 ms without ACKs, 5000 bytes are acknowledged at once: a new interval starts, and all of them
+            // are excess
             e.on_ack(Time(2_000_000), 5000.0, 1e6, 1e9);
             assert_eq!(e.extra_acked(), 5000.0);
-            // 1000 bytes more after a millisecond add no excess
+            // 1 ms later, 1000 bytes more are acknowledged, as expected, so the excess stays the same
             e.on_ack(Time(3_000_000), 1000.0, 1e6, 1e9);
             assert_eq!(e.extra_acked(), 5000.0);
             let mut kept = 0;

@@ -1,25 +1,26 @@
-//! The Linux form's response to CE marks, where the receiver reports their number and the round trip is at most 5 ms.
+//! The response of the Linux form to CE marks. It applies if the receiver reports their number and the round trip is at most 5
+//! ms.
 //!
 //! ```text
-//! once a round:  ratio = marked bytes / delivered bytes;  alpha += (ratio - alpha) / 16,  1 at first
-//! not probing:   inflight_shortterm *= 1 - alpha / 3 after a round with a mark; bw_shortterm stays
-//! probing:       ratio > 1/2 is too high, as a loss of more than 2 % is; Startup ends after two such rounds
+//! once a round:  ratio = marked bytes / delivered bytes;  alpha += (ratio - alpha) / 16,  alpha is 1 at first
+//! not probing:   after a round with a mark, inflight_shortterm *= 1 - alpha / 3;  bw_shortterm does not change
+//! probing:       ratio > 1/2 ends the probe, like a loss of more than 2 %;  Startup ends after two such rounds
 //! ```
 //!
-//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). There a route must be flagged for
-//! it (ECN_LOW); here `ecn_feedback = "dctcp"` takes the place of that flag.
+//! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). In google/bbr, a flag of the route
+//! enables it (ECN_LOW); here `ecn_feedback = "dctcp"` does.
 
 use crate::cc::control::AckSample;
 
 /// Gain of alpha.
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
-/// Share of alpha by which inflight_shortterm is reduced.
+/// Factor of alpha in the reduction of inflight_shortterm.
 const FACTOR: f64 = 1.0 / 3.0;
 /// Largest acceptable share of marks in a round.
 const THRESH: f64 = 0.5;
-/// Rounds above it that end Startup.
+/// Number of consecutive rounds above [`THRESH`] that end Startup.
 const FULL_ROUNDS: u32 = 2;
-/// Longest round trip at which marks count, microseconds.
+/// Longest round-trip time at which marks count, microseconds.
 const MAX_RTT: u32 = 5_000;
 
 /// Marks of the current round, and the state derived from them.
@@ -41,7 +42,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Processes an ACK; marks count only at short round trips.
+    /// Processes an ACK. Marks count only at short round-trip times.
     pub(super) fn on_ack(&mut self, s: &AckSample, min_rtt: Option<u32>) {
         if s.ecn && min_rtt.is_some_and(|us| us <= MAX_RTT) {
             self.marked += s.ce_bytes;
@@ -76,7 +77,7 @@ impl Marks {
         self.high_rounds >= FULL_ROUNDS
     }
 
-    /// Factor by which inflight_shortterm is multiplied.
+    /// Returns the factor by which inflight_shortterm is multiplied after a round with marks.
     pub(super) fn cut(&self) -> f64 {
         1.0 - self.alpha * FACTOR
     }
@@ -90,20 +91,20 @@ mod tests {
     fn alpha_follows_the_share_of_marks_by_a_sixteenth_a_round() {
         let mut m = Marks::default();
         let s = AckSample { ecn: true, delivered: 1000, ..AckSample::default() };
-        // unmarked rounds: (15/16)^n
+        // after n rounds without marks, alpha is (15/16)^n
         for _ in 0..16 {
             m.on_ack(&s, Some(5_000));
             m.end_round();
         }
         let want: f64 = [15.0 / 16.0; 16].iter().product();
         assert!((m.alpha - want).abs() < 1e-12 && !m.in_round());
-        // three of four marked: too high, and after a second such round enough for Startup
+        // three quarters of a round are marked: that is too high, and a second such round ends Startup
         for n in 1..=2 {
             m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_000));
             m.end_round();
             assert_eq!((m.too_high(), m.full()), (true, n == 2));
         }
-        // above 5 ms nothing counts
+        // marks do not count at round trips above 5 ms
         m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_001));
         m.end_round();
         assert!(!m.in_round());

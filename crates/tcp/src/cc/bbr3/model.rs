@@ -1,4 +1,4 @@
-//! BBR's model of the path: rounds, max_bw, min_rtt, full pipe detection.
+//! BBR's model of the path: rounds, max_bw, min_rtt, and the detection of a full pipe.
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.1.2 and §5.5.
 
@@ -6,32 +6,32 @@ use super::{Bbr3, Phase};
 use crate::cc::control::{AckSample, RateSample};
 use units::Duration;
 
-/// BBR.MinRTTFilterLen.
+/// BBR.MinRTTFilterLen: the time for which min_rtt is valid.
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
-/// BBR.ProbeRTTInterval.
+/// BBR.ProbeRTTInterval: the time without a lower RTT after which ProbeRTT begins.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// Growth within a round that shows that the pipe is not full.
+/// Growth of the bandwidth within a round which shows that the pipe is not full.
 const FULL_BW_GROWTH: f64 = 1.25;
 /// Rounds without such growth after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
 
-/// RS.delivery_rate.
+/// Returns RS.delivery_rate, bytes per second.
 pub(super) fn delivery_rate(rs: &RateSample) -> f64 {
     rs.bytes as f64 / rs.interval.secs()
 }
 
 impl Bbr3 {
-    /// BBR.max_bw.
+    /// Returns BBR.max_bw.
     pub(super) fn max_bw(&self) -> f64 {
         self.path.max_bw_filter[0].max(self.path.max_bw_filter[1])
     }
 
-    /// StartRound().
+    /// StartRound(): begins a round that ends once the data in flight now is delivered.
     pub(super) fn start_round(&mut self) {
         self.path.next_round_delivered = self.delivered;
     }
 
-    /// UpdateRound().
+    /// UpdateRound(): counts rounds, and sets `round_start` if this ACK starts one.
     fn update_round(&mut self, rs: &RateSample) {
         self.path.round_start = rs.prior_delivered >= self.path.next_round_delivered;
         if self.path.round_start {
@@ -43,7 +43,7 @@ impl Bbr3 {
         }
     }
 
-    /// UpdateMaxBw().
+    /// UpdateMaxBw(): updates the rounds, and max_bw from a rate sample.
     pub(super) fn update_max_bw(&mut self, rs: &RateSample) {
         self.update_round(rs);
         let rate = delivery_rate(rs);
@@ -52,24 +52,24 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceMaxBwFilter(): a ProbeBW cycle ends. A cycle without a sample leaves the filter unchanged.
+    /// AdvanceMaxBwFilter(): ends a ProbeBW cycle in the filter of max_bw. A cycle without a sample leaves the filter unchanged.
     pub(super) fn advance_max_bw_filter(&mut self) {
         if self.path.max_bw_filter[0] > 0.0 {
             self.path.max_bw_filter = [0.0, self.path.max_bw_filter[0]];
         }
     }
 
-    /// UpdateACKAggregation().
+    /// UpdateACKAggregation(): updates the data acknowledged in excess of bw.
     pub(super) fn update_ack_aggregation(&mut self, cwnd: f64, s: &AckSample) {
         self.path.excess.on_ack(s.now, s.delivered as f64, self.path.bw, cwnd);
     }
 
-    /// ResetFullBW().
+    /// ResetFullBW(): restarts the detection of a full pipe.
     pub(super) fn reset_full_bw(&mut self) {
         (self.path.full_bw, self.path.full_bw_count, self.path.full_bw_now) = (0.0, 0, false);
     }
 
-    /// CheckFullBWReached().
+    /// CheckFullBWReached(): takes the pipe as full after three rounds without a growth of 25 %.
     pub(super) fn check_full_bw_reached(&mut self, rs: &RateSample) {
         if self.path.full_bw_now || !self.path.round_start || rs.app_limited {
             return;
@@ -85,7 +85,7 @@ impl Bbr3 {
         self.path.full_bw_reached |= self.path.full_bw_now;
     }
 
-    /// UpdateMinRTT().
+    /// UpdateMinRTT(): updates the RTT minima of the last 5 s and of the last 10 s.
     pub(super) fn update_min_rtt(&mut self, s: &AckSample, rs: &RateSample) {
         let now = s.now;
         self.path.probe_rtt_expired = now > self.path.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
@@ -102,13 +102,13 @@ impl Bbr3 {
         }
     }
 
-    /// Startup's gain before there is a rate: InitPacingRate().
+    /// InitPacingRate(): sets the pacing rate from the window and an RTT of `us` microseconds, before there is a rate sample.
     pub(super) fn init_pacing_rate(&mut self, cwnd: f64, us: u32) {
         self.seen_rtt = true;
         self.pacing_rate = super::STARTUP_PACING_GAIN * super::PACING_MARGIN * cwnd / (f64::from(us.max(1)) * 1e-6);
     }
 
-    /// SetPacingRateWithGain().
+    /// SetPacingRateWithGain(): sets the pacing rate from bw. Before the pipe was full, it is only raised.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.path.bw * super::PACING_MARGIN;
         if rate > 0.0 && (self.path.full_bw_reached || rate > self.pacing_rate) {

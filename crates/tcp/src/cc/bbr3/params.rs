@@ -13,11 +13,13 @@ group! {
 words! {
     /// Form of BBR version 3.
     pub(crate) enum Bbr3Form {
-        /// The IETF's: Drain at half the rate, DOWN at 0.90 of it, aggregation over ten rounds, a CE mark as a loss.
+        /// The form of the IETF: the pacing gain is 0.5 in Drain and 0.90 in DOWN, ACK aggregation is measured over ten rounds,
+        /// and a CE mark counts as a loss.
         /// Source: draft-ietf-ccwg-bbr-04.
         "draft" Draft,
-        /// Google's for Linux: 0.347, 0.91, two halves of five rounds; a response by the share of marks where `ecn_feedback`
-        /// counts them and the round trip is at most 5 ms.   Source: google/bbr, branch v3.
+        /// The form of Google for Linux: the pacing gain is 0.347 in Drain and 0.91 in DOWN, and ACK aggregation is measured over
+        /// two halves of five rounds. It responds to the share of marks, if `ecn_feedback` counts them and the round trip is at
+        /// most 5 ms.   Source: google/bbr, branch v3.
         "linux" Linux,
     }
 }

@@ -15,7 +15,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Its word in a trace.
+    /// Returns the word for this state in a trace.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Startup => "startup",

@@ -14,13 +14,13 @@ use packet::{PathModel, Reading, Sample, Unit};
 use units::{Rng, Time};
 
 impl Bbr3 {
-    /// SaveCwnd().
+    /// SaveCwnd(): saves the window before a recovery or ProbeRTT.
     pub(super) fn save_cwnd(&mut self, cwnd: f64) {
         let last_good = !self.previous.repairs() && !self.is_in_probe_rtt();
         self.prior_cwnd = if last_good { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
-    /// Returns the output; `cwnd` in bytes.
+    /// Returns the output for the window `cwnd` in bytes.
     fn drive(&self, w: Window, cwnd: f64) -> Drive {
         Drive {
             reduction: false,
@@ -31,7 +31,7 @@ impl Bbr3 {
         }
     }
 
-    /// UpdateModelAndState().
+    /// UpdateModelAndState(): updates the model and the state machine with an ACK.
     fn update_model_and_state(&mut self, cwnd: &mut f64, s: &AckSample) {
         let Some(rs) = s.rate.filter(|rs| !rs.compressed) else { return };
         self.update_latest_delivery_signals(s, &rs);
@@ -47,7 +47,7 @@ impl Bbr3 {
         self.bound_bw_for_model();
     }
 
-    /// SetCwnd().
+    /// SetCwnd(): returns the window after an ACK of `newly` bytes. All in bytes.
     fn set_cwnd(&self, mut cwnd: f64, newly: f64) -> f64 {
         let most =
             self.quantization_budget(self.bdp_multiple(self.path.bw, self.gains().1) + self.path.excess.extra_acked());
@@ -63,7 +63,7 @@ impl Bbr3 {
         cwnd.min(self.cwnd_cap())
     }
 
-    /// Processes CE marks, according to the form.
+    /// Processes CE marks as the form requires.
     fn note_marks(&mut self, cwnd: f64, s: &AckSample) {
         match self.form {
             Bbr3Form::Draft if s.marked => self.note_loss(cwnd),
@@ -154,7 +154,7 @@ impl Control for Bbr3 {
         self.drive(w, cwnd)
     }
 
-    /// OnEnterRTO(): the sender sets the window to the flight and a segment.
+    /// OnEnterRTO(): saves the window. The sender reduces it.
     fn on_rto(&mut self, w: Window) {
         self.save_cwnd(w.cwnd * self.mss);
         self.previous = State::Loss;
@@ -166,7 +166,7 @@ impl Control for Bbr3 {
         self.drive(w, (w.cwnd * self.mss).max(self.prior_cwnd))
     }
 
-    /// HandleRestartFromIdle().
+    /// HandleRestartFromIdle(): restarts pacing at the estimated bandwidth, or ends ProbeRTT if it is due.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         let mut cwnd = w.cwnd * self.mss;
         if silence.app_limited {

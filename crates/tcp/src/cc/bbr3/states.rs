@@ -1,4 +1,4 @@
-//! The state machine.
+//! BBR's state machine.
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.3.
 
@@ -10,21 +10,21 @@ use crate::cc::control::{AckSample, RateSample};
 use crate::stats::State;
 use units::{Duration, Time};
 
-/// BBRStartupFullLossCnt: separate runs of lost segments in a round that end Startup.
+/// BBRStartupFullLossCnt: number of separate runs of lost segments in a round that ends Startup.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
-/// Rounds after which Drain ends in any case.
+/// Number of rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
-/// Shortest wait between two probes, and the range of the random addition, seconds.
+/// Shortest wait between two probes, and the largest random addition to it, seconds.
 const PROBE_WAIT: (f64, f64) = (2.0, 1.0);
-/// Most rounds of the wait, for coexistence with Reno.
+/// Largest number of rounds to wait for coexistence with Reno.
 const MOST_RENO_ROUNDS: f64 = 63.0;
-/// BBR.ProbeRTTDuration.
+/// BBR.ProbeRTTDuration: the time in ProbeRTT with a small window.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
 impl Bbr3 {
     // ---------------------------------------------------------------- Startup and Drain
 
-    /// CheckStartupDone().
+    /// CheckStartupDone(): leaves Startup for Drain if the pipe is full or losses are too high.
     pub(super) fn check_startup_done(&mut self, s: &AckSample, rs: &RateSample) {
         if self.phase != Phase::Startup {
             return;
@@ -36,7 +36,8 @@ impl Bbr3 {
         }
     }
 
-    /// CheckStartupHighLoss(): a round began with a loss, all of it was in recovery, and has ended.
+    /// CheckStartupHighLoss(): takes the pipe as full at the end of a round that began with a loss, was in recovery throughout,
+    /// and had too many losses.
     fn check_startup_high_loss(&mut self, s: &AckSample, rs: &RateSample) {
         let losses = self.bounds.loss_round_start
             && s.state == State::Recovery
@@ -49,7 +50,7 @@ impl Bbr3 {
         }
     }
 
-    /// CheckDrainDone().
+    /// CheckDrainDone(): leaves Drain once the data in flight fit into the BDP, or after three rounds.
     pub(super) fn check_drain_done(&mut self, s: &AckSample) {
         if self.phase == Phase::Drain
             && (s.in_flight as f64 <= self.inflight(self.path.bw, 1.0)
@@ -61,19 +62,20 @@ impl Bbr3 {
 
     // ---------------------------------------------------------------- ProbeBW
 
-    /// PickProbeWait().
+    /// PickProbeWait(): draws the time and the rounds until the next probe.
     fn pick_probe_wait(&mut self) {
         self.cycle.rounds_since_probe_up = self.rng.below(2) as u32;
         self.cycle.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT.0 + PROBE_WAIT.1 * self.rng.unit());
     }
 
-    /// IsRenoCoexistenceProbeTime(): as many rounds as Reno needs to recover from halving its window, at most 63.
+    /// IsRenoCoexistenceProbeTime(): returns true after one round per segment of the target window, at most 63 rounds. So BBR
+    /// probes about as often as Reno would.
     pub(super) fn is_reno_coexistence_probe_time(&self, cwnd: f64) -> bool {
         let reno_rounds = (self.target_inflight(cwnd) / self.mss).floor();
         f64::from(self.cycle.rounds_since_probe_up) >= reno_rounds.min(MOST_RENO_ROUNDS)
     }
 
-    /// StartProbeBW_DOWN().
+    /// StartProbeBW_DOWN(): ends a probe, and begins to drain its queue.
     pub(super) fn start_probe_bw_down(&mut self, now: Time) {
         self.reset_congestion_signals();
         self.bounds.probe_up_acked_per_inc = f64::INFINITY;
@@ -84,7 +86,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBwDown;
     }
 
-    /// StartProbeBW_REFILL().
+    /// StartProbeBW_REFILL(): removes the short-term bounds, to fill the pipe before a probe.
     pub(super) fn start_probe_bw_refill(&mut self) {
         self.reset_short_term_model();
         self.bounds.bw_probe_up_rounds = 0;
@@ -95,7 +97,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBwRefill;
     }
 
-    /// StartProbeBW_UP().
+    /// StartProbeBW_UP(): begins to probe for bandwidth.
     fn start_probe_bw_up(&mut self, cwnd: f64, rs: &RateSample) {
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.start_round();
@@ -105,7 +107,7 @@ impl Bbr3 {
         self.raise_inflight_longterm_slope(cwnd);
     }
 
-    /// UpdateProbeBWCyclePhase().
+    /// UpdateProbeBWCyclePhase(): moves through the states of ProbeBW.
     pub(super) fn update_probe_bw_cycle_phase(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) {
         if !self.path.full_bw_reached || self.adapt_long_term_model(cwnd, s, rs) {
             return;
@@ -128,25 +130,26 @@ impl Bbr3 {
         }
     }
 
-    /// IsTimeToProbeBW().
+    /// IsTimeToProbeBW(): returns true if the wait since the last probe is over.
     fn is_time_to_probe_bw(&self, cwnd: f64, now: Time) -> bool {
         now > self.cycle.cycle_stamp + self.cycle.bw_probe_wait || self.is_reno_coexistence_probe_time(cwnd)
     }
 
-    /// IsTimeToCruise().
+    /// IsTimeToCruise(): returns true if the queue of the last probe has drained.
     fn is_time_to_cruise(&self, s: &AckSample) -> bool {
         let in_flight = s.in_flight as f64;
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
-    /// IsTimeToGoDown().
+    /// IsTimeToGoDown(): returns true if a probe should end because it has found the bandwidth or reached the bound of the last
+    /// probe.
     fn is_time_to_go_down(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
         if self.bounds.prev_probe_too_high && s.in_flight as f64 >= self.bounds.inflight_longterm {
             self.bounds.prev_probe_precautionary = true;
             return true;
         }
         if s.window_filled && cwnd >= self.bounds.inflight_longterm {
-            // the bound, not the path, limits the rate
+            // the bound limits the rate, so rates that do not grow do not show that the pipe is full
             self.reset_full_bw();
             self.path.full_bw = delivery_rate(rs);
             return false;
@@ -156,7 +159,7 @@ impl Bbr3 {
 
     // ---------------------------------------------------------------- ProbeRTT
 
-    /// CheckProbeRTT(). `cwnd` is restored at its end.
+    /// CheckProbeRTT(): enters, continues and ends ProbeRTT. Its end restores `cwnd`.
     pub(super) fn check_probe_rtt(&mut self, cwnd: &mut f64, s: &AckSample) {
         if !self.is_in_probe_rtt() && self.path.probe_rtt_expired && !self.cycle.idle_restart {
             self.save_cwnd(*cwnd);
@@ -173,12 +176,12 @@ impl Bbr3 {
         }
     }
 
-    /// ProbeRTTCwnd().
+    /// ProbeRTTCwnd(): returns the window in ProbeRTT, bytes.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
         self.bdp_multiple(self.path.bw, super::PROBE_RTT_CWND_GAIN).max(super::MIN_PIPE_CWND * self.mss)
     }
 
-    /// HandleProbeRTT().
+    /// HandleProbeRTT(): waits until the data in flight are at most the window of ProbeRTT, and then for 200 ms and a round.
     fn handle_probe_rtt(&mut self, cwnd: &mut f64, s: &AckSample) {
         if self.cycle.probe_rtt_done_stamp.is_none() {
             if s.in_flight as f64 <= self.probe_rtt_cwnd() {
@@ -194,7 +197,7 @@ impl Bbr3 {
         }
     }
 
-    /// CheckProbeRTTDone() and ExitProbeRTT().
+    /// CheckProbeRTTDone() and ExitProbeRTT(): ends ProbeRTT if its time is over, and restores the window.
     pub(super) fn check_probe_rtt_done(&mut self, cwnd: &mut f64, now: Time) {
         if self.cycle.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
             return;

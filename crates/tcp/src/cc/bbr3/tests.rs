@@ -1,4 +1,5 @@
-//! The rules of BBR version 3 one by one, against arithmetic by hand. Runs of whole connections are in crates/sim/tests/bbr3.rs.
+//! Tests the rules of BBR version 3 one by one, against numbers worked out in comments. Runs of whole connections are in
+//! crates/sim/tests/bbr3.rs.
 
 use super::bounds::{inflight_at_loss, is_inflight_too_high};
 use super::*;
@@ -17,7 +18,7 @@ fn machine(form: Bbr3Form) -> Bbr3 {
     Bbr3::new(&p.control.bbr3, &stack(&p))
 }
 
-/// A connection in ProbeBW whose model has this bandwidth in bytes per second and this round-trip time in microseconds.
+/// Returns a connection in ProbeBW whose model has this bandwidth in bytes per second and this round-trip time in microseconds.
 fn on_path(bw: f64, rtt_us: u32) -> Bbr3 {
     let mut b = machine(Bbr3Form::Draft);
     (b.path.max_bw_filter, b.path.bw, b.path.min_rtt, b.path.full_bw_reached) = ([bw, bw], bw, Some(rtt_us), true);
@@ -56,7 +57,7 @@ fn the_forms_differ_where_they_are_said_to() {
 
 #[test]
 fn reno_would_need_sixty_two_rounds_at_25_mbit_and_30_ms() {
-    // 25e6 / 8 * 0.03 = 93750 bytes are 62.5 segments of 1500: 62 rounds of 30 ms, 1.9 s
+    // the BDP is 25e6 / 8 * 0.03 = 93 750 bytes, or 62.5 segments of 1500. So Reno would need 62 rounds of 30 ms, 1.9 s
     let mut b = on_path(25e6 / 8.0, 30_000);
     b.mss = 1500.0;
     let mut rounds = 0;
@@ -66,7 +67,7 @@ fn reno_would_need_sixty_two_rounds_at_25_mbit_and_30_ms() {
         rounds += 1;
     }
     assert_eq!(rounds, 62);
-    // a window cut by congestion is recovered sooner; a large one takes 63 rounds
+    // with a window of 10 segments, 10 rounds are enough, but not with one of 11. With a large BDP, the wait is 63 rounds
     b.cycle.rounds_since_probe_up = 10;
     assert!(b.is_reno_coexistence_probe_time(15_000.0) && !b.is_reno_coexistence_probe_time(16_500.0));
     b.path.bw *= 100.0;
@@ -92,7 +93,8 @@ fn probes_are_two_to_three_seconds_apart() {
 
 #[test]
 fn the_bound_is_where_losses_passed_two_percent() {
-    // 100 segments in flight, three lost, itself the third: (0.02 * 99 - 2) / 0.98 = -0.0204 of the 99 before it
+    // 100 segments are in flight, and this is the third that is lost. Before it, 99 were in flight and 2 lost, which is more than
+    // 2 %: the limit was crossed (0.02 * 99 - 2) / 0.98 = -0.0204 segments from there, at 98.9796
     let s = LostSegment {
         bytes: 1000,
         tx_in_flight: 100_000,
@@ -103,7 +105,7 @@ fn the_bound_is_where_losses_passed_two_percent() {
     };
     assert!((inflight_at_loss(&s) - 98_979.6).abs() < 0.1);
     assert!(is_inflight_too_high(3000, 100_000) && !is_inflight_too_high(2000, 100_000));
-    // a probe that finds it: the bound is that, not below 0.7 of the BDP of 50 segments, and DOWN follows
+    // such a loss during a probe sets the bound to these bytes, but not below 0.7 of the BDP of 50 segments, and DOWN follows
     for (tx_in_flight, bound) in [(100_000, 98_979.6), (20_000, 35_000.0)] {
         let mut b = on_path(5e6, 10_000);
         (b.phase, b.bounds.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
@@ -142,7 +144,7 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     let mut grown = Vec::new();
     for _ in 0..4 {
         let before = b.bounds.inflight_longterm;
-        // a window of acknowledgements, the last of which begins a round; the window follows the bound
+        // 50 ACKs, the last of which begins a round; the window follows the bound
         for k in 0..50 {
             b.path.round_start = k == 49;
             let s = AckSample { delivered: 1000, window_filled: true, ..AckSample::default() };
@@ -150,12 +152,13 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
         }
         grown.push((b.bounds.inflight_longterm - before) / 1000.0);
     }
-    // windows of a few segments more each round take a little less than a round of 50
+    // in the first round the bound grows by 1 segment. Later, 50 ACKs are less than the whole window, so growth may be up to a
+    // segment less than 2, 4 and 8
     assert_eq!(grown[0], 1.0);
     for (grown, want) in grown.iter().zip([1.0, 2.0, 4.0, 8.0]) {
         assert!((want - 1.0..=want).contains(grown), "{grown} {want}");
     }
-    // a window that was not filled, or is below the bound, does not raise it
+    // the bound does not grow if the window was not filled, or is below the bound
     for (cwnd, window_filled) in [(1e6, false), (40_000.0, true)] {
         let before = b.bounds.inflight_longterm;
         let s = AckSample { delivered: 50_000, window_filled, ..AckSample::default() };
@@ -181,7 +184,7 @@ fn cruising_leaves_fifteen_percent() {
     assert_eq!(b.cwnd_cap(), 4000.0);
 }
 
-/// A round with a loss, at this rate and volume delivered.
+/// Passes a round with a loss, in which `bytes` bytes are delivered in 10 ms.
 fn lossy_round(b: &mut Bbr3, bytes: u64) {
     b.note_loss(80_000.0);
     b.bounds.loss_round_delivered = 0;
@@ -194,15 +197,16 @@ fn lossy_round(b: &mut Bbr3, bytes: u64) {
 #[test]
 fn a_round_with_a_loss_lowers_the_short_term_to_what_was_delivered_or_seven_tenths() {
     let mut b = on_path(5e6, 10_000);
-    // 45 kB in 10 ms are 4.5 MB/s, above 0.7 of 5; 80 kB of window become 0.7
+    // 45 kB in 10 ms are 4.5 MB/s, above 0.7 * 5 MB/s, so this is the rate's bound. The bound on the data in flight is 0.7 times
+    // the window, 0.7 * 80 kB = 56 kB, above 45 kB
     lossy_round(&mut b, 45_000);
     assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (4.5e6, 56_000.0));
-    // 10 kB: 0.7 of both
+    // 10 kB delivered are less than 0.7 times either bound, so both become 0.7 times their value
     lossy_round(&mut b, 10_000);
     assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (0.7 * 4.5e6, 0.7 * 56_000.0));
     b.bound_bw_for_model();
     assert_eq!((b.path.bw, b.cwnd_cap()), (0.7 * 4.5e6, 0.7 * 56_000.0));
-    // while probing no bound is lowered, and REFILL resets them
+    // REFILL removes the bounds, and losses do not lower them while BBR is probing
     b.start_probe_bw_refill();
     lossy_round(&mut b, 10_000);
     assert!(b.bounds.bw_shortterm.is_infinite() && b.bounds.inflight_shortterm.is_infinite());
@@ -237,7 +241,7 @@ fn after_a_probe_that_went_too_high_the_next_stops_at_the_bound_and_a_clean_one_
         (b.phase, b.bounds.prev_probe_precautionary, b.bounds.prev_probe_too_high),
         (Phase::ProbeBwDown, true, false)
     );
-    // its feedback was clean: straight to REFILL
+    // the feedback of this probe showed no excessive loss, so the next one begins at once with REFILL
     b.path.round_start = true;
     b.update_probe_bw_cycle_phase(50_000.0, &s, &rs);
     assert_eq!((b.phase, b.bounds.prev_probe_precautionary), (Phase::ProbeBwRefill, false));

@@ -1,4 +1,4 @@
-//! The variables, by the parts of the algorithm that they belong to.
+//! The draft's variables, grouped by the parts of the algorithm that they belong to.
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §2.
 
@@ -14,9 +14,9 @@ pub(super) struct Path {
     pub(super) round_count: u64,
     pub(super) next_round_delivered: u64,
     pub(super) round_start: bool,
-    /// Largest delivery rate of this ProbeBW cycle and of the one before.
+    /// Largest delivery rate of the current ProbeBW cycle, and of the previous one.
     pub(super) max_bw_filter: [f64; 2],
-    /// Microseconds.
+    /// Smallest round-trip time of the last 10 s, microseconds.
     pub(super) min_rtt: Option<u32>,
     pub(super) min_rtt_stamp: Time,
     pub(super) probe_rtt_min_delay: Option<u32>,
@@ -34,13 +34,13 @@ pub(super) struct Path {
 #[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
-    /// Largest delivery rate of the current round, and largest volume delivered in a sample.
+    /// Largest delivery rate in the current round, and largest volume delivered in a sample.
     pub(super) bw_latest: f64,
     pub(super) inflight_latest: f64,
     pub(super) loss_round_delivered: u64,
     pub(super) loss_round_start: bool,
     pub(super) is_loss_in_round: bool,
-    /// Separate runs of segments lost in the round.
+    /// Number of separate runs of lost segments in the round.
     pub(super) lost_ranges: u32,
     pub(super) bw_shortterm: f64,
     pub(super) inflight_shortterm: f64,
@@ -56,7 +56,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// No bound.
+    /// Returns the state without bounds.
     pub(super) fn new() -> Self {
         let none = f64::INFINITY;
         Self {
@@ -69,7 +69,7 @@ impl Bounds {
     }
 }
 
-/// The progress of the states.
+/// The progress through the states.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycle {
     pub(super) ack_phase: AckPhase,

@@ -15,7 +15,7 @@ fn prague() -> Prague {
     Prague::new(&params().control.prague, &stack(&params()))
 }
 
-/// One flow at a constant round trip, an ACK for each segment.
+/// A flow with a constant round-trip time and an ACK per segment.
 struct Flow {
     c: Prague,
     w: Window,
@@ -25,7 +25,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Out of slow start, at a window of `cwnd`.
+    /// Begins a flow after slow start, at a window of `cwnd`.
     fn new(cwnd: f64, rtt: f64) -> Self {
         let mut c = prague();
         (c.w, c.rounds, c.round_until) = (cwnd, TRANSITION, 1500 * cwnd as u64);
@@ -53,7 +53,7 @@ impl Flow {
         self.w.follow(&d);
     }
 
-    /// Segments in 25 ms, on average over `secs` after a warm-up.
+    /// Returns the mean number of segments in 25 ms over `secs` seconds, after a warm-up.
     fn rate(mut self, secs: f64, mut marks: impl FnMut() -> bool) -> f64 {
         while self.now < 21.0 {
             self.ack(marks());
@@ -79,16 +79,18 @@ fn even(p: f64) -> impl FnMut() -> bool {
 #[test]
 fn below_25_ms_the_rate_is_that_of_25_ms() {
     for p in [0.1, 0.02] {
-        // growth 1 - p per 25 ms against p / 2 of W: W = 2 (1 - p) / p segments in 25 ms, 18 and 98
+        // in 25 ms the window grows by 1 - p, and marks cut it by p / 2 of W. In equilibrium W = 2 (1 - p) / p: 18 and 98
+        // segments in 25 ms
         let want = 2.0 * (1.0 - p) / p;
         for rtt in [0.005, 0.0125, 0.025] {
             let got = Flow::new(20.0, rtt).rate(60.0, even(p));
             assert!((got / want - 1.0).abs() < 0.1, "p {p}, rtt {rtt}: {got} for {want}");
         }
-        // at 100 ms the same window in 100 ms: a quarter of the rate
+        // with an RTT of 100 ms, the same window is sent in 100 ms, so the rate is a quarter
         let got = Flow::new(20.0, 0.1).rate(120.0, even(p));
         assert!((4.0 * got / want - 1.0).abs() < 0.1, "p {p}: {got}");
-        // random marks leave some virtual round trips without: x (1 - (1 - p)^(x/p)) = 2 (1 - p) at x = 2.05 and 2.21
+        // with random marks, some virtual round trips have none. The window is x/p, with x (1 - (1 - p)^(x/p)) = 2 (1 - p): x =
+        // 2.05 and 2.21
         let mut rng = Rng::named(3, "marks");
         let got = Flow::new(20.0, 0.025).rate(300.0, || rng.chance(p));
         let x = if p == 0.1 { 2.05 } else { 2.21 };
@@ -98,29 +100,29 @@ fn below_25_ms_the_rate_is_that_of_25_ms() {
 
 #[test]
 fn with_round_trips_of_its_own_a_shorter_one_is_faster() {
-    // 2 (1 - p) / p segments in each round trip of 12.5 ms: twice as many in 25 ms
+    // the window is 2 (1 - p) / p = 98 segments in each round trip of 12.5 ms, so 196 in 25 ms
     let mut f = Flow::new(20.0, 0.0125);
     (f.c.transition, f.c.rounds) = (u32::MAX, LATE_TRANSITION);
     let got = f.rate(60.0, even(0.02));
     assert!((got / 196.0 - 1.0).abs() < 0.1, "{got}");
-    // late is 500 rounds
+    // with "scaled-late", short round trips count as 25 ms from the 500th round on
     let p = TcpParams::preset("prague").unwrap().with(|p| p.control.prague.prague_rtt = PragueRtt::ScaledLate);
     assert_eq!(Prague::new(&p.control.prague, &stack(&p)).transition, 500);
 }
 
 #[test]
 fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
-    // a cut of p / 2 each R (1 + 1 / (p W)), in which (1 - p) (1 + 1 / (p W)) come: x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 -
-    // p))
+    // the time between two cuts is a round and the wait for a mark, 1 + 1 / (p W) rounds, in which the window grows by (1 - p) (1
+    // + 1 / (p W)). A cut takes p / 2 of W. In equilibrium x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
     for (p, x) in [(0.02, 2.69), (0.005, 2.72)] {
         let mut f = Flow::new(2.7 / p, 0.05);
         (f.c.transition, f.c.last_cut) = (u32::MAX, LastCut::At { sent: 0, at: Time::ZERO });
         let mut rng = Rng::named(5, "marks");
-        // segments in 25 ms are half a round trip's
+        // the RTT is 50 ms, so a window is twice the number of segments in 25 ms
         let got = 2.0 * f.rate(600.0, || rng.chance(p));
         assert!((got * p / x - 1.0).abs() < 0.05, "p {p}: {}", got * p);
     }
-    // scaled, a cut counts for 25 ms, too
+    // if short round trips count as 25 ms, cuts are also at least 25 ms apart
     let mut f = Flow::new(20.0, 0.0125);
     f.c.last_cut = LastCut::At { sent: 0, at: Time::ZERO };
     (f.c.saw_ce, f.c.alpha, f.c.rounds) = (true, 0.5, TRANSITION);
@@ -137,11 +139,12 @@ fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
 fn the_first_mark_halves_and_later_ones_cut_by_alpha() {
     let mut f = Flow::new(40.0, 0.05);
     f.ack(true);
-    // half of 40; the window comes down by one segment per ACK
+    // W is half of 40, and cwnd moves towards it by one segment per ACK
     assert_eq!((f.c.w, f.c.alpha, f.w.cwnd, f.w.ssthresh), (20.0, 0.0, 39.0, 39.0));
     (0..19).for_each(|_| f.ack(true));
     assert_eq!((f.w.cwnd, f.c.w), (20.0, 20.0));
-    // whole rounds are marked: alpha is 1 - (15/16)^n after n of them; nothing grows, and each round cuts by alpha / 2
+    // all segments are marked, so alpha is 1 - (15/16)^n after n rounds. The window does not grow, and each round cuts it by
+    // alpha / 2
     let before = f.c.alpha;
     while f.c.alpha < 0.4 {
         f.ack(true);
@@ -151,7 +154,7 @@ fn the_first_mark_halves_and_later_ones_cut_by_alpha() {
 
 #[test]
 fn growth_needs_no_rest_and_marked_segments_add_nothing() {
-    // at 12.5 ms F is 1/4: 10 segments at W 10 add 0.25, also right after a cut
+    // with an RTT of 12.5 ms, F is 1/4: at W = 10, ten segments add 0.25, even right after a cut
     let mut f = Flow::new(10.0, 0.0125);
     (f.c.saw_ce, f.c.last_cut, f.c.round_until) = (true, LastCut::Round(true), u64::MAX);
     (0..10).for_each(|_| f.ack(false));
@@ -164,20 +167,21 @@ fn growth_needs_no_rest_and_marked_segments_add_nothing() {
 #[test]
 fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
     let mut c = prague();
-    // 1000 segments of 1500 in 20 ms: 75 MB/s, 50 000 a second, 12 in 1/4096 s
+    // 1000 segments of 1500 bytes in 20 ms are 75 MB/s, or 50 000 segments per second: 12 in 1/4096 s
     (c.w, c.rounds) = (1000.0, TRANSITION);
     let w = Window { cwnd: 1000.0, ssthresh: 1000.0 };
     c.pace(&w, 0.0, Time(MS), Duration::from_millis(20));
     let d = c.drive(w);
     assert_eq!((d.pacing_rate, d.quantum), (Some(75e6), 12));
-    // far below ssthresh twice as fast
+    // below half of ssthresh, the pacing rate is twice as high
     c.pace(&Window { ssthresh: 2001.0, ..w }, 0.0, Time(MS), Duration::from_millis(20));
     assert_eq!(c.pacing_rate, Some(150e6));
-    // never below 100 kbit/s, whatever the window: W 0.25 in 30 ms
+    // the rate is never below 100 kbit/s, which is a W of 0.25 segments in 30 ms
     c.w = 0.0;
     c.pace(&Window { cwnd: 2.0, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_millis(30));
     assert!((c.w - 0.25).abs() < 1e-9 && c.pacing_rate == Some(12_500.0));
-    // 1 s: 12 500 bytes are 8.33 segments, for a window of 4; one of 5 stays, and is paced at 100 kbit/s
+    // with an RTT of 1 s, 100 kbit/s are 12 500 bytes, or 8.33 segments. With cwnd = 4, W is raised to this. With cwnd = 5, W
+    // stays at 3, but the pacing rate is 100 kbit/s
     let mut after = |cwnd| {
         c.w = 3.0;
         c.pace(&Window { cwnd, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_secs(1));
@@ -186,15 +190,15 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
     let (small, rate) = after(4.0);
     assert!((small - 25.0 / 3.0).abs() < 1e-9 && rate == Some(12_500.0), "{small} {rate:?}");
     assert_eq!(after(5.0), (3.0, Some(12_500.0)));
-    // a loss halves; before slow start has met a mark, too
+    // a loss halves W, even before the first mark
     let d = c.on_congestion(Window { cwnd: 9.0, ssthresh: 9.0 }, Congestion::Loss, 9.0);
     assert_eq!(d.ssthresh, 2.0);
 }
 
 #[test]
 fn marks_take_the_window_down_at_any_round_trip() {
-    // 5 s, in which 100 kbit/s are 42 segments: each round is marked whole, so that alpha goes to 1 and each round halves W until
-    // it is small; then the least rate makes it large for a round
+    // the RTT is 5 s, in which 100 kbit/s are 42 segments. All segments are marked, so alpha rises to 1 and each round halves W
+    // until it is small. Then the smallest rate makes it large for a round
     let mut f = Flow::new(40.0, 5.0);
     let mut least = f64::MAX;
     (0..4000).for_each(|_| {
@@ -224,7 +228,7 @@ fn it_grows_unless_the_application_has_no_more() {
         c.on_ack(Window { cwnd: 10.0, ssthresh: 5.0 }, &s);
         c.w
     };
-    // the window is not what limits it: half of it is in flight
+    // the window does not limit the flow, but it grows by 1/10 unless the application has no more data
     assert_eq!((grown(false), grown(true)), (10.1, 10.0));
 }
 
@@ -236,12 +240,12 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
         c.size(Duration::from_millis(ms));
         c.drive(Window { cwnd: 2.0, ssthresh: 2.0 }).max_payload
     };
-    // 0.4 segments in 10 ms are one in 25 ms, 1500 bytes: two of 750, at 480 kbit/s
+    // 0.4 segments in 10 ms are 1500 bytes in 25 ms, or 480 kbit/s: two segments of 750 bytes
     assert_eq!(sized(0.4, 10), 750);
-    // two in 25 ms, or in 100: full ones, 0.96 Mbit/s
+    // if two full segments leave in the virtual round trip (0.96 Mbit/s at 25 ms), they do not shrink
     assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
     assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
-    // a marked one of 750 bytes takes half a segment of growth with it
+    // at W = 10, an ACK of one segment adds 1/10. If the segment has only 750 bytes, a mark cancels half of that
     let mut f = Flow::new(10.0, 0.025);
     (f.c.segment, f.c.saw_ce, f.c.last_cut, f.c.round_until) = (750.0, true, LastCut::Round(true), u64::MAX);
     f.ack(true);

@@ -1,12 +1,14 @@
 //! Vegas: keeps a given number of segments in the queue.
 //!
 //! ```text
-//! once a round trip:  diff = cwnd (RTT - base) / RTT,   RTT: the least of the round, base: the least of all
-//!                     diff < vegas_alpha: cwnd + 1;  diff > vegas_beta: cwnd - 1;  congestion, and growth before it: Reno's
+//! once a round trip:  diff = cwnd (RTT - base) / RTT,   RTT = least RTT of the round, base = least RTT so far
+//!                     cwnd += 1 if diff < vegas_alpha;  cwnd -= 1 if diff > vegas_beta
+//! congestion, slow start:  as Reno
 //! ```
 //!
 //! Source: Brakmo & Peterson 1995.
-//! Departs: slow start ends by a loss or where diff exceeds vegas_beta, and doubles every round trip instead of every second one.
+//! Departs: slow start doubles the window every round trip instead of every second one. It ends at a loss, or once diff exceeds
+//! vegas_beta.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::reno::Reno;
@@ -16,11 +18,11 @@ use packet::Reading;
 use units::Problem;
 
 group! {
-    /// Vegas' parameters.
+    /// Parameters of Vegas.
     pub(crate) struct VegasParams {
-        /// Fewest segments that Vegas keeps in the queue.
+        /// Smallest number of segments that Vegas keeps in the queue.
         pub vegas_alpha: f64 = 2.0,
-        /// Most segments that Vegas keeps in the queue.
+        /// Largest number of segments that Vegas keeps in the queue.
         pub vegas_beta: f64 = 4.0,
     }
 
@@ -31,12 +33,12 @@ group! {
     }
 }
 
-/// State of one flow.
+/// The state of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Vegas {
     p: VegasParams,
     reno: Reno,
-    /// Least RTTs, microseconds: of the connection, and of this round.
+    /// Least RTT of the connection and of the current round, microseconds.
     base: u32,
     round: u32,
 }
