@@ -1,9 +1,9 @@
-//! One side of a connection: handshake, both halves, timers, closing.
+//! One side of a connection: its handshake, sending and receiving half, timers and closing.
 //!
 //! ```text
 //! Listen --SYN--> SynReceived --ACK--> Established --both sides done--> Closed
 //!   \--connect--> SynSent --SYN-ACK--------^
-//! without handshake: Listen --connect or first segment--> Established
+//! without a handshake: Listen --connect or first segment--> Established
 //! ```
 //!
 //! Source: RFC 9293 §3.5 to 3.6; RFC 3168 §6.1.1 (negotiation of ECN).
@@ -22,13 +22,13 @@ use units::{Duration, Rng, Time};
 
 /// One side of a TCP connection, with a sending and a receiving half.
 ///
-/// The host calls it with segments, writes and timers, and gets segments and events through an [`Io`]. All calls take
-/// the stack's parameters, which thousands of endpoints share; they must be the same (and valid) throughout. Time must
-/// not go backwards.
+/// The host calls its methods for segments that arrive, writes and timers, and receives segments to send and events through an
+/// [`Io`]. All calls take the stack's parameters, which thousands of endpoints share. They must be valid, and the same in every
+/// call. Time must not go backwards.
 ///
 /// The fields are in the order in which a packet needs them, since cache misses dominate when ten thousand connections share a
-/// cache. Assuming that the host puts 32 bytes in front of it, an endpoint that only receives touches one cache line, and a
-/// second while there are holes; one that only sends touches the first and the four after the second.
+/// cache. If the host places 32 bytes before it, an endpoint that only receives uses the first cache line, and the second one
+/// while there are holes. An endpoint that only sends uses the first line, and the third to the sixth.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -38,20 +38,20 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A passive endpoint, which responds to a SYN; [`Endpoint::connect`] makes it active.
+    /// Creates a passive endpoint, which responds to a SYN. [`Endpoint::connect`] makes it active.
     ///
-    /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]): constant unless its segments
-    /// announce others.
+    /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]). It stays constant unless the peer's
+    /// segments announce others.
     pub fn new(p: &TcpParams, peer_rwnd: u64) -> Self {
         Self { rx: Receiver::new(p), tx: Sender::new(p, peer_rwnd), stats: Counters::default() }
     }
 
-    /// Gives its controller a random stream of its own, if it uses one. Call before the connection opens.
+    /// Provides the controller with a random stream of its own, if it uses one. Must be called before the connection opens.
     pub fn draw_from(&mut self, stream: &dyn Fn() -> Rng) {
         self.tx.cc.draw_from(stream);
     }
 
-    /// Opens the connection actively; without handshake it is established at once. Ignored if already open.
+    /// Opens the connection actively. Without a handshake, it is established at once. Ignored if the connection is already open.
     pub fn connect(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if self.rx.phase != Phase::Listen {
             return;
@@ -66,15 +66,15 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// Sets the round-trip estimate as a handshake would; for an endpoint without handshake, before it connects.
+    /// Sets the round-trip estimate as a handshake would. For an endpoint without a handshake, before it connects.
     pub fn assume_round_trip(&mut self, p: &TcpParams, now: Time, rtt: Duration) {
         let us = (rtt.0 / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         self.tx.sample_rtt(p, us);
         self.tx.on_handshake(p, now, us);
     }
 
-    /// Queues `bytes` more of the application's data; `u64::MAX` is endless. Sent as the windows allow, once the
-    /// connection is established.
+    /// Queues `bytes` more of the application's data; `u64::MAX` stands for an endless stream. Data is sent as the windows allow,
+    /// once the connection is established.
     pub fn write(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         self.tx.write(bytes);
         self.rx.quiet = false;
@@ -83,8 +83,8 @@ impl Endpoint {
         }
     }
 
-    /// Ends the stream: a FIN follows the data written (on the last segment, if that is still unsent). An endless stream ends
-    /// with the data already sent.
+    /// Ends the stream: a FIN follows the data written, on the last segment if that is still unsent. An endless stream ends with
+    /// the data already sent.
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         self.rx.quiet = false;
@@ -93,7 +93,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes a segment that arrived.
+    /// Processes a segment that has arrived.
     pub fn on_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.rx.phase != Phase::Established && !self.on_early_segment(p, now, segment, io) {
             return;
@@ -111,7 +111,7 @@ impl Endpoint {
         }
         if segment.seq_len() > 0 {
             if segment.flags.has(Flags::SYN) {
-                // our ACK of the SYN-ACK was lost
+                // a repeated SYN-ACK: our ACK of the first one was lost
                 self.rx.set_ack_now();
             } else {
                 self.note_pause(p, segment.ts_val);
@@ -129,7 +129,7 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes a segment that its ACK and echo describe fully: a pure ACK without SACK and ECE.
+    /// Processes a pure ACK without SACK and ECE, which its ACK number and echo describe fully.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -140,8 +140,7 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes a segment that carries payload and acknowledges only the SYN: `seq`, `len`, `ts_val` and `ecn` describe it
-    /// fully.
+    /// Processes a segment with payload that acknowledges nothing beyond the SYN. The fields of `data` describe it fully.
     #[inline]
     pub fn on_plain_data(&mut self, p: &TcpParams, now: Time, data: PlainData, io: &mut impl Io) {
         let PlainData { seq, len, ts_val, ecn, flags } = data;
@@ -149,14 +148,14 @@ impl Endpoint {
         if self.rx.phase != Phase::Established {
             return self.on_segment(p, now, &Segment { flags, ..segment }, io);
         }
-        // an ACK of the SYN is of no use to an established endpoint
+        // the segment's ACK covers only the SYN, so an established endpoint ignores it
         self.note_pause(p, ts_val);
         self.rx.on_data(p, now, &segment, &mut self.stats, io);
         if flags.has(Flags::PSH) {
             self.on_push(p);
         }
         if self.rx.quiet {
-            // the sending half is idle, and the connection cannot end without its FIN
+            // the sending half is idle, and the connection cannot end before its FIN is sent
             if self.rx.ack_now() {
                 self.send_ack(p, now, io);
             }
@@ -165,7 +164,7 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Requests an immediate ACK after a segment with PSH, if `ack_pushed`.
+    /// Requests an immediate ACK after a segment with PSH, if `ack_pushed` is set.
     #[cold]
     fn on_push(&mut self, p: &TcpParams) {
         if p.receiver.ack_pushed {
@@ -173,7 +172,7 @@ impl Endpoint {
         }
     }
 
-    /// Resumes quick ACKs if the sender paused for longer than the RTO before `ts_val`.
+    /// Resumes quick ACKs if the peer's time stamps show a pause before `ts_val` that was longer than the RTO.
     #[inline]
     fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
         if p.quirks.quick_acks_return
@@ -184,7 +183,7 @@ impl Endpoint {
         }
     }
 
-    /// `bytes` on the wire of segments with [`Flags::LOCAL`] have left the host's device, or were dropped there.
+    /// Records that segments with [`Flags::LOCAL`], `bytes` on the wire, have left the host's device or were dropped there.
     #[cold]
     pub fn on_left(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         if self.tx.on_left(bytes) && self.rx.phase == Phase::Established {
@@ -192,7 +191,7 @@ impl Endpoint {
         }
     }
 
-    /// Runs the timers that are due; call at or after [`Endpoint::deadline`]. Harmless if early.
+    /// Runs the timers that are due. To be called at or after [`Endpoint::deadline`]; an earlier call has no effect.
     pub fn on_timer(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if now < self.deadline() {
             return;
@@ -222,17 +221,17 @@ impl Endpoint {
         self.finish(p, now, io);
     }
 
-    /// The earliest timer; [`Time::NEVER`] if none runs.
+    /// Returns the time of the earliest timer, or [`Time::NEVER`] if none is running.
     #[inline]
     pub fn deadline(&self) -> Time {
         if self.rx.quiet { self.rx.ack_at } else { self.rx.ack_at.min(self.tx.rto_at).min(self.tx.pace_at()) }
     }
 
-    /// The state that a trace records.
+    /// Returns the state that a trace records.
     pub fn probe(&self, p: &TcpParams) -> Probe {
         let bytes = |segments: f64| (segments * f64::from(p.wire.mss)) as u64;
         Probe {
-            // with windows of whole segments, the fraction is only credit towards the next one: it is not reported
+            // if windows are whole segments, the fraction is only credit towards the next one, so it is not reported
             cwnd_bytes: bytes(if p.quirks.whole_segments { self.tx.window.cwnd.floor() } else { self.tx.window.cwnd }),
             ssthresh_bytes: bytes(self.tx.window.ssthresh),
             srtt: self.tx.rtt.srtt,
@@ -247,7 +246,7 @@ impl Endpoint {
         self.tx.has_written()
     }
 
-    /// Reports the sender's state, under the names of `ss -i` where it has them, then the controller's.
+    /// Reports the sender's state, under the names of `ss -i` if there are any, and then the controller's.
     pub fn read(&self, p: &TcpParams, out: &mut Reading<'_>) {
         let probe = self.probe(p);
         out.word("state", probe.state.word());
@@ -272,13 +271,13 @@ impl Endpoint {
         self.tx.cc.probe(out);
     }
 
-    /// Reports the controller's state only.
+    /// Reports only the controller's state.
     pub fn read_controller(&self, out: &mut Reading<'_>) {
         self.tx.cc.probe(out);
     }
 
-    /// Prefetches the cache lines for a segment that will arrive soon, a pure ACK or one with payload. `steps` counts
-    /// down to 0 as it comes nearer; each step prefetches what the lines of the step before point to. Changes no state.
+    /// Prefetches the cache lines for a segment that will arrive soon, a pure ACK or one with payload. `steps` counts down to 0
+    /// as the segment comes nearer. Each step prefetches the lines that those of the previous step point to. Changes no state.
     #[inline]
     pub fn prefetch(&self, ack: bool, steps: u32) {
         match (steps, ack) {
@@ -290,12 +289,13 @@ impl Endpoint {
         }
     }
 
-    /// Segments declared lost and not yet acknowledged, retransmitted or not. Bound: the segments in flight.
+    /// Returns the number of segments that were declared lost and are not yet acknowledged, retransmitted or not. Bound: the
+    /// segments in flight.
     pub fn lost_segments(&self) -> u32 {
         self.tx.board.lost_segments()
     }
 
-    /// Counters.
+    /// Returns the counters.
     #[inline]
     pub fn stats(&self) -> Stats {
         let c = &self.stats;
@@ -313,19 +313,19 @@ impl Endpoint {
         }
     }
 
-    /// Segments in flight from this endpoint, and heap bytes allocated for both directions: scoreboard entries and ranges above
-    /// holes that do not fit inline.
+    /// Returns the number of segments in flight from this endpoint, and the heap bytes allocated for both directions: scoreboard
+    /// entries, and ranges above holes that do not fit inline.
     pub fn footprint(&self) -> (usize, usize) {
         let (segments, bytes) = self.tx.board.footprint();
         (segments, bytes + self.rx.heap_bytes())
     }
 
-    /// Bytes of its stream sent at least once.
+    /// Returns the number of bytes of this endpoint's stream that have been sent at least once.
     pub fn sent(&self) -> u64 {
         self.tx.sent()
     }
 
-    /// Payload bytes acknowledged by the peer.
+    /// Returns the number of payload bytes that the peer has acknowledged.
     #[inline]
     pub fn acked(&self) -> u64 {
         self.tx.acked()
@@ -357,7 +357,8 @@ impl Endpoint {
         io.event(Event::Closed);
     }
 
-    /// Sends a pure ACK. Its `seq` is never read, and is left out: reading it would cost a receive-only endpoint a cache miss.
+    /// Sends a pure ACK. Its `seq` is left out, because it is never used, and reading it would cost a receive-only endpoint a
+    /// cache miss.
     fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.rx.stamp(p, now, &mut s);
@@ -368,14 +369,14 @@ impl Endpoint {
         }
     }
 
-    /// Ends a call that may let segments out.
+    /// Completes a call after which segments may leave.
     #[inline]
     fn proceed(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.output(p, now, io);
         self.finish(p, now, io);
     }
 
-    /// Ends every call: sends an ACK that is still due, and closes the connection when both sides are done.
+    /// Completes every call: sends an ACK that is still due, and closes the connection if both sides are done.
     #[inline]
     fn finish(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if self.rx.ack_now() {
@@ -387,7 +388,7 @@ impl Endpoint {
         self.rx.quiet = self.tx.is_quiet() && self.tx.rto_at == Time::NEVER;
         if self.tx.done(p) && !self.rx.is_closed() {
             if !p.opening.handshake {
-                // without a FIN the peer's end is unknown: this side stays able to receive
+                // without FINs, the end of the peer's stream is unknown, so this side can still receive
                 self.rx.set_closed();
                 io.event(Event::Closed);
             } else if self.rx.finished() {
@@ -402,13 +403,13 @@ impl Endpoint {
         self.rx.is_closed()
     }
 
-    /// ECN feedback in use.
+    /// Returns the ECN feedback in use.
     #[cfg(test)]
     pub(crate) fn ecn(&self) -> EcnUse {
         self.rx.ecn
     }
 
-    /// Asserts that the running counters equal a recount.
+    /// Recounts the segments behind the running counters, and asserts that they are equal.
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
         self.tx.detection.check(&self.tx.board, p);

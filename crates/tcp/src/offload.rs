@@ -1,33 +1,35 @@
-//! Segments that leave together as one packet: segmentation offload.
+//! Segmentation offload: several segments leave together as one packet.
 //!
 //! ```text
-//! joins     the next byte, all before it full segments, and alike: both new or both sent again, one ECN field, no SACK blocks,
-//!           no CWR but in the first; at most a burst's segments, and 65535 bytes with the headers of each
-//! leaves    a burst ends, something does not join, a FIN, the end of the call
+//! joins     a segment joins the packet if it continues it, all segments before it are full, and both are alike: new or sent
+//!           again, with the same ECN field, without SACK blocks, and CWR only in the first segment.  A packet has at most the
+//!           segments of a burst, and at most 65535 bytes including the headers of all segments
+//! leaves    the packet leaves when a burst or the call ends, after a FIN, or when the next segment cannot join it
 //! ```
 //!
-//! The scoreboard counts segments: those lost of such a packet are retransmitted alone, or together with the next ones.
+//! The scoreboard counts segments. If such a packet loses some, they are retransmitted alone, or together with the next ones.
 //!
 //! Source: Linux' net/ipv4/tcp_output.c.
-//! Departs: Linux retransmits the original packet as far as the window has room and no SACK has split it; here, neighbours from
-//! two packets may be combined. A segment with SACK blocks (data in both directions) leaves alone.
+//! Departs: Linux retransmits the original packet, as far as the window has room and no SACK has split it. Here, adjacent
+//! segments of two packets may be combined. A segment with SACK blocks, which occurs if data flows in both directions, leaves
+//! alone.
 
 use crate::params::TcpParams;
 use crate::segment::{Event, Io, Segment};
 use packet::Flags;
 
-/// An [`Io`] in front of the host's that gathers segments into packets.
+/// An [`Io`] that gathers segments into packets, and passes these to the host's.
 pub(crate) struct Offload<'a, I> {
     p: &'a TcpParams,
     /// Largest number of segments in a packet.
     most: u32,
     io: &'a mut I,
-    /// The packet gathered so far; without payload if there is none.
+    /// The packet gathered so far. It has no payload if there is none.
     run: Segment,
 }
 
 impl<'a, I: Io> Offload<'a, I> {
-    /// Begins with an empty packet.
+    /// Begins without a packet. `most` is the largest number of segments in one.
     pub(crate) fn new(p: &'a TcpParams, most: u32, io: &'a mut I) -> Self {
         Self { p, most, io, run: Segment::default() }
     }

@@ -1,15 +1,16 @@
-//! Pacing: when the segments of a paced flow may leave.
+//! Pacing: decides when the segments of a paced flow may leave.
 //!
 //! ```text
-//! next_at = when the next burst may leave;  a segment moves it on by  bytes / rate
-//! internal:  a burst that leaves late gets its lateness back, up to half of what it costs;  the first ten segments are not paced
+//! next_at = time at which the next burst may leave;  each segment sent adds  bytes / rate
+//! internal:  if a burst leaves late, its delay is subtracted from this, up to half of it;  the first ten segments are not paced
 //! ```
 //!
-//! A burst is what an offloading host would send as one packet: the controller's quantum, or the size computed in `burst.rs`.
+//! A burst is the number of segments that a host with offload would send as one packet: the controller's quantum, or the size
+//! computed in `burst.rs`.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux' internal pacing (see [`Pacing`]).
-//! Departs: the controller sets the burst size, for BBR 1/1024 s of the pacing rate but at least one or two segments. Linux uses
-//! larger bursts on paths with an RTT far below 4 ms (tcp_tso_rtt_log).
+//! Departs: the controller sets the burst size. For BBR, it is the data of 1/1024 s at the pacing rate, but at least one or two
+//! segments. Linux uses larger bursts on paths with an RTT far below 4 ms (tcp_tso_rtt_log).
 
 use crate::cc::control::Drive;
 use crate::params::Pacing;
@@ -18,18 +19,18 @@ use units::{Duration, Time};
 /// Number of unpaced segments at the start of a connection in Linux.
 const UNPACED: u32 = 10;
 
-/// Pacing state of one flow.
+/// The pacing state of one flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Pacer {
-    /// Pacing rate, payload bytes per second; None for no pacing.
+    /// Pacing rate, payload bytes per second; `None` without pacing.
     pub(crate) rate: Option<f64>,
-    /// Segments of a burst.
+    /// Number of segments in a burst.
     quantum: u32,
-    /// When the next burst may leave.
+    /// Time at which the next burst may leave.
     next_at: Time,
-    /// When the waiting segment may leave; [`Time::NEVER`] if none waits.
+    /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// Lateness of the current burst that has not yet been credited to the next one.
+    /// Delay of the current burst that has not yet been credited to the next one.
     credit: Duration,
     /// Number of further segments that are not paced.
     unpaced: u32,
@@ -43,7 +44,7 @@ impl Pacer {
         Self { quantum: u32::MAX, wake_at: Time::NEVER, unpaced, forgiving, ..Self::default() }
     }
 
-    /// Applies the controller's new rate.
+    /// Applies the controller's new rate and burst size.
     pub(crate) fn follow(&mut self, d: &Drive) {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
     }
@@ -78,7 +79,7 @@ impl Pacer {
         self.next_at += gap;
     }
 
-    /// Number of segments that may leave now.
+    /// Returns the number of segments that may leave now.
     pub(crate) fn allowance(&mut self, now: Time) -> u32 {
         self.wake_at = Time::NEVER;
         if now >= self.next_at { self.quantum.max(self.unpaced) } else { 0 }
@@ -89,7 +90,7 @@ impl Pacer {
         self.wake_at = self.next_at;
     }
 
-    /// Time by which pacing delays the next segment.
+    /// Returns the time for which pacing delays the next segment.
     pub(crate) fn held_back(&self, now: Time) -> Duration {
         if self.next_at > now { self.next_at.since(now) } else { Duration::ZERO }
     }
@@ -102,7 +103,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// 1 MB/s, two segments at a time.
+    /// Returns a pacer with a rate of 1 MB/s and bursts of two segments.
     fn pacer(pacing: Pacing) -> Pacer {
         let mut pacer = Pacer::new(pacing);
         let w = Window { cwnd: 10.0, ssthresh: 10.0 };
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(p.allowance(Time(MS)), 2);
         p.spend(Time(MS), 1000);
         p.spend(Time(MS), 1000);
-        // 2000 bytes at one byte per microsecond
+        // 2000 bytes take 2 ms, at one byte per microsecond
         assert_eq!((p.allowance(Time(2 * MS)), p.held_back(Time(2 * MS))), (0, Duration(MS)));
         p.wait();
         assert_eq!(p.wake_at, Time(3 * MS));
@@ -130,7 +131,8 @@ mod tests {
         assert_eq!(p.allowance(Time(MS)), 2);
         p.spend(Time(MS), 1000);
         assert_eq!(p.held_back(Time(MS)), Duration(MS));
-        // the next leaves 0.1 ms late: it costs 0.9 ms, not 1; one that is 10 ms late costs half
+        // the next segment leaves 0.1 ms late, so pacing waits for 0.9 ms instead of 1 ms after it. After one that is 10 ms late,
+        // it waits for half of 1 ms
         p.spend(Time(2 * MS + 100_000), 1000);
         assert_eq!(p.held_back(Time(2 * MS + 100_000)), Duration(900_000));
         p.spend(Time(13 * MS), 1000);

@@ -1,4 +1,4 @@
-//! Whole stacks by name.
+//! Presets: whole stacks by name.
 
 use crate::cc::bbr3::Bbr3Form;
 use crate::cc::cubic::CubicForm;
@@ -9,15 +9,15 @@ use crate::params::{
 };
 use units::{Bytes, Duration};
 
-/// Declares the presets: each with its description, its name, and its differences from Linux 6 without offloads and pacing,
-/// which are every group's defaults.
+/// Declares the presets. Each has a description, a name, and its differences from the defaults of all groups, which are Linux 6
+/// without offloads and pacing.
 macro_rules! presets {
     ($p:ident: $($(#[doc = $doc:literal])+ $name:literal $differs:block)+) => {
-        /// Names of the presets and what each one is.
+        /// The name and the description of each preset.
         pub const PRESETS: &[(&str, &str)] = &[$(($name, concat!($($doc),+).trim_ascii_start())),+];
 
         impl TcpParams {
-            /// The stack of this name (see [`PRESETS`]).
+            /// Returns the stack with this name (see [`PRESETS`]).
             pub fn preset(name: &str) -> Option<Self> {
                 let mut stack = Self::default();
                 let $p = &mut stack;
@@ -32,26 +32,26 @@ macro_rules! presets {
 }
 
 presets! { p:
-    /// Linux 6: its CUBIC with HyStart, SACK, RACK-TLP, PRR (RFC 9937), IW 10, delayed ACK 40 ms, RTO 1 s then at least 200 ms,
-    /// timers on a wheel of 1 ms
+    /// Linux 6: CUBIC with HyStart, SACK, RACK-TLP, PRR (RFC 9937), initial window 10, delayed ACK 40 ms, RTO 1 s at first and
+    /// later at least 200 ms, timers on a wheel with a tick of 1 ms
     "linux-6" {}
 
-    /// linux-6, by the name of its congestion control
+    /// another name of linux-6, after its congestion control
     "cubic" {}
 
-    /// linux-6 with Reno (RFC 5681) for its congestion control
+    /// linux-6 with Reno (RFC 5681) as congestion control
     "reno" { p.control.choose("reno") }
 
     /// linux-6 with BBR version 1, paced
     "bbr" { p.control.choose("bbr") }
 
-    /// linux-6 with DCTCP (RFC 8257) as Linux runs it, all ECT(0)
+    /// linux-6 with DCTCP (RFC 8257) in Linux' form; all packets are ECT(0)
     "dctcp" {
         p.control.choose("dctcp");
         (p.ecn.ecn, p.ecn.ecn_feedback) = (true, EcnFeedback::Dctcp);
     }
 
-    /// linux-6 with TCP Prague: AccECN, all ECT(1), paced
+    /// linux-6 with TCP Prague: AccECN, paced; all packets are ECT(1)
     "prague" {
         p.control.choose("prague");
         (p.ecn.ecn, p.ecn.ecn_feedback) = (true, EcnFeedback::Accecn);
@@ -60,37 +60,37 @@ presets! { p:
     /// linux-6 with BBR version 3 of draft-ietf-ccwg-bbr, paced
     "bbr3" { p.control.choose("bbr3") }
 
-    /// bbr3 by the name of its form
+    /// another name of bbr3, after its form
     "bbr3-draft" { p.control.choose("bbr3") }
 
-    /// linux-6 with BBR version 3 as google/bbr has it, paced
+    /// linux-6 with BBR version 3 in the form of google/bbr, paced
     "bbr3-linux" {
         p.control.choose("bbr3");
         p.control.bbr3.bbr3_form = Bbr3Form::Linux;
     }
 
-    /// LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, IW 2) on the stack of linux-6, losses by DupThresh
+    /// linux-6 with LEDBAT (RFC 6817: target 100 ms, gain 1, no slow start, initial window 2), and loss detection by DupThresh
     "ledbat" {
-        // INIT_CWND 2: RFC 6817 §2.5
+        // RFC 6817 §2.5: INIT_CWND is 2
         p.control.choose("ledbat");
         p.control.shared.hystart = HyStart::Off;
         p.opening.initial_window = InitialWindow::Segments(2);
         only_dupthresh(p);
     }
 
-    /// ns-2 Agent/TCP/Linux as in CableLabs 2012: CUBIC 2.1 (beta 0.8), FACK, rate halving, every ACK timed and restarting the
-    /// timer
+    /// ns-2 Agent/TCP/Linux as in CableLabs 2012: CUBIC 2.1 (beta 0.8), FACK, rate halving; every ACK gives a round-trip sample
+    /// and restarts the timer
     "ns2-cubic-2.6.22" {
-        // `timestamps_ true`; one-way, payload 1460 in 1510 bytes.
-        // Departs: its ACKs are 50 bytes, ns-2's sinks send 40; the first packet of ns-2's first window is a SYN of 40 bytes,
-        // which the second one does not wait for.
+        // The agent is one-way, has `timestamps_ true`, and sends 1460 bytes of payload in packets of 1510 bytes.
+        // Departs: ACKs have 50 bytes, whereas ns-2's sinks send 40. The first packet of ns-2's first window is a SYN of 40
+        // bytes, which the second packet does not wait for.
         ns2(p, Quirks::NS2_LINUX);
         p.opening.handshake = false;
         p.wire.timestamp_bytes = 10;
         p.window.cwnd_validation = CwndValidation::Full;
         p.window.idle_restart = IdleRestart::InitialAfterAck;
         p.control.choose("cubic-2.6.22");
-        // bic_scale 41 and a round trip of 100 ms
+        // C follows from bic_scale 41 at a round trip of 100 ms
         p.control.shared.cubic_c = 410.0 / 1024.0;
         p.reduction.reduction = Reduction::HeldRateHalving;
         (p.detection.loss_detection, p.detection.dupthresh) = (LossDetection::ForwardAck, 4);
@@ -99,7 +99,8 @@ presets! { p:
         p.rto.max_rto = Duration::from_secs(120);
     }
 
-    /// ns-2 FullTcp with SACK: Reno window, handshake and FIN, Nagle, 10-byte timestamps (SYN and ACK 50 B), IW 2, RTO 3 s
+    /// ns-2 FullTcp with SACK: Reno's window, handshake and FIN, Nagle, time stamps of 10 bytes (SYN and ACK have 50 bytes),
+    /// initial window 2, RTO 3 s at first
     "ns2-fulltcp-sack" {
         // `nodelay_` is false: an object's last, short segment waits until all before it is acknowledged
         ns2(p, Quirks::NS2_FULLTCP);
@@ -109,11 +110,11 @@ presets! { p:
         p.detection.keep_sack_after_rto = false;
     }
 
-    /// ns-2 Agent/TCP/Reno: classic fast recovery, no SACK, IW 2, 10 ms clock, slow start restart
+    /// ns-2 Agent/TCP/Reno: classic fast recovery, no SACK, initial window 2, clock of 10 ms, slow start restart
     "ns2-reno" {
-        // one-way, no timestamps, `singledup_`.
-        // Departs: ns-2 begins with a 40-byte packet that stands for a SYN, one round trip before the data; it times one segment
-        // per round trip.
+        // The agent is one-way, has no time stamps, and has `singledup_ true` (limited transmit).
+        // Departs: ns-2 begins with a packet of 40 bytes in place of a SYN, one round trip before the data, and takes one RTT
+        // sample per round trip.
         ns2(p, Quirks::NS2_RENO);
         p.opening.handshake = false;
         p.wire.timestamps = false;
@@ -123,11 +124,12 @@ presets! { p:
         (p.detection.limited_transmit, p.detection.keep_sack_after_rto) = (true, false);
     }
 
-    /// The standards alone: Reno (5681), SACK (6675), limited transmit (3042), IW 3390, RTO (6298) at least 1 s
+    /// Only the standards: Reno (RFC 5681), SACK (RFC 6675), limited transmit (RFC 3042), initial window of RFC 3390, RTO of at
+    /// least 1 s (RFC 6298)
     "rfc" {
         without_linux(p);
         p.control.choose("reno");
-        // RFC 6928 is experimental
+        // RFC 6928, which allows 10 segments, is experimental
         p.opening.initial_window = InitialWindow::Rfc3390;
         p.reduction.reduce_from_flight = true;
         p.rto.min_rto = Duration::from_secs(1);
@@ -176,6 +178,6 @@ fn ns2(p: &mut TcpParams, quirks: Quirks) {
     (p.rto.backoff_doublings, p.rto.retries) = (6, None);
     p.rto.initial_rto = Duration::from_secs(3);
     (p.receiver.ack_every, p.receiver.delayed_ack) = (1, Duration::from_millis(100));
-    // ns-2's receivers have none; more than any window of the studies
+    // ns-2's receivers have no window, so this is larger than any window in the studies
     p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30));
 }

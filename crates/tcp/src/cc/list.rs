@@ -12,7 +12,7 @@ macro_rules! controllers {
             "cubic" Cubic(cubic::CubicForms),
             /// CUBIC 2.1 of Linux 2.6.22, as ns-2's Agent/TCP/Linux runs it.
             "cubic-2.6.22" Cubic2622(cubic_2_6_22::Cubic2622),
-            /// Low extra delay background transport: yields to other traffic when the one-way delay grows. Needs `timestamps`.  
+            /// Low extra delay background transport: yields to other traffic when the one-way delay grows. Needs `timestamps`.
             /// Source: RFC 6817.
             "ledbat" Ledbat(ledbat::Ledbat),
             /// BBR version 1: paces by a model of the path.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.

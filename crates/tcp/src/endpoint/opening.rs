@@ -10,7 +10,7 @@ use packet::Flags;
 use units::{Duration, Time};
 
 impl Endpoint {
-    /// Processes a segment outside the established phase; returns true if it needs further processing.
+    /// Processes a segment that arrives outside the established phase. Returns true if it needs further processing.
     pub(super) fn on_early_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) -> bool {
         let syn = segment.flags.has(Flags::SYN);
         match self.rx.phase {
@@ -39,14 +39,14 @@ impl Endpoint {
                 if p.quirks.bare_handshake_ack {
                     self.send_ack(p, now, io);
                 } else {
-                    // queued data carries the ACK; without any, a pure ACK is sent
+                    // queued data carries the ACK; if there is none, a pure ACK is sent
                     self.rx.set_ack_now();
                 }
                 self.proceed(p, now, io);
                 false
             }
             Phase::SynReceived if syn && !segment.has_ack => {
-                // the SYN-ACK was lost or is late, and the peer retransmitted its SYN: the SYN-ACK is sent again
+                // the peer has retransmitted its SYN, since the SYN-ACK was lost or is late: it is sent again
                 self.transmit_syn(p, now, true, io);
                 false
             }
@@ -58,7 +58,7 @@ impl Endpoint {
                 true
             }
             Phase::Closed if segment.seq_len() > 0 => {
-                // our last ACK was lost
+                // a repeated FIN: our last ACK was lost
                 self.send_ack(p, now, io);
                 false
             }
@@ -130,7 +130,7 @@ impl Endpoint {
     }
 
     pub(super) fn on_syn_timeout(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
-        // a SYN-ACK's wait always doubles
+        // the wait after a SYN-ACK always doubles; only that after a SYN may stay the same at first
         let linear = if self.rx.phase == Phase::SynSent { p.opening.syn_linear_timeouts } else { 0 };
         if p.opening.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most.saturating_add(linear)) {
             self.fail(io);

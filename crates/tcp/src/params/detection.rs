@@ -6,19 +6,20 @@ use units::Problem;
 group! {
     /// Loss detection, repair and undo.
     pub struct DetectionParams {
-        /// Loss recovery.
+        /// Loss recovery after duplicate ACKs.
         pub recovery: Recovery = Recovery::Sack,
         /// Loss detection.
         pub loss_detection: LossDetection = LossDetection::RackTlp,
-        /// Duplicate ACKs (or discontiguous SACKed runs) that indicate a loss. 3.
+        /// Number of duplicate ACKs, or of separate SACKed runs, that indicates a loss. Default 3.
         pub dupthresh: u8 = 3,
-        /// The first two duplicate ACKs let one new segment out each.   Source: RFC 3042.
+        /// Limited transmit: each of the first two duplicate ACKs lets one new segment leave.   Source: RFC 3042.
         pub limited_transmit: bool = true,
-        /// A timeout keeps SACK information (RFC 6675 §5.1 allows both; Linux keeps it).
+        /// SACK information is kept after a timeout, as in Linux; RFC 6675 §5.1 allows both.
         pub keep_sack_after_rto: bool = true,
         /// Response to a reduction that proves spurious.
         pub undo: Undo = Undo::Linux,
-        /// After a timeout, new data detects whether it was spurious (F-RTO). Needs `loss_detection = "rack-tlp"`.
+        /// F-RTO: after a timeout, sends new data to detect whether the timeout was spurious. Needs `loss_detection =
+        /// "rack-tlp"`.
         /// Source: RFC 5682 §3.1.
         pub frto: bool = true,
     }
@@ -45,29 +46,31 @@ group! {
 words! {
     /// Loss recovery after duplicate ACKs.
     pub enum Recovery {
-        /// Fast retransmit; fast recovery ends at the first new ACK.   Source: RFC 5681 §3.2; guard against repeated fast
-        /// retransmits in one window as ns-2's `bugFix_`.
+        /// Fast retransmit, and fast recovery until the first new ACK. Only one fast retransmit per window, as with ns-2's
+        /// `bugFix_`.   Source: RFC 5681 §3.2.
         "reno" Reno,
-        /// Partial ACKs retransmit the next hole; the impatient variant of the timer.   Source: RFC 6582.
+        /// As reno, but a partial ACK retransmits the next hole, and recovery goes on. The timer is of the impatient variant.
+        /// Source: RFC 6582.
         "newreno" Newreno,
-        /// Scoreboard: pipe, IsLost, NextSeg (1)-(4), rescue retransmission.   Source: RFC 6675.
+        /// Recovery by a scoreboard, with pipe, IsLost, NextSeg (1) to (4) and the rescue retransmission.   Source: RFC 6675.
         "sack" Sack,
     }
 
     /// Loss detection.
     pub enum LossDetection {
-        /// DupThresh duplicate ACKs, or as much SACKed above it. A lost retransmission waits for the timeout.
+        /// A segment is lost after DupThresh duplicate ACKs, or when DupThresh segments above it are SACKed. A lost
+        /// retransmission waits for the timeout.
         /// Source: RFC 5681 §3.2, RFC 6675 §4.
         "dupthresh" Dupthresh,
         /// As ns-2's Agent/TCP/Linux, with DupThresh 4. A segment is lost when the highest SACKed segment is DupThresh above it,
-        /// holes included (FACK). A retransmission is lost when new data sent after it is SACKed, or when one more than DupThresh
-        /// retransmissions later has been delivered. SACKed data makes room at once, without limit. A loss found after a timeout
-        /// reduces again. The end of a recovery discards the SACK information above it; the end of a timeout's repair sets the
-        /// window to ssthresh, but not above in flight + 3. Needs recovery by SACK.   Source: Mathis & Mahdavi 1996; traces of
-        /// ns-2 2.35.
+        /// counting holes (FACK). A retransmission is lost when new data sent after it is SACKed, or when a retransmission has
+        /// been delivered that was sent more than DupThresh retransmissions later. SACKed data makes room at once, without limit.
+        /// A loss found after a timeout reduces the window again. The end of a recovery discards SACK information about higher
+        /// data. The end of the repair after a timeout sets the window to ssthresh, but at most to the data in flight + 3
+        /// segments. Needs recovery by SACK.   Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
         "forward-ack" ForwardAck,
-        /// Time: a segment sent later has been delivered, and a reordering window has passed. A flight whose end is lost
-        /// is probed after two round trips. Needs recovery by SACK.   Source: RFC 8985.
+        /// By time: a segment is lost when a later one has been delivered and a reordering window has passed. If no ACK arrives
+        /// for two round trips, a tail loss probe is sent. Needs recovery by SACK.   Source: RFC 8985.
         "rack-tlp" RackTlp,
     }
 
@@ -75,13 +78,15 @@ words! {
     pub enum Undo {
         /// The reduction is kept.
         "none" None,
-        /// Restores the window and ssthresh once D-SACK has reported every retransmission, or a timestamp shows that the first
-        /// original arrived. Needs `loss_detection = "rack-tlp"`.   Source: RFC 2883, RFC 3522, RFC 4015 as in Linux.
+        /// Restores the window and ssthresh once D-SACK has reported all retransmissions as duplicates, or a time stamp shows
+        /// that the original of the first one arrived. Needs `loss_detection = "rack-tlp"`.   Source: RFC 2883, RFC 3522, RFC
+        /// 4015 as in Linux.
         "linux" Linux,
     }
 }
 
 impl Undo {
-    /// Loss detections that support undo and F-RTO: they identify data sent only once, and can take back a loss.
+    /// The loss detections that support undo and F-RTO. They identify data that was sent only once, and can clear the mark of a
+    /// loss.
     pub(crate) const SUPPORTED_BY: &[LossDetection] = &[LossDetection::RackTlp];
 }

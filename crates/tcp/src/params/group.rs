@@ -1,7 +1,7 @@
-//! A group of parameters: fields with their defaults, read from and written to one flat table with all others.
+//! A group of parameters: fields with their defaults. All groups are read from and written to one flat table.
 //!
 //! serde's `flatten` buffers a table until it has every key, and so loses the position of an error. Here each value is read in
-//! place, by the group that has a field of its key.
+//! place, by the group that has a field with this key.
 
 use serde::de::MapAccess;
 use std::fmt::Display;
@@ -9,17 +9,17 @@ use units::Problem;
 
 /// Parameters that belong together.
 pub(crate) trait Group {
-    /// The keys of its fields, in order.
+    /// Returns the keys of the group's fields, in order.
     fn keys() -> Vec<&'static str>;
 
-    /// Reads the value that follows `key`, if the key is one of its own.
+    /// Reads the value that follows `key`, if the key belongs to this group. Returns true if it does.
     fn set<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error>;
 
     /// Refuses parameters that no connection could run with.   Errors: the first field out of range, by its key.
     fn validate(&self) -> Result<(), Problem>;
 }
 
-/// Refuses the value of a key unless it is valid; `expected` says which values are.
+/// Refuses the value of a key unless it is `valid`. `expected` describes the valid values.
 pub(crate) fn require(key: &str, value: impl Display, valid: bool, expected: impl Display) -> Result<(), Problem> {
     if valid { Ok(()) } else { no(key, format!("{value} is not valid; expected {expected}")) }
 }
@@ -29,7 +29,8 @@ pub(crate) fn no<T>(key: &str, message: impl Into<String>) -> Result<T, Problem>
     Err(Problem::new(key, message.into()))
 }
 
-/// Declares a group: each field with its type and default, then the groups within it, and its own checks in addition to theirs.
+/// Declares a group: its fields, each with a type and a default, then the groups within it, and the checks that it adds to
+/// theirs.
 macro_rules! group {
     (
         $(#[$meta:meta])*
@@ -84,7 +85,7 @@ macro_rules! group {
     };
 }
 
-/// Declares the words that the value of a key can be: each with its description and its name in Rust.
+/// Declares the words that are valid for a key. Each has a description and a name in Rust.
 macro_rules! words {
     ($(
         $(#[$meta:meta])*
@@ -101,7 +102,7 @@ macro_rules! words {
         }
 
         impl $Name {
-            /// Its word in a scenario.
+            /// Returns the word for this value in a scenario.
             #[allow(dead_code, reason = "not every word is part of a message")]
             $vis fn word(self) -> &'static str {
                 match self {

@@ -1,6 +1,6 @@
-//! The parameters of a TCP stack: a tree of groups, one file each, written as one flat table.
+//! The parameters of a TCP stack: a tree of groups, each in its own file, written as one flat table.
 //!
-//! A group has its fields, their defaults and their checks (`group.rs`); checks across groups are here.
+//! A group has fields, their defaults and their checks (`group.rs`). Checks that concern several groups are in this file.
 
 mod detection;
 mod ecn;
@@ -40,7 +40,7 @@ use std::sync::OnceLock;
 use units::Problem;
 
 group! {
-    /// A whole TCP stack: shared by all endpoints that use it, never copied per flow.
+    /// A whole TCP stack. All endpoints that use it share it; it is never copied per flow.
     ///
     /// Defaults are those of the preset `linux-6`; see [`TcpParams::preset`].
     pub struct TcpParams {
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for TcpParams {
 }
 
 impl TcpParams {
-    /// Keys that only presets set: behaviour of particular kernels.
+    /// Returns the keys that only presets set, since they describe the behaviour of particular kernels.
     pub fn preset_keys() -> Vec<&'static str> {
         Quirks::keys()
     }
@@ -120,18 +120,18 @@ impl TcpParams {
         self
     }
 
-    /// Bytes on the wire of a full segment of data, with the options that all of them have.
+    /// Returns the bytes on the wire of a full data segment, with the options that every such segment has.
     pub fn frame(&self) -> u16 {
         let empty = self.wire.segment_size(&Segment::default());
         (u32::from(empty) + self.ecn.option_bytes() + self.wire.mss).min(u16::MAX.into()) as u16
     }
 
-    /// Initial window in whole segments.
+    /// Returns the initial window in whole segments.
     pub(crate) fn initial_window_segments(&self) -> f64 {
         self.opening.window(self.wire.mss)
     }
 
-    /// The ECN field of packets that are ECN-capable.
+    /// Returns the ECN field of ECN-capable packets.
     #[inline]
     pub(crate) fn codepoint(&self) -> Ecn {
         match self.ecn.ect.unwrap_or(self.control.ecn().ect) {
@@ -140,7 +140,7 @@ impl TcpParams {
         }
     }
 
-    /// Which packets are ECN-capable.
+    /// Returns which packets are ECN-capable.
     pub(crate) fn capable(&self) -> EctOn {
         let usual = if self.ecn.ecn_feedback == EcnFeedback::Accecn { EctOn::Established } else { EctOn::Data };
         self.ecn.ect_on.or(self.control.ecn().ect_on).unwrap_or(usual)
@@ -153,7 +153,8 @@ impl TcpParams {
         self
     }
 
-    /// Most SACK blocks in a segment: three beside a timestamp, four without.   Source: RFC 2018 §3.
+    /// Returns the largest number of SACK blocks in a segment: three beside a time stamp, four without one.   Source: RFC 2018
+    /// §3.
     #[inline]
     pub(crate) fn sack_blocks(&self) -> usize {
         match (self.detection.recovery, self.wire.timestamps) {
@@ -163,7 +164,8 @@ impl TcpParams {
         }
     }
 
-    /// Window announced by the handshake, bytes, unscaled: with `auto`, whole segments with their options.
+    /// Returns the window announced by the handshake, in bytes and not scaled. With `auto`, it is a whole number of segments with
+    /// their options.
     /// Source: RFC 7323 §2.2.
     pub fn first_window(&self) -> u64 {
         if !self.receiver.receive_window.is_auto() {
@@ -176,7 +178,7 @@ impl TcpParams {
 
     /// Refuses parameters that no connection could run with.
     ///
-    /// Errors: the first field out of range, with its name and what would be valid.
+    /// Errors: the first field out of range, with its name and the valid values.
     pub fn validate(&self) -> Result<(), Problem> {
         Group::validate(self)
     }

@@ -6,20 +6,20 @@ use units::{Duration, Problem};
 group! {
     /// How a connection opens.
     pub struct OpeningParams {
-        /// Three-way handshake and FIN. Off as in ns-2's one-way agents: both ends are established at once, no FIN is sent,
-        /// and a closed side is done when all it wrote is acknowledged.
+        /// Connections have a three-way handshake and FINs. If off, as in ns-2's one-way agents, both ends are established at
+        /// once, no FIN is sent, and a closed side is done when all data that it wrote is acknowledged.
         pub handshake: bool = true,
         /// Largest wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),
-        /// The first n timeouts of the active side's SYN do not double the wait, nor count as retries (Linux since 6.5: 4).
+        /// Number of timeouts of the active side's SYN that neither double the wait nor count as retries (4 in Linux since 6.5).
         pub syn_linear_timeouts: u32 = 4,
-        /// SYNs sent again before giving up; absent: never gives up.
+        /// Number of SYN retransmissions before the connection fails. Absent: unlimited.
         pub syn_retries: Option<u32> = Some(6),
-        /// A lost SYN makes the first window one segment.   Source: RFC 5681 §3.1.
+        /// If the SYN was lost, the first window is one segment.   Source: RFC 5681 §3.1.
         pub syn_loss_restricts: bool = true,
         /// First window.
         pub initial_window: InitialWindow = InitialWindow::Segments(10),
-        /// First slow start threshold in segments; absent: infinite.
+        /// First slow start threshold, segments. Absent: infinite.
         pub initial_ssthresh: Option<f64> = None,
     }
 
@@ -34,7 +34,7 @@ group! {
 }
 
 impl OpeningParams {
-    /// The first window in whole segments of `mss` bytes.
+    /// Returns the first window in whole segments of `mss` bytes.
     pub(crate) fn window(&self, mss: u32) -> f64 {
         let by_bytes = |most: u32, bytes: u32| (most * mss).min((2 * mss).max(bytes)) / mss;
         let segments = match self.initial_window {
@@ -54,7 +54,7 @@ words! {
     pub enum InitialWindow {
         /// This many segments.
         "segments" Segments(u32),
-        /// MSS <= 1095: 4 segments, <= 2190: 3, else 2.   Source: RFC 5681 §3.1.
+        /// 4 segments if MSS <= 1095, 3 if MSS <= 2190, otherwise 2.   Source: RFC 5681 §3.1.
         "rfc5681" Rfc5681,
         /// min(4 MSS, max(2 MSS, 4380 bytes)).   Source: RFC 3390.
         "rfc3390" Rfc3390,

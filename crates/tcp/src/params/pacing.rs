@@ -1,4 +1,4 @@
-//! How segments leave: paced, in bursts, as packets of several.
+//! How segments leave: paced, in bursts, or as packets of several segments.
 
 use super::group::{group, no, require, words};
 use units::Problem;
@@ -6,26 +6,27 @@ use units::Problem;
 group! {
     /// How segments leave.
     pub struct PacingParams {
-        /// Segments are paced with every controller, by the queue discipline fq or by TCP itself: twice the window in a round
-        /// trip below half of ssthresh, 1.2 times it from there on. Controllers with a rate of their own keep theirs.
+        /// Segments are paced with every controller, as by the queue discipline fq or by TCP itself. The rate is twice the window
+        /// per round trip if the window is below half of ssthresh, otherwise 1.2 times the window. Controllers with a rate of
+        /// their own keep it.
         /// Source: Linux' tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
         /// How the pacing rate is kept.
         pub pacing: Pacing = Pacing::LinuxInternal,
-        /// Most segments that a host passes to its device at once, for its offload engine to split. Above 1 their number follows
-        /// the pacing rate (TSO autosizing: 1/1024 s of it, at least two, at most 64 kB), and a sender waits for an ACK rather
-        /// than send fewer.
-        /// 1: single segments; Linux: 65535.   Source: ip-link(8), gso_max_segs.
+        /// Largest number of segments that a host passes to its device at once, to be split by the device's offload engine. If it
+        /// is above 1, TSO autosizing sets the size of bursts: the data of 1/1024 s at the pacing rate, at least two segments, at
+        /// most 64 kB. A sender then waits for an ACK rather than send a smaller burst.
+        /// 1: single segments. Linux has 65535.   Source: ip-link(8), gso_max_segs.
         pub gso_max_segs: u32 = 1,
-        /// Segmentation offload: a burst leaves as one packet, which queues treat as a whole until it is split. It counts the
-        /// headers of each segment, and has at most 65535 bytes with them (43 segments of 1448; Linux: 45, which count one
-        /// header). Contiguous retransmissions leave as one packet, too. Receivers acknowledge it once (GRO). Needs
+        /// Segmentation offload: a burst leaves as one packet, which queues treat as a whole until it is split. Its size includes
+        /// the headers of all segments, and is at most 65535 bytes: 43 segments of 1448 bytes. (Linux counts one header, which
+        /// allows 45.) Contiguous retransmissions also leave as one packet. Receivers acknowledge a packet once (GRO). Needs
         /// `gso_max_segs` above 1.
         pub tso: bool = false,
-        /// TCP small queues: the sender's host is the bottleneck, as where a queue discipline and the program run on one machine.
-        /// Each connection has at most two bursts, or 1/1024 s of the pacing rate if that is more, in the first link of its node
-        /// (queue and transmission); twice that to repair losses. The rest waits in the socket. Off: the sender is behind another
-        /// host.
+        /// TCP small queues, for a sender whose own host is the bottleneck: the queue discipline and the program run on one
+        /// machine. Each connection has at most two bursts in the first link of its node (queued or in transmission), or the data
+        /// of 1/1024 s at the pacing rate if that is more; twice that to repair losses. The rest waits in the socket. Off: the
+        /// bottleneck is behind the sender's host.
         /// Source: Linux' tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }
@@ -42,13 +43,14 @@ group! {
 }
 
 words! {
-    /// How a pacing sender keeps its rate; a sender paces if its controller needs it, or with `paced`.
+    /// How a pacing sender keeps its rate. A sender paces if its controller needs it, or with `paced`.
     pub enum Pacing {
-        /// Each segment costs its payload at the pacing rate, from the time it is sent.   Source:
-        /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
+        /// The next burst waits for the time that the payload sent takes at the pacing rate, counted from when it is sent.
+        /// Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
-        /// Linux' own, without the queue discipline fq: a burst that leaves late, because it waited for window or an ACK, is
-        /// credited with its lateness, up to half its cost. The first ten segments are not paced.   Source: Linux tcp_output.c.
+        /// Linux' internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the window or
+        /// an ACK, its delay shortens the wait after it, by up to half. The first ten segments are not paced.   Source: Linux
+        /// tcp_output.c.
         "linux-internal" LinuxInternal,
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use units::{Bytes, ParseError, Text};
 
-/// The receive window.
+/// The receive window: constant, or tuned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveWindow {
     /// Window in bytes; for `auto`, an upper bound that is never reached.
@@ -15,11 +15,11 @@ pub struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// A window that grows with the bytes that the application reads in a round trip.   Source: Fisk & Feng 2001; Linux'
-    /// tcp_moderate_rcvbuf.
+    /// A window that grows with the number of bytes that the application reads in a round trip.   Source: Fisk & Feng 2001;
+    /// Linux' tcp_moderate_rcvbuf.
     pub(crate) const AUTO: Self = Self { bytes: Bytes(MOST), auto: true };
 
-    /// A constant window.
+    /// Returns a constant window.
     pub const fn fixed(bytes: Bytes) -> Self {
         Self { bytes, auto: false }
     }
@@ -30,7 +30,7 @@ impl ReceiveWindow {
         self.auto
     }
 
-    /// Upper bound of the window in bytes: data beyond it was never permitted.
+    /// Returns an upper bound of the window in bytes. Data beyond it was never permitted.
     #[inline]
     pub(crate) const fn bound(self) -> u64 {
         self.bytes.0
@@ -65,13 +65,13 @@ impl Text for ReceiveWindow {
 }
 units::text_serde!(ReceiveWindow);
 
-/// Memory of a tuned receive buffer. Half of it is payload, the rest overhead of the system (tcp_adv_win_scale 1).
+/// Memory of a tuned receive buffer. Half of it is for payload, the rest is overhead of the system (tcp_adv_win_scale 1).
 ///
 /// Source: Linux' tcp_rmem; ip-sysctl.   Departs: its minimum, which only memory pressure needs, is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rmem {
-    /// Initial memory: half of it, but at most 65535 bytes, is the first window.
+    /// Initial memory. The first window is half of it, but at most 65535 bytes.
     pub default: Bytes,
     /// Largest memory.
     pub max: Bytes,
@@ -84,12 +84,12 @@ impl Default for Rmem {
 }
 
 impl Rmem {
-    /// Payload that fits in `memory` bytes.
+    /// Returns the payload that fits into `memory` bytes.
     pub(crate) fn payload(memory: u64) -> u64 {
         memory / 2
     }
 
-    /// Memory that `payload` bytes take.
+    /// Returns the memory that `payload` bytes take.
     pub(crate) fn memory(payload: u64) -> u64 {
         payload.saturating_mul(2)
     }

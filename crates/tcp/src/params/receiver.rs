@@ -7,23 +7,25 @@ use units::{Bytes, Duration, Problem};
 group! {
     /// ACK policy of the receiver, and size of its window.
     pub struct ReceiverParams {
-        /// Every n-th data segment is acknowledged at once; 1: all. Out-of-order and hole-filling ones always are.
+        /// Every n-th data segment is acknowledged at once; with 1, all are. Segments that are out of order or fill a hole always
+        /// are.
         pub ack_every: u32 = 2,
-        /// Longest wait of an ACK when `ack_every` > 1, or of a short segment's.
+        /// Longest wait of an ACK if `ack_every` is above 1, or of the ACK of a short segment.
         pub delayed_ack: Duration = Duration::from_millis(40),
-        /// The first n ACKs of data leave at once (Linux quickack).
+        /// Number of ACKs at the start of a connection that leave at once (Linux' quickack).
         pub quick_acks: u32 = 16,
-        /// A segment with PSH is acknowledged at once (Linux since 6.6, for applications that read at once). Senders set PSH on
-        /// the last segment of a burst of more than one, and on the last segment of the data written.
+        /// A segment with PSH is acknowledged at once, as in Linux since 6.6 if the application reads at once. Senders set PSH on
+        /// the last segment of a burst of several, and on the last segment of the data written.
         pub ack_pushed: bool = false,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
-        /// The receiver's window: a size, which is constant, since applications read at once; or `auto`, a buffer that begins
-        /// small and grows with the bytes read in a round trip. Packets of such connections carry their window.
+        /// The receive window. A size is constant, since applications read at once. `auto` is a buffer that begins small and
+        /// grows with the bytes read in a round trip; packets of such connections carry their window.
         /// Source: Linux' tcp_moderate_rcvbuf.
-        // tcp_rmem's default maximum of 6 MB
+        // the default is the default maximum of tcp_rmem, 6 MB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
-        /// Memory of a buffer with `receive_window = "auto"`. Absent: 131072 bytes, at most 6291456.   Source: Linux' tcp_rmem.
+        /// Memory of the buffer with `receive_window = "auto"`. Default: 131072 bytes initially, at most 6291456.   Source:
+        /// Linux' tcp_rmem.
         pub rmem: Option<Rmem> = None,
     }
 
@@ -42,7 +44,7 @@ group! {
 impl ReceiverParams {
     /// Refuses a window that is too small for segments of `mss` bytes and `stamp_bytes` of timestamps, or too large.
     pub(super) fn validate_window(&self, mss: u32, stamp_bytes: u16) -> Result<(), Problem> {
-        // two segments in flight keep a connection going with every second one acknowledged
+        // with room for two segments, a connection does not stall even if only every second one is acknowledged
         let segment = u64::from(mss);
         if !self.receive_window.is_auto() {
             let window = Bytes(self.receive_window.bound());
@@ -54,7 +56,7 @@ impl ReceiverParams {
             }
             return Ok(());
         }
-        // the first window is whole segments with their options, at least two, in half of the memory
+        // the first window is a whole number of segments with their options, at least two, and takes half of the memory
         let Rmem { default, max } = self.memory();
         let least = 4 * (segment + u64::from(stamp_bytes));
         if least > 2 * 0xffff {
@@ -66,19 +68,19 @@ impl ReceiverParams {
         require("rmem.max", max, (default..=Bytes(MOST)).contains(&max), more)
     }
 
-    /// Memory of the tuned window.
+    /// Returns the memory of a tuned receive buffer.
     pub(crate) fn memory(&self) -> Rmem {
         self.rmem.unwrap_or_default()
     }
 
-    /// Largest window that the receiver may announce, bytes.
+    /// Returns the largest window that the receiver may announce, bytes.
     pub fn most_window(&self) -> u64 {
         let window = self.receive_window;
         if window.is_auto() { Rmem::payload(self.memory().max.0) } else { window.bound() }
     }
 
-    /// Window scale: shift of the window in the header.   Source: RFC 7323 §2.3: at most 14; Linux, from the maximum of its
-    /// memory.
+    /// Returns the window scale, the shift of the window in the header: as in Linux, derived from the largest memory, and at most
+    /// 14.   Source: RFC 7323 §2.3.
     pub fn window_scale(&self) -> u32 {
         let window = self.receive_window;
         let most = if window.is_auto() { self.memory().max.0 } else { window.bound() };

@@ -5,25 +5,26 @@ use super::group::{group, words};
 group! {
     /// Reduction of the window.
     pub(crate) struct ReductionParams {
-        /// Window reduction.
+        /// How the window is reduced to ssthresh.
         pub reduction: Reduction = Reduction::Prr,
-        /// ssthresh is a share of FlightSize (RFC 5681) instead of the window (Linux, ns-2).
+        /// ssthresh is a share of FlightSize (RFC 5681) instead of a share of the window (Linux, ns-2).
         pub reduce_from_flight: bool = false,
     }
 }
 
 words! {
-    /// How the window gets from its old size to ssthresh.
+    /// How the window is reduced from its old size to ssthresh.
     pub(crate) enum Reduction {
-        /// At once.   Source: RFC 5681, RFC 6675.
+        /// At once, to ssthresh.   Source: RFC 5681, RFC 6675.
         "instant" Instant,
-        /// One segment for every two ACKs, never above in flight + 1.   Source: Mathis, Semke & Mahdavi 1999; Linux 2.6.
+        /// By one segment for every two ACKs, and never above the data in flight + 1 segment.   Source: Mathis, Semke & Mahdavi
+        /// 1999; Linux 2.6.
         "rate-halving" RateHalving,
-        /// The window is ssthresh at once, but what is in flight may only fall by one segment for every two ACKs until it
-        /// gets there.   Source: ns-2's Agent/TCP/Linux.
+        /// The window becomes ssthresh at once, but the data in flight is reduced by one segment for every two ACKs until it is
+        /// down to the window.   Source: ns-2's Agent/TCP/Linux.
         "held-rate-halving" HeldRateHalving,
-        /// Proportional rate reduction: conserves packets once what is in flight is below ssthresh, and slow starts back to it on
-        /// ACKs of progress.   Source: RFC 9937; Linux.
+        /// Proportional rate reduction. Once the data in flight is below ssthresh, packets are conserved, and ACKs that show
+        /// progress raise it back to ssthresh by slow start.   Source: RFC 9937; Linux.
         "prr" Prr,
     }
 }

@@ -1,4 +1,4 @@
-//! Round trips, the retransmission timer, and the clock that they run on.
+//! Round-trip times, the retransmission timer, and the clock that they use.
 
 use super::group::{group, require, words};
 use units::{Duration, Problem};
@@ -6,24 +6,25 @@ use units::{Duration, Problem};
 group! {
     /// Round trips and the retransmission timer.
     pub struct RtoParams {
-        /// Clock granularity G.   ns-2: `tcpTick_` 10 ms.
+        /// Clock granularity G. ns-2's `tcpTick_` is 10 ms.
         pub clock_granularity: Duration = Duration::from_millis(1),
-        /// Tick of the stack's timer wheel, which makes timers late by up to an eighth: 1 ms is Linux at HZ 1000. 0s: exact.
+        /// Tick of the stack's timer wheel, which makes timers expire late, by up to an eighth of their length. Linux has 1 ms at
+        /// HZ 1000. 0s: timers are exact.
         /// Source: LWN, "Reinventing the timer wheel".
         pub timer_tick: Duration = Duration::from_millis(1),
         /// Smallest RTO.
         pub min_rto: Duration = Duration::from_millis(200),
-        /// Quantity that `min_rto` bounds.
+        /// The quantity that `min_rto` bounds.
         pub min_rto_bounds: MinRto = MinRto::Variation,
-        /// Largest RTO of data, backoff included.
+        /// Largest RTO of data, including backoff.
         pub max_rto: Duration = Duration::from_secs(120),
-        /// Most doublings of the RTO: 6 in ns-2 and BSD (64 times); elsewhere only `max_rto` ends them (16).
+        /// Largest number of times that the RTO is doubled: 6 in ns-2 and BSD. With 16, only `max_rto` limits it.
         pub backoff_doublings: u8 = 16,
         /// Source of round-trip samples.
         pub rtt_source: RttSource = RttSource::SendTime,
-        /// RTO before the first sample; also the first wait of a SYN.
+        /// RTO before the first sample, which is also the first wait of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
-        /// Timeouts in a row of the same data before giving up; absent: never gives up.
+        /// Number of consecutive timeouts of the same data before the connection fails. Absent: unlimited.
         pub retries: Option<u32> = Some(15),
     }
 
@@ -40,7 +41,7 @@ group! {
     }
 }
 
-/// Refuses a maximum wait below the first wait, or above a day.
+/// Refuses a maximum wait that is below the first wait, or above a day.
 pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), Problem> {
     require(key, most, (least..=Duration::from_secs(86_400)).contains(&most), format!("{least} to 24h"))
 }
@@ -48,23 +49,24 @@ pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), P
 words! {
     /// Source of round-trip samples.
     pub enum RttSource {
-        /// The echoed timestamp of an ACK of new data. Without timestamps, the send time of the newest segment that it
-        /// acknowledges, if none of them was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
+        /// The time stamp echoed by an ACK of new data. Without time stamps, the send time of the newest segment that the ACK
+        /// acknowledges, if no segment which it acknowledges was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC
+        /// 6298 §3.
         "echo" Echo,
-        /// The send time of the oldest newly acknowledged segment that was sent once, unless a retransmitted one is acknowledged,
-        /// too. Else that of the oldest newly SACKed segment that was sent once, with or without a cumulative acknowledgement.
-        /// Only then the echo.
+        /// The first of these that an ACK yields: the send time of the oldest newly acknowledged segment that was sent once,
+        /// unless a retransmitted one is acknowledged, too; the send time of the oldest newly SACKed segment that was sent once;
+        /// the echoed time stamp.
         /// Source: Linux, tcp_ack_update_rtt.
         "send-time" SendTime,
     }
 
-    /// Quantity that the minimum RTO bounds.
+    /// The quantity that the minimum RTO bounds.
     pub enum MinRto {
-        /// The whole: RTO = max(min, SRTT + max(G, 4 RTTVAR)). It counts from the last ACK of new data, also after a probe's or a
-        /// reordering window's timer.   Source: RFC 6298 §2 and §5.3.
+        /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). It counts from the last ACK of new data, even if the timer of
+        /// a probe or of a reordering window ran in between.   Source: RFC 6298 §2 and §5.3.
         "total" Total,
-        /// The variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, what another purpose has left of it counts from
-        /// when the first segment was sent last.   Source: Linux.
+        /// Only the variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer served another purpose in between,
+        /// the RTO counts from the last transmission of the first outstanding segment.   Source: Linux.
         "variation" Variation,
     }
 }

@@ -10,21 +10,22 @@ group! {
     pub struct WireParams {
         /// Largest payload of a segment, bytes.
         pub mss: u32 = 1448,
-        /// IP and TCP header without options, bytes. 40 for IPv4.
+        /// Bytes of the IP and TCP headers without options: 40 for IPv4.
         pub header_bytes: u16 = 40,
         /// Bytes that the timestamp option adds to every segment when `timestamps` is on: 12 in reality, 10 in ns-2.
         pub timestamp_bytes: u16 = 12,
         /// Bytes of all options of a SYN or SYN-ACK: 20 in Linux, 10 in ns-2 with timestamps.
-        // MSS 4, SACK permitted 2, timestamps 10, NOP 1, window scale 3
+        // Linux' options have 20 bytes: MSS 4, SACK permitted 2, time stamps 10, NOP 1, window scale 3
         pub syn_option_bytes: u16 = 20,
-        /// SACK blocks take room on the wire: 4 + 8 n bytes.
+        /// SACK blocks take bytes on the wire: 4 + 8 n for n blocks.
         pub sack_on_wire: bool = true,
-        /// Round trips are measured with timestamps instead of one send time per segment and Karn's rule.   Source: RFC 7323.
+        /// Round trips are measured with time stamps, instead of with a send time per segment and Karn's rule.   Source: RFC
+        /// 7323.
         pub timestamps: bool = true,
     }
 
     fn validate(&self) -> Result<(), Problem> {
-        // 40 bytes of options and 20 + 20 of headers must fit beside the payload into 65535
+        // 65535 bytes must hold the payload, the headers, the time stamp and 36 bytes of SACK blocks (4 + 8 * 4)
         let Self { mss, header_bytes: header, timestamp_bytes: stamp, syn_option_bytes: syn, .. } = *self;
         require("mss", mss, (1..=65_000).contains(&mss), "1 to 65000 bytes")?;
         for (key, v) in [("header_bytes", header), ("timestamp_bytes", stamp), ("syn_option_bytes", syn)] {
@@ -38,7 +39,8 @@ group! {
 }
 
 impl WireParams {
-    /// Bytes of this segment on the wire: headers, options and payload. A packet of several segments has the headers of each.
+    /// Returns the bytes of this segment on the wire: headers, options and payload. A packet of several segments counts the
+    /// headers of each.
     pub fn packet_size(&self, segment: &Segment) -> u16 {
         if segment.gso_size == 0 {
             return self.segment_size(segment);
@@ -47,7 +49,7 @@ impl WireParams {
         (u32::from(header) * segment.segments() + segment.len).min(u16::MAX.into()) as u16
     }
 
-    /// Bytes on the wire of a packet of one segment.
+    /// Returns the bytes on the wire of a packet of one segment.
     #[inline]
     pub fn segment_size(&self, segment: &Segment) -> u16 {
         let options = if segment.flags.has(Flags::SYN) {
@@ -60,7 +62,7 @@ impl WireParams {
         self.header_bytes + options + segment.accecn().wire_bytes() + segment.len as u16
     }
 
-    /// Bytes of a segment's timestamps.
+    /// Returns the bytes of a segment's time stamps.
     #[inline]
     pub(crate) fn stamp_bytes(&self) -> u16 {
         if self.timestamps { self.timestamp_bytes } else { 0 }
