@@ -124,8 +124,9 @@ impl Cmts {
         self.requests[flow] += bytes;
     }
 
-    /// Charges `flow` for the `proactive` bytes used of a grant that has ended, and refunds the requested ones not used. The
-    /// `unused` bytes count as proactive first.
+    /// Settles a grant of `flow` that has ended: charges the proactive bytes that were used, and refunds the requested bytes that
+    /// were not. Of the grant, `proactive` bytes were proactive and `unused` bytes not used; unused bytes count as proactive
+    /// first.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
             buckets.charge(proactive.saturating_sub(unused));

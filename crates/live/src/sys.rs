@@ -1,6 +1,6 @@
 //! System calls without a safe wrapper: interface and TUN ioctls, TCP_INFO, real-time scheduling.
 //!
-//! Everything else goes through `rustix` and `std`. This is the only module of the workspace with `unsafe` code.
+//! All other system calls go through `rustix` and `std`.
 
 #![allow(unsafe_code, reason = "ioctl(2), getsockopt(TCP_INFO) and sched_setscheduler(2) have no safe wrapper")]
 
@@ -15,21 +15,21 @@ pub(crate) type IfReq = [u8; 40];
 pub(crate) struct Ioctl(libc::Ioctl);
 
 impl Ioctl {
-    /// Attach a TUN device to this descriptor.
+    /// Attaches a TUN device to a descriptor.
     pub(crate) const TUN_SET_IFF: Self = Self(libc::TUNSETIFF);
-    /// Read an interface's flags.
+    /// Reads an interface's flags.
     pub(crate) const GET_FLAGS: Self = Self(libc::SIOCGIFFLAGS);
-    /// Write an interface's flags.
+    /// Writes an interface's flags.
     pub(crate) const SET_FLAGS: Self = Self(libc::SIOCSIFFLAGS);
-    /// Set an address.
+    /// Sets an address.
     pub(crate) const SET_ADDR: Self = Self(libc::SIOCSIFADDR);
-    /// Set a netmask.
+    /// Sets a netmask.
     pub(crate) const SET_NETMASK: Self = Self(libc::SIOCSIFNETMASK);
-    /// Set the MTU.
+    /// Sets the MTU.
     pub(crate) const SET_MTU: Self = Self(libc::SIOCSIFMTU);
-    /// Set the length of the transmit queue.
+    /// Sets the length of the transmit queue.
     pub(crate) const SET_TX_QUEUE_LEN: Self = Self(libc::SIOCSIFTXQLEN);
-    /// Get the index of an interface.
+    /// Reads the index of an interface.
     pub(crate) const GET_INDEX: Self = Self(libc::SIOCGIFINDEX);
 }
 

@@ -11,7 +11,7 @@ pub struct Env<'a, S> {
     pub flows: &'a FlowTable,
     /// Frees the resources of dropped packets.
     pub fate: &'a mut dyn FateSink,
-    /// Receives the records selected by its mask.
+    /// The receiver of the records that its mask selects.
     pub sink: &'a mut S,
 }
 

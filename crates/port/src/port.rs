@@ -17,8 +17,8 @@ pub struct Port {
     egress: Egress,
 }
 
-/// Evaluates `$do` with the port's server. A plain link, by far the most frequent kind, gets separate code without branches for
-/// the other servers.
+/// Evaluates `$do` with the port's server. For a plain link, by far the most frequent kind, this is separate code without
+/// branches for other kinds of servers.
 macro_rules! with_server {
     ($port:expr, $server:ident, $egress:ident => $do:expr) => {{
         let Port { server, egress: $egress } = $port;

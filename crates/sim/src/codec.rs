@@ -151,7 +151,7 @@ pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
 #[derive(Clone, Copy, Debug)]
 struct Body {
     segment: Segment,
-    /// The time at which its host sent it.
+    /// Time at which the host sent the segment.
     sent: Time,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Engine<S> {
     pub headers: Vec<u16>,
     pub apps: Vec<AppState>,
     pub app_events: VecDeque<AppEvent>,
-    /// ACKs that leave once the data they acknowledge have been delivered to the applications (`tcp::Io::send_after_delivery`).
+    /// ACKs that leave once the data they acknowledge has been delivered to the applications (`tcp::Io::send_after_delivery`).
     pub deferred_acks: Vec<(NodeId, PacketMeta)>,
     pub tally: Tally,
     pub next_port: u16,

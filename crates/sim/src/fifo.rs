@@ -135,7 +135,7 @@ impl Fifo {
     /// Moves the cursor past all packets whose transmission has started by `now`, and reports them to the meter.
     #[inline]
     pub(crate) fn catch_up(&mut self, now: Time, meter: &mut Meter) {
-        // bounded: each turn takes one waiting packet
+        // bounded: each iteration takes one waiting packet
         while self.next_start <= now {
             self.start_next(meter);
         }

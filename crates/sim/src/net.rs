@@ -28,7 +28,7 @@ pub(crate) struct Net<S> {
     pub tags: SegmentTags,
     pub flows: FlowTable,
     pub sink: S,
-    /// Packets dropped below the end hosts, by flow and direction: `2 * slot + direction`.
+    /// Packets dropped between the end hosts, by flow and direction: `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
     /// The packets that arrive together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,

@@ -38,7 +38,7 @@ const TURN: u64 = RTS + SIFS + 28_000 + SIFS + 40_000 + SIFS + 32_000;
 /// Duration of a collision: two stations send an RTS and wait for a CTS that does not come, for SIFS, a slot and 28 us.   Unit:
 /// ns.
 const COLLISION: u64 = RTS + SIFS + SLOT + 28_000;
-/// A packet in an aggregate, with MAC header, checksum and delimiter.   Unit: bytes.
+/// Size of a packet in an aggregate, with MAC header, checksum and delimiter.   Unit: bytes.
 const MPDU: u64 = OPPORTUNITY + 36;
 
 /// A link like Wi-Fi's. Its random numbers follow from the scenario's seed and the link's name.

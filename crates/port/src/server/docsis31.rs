@@ -1,4 +1,4 @@
-//! The modem of DOCSIS 3.1: it has no queue but the managed one, or the two of an aggregate. A grant takes the packets that fit
+//! The modem of DOCSIS 3.1: its only queue is the managed one, or the two of an aggregate. A grant takes the packets that fit
 //! from its own service flow.
 
 use super::{Granted, Request, Serve, flow_view};
