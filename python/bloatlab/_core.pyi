@@ -1,6 +1,6 @@
 """The compiled core, built from crates/py; see `bloatlab.run` and `bloatlab.live`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
 import numpy as np
@@ -13,6 +13,73 @@ class RunOutput(TypedDict):
 
     summary: str
     tables: dict[str, dict[str, Column]]
+
+#: A directed link (two with `both_ways`). `from` and `to` name nodes; quantities are texts with a unit ("5mbit").
+LinkDict = TypedDict(
+    "LinkDict",
+    {
+        "from": str,
+        "to": str,
+        "both_ways": bool,
+        "rate": str,
+        "delay": str,
+        "jitter": str,
+        "lateness": Mapping[str, str],
+        "reorder": bool,
+        "loss": float | str,
+        "lose": Sequence[int],
+        "queue": str | Mapping[str, Any],
+        "shaper": str | Mapping[str, Any],
+        "docsis": Mapping[str, Any],
+        "docsis31": Mapping[str, Any],
+        "delivery": str | Mapping[str, Any],
+        "changes": Sequence[Mapping[str, Any]],
+    },
+    total=False,
+)
+
+#: An application: the ends of its traffic, its TCP, and its traffic model.
+AppDict = TypedDict(
+    "AppDict",
+    {
+        "from": str,
+        "to": Sequence[str],
+        "start": str,
+        "start_spread": str,
+        "stop": str,
+        "tcp": str,
+        "tcp_server": str,
+        "dscp": int,
+        "datagram_ecn": str,
+        "traffic": str | Mapping[str, Any],
+    },
+    total=False,
+)
+
+class RecordDict(TypedDict, total=False):
+    """The recording of a run: the bin width of series, and the links and applications with series."""
+
+    interval: str
+    links: Sequence[str]
+    apps: Sequence[str]
+    warm_up: str
+
+class ScenarioDict(TypedDict, total=False):
+    """A scenario as plain values. The keys of `link`, `app` and `tcp` are the names that results use."""
+
+    name: str
+    seed: int
+    duration: str
+    start_spread: str
+    link: Mapping[str, LinkDict]
+    app: Mapping[str, AppDict]
+    tcp: Mapping[str, Mapping[str, Any]]
+    route: Sequence[Mapping[str, str]]
+    record: RecordDict
+    trace: Mapping[str, Any]
+    max_packets: int
+    grade: Mapping[str, Any]
+    expect: Mapping[str, str]
 
 class ScenarioError(ValueError):
     """A scenario that cannot be built. `args[0]` is a list of lines: file, path, value, valid values."""
@@ -136,6 +203,25 @@ class LawView:
 class LiveError(RuntimeError):
     """This machine cannot run the bench now, or this build has none."""
 
+class LinkView(TypedDict):
+    """One link: its queue now (`packets`, `bytes`), and totals since the run began (the rest)."""
+
+    link: str
+    packets: int
+    bytes: int
+    sent_packets: int
+    sent_bytes: int
+    sojourn_ms_sum: float
+    sojourn_ms_max: float
+    dropped: int
+
+class LiveView(TypedDict):
+    """The state of a run in progress."""
+
+    t_s: float
+    late_p99_ms: float | None
+    links: list[LinkView]
+
 def live(
     resolved: str,
     *,
@@ -146,7 +232,7 @@ def live(
     background: list[list[str]] = ...,
     unbounded: bool = False,
     captures: str | None = None,
-    look: Callable[[Any], None] | None = None,
+    look: Callable[[LiveView], None] | None = None,
 ) -> RunOutput:
     """Run on the wall clock, without the GIL; see `bloatlab.live.run`.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal
 
 from bloatlab import _core, laws
 from bloatlab.scenario import Scenario, Sets, resolved
@@ -25,26 +25,11 @@ Side = Literal["left", "right"]
 LiveError = _core.LiveError
 
 
-class LinkView(TypedDict):
-    """One link: its queue now (`packets`, `bytes`), and totals since the run began (the rest)."""
-
-    link: str
-    packets: int
-    bytes: int
-    sent_packets: int
-    sent_bytes: int
-    sojourn_ms_sum: float
-    sojourn_ms_max: float
-    dropped: int
-
-
-class View(TypedDict):
-    """The state of a run in progress."""
-
-    t_s: float
-    late_p99_ms: float | None
-    links: list[LinkView]
-
+#: The state of a run in progress.
+if TYPE_CHECKING:
+    View = _core.LiveView
+else:
+    View = dict
 
 #: Called about ten times a second; raising ends the run and cleans up.
 Look = Callable[[View], None]

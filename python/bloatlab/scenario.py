@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 from bloatlab import _core, deliveries, files, laws, workloads
 
@@ -26,78 +26,13 @@ Sets = Sequence[Override] | Mapping[str, Any]
 #: An invalid scenario; `problems` returns the lines of its message.
 ScenarioError = _core.ScenarioError
 
-#: A failed assertion in the core. Not an `Exception`, like `KeyboardInterrupt`, so that no handler hides it.
-Bug = _core.PanicException
-
-
-#: A directed link (two with `both_ways`). `from` and `to` name nodes; quantities are texts with a unit ("5mbit").
-LinkDict = TypedDict(
-    "LinkDict",
-    {
-        "from": str,
-        "to": str,
-        "both_ways": bool,
-        "rate": str,
-        "delay": str,
-        "jitter": str,
-        "lateness": Mapping[str, str],
-        "reorder": bool,
-        "loss": float | str,
-        "lose": Sequence[int],
-        "queue": str | Mapping[str, Any],
-        "shaper": str | Mapping[str, Any],
-        "docsis": Mapping[str, Any],
-        "docsis31": Mapping[str, Any],
-        "delivery": str | Mapping[str, Any],
-        "changes": Sequence[Mapping[str, Any]],
-    },
-    total=False,
-)
-
-#: An application: the ends of its traffic, its TCP, and its traffic model.
-AppDict = TypedDict(
-    "AppDict",
-    {
-        "from": str,
-        "to": Sequence[str],
-        "start": str,
-        "start_spread": str,
-        "stop": str,
-        "tcp": str,
-        "tcp_server": str,
-        "dscp": int,
-        "datagram_ecn": str,
-        "traffic": str | Mapping[str, Any],
-    },
-    total=False,
-)
-
-
-class RecordDict(TypedDict, total=False):
-    """The recording of a run: the bin width of series, and the links and applications with series."""
-
-    interval: str
-    links: Sequence[str]
-    apps: Sequence[str]
-    warm_up: str
-
-
-class ScenarioDict(TypedDict, total=False):
-    """A scenario as plain values. The keys of `link`, `app` and `tcp` are the names that results use."""
-
-    name: str
-    seed: int
-    duration: str
-    start_spread: str
-    link: Mapping[str, LinkDict]
-    app: Mapping[str, AppDict]
-    tcp: Mapping[str, Mapping[str, Any]]
-    route: Sequence[Mapping[str, str]]
-    record: RecordDict
-    trace: Mapping[str, Any]
-    max_packets: int
-    grade: Mapping[str, Any]
-    expect: Mapping[str, str]
+#: A scenario, a link and an application as plain values, typed for static checkers (`_core.pyi` has their keys).
+if TYPE_CHECKING:
+    AppDict = _core.AppDict
+    LinkDict = _core.LinkDict
+    ScenarioDict = _core.ScenarioDict
+else:
+    AppDict = LinkDict = ScenarioDict = dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +226,3 @@ def measures() -> dict[str, list[dict[str, Any]]]:
 def version() -> str:
     """The version of bloatlab."""
     return _core.version()
-
-
-def emodel(loss: float, delay_ms: float = 0.0) -> tuple[float, float]:
-    """(R, MOS) of the E-model for a loss fraction and a one-way delay in milliseconds."""
-    return _core.emodel(loss, delay_ms)

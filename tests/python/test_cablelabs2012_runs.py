@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import bloatlab
+from bloatlab._core import emodel
 from bloatlab.cli.main import call
-from bloatlab.scenario import emodel
 from bloatlab.studies.cablelabs2012 import published
 from bloatlab.studies.cablelabs2012.build import build
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, UNKNOWNS, plateau, tables, trials
@@ -119,7 +119,7 @@ def test_mos_of_all_published_cells():
     """The E-model without delay gives every printed MOS from the printed loss."""
     for c in grid():
         loss = published.by_key()[c.key, published.PLR].values[0]
-        mos = emodel(loss / 100.0)[1]
+        mos = emodel(loss / 100.0, 0.0)[1]
         assert published.by_key()[c.key, published.MOS].values[0] == pytest.approx(mos, abs=0.0501), c.key
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,20 @@ def test_a_function_is_called_as_the_stub_says(of: Any, function: ast.FunctionDe
     real = of if function.name == "__new__" else getattr(of, function.name)
     stub, found = stub_parameters(function), module_parameters(real)
     assert agree(stub, found), f"stub: {stub}; module: {found}"
+
+
+@pytest.mark.parametrize(
+    ("name", "definition"), [("ScenarioDict", None), ("LinkDict", "Link"), ("AppDict", "App"), ("RecordDict", "Record")]
+)
+def test_the_types_of_plain_values_have_the_keys_of_the_schema(name: str, definition: str | None):
+    """A typed dictionary is a class with fields, or an assignment of `TypedDict("Name", {key: type})`."""
+    keys: dict[str, set[str]] = {}
+    for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            keys[node.name] = {ast.unparse(field.target) for field in node.body if isinstance(field, ast.AnnAssign)}
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            words = [key.value for key in ast.walk(node.value.args[1]) if isinstance(key, ast.Constant)]
+            keys[ast.unparse(node.targets[0])] = set(map(str, words))
+    schema = json.loads(_core.schema())
+    declared = schema if definition is None else schema["$defs"][definition]
+    assert keys[name] == set(declared["properties"])
