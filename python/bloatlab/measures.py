@@ -9,10 +9,11 @@ The declarations are next to the values, in crates/measure and crates/traffic; `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from bloatlab.scenario import measures
 
@@ -80,44 +81,13 @@ def _measure(of: Mapping[str, Any]) -> Measure:
     return Measure(of["path"], of["words"], of["unit"], better, of["least"], of["rank"], of["doc"], parts)
 
 
-def _leaves(of: Sequence[Measure]) -> Iterator[Measure]:
-    for measure in of:
-        if measure.parts:
-            yield from _leaves(measure.parts)
-        else:
-            yield measure
-
-
-#: Declarations by the parts of their paths; "" has the one that ends there.
-Tree = dict[str, "Tree | Measure"]
-
-
 @cache
-def _tree() -> Tree:
-    root: Tree = {}
-    for measure in _leaves(declarations()):
-        at = root
-        for part in measure.path.split("."):
-            at = cast("Tree", at.setdefault(part, {}))
-        at[""] = measure
-    return root
-
-
-def _find(at: Tree, parts: Sequence[str]) -> tuple[Measure, list[str]] | None:
-    """The declaration at `parts`, and the names that its `*` match; a name may have dots."""
-    if not parts:
-        measure = at.get("")
-        return (measure, []) if isinstance(measure, Measure) else None
-    for part, most in ((parts[0], 1), ("*", len(parts))):
-        below = at.get(part)
-        if not isinstance(below, dict):
-            continue
-        for taken in range(1, most + 1):
-            found = _find(below, parts[taken:])
-            if found is not None:
-                name = [".".join(parts[:taken])] if part == "*" else []
-                return found[0], [*name, *found[1]]
-    return None
+def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
+    """The declarations with a value, by patterns of their paths; a `*` is a name, which may have dots."""
+    leaves = [leaf for measure in declarations() for leaf in (measure.parts or [measure])]
+    # a path may match several; the one with the most keys of its own is meant
+    ordered = sorted(leaves, key=lambda of: len([part for part in of.path.split(".") if part != "*"]), reverse=True)
+    return [(re.compile(re.escape(measure.path).replace(r"\*", "(.+?)")), measure) for measure in ordered]
 
 
 @cache
@@ -143,7 +113,7 @@ def _looked_up(path: str) -> tuple[Name, Measure | None]:
     name is its label, and its unit is read from the name.
     """
     parts = path.split(".")
-    found = _find(_tree(), parts)
+    found = next(((m, match.groups()) for pattern, m in _patterns() if (match := pattern.fullmatch(path))), None)
     if found is not None:
         measure, names = found
         of = "" if not names else f"link {names[0]}" if parts[0] == "links" else names[0]

@@ -7,7 +7,6 @@ provenance.json          user, machine, time, duration, version: the only file t
 """
 
 import datetime as dt
-import hashlib
 import json
 import math
 import os
@@ -78,16 +77,6 @@ def open_result(folder: str | Path) -> Result:
         if missing := [column for column in _COLUMNS.get(name, "").split() if column not in frame.columns]:
             raise ResultError(f"{folder}: the table {name} has no column {', '.join(missing)}")
     return Result(Scenario(canonical(scenario)), summary, tables)
-
-
-def digest(folder: str | Path) -> str:
-    """SHA-256 over everything in a result folder that is equal for equal runs."""
-    folder = Path(folder)
-    sha = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != PROVENANCE):
-        sha.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
-        sha.update(path.read_bytes())
-    return sha.hexdigest()
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:

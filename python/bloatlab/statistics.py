@@ -85,13 +85,14 @@ def interval(values: Sequence[float], method: Method = "t", confidence: float = 
     if method == "t":
         half = _t(x.size - 1, confidence) * float(x.std(ddof=1)) / math.sqrt(x.size)
         return Interval(mean, mean - half, mean + half, int(x.size), method)
-    low, high = _bootstrap(x, confidence)
-    return Interval(mean, low, high, int(x.size), method)
+    import scipy.stats  # noqa: PLC0415  takes half a second to load
 
-
-def paired(first: Sequence[float], second: Sequence[float], method: Method = "t") -> Interval:
-    """The mean of first - second over runs with the same seeds in the same order. Raises as `interval` does."""
-    return interval([a - b for a, b in zip(first, second, strict=True)], method)
+    rng = np.random.default_rng(RESAMPLING_SEED)
+    done = scipy.stats.bootstrap(
+        (x,), np.mean, n_resamples=RESAMPLES, confidence_level=confidence, method="BCa", rng=rng
+    )
+    ends = done.confidence_interval
+    return Interval(mean, float(ends.low), float(ends.high), int(x.size), method)
 
 
 def mser5(values: Sequence[float] | NDArray[np.float64]) -> int | None:
@@ -126,17 +127,3 @@ def _t(freedom: int, confidence: float) -> float:
     from scipy.special import stdtrit  # noqa: PLC0415  what scipy.stats.t calls, without the second that it takes to load
 
     return float(stdtrit(freedom, 0.5 + confidence / 2.0))
-
-
-def _bootstrap(x: NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    import scipy.stats  # noqa: PLC0415
-
-    done = scipy.stats.bootstrap(
-        (x,),
-        np.mean,
-        n_resamples=RESAMPLES,
-        confidence_level=confidence,
-        method="BCa",
-        rng=np.random.default_rng(RESAMPLING_SEED),
-    )
-    return float(done.confidence_interval.low), float(done.confidence_interval.high)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bloatlab.scenario import Override
 from bloatlab.simulation import Result
 from bloatlab.statistics import mser5
+from bloatlab.workloads.build import ns
 
 #: The scenario key, and the value that requests the search.
 PATH, AUTO = "record.warm_up", "auto"
@@ -33,7 +34,7 @@ class WarmUp:
     @property
     def override(self) -> Override:
         """The override that applies it to a scenario."""
-        return PATH, f"{round(self.seconds * 1e9)}ns"
+        return PATH, ns(self.seconds)
 
     def __str__(self) -> str:
         if not self.steady:

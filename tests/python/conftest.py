@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from bloatlab.results import PROVENANCE
 from bloatlab.studies.cablelabs2012.measure import Measures
 from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIAN, MOS, PAGES, PLR, measured
 from bloatlab.sweep import Store
@@ -33,6 +35,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         fcntl.flock(running, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         fcntl.flock(turn, fcntl.LOCK_UN)
         return (yield)
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 of the files of a result folder that are equal for equal runs."""
+    sha = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != PROVENANCE):
+        sha.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    return sha.hexdigest()
 
 
 DUMBBELL = """

@@ -21,7 +21,7 @@ import bloatlab
 from bloatlab import results
 from bloatlab._core import emodel
 from bloatlab.scenario import catalogue, problems
-from conftest import DUMBBELL
+from conftest import DUMBBELL, digest
 
 
 @pytest.fixture(scope="module")
@@ -278,12 +278,12 @@ def test_folder_there_and_back(result: bloatlab.Result, tmp_path: Path):
 def test_equal_runs_leave_equal_bytes_but_for_provenance(dumbbell: bloatlab.Scenario, tmp_path: Path):
     times = {"a": 1.0, "b": 2.0}
     folders = [bloatlab.save(bloatlab.run(dumbbell), tmp_path / name, seconds=s) for name, s in times.items()]
-    assert results.digest(folders[0]) == results.digest(folders[1])
+    assert digest(folders[0]) == digest(folders[1])
     files = {p.relative_to(folders[0]) for p in folders[0].rglob("*") if p.is_file()}
     differ = {str(p) for p in files if (folders[0] / p).read_bytes() != (folders[1] / p).read_bytes()}
     assert differ == {"provenance.json"}
     other = bloatlab.save(bloatlab.run(dumbbell, seed=8), tmp_path / "c")
-    assert results.digest(other) != results.digest(folders[0])
+    assert digest(other) != digest(folders[0])
 
 
 def test_saving_again_in_another_form_leaves_one_form(result: bloatlab.Result, tmp_path: Path):

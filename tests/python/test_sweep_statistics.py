@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from bloatlab.cli.main import call
-from bloatlab.statistics import interval, paired
+from bloatlab.statistics import interval
 
 GRID = """
 scenario = "dumbbell.toml"
@@ -54,7 +54,7 @@ def test_the_table_is_of_means_with_intervals(grid: Path, tmp_path: Path, capsys
         assert (row["n"], row["mean"]) == (4, pytest.approx(sum(values) / 4))
         base = frame.filter(pl.col("queue") == "codel", pl.col("link.up.rate") == row["link.up.rate"])
         if row["queue"] == "small":
-            found = paired(values, base[row["column"]].to_list())
+            found = interval([a - b for a, b in zip(values, base[row["column"]].to_list(), strict=True)])
             assert (row["pairs"], row["difference"], row["difference_t_low"]) == (4, found.mean, found.low)
         else:
             assert (row["pairs"], row["difference"]) == (0, None)

@@ -14,9 +14,9 @@ import bloatlab
 from bloatlab import _core
 from bloatlab.cli.main import call
 from bloatlab.plots import Unfit, plot
-from bloatlab.results import digest
 from bloatlab.scenario import ScenarioError
 from bloatlab.traces import packets
+from conftest import digest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/traces.md").read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ from typing import Any
 from bloatlab.advice.catalogue import AdviceError, Device, Load
 from bloatlab.scenario import LinkDict, Scenario, ScenarioDict, ScenarioError, from_dict, problems
 from bloatlab.sweep.quantities import Amount
+from bloatlab.workloads.build import bps, ns
 
 #: The upstream and the downstream link.
 UP, DOWN = "up", "down"
@@ -134,11 +135,11 @@ def build(
     modem = device.link == "modem"
     box, plant = ("modem", PLANT_S) if modem else ("router", 0.0)
     round_trips = {"far": rtt, "near": min(of.rtts[0], rtt)}
-    down: LinkDict = {"from": "isp", "to": box, "delay": _time(plant), "queue": queues.down}
+    down: LinkDict = {"from": "isp", "to": box, "delay": ns(plant), "queue": queues.down}
     links: dict[str, LinkDict] = {
         "lan": {"from": "home", "to": box, "both_ways": True},
         UP: {"from": box, "to": "isp", "queue": queues.up, **_up(of, device, queues.up)},
-        DOWN: down if _shapes(queues.down) else {**down, "rate": _rate(of.down)},
+        DOWN: down if _shapes(queues.down) else {**down, "rate": bps(of.down)},
     }
     apps: dict[str, Any] = {}
     for app, given in load.apps.items():
@@ -146,40 +147,36 @@ def build(
         apps[app] = {**given, "from": "home", "to": [_node(server) for server in servers]}
         for server in servers:
             there = round_trips.get(server) or amount("to:", server, "a duration")
-            delay = _time(max(0.0, there / 2.0 - plant))
+            delay = ns(max(0.0, there / 2.0 - plant))
             links[_node(server)] = {"from": "isp", "to": _node(server), "both_ways": True, "delay": delay}
     data: ScenarioDict = {
         "name": name,
         "seed": seed,
-        "duration": _time(load.seconds),
+        "duration": ns(load.seconds),
         "link": links,
         "app": apps,
-        "record": {"links": [UP], "apps": [], "warm_up": _time(load.warm_up), "interval": "1s"},
+        "record": {"links": [UP], "apps": [], "warm_up": ns(load.warm_up), "interval": "1s"},
     }
     return from_dict({**data, "tcp": load.tcp} if load.tcp else data, source=name)
 
 
-def check(of: Line, device: Device, load: Load, queues: Queues) -> None:
-    """Raises `AdviceError` if a load and a queue give no valid scenario."""
-    try:
-        build(of, device, load, queues, rtt=of.rtts[0], seed=1, name=load.name)
-    except ScenarioError as error:
-        raise AdviceError(problems(error)[0]) from None
-
-
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
     """The rate of the upstream link: a modem's service flow, a shaper, or none for a queue that shapes by itself."""
-    flow = {"max_sustained_rate": _rate(of.up)}
+    flow = {"max_sustained_rate": bps(of.up)}
     if of.peak is not None and of.burst is not None:
-        flow |= {"max_traffic_burst": f"{round(of.burst)}B", "peak_traffic_rate": _rate(of.peak), "peak_burst": "1522B"}
+        flow |= {
+            "max_traffic_burst": f"{round(of.burst)}B",
+            "peak_traffic_rate": bps(of.peak),
+            "peak_burst": "1522B",
+        }
     if device.link == "modem":
         peak = of.peak or of.up
         transmit = max(TRANSMIT_BYTES, math.ceil(peak * TRANSMIT_S / 8.0))
         docsis = {"flow": flow, "transmit_limit": device.transmit or f"{transmit}B"}
-        return {"rate": _rate(max(100e6, 2.0 * peak)), "delay": _time(PLANT_S), "docsis": docsis}
+        return {"rate": bps(max(100e6, 2.0 * peak)), "delay": ns(PLANT_S), "docsis": docsis}
     if _shapes(queue):
         return {}
-    return {"rate": _rate(of.up)} if of.peak is None else {"shaper": flow}
+    return {"rate": bps(of.up)} if of.peak is None else {"shaper": flow}
 
 
 def _shapes(queue: Mapping[str, Any]) -> bool:
@@ -189,11 +186,3 @@ def _shapes(queue: Mapping[str, Any]) -> bool:
 
 def _node(server: str) -> str:
     return server if server in {"near", "far"} else f"rtt{server}"
-
-
-def _rate(bps: float) -> str:
-    return f"{round(bps)}bit"
-
-
-def _time(seconds: float) -> str:
-    return f"{round(seconds * 1e9)}ns"

@@ -10,6 +10,7 @@ from bloatlab.advice.line import Line
 from bloatlab.advice.options import options, standards, today
 from bloatlab.advice.race import budget
 from bloatlab.advice.score import concerned
+from bloatlab.scenario import ScenarioError, problems
 
 #: Seeds per option: by default, at most, and with `quick`. Largest number of runs.
 SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
@@ -69,8 +70,11 @@ def asked(
     today(found, line)
     standards(found, line)
     every = options(found, line)
-    for chosen in every:
-        line_of.check(line, found, of, chosen.queues)
+    try:
+        for chosen in every:
+            line_of.build(line, found, of, chosen.queues, rtt=line.rtts[0], seed=1, name=of.name)
+    except ScenarioError as error:
+        raise AdviceError(problems(error)[0]) from None
     concerned(wanted, of)
     most = runs or budget(len(every), len(line.rtts))
     return Question(line, found, of, wanted, QUICK_SEEDS if quick else seeds, most, quick)

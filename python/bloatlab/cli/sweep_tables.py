@@ -79,7 +79,7 @@ def said(of: Interval, *, whole: bool = False) -> str:
 def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
     """Differences from the baseline on common seeds; significant ones are marked. Raises `ValueError`."""
     columns = [
-        {tuple(of.place.values()): of.interval for of in differences(frame, axes, column, against, method)}
+        {place: interval(less, method) for place, less in differences(frame, axes, column, against).items() if less}
         for column in shown
     ]
     at = list(dict.fromkeys(place for column in columns for place in column))

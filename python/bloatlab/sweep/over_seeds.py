@@ -4,28 +4,19 @@ All functions take the frame of `Gathered.frame()`: axes, `seed`, `scenario_hash
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from bloatlab.statistics import METHODS, Interval, Method, interval
+from bloatlab.statistics import METHODS, interval
 
 #: The columns that identify a run, and are not measures.
 NAMES = ("seed", "scenario_hash")
 
 #: The values of the axes at a grid point.
 Place = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Against:
-    """The difference of an arm from the baseline at one grid point, over the seeds that both have."""
-
-    place: Mapping[str, Any]
-    interval: Interval
 
 
 def by_place(frame: pl.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Place, pl.DataFrame]]:
@@ -44,13 +35,13 @@ def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], 
     With a baseline `against`, such as "queue=codel", also the mean difference from it on common seeds, with both
     intervals. Raises `ValueError` for an unknown baseline.
     """
-    differences = {column: _differences(frame, axes, column, against) if against else {} for column in columns}
+    less_by_place = {column: differences(frame, axes, column, against) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
     for place, runs in by_place(frame, axes):
         for column in columns:
             row = {**dict(zip(axes, place, strict=True)), "column": column, **_moments(known(runs[column]))}
             if against:
-                less = differences[column].get(place, [])
+                less = less_by_place[column].get(place, [])
                 row |= {"pairs": len(less), "difference": interval(less).mean if less else None}
                 row |= _ends(less, "difference_")
             rows.append(row)
@@ -75,21 +66,11 @@ def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
     return ends
 
 
-def differences(
-    frame: pl.DataFrame, axes: Sequence[str], column: str, against: str, method: Method = "t"
-) -> list[Against]:
+def differences(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
     """The differences of every other arm from the baseline `against`, such as "queue=codel", by grid point.
 
-    Raises `ValueError` with one line for an unknown axis or value.
+    They are taken between runs with the same seed. Raises `ValueError` with one line for an unknown axis or value.
     """
-    found = _differences(frame, axes, column, against)
-    return [
-        Against(dict(zip(axes, place, strict=True)), interval(less, method)) for place, less in found.items() if less
-    ]
-
-
-def _differences(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
-    """The differences of runs with the same seed, by the grid points of the other arms."""
     axis, baseline = arm(frame, axes, against)
     wanted = frame.select(*axes, "seed", pl.col(column).cast(pl.Float64))
     base = wanted.filter(pl.col(axis) == baseline).drop(axis).rename({column: "baseline"})

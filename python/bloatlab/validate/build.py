@@ -15,6 +15,7 @@ from typing import Any
 from bloatlab.scenario import AppDict, LinkDict, Override, Scenario, ScenarioDict, from_dict
 from bloatlab.validate.queues import NotSupportedError, queue_of, shapes
 from bloatlab.validate.reference import Entry, Flows, Udp
+from bloatlab.workloads.build import ns
 
 UP, HOP, BACK, ACKS, CUT = "up", "hop", "back", "acks", "cut"
 PAGE = "page"
@@ -131,20 +132,20 @@ def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
     data: ScenarioDict = {
         "name": entry.name,
         "seed": seed,
-        "duration": _time(entry.duration_s),
+        "duration": ns(entry.duration_s),
         "link": _links(entry),
         "start_spread": "0s",
         "app": _apps(entry, seed),
         "tcp": {f"kernel{g}": _stack(entry, flows) for g, flows in enumerate(entry.flows)},
         "record": {
-            "interval": _time(BIN_S),
+            "interval": ns(BIN_S),
             "links": [UP],
             "apps": [*flow_names(entry), *(udp_name(i) for i in range(len(entry.udp)))],
-            "warm_up": _time(entry.warmup_s),
+            "warm_up": ns(entry.warmup_s),
         },
     }
     if any(of_law(metric) for metric in entry.metrics):
-        data["trace"] = {"links": [UP], "interval": _time(BIN_S)}
+        data["trace"] = {"links": [UP], "interval": ns(BIN_S)}
     return from_dict(data, source=entry.name, sets=sets)
 
 
@@ -157,7 +158,7 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
     several = len(senders) > 1 or len(receivers) > 1
     there, here = ("d0", "b0") if several else ("h2", "h1")
     links: dict[str, LinkDict] = {UP: up, HOP: _wire("s1", there, round(HOP_RATE * entry.rate_bps))}
-    delay = _time(entry.rtt_ms * 1e-3)
+    delay = ns(entry.rtt_ms * 1e-3)
     way_back = here if entry.up_bps is None else "s2"
     access = UNLIMITED_BPS if "h1_qdisc" in entry.rest else ACCESS_BPS
     entrance = "e0" if cuts(entry) else "s0"
@@ -262,7 +263,7 @@ def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
                 "from": source,
                 "to": [to],
                 "tcp": f"kernel{g}",
-                "start": _time(start_s(entry, seed, name)),
+                "start": ns(start_s(entry, seed, name)),
                 "dscp": int(flows.rest.get("tos", 0)) >> 2,
                 "traffic": {"ftp": {}},
             }
@@ -271,8 +272,8 @@ def _apps(entry: Entry, seed: int) -> dict[str, AppDict]:
         apps[name] = {
             "from": "h1",
             "to": ["h2"],
-            "start": _time(0.1 * start_s(entry, seed, name)),
-            "stop": _time(entry.duration_s - PINGS_END_S),
+            "start": ns(0.1 * start_s(entry, seed, name)),
+            "stop": ns(entry.duration_s - PINGS_END_S),
             "traffic": {"ping": {"interval": "100ms", "size": f"{PING_BYTES}B"}},
             **_marked(tos),
         }
@@ -291,8 +292,8 @@ def _datagrams(udp: Udp) -> AppDict:
     return {
         "from": "h1",
         "to": ["h2"],
-        "start": _time(udp.start_s),
-        "stop": _time(udp.stop_s),
+        "start": ns(udp.start_s),
+        "stop": ns(udp.stop_s),
         "traffic": {"cbr": cbr},
         **_marked(udp.tos),
     }
@@ -312,7 +313,3 @@ def flow_names(entry: Entry) -> list[str]:
 def start_s(entry: Entry, seed: int, name: str) -> float:
     """The start of a flow, in [0, 1) s. Seeds differ in it, and in the random numbers of disciplines."""
     return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311
-
-
-def _time(seconds: float) -> str:
-    return f"{round(seconds * 1e9)}ns"

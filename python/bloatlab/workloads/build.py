@@ -100,19 +100,19 @@ def _keys() -> frozenset[str]:
 # ------------------------------------------------------------------------------------------------------------- pieces
 
 
-def ms(seconds: float) -> str:
-    """A duration as a scenario's text."""
+def ns(seconds: float) -> str:
+    """Formats a duration in s for a scenario, to the nanosecond."""
     return f"{round(seconds * 1e9)}ns"
 
 
 def bps(rate: float) -> str:
-    """A rate as a scenario's text."""
+    """Formats a rate in bit/s for a scenario."""
     return f"{round(rate)}bit"
 
 
 def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) -> Data:
     """A link from `a` to `b`."""
-    made: Data = {"from": a, "to": b, "delay": ms(delay)}
+    made: Data = {"from": a, "to": b, "delay": ns(delay)}
     if rate is not None:
         made["rate"] = bps(rate)
     if queue is not None:

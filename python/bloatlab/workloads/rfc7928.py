@@ -14,7 +14,7 @@ the most of RFC 6817, not 10.
 from collections.abc import Callable
 from typing import Any
 
-from bloatlab.workloads.build import Data, Parameters, Workload, app, bdp, bps, buffered, flows_for, link, marking, ms
+from bloatlab.workloads.build import Data, Parameters, Workload, app, bdp, bps, buffered, flows_for, link, marking, ns
 
 _LINE = {"rate": "10mbit", "rtt": "100ms", "queue": "droptail", "length": "60s"}
 #: Payload of a segment.
@@ -40,7 +40,7 @@ def _dumbbell(p: Parameters, apps: Data, *, longest: float | None = None, **more
     }
     used = {str(of.get("tcp")) for of in apps.values()}
     tcp = {name: of for name, of in _TCP.items() if name in used}
-    return {"duration": ms(p.quantity("length", "duration")), "link": links, "tcp": tcp, "app": apps, **more}
+    return {"duration": ns(p.quantity("length", "duration")), "link": links, "tcp": tcp, "app": apps, **more}
 
 
 def _bulk(flows: int = 1, tcp: str = "reno", **more: Any) -> Data:
@@ -136,7 +136,7 @@ def _varying(p: Parameters) -> Data:
     for place, level in enumerate(LEVELS):
         flows = _level(p, level)
         if flows > before:
-            apps[level] = _bulk(flows - before, start=ms(third * place))
+            apps[level] = _bulk(flows - before, start=ns(third * place))
         before = max(before, flows)
     return _dumbbell(p, apps)
 
@@ -147,7 +147,7 @@ def _capacity(p: Parameters) -> Data:
     length = p.quantity("length", "duration")
     made = _dumbbell(p, {"bulk": _bulk(_level(p, "mild"))})
     times = range(1, min(100_000, int(length / period - 1e-9) + 1))
-    changes = [{"at": ms(n * period), "rate": bps(rate / 10.0 if n % 2 else rate)} for n in times]
+    changes = [{"at": ns(n * period), "rate": bps(rate / 10.0 if n % 2 else rate)} for n in times]
     made["link"]["bottleneck"]["changes"] = changes
     return made
 

@@ -9,7 +9,7 @@ Source: flent/tests/*.conf of flent 2.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, link, ms
+from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, bps, link, ns
 
 _SOURCE = "flent 2, flent/tests/{}.conf"
 #: Silence before the load, and after it, s.
@@ -39,7 +39,7 @@ def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: 
     }
     for name, of in (servers or {}).items():
         links[f"to_{name}"] = {**link("router", name, None, of / 2), "both_ways": True}
-    return {"duration": ms(length), "start_spread": "0s", "link": links, "record": {"interval": "200ms"}}
+    return {"duration": ns(length), "start_spread": "0s", "link": links, "record": {"interval": "200ms"}}
 
 
 def _ends(server: str = "server") -> tuple[str, Sequence[str]]:
@@ -47,8 +47,8 @@ def _ends(server: str = "server") -> tuple[str, Sequence[str]]:
 
 
 def _tcp(p: Parameters, way: str, *, flows: int = 1, mark: str = "CS0", server: str = "server", **more: object) -> Data:
-    traffic = {"ftp": {"flows": flows, "direction": way, "length": ms(p.quantity("length", "duration"))}}
-    given: Data = {"start": ms(SILENCE), "tcp": p.text("tcp"), "dscp": DSCP[mark], **more}
+    traffic = {"ftp": {"flows": flows, "direction": way, "length": ns(p.quantity("length", "duration"))}}
+    given: Data = {"start": ns(SILENCE), "tcp": p.text("tcp"), "dscp": DSCP[mark], **more}
     return app(_ends(server), traffic, **given)
 
 
@@ -131,7 +131,7 @@ _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5)
 
 def _squarewave(p: Parameters) -> Data:
     """Each flow lasts `length`, the first from the beginning on; ICMP is ours."""
-    apps = {name: {**_tcp(p, "up"), "tcp": tcp, "start": ms(SILENCE * at)} for name, tcp, at in _SQUARE}
+    apps = {name: {**_tcp(p, "up"), "tcp": tcp, "start": ns(SILENCE * at)} for name, tcp, at in _SQUARE}
     return {**_line(p, beside=6.0 * SILENCE), "app": {**apps, "ping": _icmp()}}
 
 
@@ -152,14 +152,14 @@ def _bursts(p: Parameters) -> Data:
     """Returns the scenario: a burst of UDP every 10 s, next to probes that end with `length`."""
     burst = {"bytes": "150KB", "packet": "500B", "interval": "10s", "transport": "udp"}
     made = _both(p, (), _PROBES)
-    made["app"]["burst"] = app(_ends(), {"burst": burst}, start=ms(SILENCE))
+    made["app"]["burst"] = app(_ends(), {"burst": burst}, start=ns(SILENCE))
     return {**made, **_line(p, beside=0.0)}
 
 
 def _flood(p: Parameters) -> Data:
     rate = 1.2 * p.quantity("up", "rate")
     end = SILENCE + p.quantity("length", "duration")
-    flood = app(_ends(), {"cbr": {"rate": f"{round(rate)}bit", "size": 1500}}, start=ms(SILENCE), stop=ms(end))
+    flood = app(_ends(), {"cbr": {"rate": bps(rate), "size": 1500}}, start=ns(SILENCE), stop=ns(end))
     return {**_line(p), "app": {"flood": flood, "ping": _icmp()}}
 
 
