@@ -7,7 +7,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { deflateRawSync } from "node:zlib";
 
-const MOST_BYTES = 3_000_000;
+import { essays } from "./essays.mjs";
+
+const MOST_BYTES = 2_500_000;
 
 const [wasm, presets, out] = process.argv.slice(2);
 if (out === undefined) {
@@ -32,9 +34,21 @@ const { outputFiles } = await build({
   stdin: { contents: '@import "uplot/dist/uPlot.min.css"; @import "./src/style.css";', loader: "css", resolveDir: here(".") },
   bundle: true, minify: true, write: false,
 });
+const data = (value) => JSON.stringify(value).replaceAll("<", "\\u003c");
+const slug = (words) => words.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+const named = JSON.parse(await readFile(presets, "utf8"))
+  .map((p) => ({ id: slug(p.group === "Examples" ? p.title : `${p.group.split(",")[0]} ${p.title}`), ...p }));
+const texts = await essays();
+const index = {
+  addresses: { preset: "#preset/ID", essay: "#essay/ID/STEP" },
+  presets: named.map(({ id, group, title }) => ({ id, group, title })),
+  essays: texts.essays.map(({ id, title, summary, steps }) => ({ id, title, summary, steps: steps.map((s) => s.title) })),
+};
 const parts = {
   STYLE: outputFiles[0].text,
-  PRESETS: JSON.stringify(JSON.parse(await readFile(presets, "utf8"))).replaceAll("<", "\\u003c"),
+  INDEX: data(index),
+  ESSAYS: data(texts),
+  PRESETS: data(named),
   WASM: deflateRawSync(await readFile(wasm), { level: 9 }).toString("base64"),
   WORKER: inScript(await bundle("src/worker.ts")),
   MAIN: inScript(await bundle("src/main.ts")),

@@ -18,7 +18,7 @@ const DASH = [6, 5];
 const border = (line: Line | undefined): CSSStyleDeclaration["borderStyle"] =>
   line?.dashed || line?.dash === STROKES[2] ? "dashed" : line?.dash === STROKES[1] ? "dotted" : "solid";
 
-interface Line {
+export interface Line {
   label: string;
   colour: string;
   values: (number | null)[];
@@ -67,12 +67,30 @@ function rugs(u: uPlot, lines: Line[]): void {
   });
 }
 
+interface Kind {
+  unit: string;
+  x: string;
+  log?: boolean;
+  sync?: string;
+  top?: number;
+  least?: number;
+  steps?: boolean;
+}
+
+/** What a chart shows. */
+export interface Drawn {
+  title: string;
+  kind: Kind;
+  x: number[];
+  lines: Line[];
+}
+
 /** One chart; rebuilt only when its set of lines changes. */
 class Chart {
   private plot: uPlot | null = null;
   private key = "";
 
-  constructor(private readonly root: HTMLElement, private readonly kind: { unit: string; x: string; log?: boolean; sync?: string; top?: number; least?: number; steps?: boolean }) {
+  constructor(private readonly root: HTMLElement, private readonly kind: Kind) {
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
   }
@@ -80,6 +98,7 @@ class Chart {
   draw(x: number[], lines: Line[]): void {
     const key = JSON.stringify(lines.map((l) => [l.label, l.colour, l.dashed, l.dash]));
     const data = [x, ...lines.map((l) => l.values)] as uPlot.AlignedData;
+    this.shown = { x, lines };
     if (this.plot === null || key !== this.key) {
       this.key = key;
       this.build(data, lines);
@@ -88,6 +107,12 @@ class Chart {
     const greatest = Math.max(0, ...lines.filter((l) => !l.dashed && !l.ticks).flatMap((l) => l.values.map((v) => v ?? 0)));
     this.root.dataset["greatest"] = String(greatest);
     this.root.dataset["lines"] = lines.map((l) => l.label).join("|");
+  }
+
+  private shown: { x: number[]; lines: Line[] } | null = null;
+
+  drawn(title: string): Drawn | null {
+    return this.shown === null ? null : { title, kind: this.kind, ...this.shown };
   }
 
   private last: { data: uPlot.AlignedData; lines: Line[] } | null = null;
@@ -148,6 +173,11 @@ export class Board {
     this.delay = new Chart(delay, { unit: "ms", x: "time (s)", sync: "time", least: 1 });
     this.rates = new Chart(rates, { unit: "Mbit/s", x: "time (s)", sync: "time", least: 0.1 });
     this.curves = new Chart(curves, { unit: "%", x: "delay (ms)", log: true, top: 100, steps: true });
+  }
+
+  /** What a chart shows; null before the first run. */
+  drawn(name: "delay" | "rate" | "cdf", title: string): Drawn | null {
+    return { delay: this.delay, rate: this.rates, cdf: this.curves }[name].drawn(title);
   }
 
   draw(now: Charts, link: string, pinned: Charts | null): void {

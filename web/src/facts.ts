@@ -1,34 +1,86 @@
-// Numbers of a run that the tour's sentences name, so that no sentence states a number the run does not have.
+// The numbers in the texts of essays: `{expression : format}`, computed from the run, from the run before and from the scenario.
 
-import { rateText, secondsText } from "./quantities";
-import { number, satisfaction } from "./cards";
-import type { Result } from "./types";
+import { satisfaction } from "./cards";
+import { evaluate, type Lookup } from "./expression";
+import { get } from "./paths";
+import { bytes, bytesText, limit, rate, rateText, seconds, secondsText, share } from "./quantities";
+import type { Json, Summary, Tree } from "./types";
 
-/** The tour's upload starts at second 5; by second 10 its slow start is over. */
-const SETTLED_S = 10;
+/** What expressions are computed from. `names` are short names for expressions, each with its format. */
+export interface Source {
+  summary: Summary;
+  scenario: Tree;
+  before: { summary: Summary; scenario: Tree } | null;
+  names: Record<string, string>;
+}
 
-export type Facts = Record<string, string>;
+const trimmed = (x: number, digits: number): string => (Number.isFinite(x) ? String(Number(x.toPrecision(digits))) : "–");
+const plural = (x: number, one: string): string => `${x < 20 ? trimmed(x, 2) : Math.round(x)} ${one}${trimmed(x, 2) === "1" ? "" : "s"}`;
 
-/** Texts by name: `low` and `high` are the extremes of the mean wait in the uplink's queue from second 10 on, `worst` the longest wait. */
-export function facts({ summary, charts }: Result): Facts {
-  const queue = charts.links["up"];
-  const settled = (queue?.delay_ms ?? []).filter((v, i): v is number => v !== null && (charts.t_s[i] ?? 0) >= SETTLED_S);
-  const longest = (queue?.delay_ms_max ?? []).filter((v) => v !== null);
-  const mos = number(summary.apps["call"], "voip", "mos");
-  return {
-    low: milliseconds(Math.min(...settled)),
-    high: milliseconds(Math.max(...settled)),
-    worst: milliseconds(Math.max(0, ...longest)),
-    upload: rateText(1e6 * (number(summary.apps["upload"], "goodput_mbit") ?? NaN)),
-    mos: mos?.toFixed(1) ?? "–",
-    verdict: satisfaction(mos)[0],
-    page: secondsText(number(summary.apps["pages"], "web", "page_load_s", "median") ?? NaN),
+/** How a number is written. */
+const FORMATS: Record<string, (x: number) => string> = {
+  ms: (x) => secondsText(x / 1000),
+  s: secondsText,
+  mbit: (x) => rateText(x * 1e6),
+  rate: rateText,
+  percent: (x) => `${x < 10 ? trimmed(x, 2) : Math.round(x)} %`,
+  bytes: bytesText,
+  packets: (x) => plural(x, "packet"),
+  times: (x) => `${trimmed(x, 2)} times`,
+  count: (x) => (Number.isFinite(x) ? Math.round(x).toLocaleString("en").replaceAll(",", "\u202f") : "–"),
+  mos: (x) => x.toFixed(1),
+  verdict: (x) => satisfaction(Number.isFinite(x) ? x : null)[0],
+  number: (x) => trimmed(x, 3),
+};
+
+/** Unit by the last key of a path, or by the one around it: "apps.call.delay_ms.p50". */
+function formatOf(path: string): string {
+  const parts = path.split(".").reverse().slice(0, 2);
+  for (const part of parts) {
+    const found = /(?:^|_)(ms|s|mbit|percent|bytes|packets|mos)$/.exec(part);
+    if (found?.[1] !== undefined) return found[1];
+  }
+  return "number";
+}
+
+/** The number of a value as a scenario writes it: bit/s, seconds, packets, bytes. */
+function quantity(value: Json | undefined): number {
+  if (typeof value === "number") return value;
+  if (typeof value !== "string") return NaN;
+  const found = [rate, seconds, bytes, share].map((read) => read(value)).find((x) => !Number.isNaN(x));
+  return limit(value)?.[0] ?? found ?? NaN;
+}
+
+/** Splits "expression : format"; the format of a single path may be missing. */
+function parted(text: string): [string, string] {
+  const [expression = "", format = ""] = text.split(/\s*:\s*/);
+  return [expression.trim(), format.trim()];
+}
+
+function lookup(of: Source): Lookup {
+  const value = (path: string): number => {
+    const past = path.startsWith("before.");
+    const own = past ? path.slice(7) : path;
+    const from = past ? of.before : of;
+    if (from === null) return NaN;
+    const name = of.names[own];
+    if (name !== undefined) return evaluate(parted(name)[0], lookup({ ...of, summary: from.summary, scenario: from.scenario }));
+    if (own.startsWith("here.")) return quantity(get(from.scenario, own.slice(5).split(".")));
+    const found = get(from.summary as unknown as Tree, own.split("."));
+    return typeof found === "number" ? found : NaN;
   };
+  return value;
 }
 
-/** Replaces `{name}` by the fact of that name, and `{before.name}` by that of the run before. */
-export function filled(text: string, now: Facts, before: Facts | null): string {
-  return text.replace(/\{(before\.)?(\w+)\}/g, (_all, past: string | undefined, name: string) => (past === undefined ? now : before)?.[name] ?? "…");
+/** Replaces each `{expression : format}` of a text. */
+export function filled(text: string, of: Source): string {
+  return text.replace(/\{([^{}]+)\}/g, (_all, inside: string) => {
+    const [expression, given] = parted(inside);
+    const name = expression.replace(/^before\./, "");
+    const format = given || parted(of.names[name] ?? "")[1] || formatOf(of.names[name] ?? expression);
+    return (FORMATS[format] ?? FORMATS["number"])?.(evaluate(expression, lookup(of))) ?? "–";
+  });
 }
 
-const milliseconds = (ms: number): string => secondsText(ms / 1000);
+/** Whether a claim such as "mos < before.mos" holds. */
+export const holds = (claim: string, of: Source): boolean => evaluate(claim, lookup(of)) === 1;

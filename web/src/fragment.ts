@@ -1,6 +1,7 @@
 // An experiment as the fragment of a link: JSON, deflated, in the letters of a URL.
 
-import type { Tree } from "./types";
+import { isTable } from "./paths";
+import type { Json, Tree } from "./types";
 
 export interface Experiment {
   scenario: Tree;
@@ -11,6 +12,12 @@ export interface Experiment {
 }
 
 const PREFIX = "#1=";
+/** A fragment has at most this many characters, and its text this many bytes: more is no experiment. */
+const MOST_CHARACTERS = 500_000;
+const MOST_BYTES = 2_000_000;
+/** Most links and applications together, and most tables within tables. */
+const MOST_TABLES = 400;
+const DEEPEST = 24;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
   const out = new Blob([bytes]).stream().pipeThrough(stream as ReadableWritablePair<Uint8Array<ArrayBuffer>, BufferSource>);
@@ -32,17 +39,47 @@ export async function encode(experiment: Experiment): Promise<string> {
   return PREFIX + btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** The experiment in a fragment; null for an empty one. Throws if it is damaged. */
+/** Inflates a text of at most `MOST_BYTES`, without keeping more of it. */
+async function inflated(packed: Uint8Array<ArrayBuffer>): Promise<string> {
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw") as ReadableWritablePair<Uint8Array<ArrayBuffer>, BufferSource>);
+  const reader = stream.getReader();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let [text, size] = ["", 0];
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    size += part.value.length;
+    if (size > MOST_BYTES) {
+      await reader.cancel();
+      throw new Error(LARGE);
+    }
+    text += decoder.decode(part.value, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+const DAMAGED = "the link is damaged: its end, which holds the experiment, cannot be read";
+const LARGE = "the link is too large: it holds more than an experiment";
+
+/** Whether a tree is small enough for controls to be built for it. */
+function fits(tree: Tree): boolean {
+  const size = (of: unknown): number => (isTable(of as Json) ? Object.keys(of as Tree).length : 0);
+  const depth = (of: Json, left: number): boolean => left > 0 && (typeof of !== "object" || of === null || Object.values(of).every((v) => depth(v, left - 1)));
+  return size(tree["link"]) + size(tree["app"]) <= MOST_TABLES && depth(tree, DEEPEST);
+}
+
+/** The experiment in a fragment; null for an empty one.   Errors: a fragment that is damaged or too large. */
 export async function decode(fragment: string): Promise<Experiment | null> {
   if (fragment === "" || fragment === "#") return null;
-  const damaged = "the link is damaged: its end, which holds the experiment, cannot be read";
-  if (!fragment.startsWith(PREFIX)) throw new Error(damaged);
+  if (fragment.length > MOST_CHARACTERS) throw new Error(LARGE);
+  if (!fragment.startsWith(PREFIX)) throw new Error(DAMAGED);
+  let read: unknown;
   try {
-    const bytes = await inflate(unbase64(fragment.slice(PREFIX.length)));
-    const read = JSON.parse(new TextDecoder().decode(bytes)) as Experiment;
-    if (typeof read.scenario !== "object" || read.scenario === null) throw new Error(damaged);
-    return read;
-  } catch {
-    throw new Error(damaged);
+    read = JSON.parse(await inflated(unbase64(fragment.slice(PREFIX.length))));
+  } catch (error) {
+    throw error instanceof Error && error.message === LARGE ? error : new Error(DAMAGED);
   }
+  if (!isTable(read as Json)) throw new Error(DAMAGED);
+  const { scenario, pinned, link } = read as { [key: string]: Json };
+  if (!isTable(scenario) || (pinned !== undefined && !isTable(pinned))) throw new Error(DAMAGED);
+  if (!fits(scenario) || (pinned !== undefined && !fits(pinned))) throw new Error(LARGE);
+  return { scenario, ...(typeof link === "string" ? { link } : {}), ...(pinned === undefined ? {} : { pinned }) };
 }

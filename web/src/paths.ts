@@ -11,14 +11,18 @@ export function get(tree: Json | undefined, path: Path): Json | undefined {
   let place: Json | undefined = tree;
   for (const part of path) {
     if (Array.isArray(place)) place = place[Number(part)];
-    else if (isTable(place)) place = place[part];
+    else if (isTable(place) && Object.hasOwn(place, part)) place = place[part];
     else return undefined;
   }
   return place;
 }
 
+/** Keys that would change an object's prototype; a scenario has no such names. */
+const RESERVED = ["__proto__", "constructor", "prototype"];
+
 /** Sets the value at a path and creates tables on the way; undefined removes it. A word on the way becomes the table of its name. */
 export function set(tree: Tree, path: Path, value: Json | undefined): void {
+  if (path.some((part) => RESERVED.includes(part))) return;
   let place: Json = tree;
   path.slice(0, -1).forEach((part) => {
     if (Array.isArray(place)) {
@@ -26,7 +30,7 @@ export function set(tree: Tree, path: Path, value: Json | undefined): void {
       return;
     }
     if (!isTable(place)) return;
-    const inner: Json | undefined = place[part];
+    const inner: Json | undefined = Object.hasOwn(place, part) ? place[part] : undefined;
     if (typeof inner === "string") place[part] = { [inner]: {} };
     else if (inner === undefined || inner === null) place[part] = {};
     place = place[part] as Json;

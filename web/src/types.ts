@@ -36,12 +36,25 @@ export interface FlowLine {
   mbit: number[];
 }
 
+/** The fate of each frame of a call, by the time at which it was spoken. */
+export interface CallFrames {
+  app: string;
+  direction: "forward" | "reverse";
+  /** When frame 0 was sent. */
+  start_s: number;
+  interval_s: number;
+  late_after_s: number;
+  /** A letter for each frame: p played, l late, d dropped, - in transit at the end. */
+  frames: string;
+}
+
 export interface Charts {
   t_s: number[];
   width_s: number;
   links: Record<string, LinkCharts>;
   flows: FlowLine[];
   delays: { app: string; direction: string; cdf: Cdf }[];
+  calls: CallFrames[];
 }
 
 /** The summary of a run; docs/results.md says what each key means. */
@@ -74,6 +87,7 @@ export interface Description {
 }
 
 export interface Preset {
+  id: string;
   group: string;
   title: string;
   toml: string;

@@ -1,0 +1,75 @@
+// The address of the page holds the experiment, names an essay (#essay/ID/STEP) or a preset (#preset/ID).
+
+import { byId } from "./dom";
+import { decode, encode, type Experiment } from "./fragment";
+import type { Lab } from "./lab";
+import { bottleneck } from "./topology";
+
+/** Addresses that name something in the page. */
+export interface Places {
+  essay(id: string, step: number): boolean;
+  preset(id: string): Promise<boolean>;
+}
+
+const NAMED = /^#(essay|preset)\/([\w-]{1,80})(?:\/(\d{1,3}))?$/;
+
+export class Address {
+  private later = 0;
+  /** The fragment that the page itself wrote last. */
+  private own = "";
+
+  constructor(private readonly lab: Lab, private readonly places: Places) {
+    lab.listen({ changed: () => this.remember() });
+  }
+
+  /** Writes the experiment into the address once changes have paused. */
+  private remember(): void {
+    clearTimeout(this.later);
+    this.later = setTimeout(() => { this.write().catch(() => undefined); }, 250);
+  }
+
+  /** Writes the experiment into the address. */
+  async write(): Promise<void> {
+    const { tree, link, pinned } = this.lab;
+    this.own = await encode({ scenario: tree, ...(link === bottleneck(tree) ? {} : { link }), ...(pinned === null ? {} : { pinned: pinned.tree }) });
+    history.replaceState(null, "", this.own);
+  }
+
+  /** Opens what the address holds; false if it holds nothing new.   Errors: a damaged link, a name that is not in the page. */
+  async restore(): Promise<boolean> {
+    const { hash } = location;
+    if (hash === this.own && hash !== "") return false;
+    const named = NAMED.exec(hash);
+    if (named !== null) {
+      const [, kind, id = "", step = "1"] = named;
+      const found = kind === "essay" ? this.places.essay(id, Number(step) - 1) : await this.places.preset(id);
+      if (!found) throw new Error(`this page has no ${kind} of the name ${id}`);
+      return true;
+    }
+    const read = await decode(hash);
+    if (read === null) return false;
+    this.show(read);
+    return true;
+  }
+
+  private show(read: Experiment): void {
+    this.lab.pinned = null;
+    this.lab.open(read.scenario, { look: read.link, against: read.pinned });
+  }
+}
+
+/** Copies a text to the clipboard and says so on the button; without a clipboard it is shown, selected. */
+export async function copy(text: string, button: HTMLElement, what: string): Promise<void> {
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = `${what} copied`;
+  } catch {
+    // some browsers deny a file access to the clipboard
+    const area = byId<HTMLTextAreaElement>("toml-text");
+    area.value = text;
+    byId<HTMLDialogElement>("toml").showModal();
+    area.select();
+  }
+  setTimeout(() => { button.textContent = label; }, 1500);
+}

@@ -1,0 +1,87 @@
+// A call in time: a wave of speech with a hole where frames are missing, and a row for late and for lost ones below it.
+
+import { byId, put } from "./dom";
+import { envelope } from "./speech";
+import type { CallFrames, Result } from "./types";
+
+/** The colours of a frame that is played, late or dropped: Okabe and Ito's. */
+const COLOURS = { p: "#009e73", l: "#e69f00", d: "#d55e00" };
+const HEIGHT = 92;
+const WAVE = 62;
+const ROW = 12;
+
+/** The call that the page draws: the first with frames. */
+export const callOf = (result: Result): CallFrames | null => result.charts.calls[0] ?? null;
+
+let drawn: { call: CallFrames; end: number } | null = null;
+const canvas = () => byId<HTMLCanvasElement>("call-canvas");
+
+/** Draws the call of a run, and says it in words; without a call there is no figure. */
+export function drawCall(result: Result, pinned: Result | null): void {
+  const call = callOf(result);
+  byId("call-figure").hidden = call === null;
+  drawn = call === null ? null : { call, end: result.summary.duration_s };
+  if (call === null) return;
+  const before = pinned === null ? null : callOf(pinned);
+  const text = counted(call);
+  byId("call-title").textContent = `The speech of ${call.app}, as its listener gets it`;
+  put(byId("call-words"), text, before !== null && ` Pinned: ${counted(before)}`);
+  canvas().setAttribute("aria-label", text);
+  byId("call-figure").dataset["frames"] = call.frames;
+  paint();
+}
+
+/** "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." */
+function counted(call: CallFrames): string {
+  const of = (letter: string) => call.frames.split(letter).length - 1;
+  const [played, late, lost] = [of("p"), of("l"), of("d")];
+  const all = played + late + lost;
+  const missing = [late > 0 && `${late} come too late`, lost > 0 && `${lost} are lost`].filter(Boolean).join(", ");
+  const share = (n: number): string => `${n === all ? "All" : n} ${n === all ? all : `of ${all}`}`;
+  return `${share(played)} pieces of ${Math.round(call.interval_s * 1000)} ms are played${missing === "" ? "." : `; ${missing}.`}`;
+}
+
+/** Draws the wave; `now` is the time that is heard, or null. */
+export function paint(now: number | null = null): void {
+  if (drawn === null) return;
+  const { call, end } = drawn;
+  const [width, scale] = [Math.max(200, canvas().parentElement?.clientWidth ?? 600), devicePixelRatio];
+  if (canvas().width !== Math.round(width * scale)) {
+    canvas().width = Math.round(width * scale);
+    canvas().height = Math.round(HEIGHT * scale);
+  }
+  const ctx = canvas().getContext("2d");
+  if (ctx === null) return;
+  ctx.setTransform(scale, 0, 0, scale, 0, 0);
+  ctx.clearRect(0, 0, width, HEIGHT);
+  for (let x = 0; x < width; x++) column(ctx, call, x, (x / width) * end, ((x + 1) / width) * end);
+  if (now === null) return;
+  ctx.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink");
+  ctx.fillRect((now / end) * width - 1, 0, 2, HEIGHT);
+}
+
+/** One column of pixels: the frames whose speech was spoken in [from, until). */
+function column(ctx: CanvasRenderingContext2D, call: CallFrames, x: number, from: number, until: number): void {
+  const first = Math.max(0, Math.ceil((from - call.start_s) / call.interval_s));
+  const after = Math.max(first + 1, Math.ceil((until - call.start_s) / call.interval_s));
+  const frames = call.frames.slice(Math.min(first, Math.floor((from - call.start_s) / call.interval_s)), after);
+  if (from < call.start_s || frames === "") return;
+  const share = (letter: string) => (frames.split(letter).length - 1) / frames.length;
+  const high = Math.max(1.5, WAVE * envelope(from));
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = COLOURS.p;
+  const played = high * share("p");
+  ctx.fillRect(x, (WAVE - played) / 2, 1, played);
+  for (const [row, letter] of (["l", "d"] as const).entries()) {
+    if (share(letter) === 0) continue;
+    ctx.globalAlpha = 0.35 + 0.65 * share(letter);
+    ctx.fillStyle = COLOURS[letter];
+    ctx.fillRect(x, WAVE + 4 + row * (ROW + 1), 1, ROW);
+  }
+}
+
+/** The time under a pointer, s. */
+export function timeAt(event: MouseEvent): number {
+  const box = canvas().getBoundingClientRect();
+  return ((event.clientX - box.left) / box.width) * (drawn?.end ?? 0);
+}

@@ -1,0 +1,59 @@
+// The first minute: a call, an upload that breaks it, and what mends it, at the press of a button each.
+
+import FIRST from "../essays/first.json";
+import { byId, h, put } from "./dom";
+import type { Lab } from "./lab";
+import { set } from "./paths";
+import type { Tree } from "./types";
+
+/** The scenario that the page opens with. */
+export const ALONE = FIRST.scenario as Tree;
+
+const same = (a: Tree, b: Tree): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function broken(): Tree {
+  const tree = structuredClone(ALONE);
+  set(tree, ["app", "upload"], structuredClone(FIRST.upload) as Tree);
+  return tree;
+}
+
+function mended(queue: Tree): Tree {
+  const tree = broken();
+  set(tree, ["link", "up", "queue"], structuredClone(queue));
+  return tree;
+}
+
+/** The buttons of the first minute, in their order; only those that can be pressed next stand out. */
+export class First {
+  private readonly root = byId("first");
+  private readonly steps: { label: string; tree: Tree; button: HTMLButtonElement }[];
+
+  constructor(private readonly lab: Lab) {
+    const trees = [
+      { label: "A call alone", tree: ALONE },
+      { label: "Start an upload", tree: broken() },
+      ...FIRST.mends.map((m) => ({ label: m.label, tree: mended(m.queue as Tree) })),
+    ];
+    this.steps = trees.map(({ label, tree }) => ({ label, tree, button: h("button", { type: "button", onclick: () => this.press(tree) }, label) }));
+    put(this.root, h("p", {}, "Someone at home is on a call."), h("div", { class: "buttons" }, ...this.steps.map((s) => s.button)));
+    lab.listen({ changed: () => this.update() });
+    this.update();
+  }
+
+  private press(tree: Tree): void {
+    const mends = this.steps.slice(2).some((s) => s.tree === tree);
+    this.lab.pinned = null;
+    this.lab.open(tree, mends ? { against: broken() } : {});
+  }
+
+  /** Marks the step that the experiment is at; another experiment hides the buttons. */
+  private update(): void {
+    const at = this.steps.findIndex((s) => same(s.tree, this.lab.tree));
+    this.root.hidden = at < 0;
+    for (const [i, step] of this.steps.entries()) {
+      step.button.setAttribute("aria-pressed", String(i === at));
+      step.button.classList.toggle("primary", (at === 0 && i === 1) || (at === 1 && i > 1));
+      step.button.hidden = at === 0 && i > 1;
+    }
+  }
+}

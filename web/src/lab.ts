@@ -1,0 +1,135 @@
+// The experiment: the scenario and its link, the run that is shown, and a pinned run to compare with.
+
+import type { Desk } from "./controls";
+import type { Engine, Watch } from "./engine";
+import { bottleneck, directed } from "./topology";
+import type { Problem, Result, Summary, Tree } from "./types";
+
+/** A run and its scenario. */
+export interface Run {
+  result: Result;
+  tree: Tree;
+}
+
+/** The run on the page, and which of its links the charts show. */
+export interface Shown extends Run {
+  link: string;
+}
+
+/** What the parts of the page are told. */
+export interface Events {
+  /** The scenario changed; `rebuild`: its set of controls, too. */
+  changed(rebuild: boolean): void;
+  /** Another run or another link is shown, or the pinned run changed. `ms` is what a new run took. */
+  shown(ms: number | null): void;
+  /** A scenario was refused, or accepted again (then there are none). */
+  problems(problems: Problem[]): void;
+  progress(done: number): void;
+}
+
+export class Lab implements Desk, Watch {
+  tree: Tree;
+  shown: Shown | null = null;
+  pinned: Run | null = null;
+  /** True if the current scenario was refused, so `shown` belongs to an earlier one. */
+  stale = false;
+  engine!: Engine;
+  private chosen: string;
+  /** The scenario to run after the one under way, whose result will be pinned. */
+  private then: Tree | null = null;
+  private readonly listeners: Partial<Events>[] = [];
+  private waiting: { done: (summary: Summary) => void; failed: (error: Error) => void }[] = [];
+
+  constructor(first: Tree) {
+    this.tree = structuredClone(first);
+    this.chosen = bottleneck(first);
+  }
+
+  listen(events: Partial<Events>): void {
+    this.listeners.push(events);
+  }
+
+  /** The directed link whose queue the charts show. */
+  get link(): string {
+    return this.chosen;
+  }
+
+  set link(name: string) {
+    this.chosen = name;
+    if (this.shown !== null && !this.stale) this.shown.link = name;
+  }
+
+  /** Runs the changed scenario. */
+  changed(rebuild: boolean): void {
+    if (!directed(this.tree).some((l) => l.name === this.link)) this.link = bottleneck(this.tree);
+    this.then = null;
+    for (const l of this.listeners) l.changed?.(rebuild);
+    this.engine.run(this.tree);
+    for (const l of this.listeners) l.shown?.(null);
+  }
+
+  /** Replaces the scenario. `against` is run first and pinned. */
+  open(next: Tree, { look, against }: { look?: string | undefined; against?: Tree | undefined } = {}): void {
+    this.tree = structuredClone(next);
+    this.chosen = look ?? bottleneck(next);
+    if (against === undefined) return this.changed(true);
+    this.pinned = null;
+    for (const l of this.listeners) l.changed?.(true);
+    this.then = this.tree;
+    this.engine.run(against);
+  }
+
+  /** Keeps the shown run to compare with, or forgets the kept one. */
+  pin(): void {
+    this.pinned = this.pinned === null ? this.shown : null;
+    for (const l of this.listeners) l.changed?.(false);
+    for (const l of this.listeners) l.shown?.(null);
+  }
+
+  /** The summary of the current scenario, once it has run. */
+  settled(): Promise<Summary> {
+    return new Promise((done, failed) => { this.waiting.push({ done, failed }); });
+  }
+
+  // ---------------------------------------------------------------------------------------------- from the engine
+
+  result(answer: Result, ms: number, of: Tree): void {
+    if (this.then !== null) {
+      this.pinned = { result: answer, tree: of };
+      const then = this.then;
+      this.then = null;
+      this.engine.run(then);
+      return;
+    }
+    this.shown = { result: answer, tree: of, link: this.link };
+    this.report([]);
+    for (const l of this.listeners) l.shown?.(ms);
+    if (JSON.stringify(of) === JSON.stringify(this.tree)) this.settle((w) => w.done(answer.summary));
+  }
+
+  problems(problems: Problem[]): void {
+    this.then = null;
+    this.report(problems);
+    const [first] = problems;
+    this.settle((w) => w.failed(new Error(first === undefined ? "refused" : first.path === "" ? first.message : `${first.path}: ${first.message}`)));
+  }
+
+  progress(done: number): void {
+    for (const l of this.listeners) l.progress?.(done);
+  }
+
+  bug(message: string): void {
+    this.problems([{ path: "", message: `a bug in the simulator: ${message}` }]);
+  }
+
+  private report(problems: Problem[]): void {
+    this.stale = problems.length > 0;
+    for (const l of this.listeners) l.problems?.(problems);
+  }
+
+  private settle(act: (w: { done: (summary: Summary) => void; failed: (error: Error) => void }) => void): void {
+    const { waiting } = this;
+    this.waiting = [];
+    waiting.forEach(act);
+  }
+}

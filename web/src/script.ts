@@ -1,0 +1,51 @@
+// window.bloatlab: the page for scripts, such as a notebook's, a test's or a course page's.
+
+import type { Lab } from "./lab";
+import { set } from "./paths";
+import type { Charts, Json, Summary, Tree } from "./types";
+
+export interface Script {
+  readonly version: string;
+  /** The current scenario; a copy. */
+  scenario(): Tree;
+  /** Sets a value by its dotted path; undefined removes it. Nothing runs yet. */
+  set(path: string, value?: Json): void;
+  /** Runs the scenario, or the one given; its summary.   Errors: a scenario that is refused. */
+  run(scenario?: Tree): Promise<Summary>;
+  /** The summary of the run that the page shows; null before the first. */
+  summary(): Summary | null;
+  /** The data of its charts. */
+  charts(): Charts | null;
+  /** Presets and essays, as in the element #index. */
+  index(): Json;
+}
+
+declare global {
+  interface Window {
+    bloatlab: Script;
+  }
+}
+
+export function offer(lab: Lab, version: string, index: Json): void {
+  let next: Tree | null = null;
+  lab.listen({ changed: () => { next = null; } });
+  const copy = <T>(of: T): T => structuredClone(of);
+  window.bloatlab = Object.freeze<Script>({
+    version,
+    scenario: () => copy(next ?? lab.tree),
+    set(path, value) {
+      next ??= copy(lab.tree);
+      set(next, path.split("."), value);
+    },
+    run(scenario) {
+      const tree = copy(scenario ?? next ?? lab.tree);
+      const done = lab.settled();
+      lab.open(tree);
+      return done.then(copy);
+    },
+    summary: () => copy(lab.shown?.result.summary ?? null),
+    charts: () => copy(lab.shown?.result.charts ?? null),
+    index: () => copy(index),
+  });
+}
+

@@ -1,0 +1,76 @@
+// The page's picture of the shown run: sentences, charts, cards, the call; and its problems.
+
+import { drawCall } from "./call";
+import { cardsOf, sentence, why } from "./cards";
+import { Board, window } from "./charts";
+import { byId, h, put } from "./dom";
+import { mark } from "./form";
+import type { Lab } from "./lab";
+import { choice, get } from "./paths";
+import { limit, limitText } from "./quantities";
+import type { Charts, Problem, Tree } from "./types";
+
+export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
+
+/** The link that the charts show: the chosen one, or the first of the run. */
+function shownLink(charts: Charts, link: string): string {
+  return Object.hasOwn(charts.links, link) ? link : (Object.keys(charts.links)[0] ?? "");
+}
+
+export function watch(lab: Lab): void {
+  lab.listen({
+    shown: (ms) => {
+      if (ms !== null) ran(lab, ms);
+      redraw(lab);
+    },
+    problems: (problems) => report(lab, problems),
+    progress: (done) => { byId("stats").textContent = `running: ${Math.round(100 * done)} %`; },
+  });
+}
+
+/** Counts the run, for tests, and says how long it took. */
+function ran(lab: Lab, ms: number): void {
+  const { dataset } = document.body;
+  dataset["runs"] = String(Number(dataset["runs"] ?? 0) + 1);
+  dataset["ms"] = ms.toFixed(1);
+  const seconds = lab.shown?.result.summary.duration_s ?? 0;
+  byId("stats").textContent = `${seconds.toFixed(0)} s simulated in ${ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`}`;
+}
+
+/** Shows each problem at its field, and those without a field above the charts. */
+function report(lab: Lab, problems: Problem[]): void {
+  const rest = mark(byId("controls"), problems);
+  const lines = rest.map((p) => (p.path === "" ? p.message : `${p.path}: ${p.message}`));
+  put(byId("problems"), ...lines.map((line) => h("p", {}, line)));
+  document.body.classList.toggle("stale", lab.stale);
+  const name = lab.shown?.tree["name"] ?? "unnamed";
+  byId("stale").textContent = !lab.stale ? "" : lab.shown === null ? "This scenario cannot run." : `This scenario cannot run. Everything below shows the last run (${name}).`;
+  if (lab.stale) byId("stats").textContent = "";
+}
+
+function redraw(lab: Lab): void {
+  const { shown, pinned } = lab;
+  if (shown === null) return;
+  const { charts, summary } = shown.result;
+  const link = shownLink(charts, shown.link);
+  board.draw(charts, link, pinned?.result.charts ?? null);
+  put(byId("cards"), ...cardsOf(summary, pinned?.result.summary ?? null));
+  byId("why").textContent = why(summary, link, queueName(shown.tree, link));
+  byId("sentence").textContent = sentence(summary, link, queueName(shown.tree, link));
+  byId("rate-title").textContent = `Rate of each flow (Mbit/s, averaged over ${window(charts).toFixed(1)} s)`;
+  byId("delay-title").textContent = `Delay in the queue of ${link} (ms)`;
+  byId("pin").textContent = pinned === null ? "Pin this run" : "Unpin";
+  byId("pin").setAttribute("aria-pressed", String(pinned !== null));
+  put(byId("pinned"), ...(pinned === null ? [] : [h("p", {}, h("b", {}, "Pinned (dashed): "), sentence(pinned.result.summary, link, queueName(pinned.tree, link)))]));
+  drawCall(shown.result, pinned?.result ?? null);
+}
+
+/** "droptail, 250 packets". */
+function queueName(of: Tree, name: string): string {
+  const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]));
+  const size = queue?.params["limit"];
+  if (queue === null) return "default";
+  const [value, unit] = (typeof size === "string" ? limit(size) : null) ?? [NaN, "p"];
+  if (Number.isNaN(value)) return queue.name;
+  return `${queue.name}, ${limitText(value, unit)}`;
+}

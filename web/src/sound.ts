@@ -1,0 +1,76 @@
+// Plays a call aloud, from the press of a button on.
+
+import { callOf, paint, timeAt } from "./call";
+import { byId } from "./dom";
+import type { Lab } from "./lab";
+import { samples } from "./speech";
+
+/** The part of a run that is played: from before its load begins until the call has suffered. */
+const LENGTH_S = 9;
+const FROM_S = 3;
+
+export class Sound {
+  private context: AudioContext | null = null;
+  private playing: { source: AudioBufferSourceNode; since: number; from: number } | null = null;
+  /** True if the next run is to be heard. */
+  private again = false;
+  private readonly button = byId("hear");
+
+  constructor(private readonly lab: Lab) {
+    this.button.addEventListener("click", () => (this.playing === null ? this.play(FROM_S) : this.stop()));
+    byId("call-canvas").addEventListener("click", (event) => this.play(timeAt(event)));
+    lab.listen({
+      // while sound is on, each new run is played
+      changed: () => {
+        this.again ||= this.playing !== null;
+        this.stop();
+      },
+      shown: (ms) => {
+        if (ms === null || !this.again) return;
+        this.again = false;
+        this.play(FROM_S);
+      },
+    });
+  }
+
+  /** Plays the call of the shown run from a time on. */
+  play(from: number): void {
+    this.stop();
+    const { shown } = this.lab;
+    const call = shown === null ? null : callOf(shown.result);
+    if (shown === null || call === null) return;
+    const begin = Math.max(0, Math.min(from, shown.result.summary.duration_s - 1));
+    const length = Math.min(LENGTH_S, shown.result.summary.duration_s - begin);
+    this.context ??= new AudioContext();
+    const { context } = this;
+    const buffer = context.createBuffer(1, Math.round(length * 16_000), 16_000);
+    buffer.copyToChannel(samples(call, begin, length, 16_000), 0);
+    const source = context.createBufferSource();
+    source.buffer = buffer;
+    source.connect(context.destination);
+    source.onended = () => { if (this.playing?.source === source) this.stop(); };
+    context.resume().catch(() => undefined);
+    source.start();
+    this.playing = { source, since: context.currentTime, from: begin };
+    this.button.textContent = "Stop";
+    this.button.setAttribute("aria-pressed", "true");
+    this.follow();
+  }
+
+  stop(): void {
+    const { playing } = this;
+    this.playing = null;
+    playing?.source.stop();
+    this.button.textContent = "Hear it";
+    this.button.setAttribute("aria-pressed", "false");
+    if (playing !== null) paint();
+  }
+
+  /** Moves the line through the picture while the call is heard. */
+  private follow(): void {
+    const { playing, context } = this;
+    if (playing === null || context === null) return;
+    paint(playing.from + context.currentTime - playing.since);
+    requestAnimationFrame(() => this.follow());
+  }
+}
