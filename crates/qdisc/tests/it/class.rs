@@ -1,4 +1,4 @@
-//! FRED, CBT, D-CBT and CBQ against open-loop sources on a link: shares, thresholds, and MMCN 1999's illustration.
+//! FRED, CBT, D-CBT and CBQ with unresponsive sources on a link: shares, thresholds, and the illustration of MMCN 1999.
 
 use crate::common::{Bench, Source};
 use packet::Protocol;
@@ -14,12 +14,12 @@ const MBIT: f64 = 1e6;
 /// MMCN 1999's link.
 const LINK: f64 = 10.0 * MBIT;
 
-/// Six sessions of 210 kbit/s: 700 B datagrams, code point AF41.
+/// Returns six sessions of 210 kbit/s, with datagrams of 700 B and code point AF41.
 fn sessions() -> Vec<Source> {
     (0..6).map(|_| Source::udp(0.21 * MBIT, 700).dscp(34)).collect()
 }
 
-/// MMCN 1999: unresponsive flows of 10 and 1 Mbit/s on 9.9 Mbit/s; returns their losses.
+/// Runs MMCN 1999's example, unresponsive flows of 10 and 1 Mbit/s on a link of 9.9 Mbit/s, and returns their losses.
 fn two_flows(queue: &str) -> (f64, f64) {
     let sources = [Source::udp(10.0 * MBIT, 1000), Source::udp(MBIT, 1000)];
     let run = Bench::new(spec(queue), 9.9 * MBIT).run(&sources, 5.0, 60.0);
@@ -28,13 +28,14 @@ fn two_flows(queue: &str) -> (f64, f64) {
 
 #[test]
 fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
-    // 11 Mbit/s on 9.9: one tenth must be dropped. RED: one tenth of each (10 -> 9, 1 -> 0.9), here RED over the only class
+    // 11 Mbit/s arrive at 9.9, so one tenth must be dropped. RED, here CBT with a single RED class, drops a tenth of each flow:
+    // 10 Mbit/s become 9, and 1 becomes 0.9.
     let red = r#"{"cbt":{"classes":[{"name":"all","test":{"red":{"min_th":"15p","max_th":"30p","max_p":0.1}}}]}}"#;
     let (heavy, light) = two_flows(red);
     assert!((heavy - 0.1).abs() < 0.02 && (light - 0.1).abs() < 0.02, "RED: {heavy} {light}");
     for reading in ["two_packets", "drop_all"] {
         let (heavy, light) = two_flows(&format!(r#"{{"fred":{{"many_flows":"{reading}"}}}}"#));
-        // the heavy flow gets the rest that the light one leaves: (10 - 8.9) / 10 = 0.11 at least
+        // the heavy flow gets what the light one leaves, 8.9 Mbit/s, so it loses (10 - 8.9) / 10 = 0.11
         assert!(light < 0.005, "FRED {reading}: the light one loses {light}");
         assert!((heavy - 0.11).abs() < 0.01, "FRED {reading}: the heavy one loses {heavy}");
     }
@@ -42,7 +43,7 @@ fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
 
 #[test]
 fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
-    // B_c = C q_c / sum q. Three classes under pressure, in packets and in bytes
+    // The rate of class c is B_c = C q_c / sum q. Three classes exceed their thresholds, in packets and then in bytes.
     let queues = [
         r#"{"cbt":{}}"#,
         r#"{"cbt":{"limit":"90KB","classes":[
@@ -64,13 +65,14 @@ fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
     }
 }
 
-/// Mean packets of a blast of `offered` Mbit/s in the queue, and the share of the tagged packets lost.
+/// Adds an unresponsive flow of `offered` Mbit/s to TCP and the tagged sessions. Returns the mean number of its packets in the
+/// queue, and the share of the tagged packets that are lost.
 fn blast(queue: &str, offered: f64) -> (f64, f64) {
     let mut sources = vec![Source::tcp(9.0 * MBIT, 1500).poisson(), Source::udp(offered * MBIT, 1000)];
     sources.extend(sessions());
     let run = Bench::new(spec(queue), LINK).run(&sources, 10.0, 120.0);
     let (sent, lost) = (2..8).fold((0, 0), |(s, l), i| (s + run.offered(i), l + run.dropped(i)));
-    // the tagged class stays within its ten packets
+    // the tagged class stays below its threshold of ten packets
     let queued: f64 = (2..8).map(|i| run.mean_packets(i)).sum();
     assert!(queued < 10.0, "{offered} Mbit/s: {queued} tagged packets");
     (run.mean_packets(1), f64::from(lost) / f64::from(sent))
@@ -83,12 +85,13 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
         {"name":"tagged","match":{"protocol":["udp","icmp"],"dscp":[34]},"test":{"threshold":"10p"}},
         {"name":"other","test":{"threshold":"2p"},"sampling":"time"}]}}"#;
     for offered in [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
-        // udp-th is two packets, and an arrival does not count itself: three. At the link's rate, the class has two
+        // The threshold of the class is two packets, and the test does not count the arrival, so three may be queued. If the
+        // class offers the link's rate, 10 Mbit/s, it has two packets queued on average.
         let (queued, lost) = blast(r#"{"cbt":{}}"#, offered);
         assert!(queued < 3.0 * 1.05, "{offered} Mbit/s: {queued} packets");
         assert!(offered != 10.0 || (queued - 2.0).abs() < 0.2, "{queued} packets");
         assert!(lost < 0.02, "{offered} Mbit/s: {lost} of the tagged packets");
-        // with an average over time, two packets at any offered rate
+        // with an average over time, the class has two packets queued at any offered rate
         let (queued, lost) = blast(by_time, offered);
         assert!((queued - 2.0).abs() < 0.2, "{offered} Mbit/s by time: {queued} packets");
         assert!(lost < 0.02, "{offered} Mbit/s by time: {lost} of the tagged packets");
@@ -97,7 +100,8 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
 
 #[test]
 fn shares_of_the_queue_follow_active_flows_under_dcbt() {
-    // 7 flows that all exceed their share: 4 TCP, 2 tagged, 1 other; one flow's share of bytes each, tagged up to two
+    // Seven flows exceed their share: 4 of TCP, 2 tagged and 1 other. Each may queue one flow's share of the bytes, a tagged flow
+    // two.
     let mut sources: Vec<Source> = (0..4).map(|_| Source::tcp(2.2 * MBIT, 1000).poisson()).collect();
     sources.extend((0..2).map(|_| Source::udp(4.0 * MBIT, 1000).dscp(46).poisson()));
     sources.push(Source::udp(10.0 * MBIT, 1000).poisson());
@@ -105,7 +109,7 @@ fn shares_of_the_queue_follow_active_flows_under_dcbt() {
     let per_flow =
         |r: std::ops::Range<usize>| r.clone().map(|i| run.rate(i)).sum::<f64>() / r.len() as f64 / LINK * 7.0;
     let (tcp, tagged, other) = (per_flow(0..4), per_flow(4..6), per_flow(6..7));
-    // one fair share, within the slow average's error; two for tagged flows; TCP gets the rest
+    // the other flow gets about one share, as the average is slow; a tagged flow gets about two; TCP gets what is left
     assert!((0.7..1.1).contains(&other), "{tcp} {tagged} {other}");
     assert!((1.4..2.1).contains(&tagged), "{tcp} {tagged} {other}");
     assert!((tcp * 4.0 + tagged * 2.0 + other - 7.0).abs() < 0.01);
@@ -123,12 +127,13 @@ fn cbq_gives_shares_and_lends_what_is_left() {
     };
     let all = [Source::tcp(9.0 * MBIT, 1500), Source::udp(8.0 * MBIT, 700).dscp(46), Source::udp(10.0 * MBIT, 1000)];
     for borrow in [true, false] {
-        // every class exceeds its share: shares to 1 % of the link
+        // if every class exceeds its share, each gets exactly its share, to within 1 % of the link
         let run = Bench::new(queue(borrow), LINK).run(&all, 2.0, 30.0);
         for (i, share) in [0.5, 0.3, 0.2].into_iter().enumerate() {
             assert!((run.rate(i) / LINK - share).abs() < 0.01, "{borrow}: source {i} has {}", run.rate(i) / LINK);
         }
-        // TCP sends 2 of its 5 Mbit/s: the other two share the rest 3 : 2 if both may borrow, else the last stays at 2 Mbit/s
+        // TCP sends 2 of its 5 Mbit/s. If `other` may borrow, it and `tagged` share the remaining 8 Mbit/s as 2 : 3; otherwise it
+        // stays at its 2 Mbit/s.
         let some = [Source::tcp(2.0 * MBIT, 1500), all[1].clone(), all[2].clone()];
         let run = Bench::new(queue(borrow), LINK).run(&some, 2.0, 30.0);
         let expected = if borrow { [2.0, 4.8, 3.2] } else { [2.0, 6.0, 2.0] };
@@ -136,7 +141,7 @@ fn cbq_gives_shares_and_lends_what_is_left() {
             assert!((run.rate(i) / MBIT - mbit).abs() < 0.1, "{borrow}: source {i} has {}", run.rate(i));
         }
         assert!(run.loss(0) < 1e-9);
-        // alone, a class that may not borrow gets its share, and the link idles
+        // a class that is alone gets only its share if it may not borrow, although the link is idle then
         let run = Bench::new(queue(borrow), LINK).run(&all[2..], 2.0, 30.0);
         let alone = if borrow { 10.0 } else { 2.0 };
         assert!((run.rate(0) / MBIT - alone).abs() < 0.02, "{borrow}: alone {}", run.rate(0));
@@ -145,19 +150,19 @@ fn cbq_gives_shares_and_lends_what_is_left() {
 
 #[test]
 fn the_script_of_a_fred_queue() {
-    // weight 1: the average is the queue. min 4, max 8, so maxq = 4; one flow starts, then another
+    // With weight 1, the average is the current queue. min_th is 4 packets, so maxq = 4.
     let queue = r#"{"fred":{"limit":"10p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"minq":2}}"#;
     let mut bench = Bench::new(spec(queue), LINK);
     let a = |n| vec![true; n];
-    // flow 0 may have min_th packets, then its arrivals are strikes
+    // flow 0 may have four packets; each further arrival is dropped and counts as a strike
     assert_eq!((0..6).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false; 2]].concat());
-    // flow 1 is accepted: avgcq = max(1, 3/1) ...
+    // flow 1 has fewer than maxq packets and no strikes, so it is accepted
     assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
-    // flow 0 has two strikes: from now on avgcq is its limit. avg was sampled before the 7th packet joined: 6 / 2 = 3
+    // flow 0 has two strikes, so from now on avgcq is its limit instead of maxq
     bench.take(2);
-    // 5 wait, 2 of flow 0: avg 5 / 2 = 2.5, so a third is its last
+    // five packets are queued, two of them of flow 0: avgcq = 5 / 2 = 2.5, so flow 0 may add a third packet, but no fourth
     assert_eq!((bench.offer(0), bench.offer(0)), (true, false));
-    // when its last packet has left, the strikes are cleared
+    // when flow 0's last packet has left, its strikes are forgotten
     bench.take(6);
     assert_eq!(bench.backlog(), 0);
     assert_eq!((0..5).map(|_| bench.offer(0)).collect::<Vec<_>>(), [a(4), vec![false]].concat());
@@ -165,13 +170,13 @@ fn the_script_of_a_fred_queue() {
 
 #[test]
 fn the_script_of_fred_with_many_flows() {
-    // ten flows with one packet each: avg 9 >= max_th, two packets each may wait, or none
+    // Nine flows have one packet each, so avg reaches max_th. Then each flow may have two packets, or every arrival is dropped.
     for (reading, extra) in [("two_packets", true), ("drop_all", false)] {
         let queue = format!(
             r#"{{"fred":{{"limit":"40p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"many_flows":"{reading}"}}}}"#
         );
         let mut bench = Bench::new(spec(&queue), LINK);
-        // avg is the queue before the last accepted packet: 8 with the ninth
+        // avg is the queue that the last accepted packet found: 8 after the ninth
         assert!((0..9).all(|f| bench.offer(f)), "{reading}");
         assert_eq!(bench.offer(9), extra, "{reading}: a new flow");
         assert_eq!(bench.offer(0), extra, "{reading}: the second packet of a flow");
@@ -181,7 +186,7 @@ fn the_script_of_fred_with_many_flows() {
 
 #[test]
 fn the_script_of_a_cbt_queue() {
-    // weight 1: thresholds apply to the queue itself
+    // with weight 1, the average is the current queue, to which the thresholds then apply
     let queue = r#"{"cbt":{"limit":"5p","classes":[
         {"name":"tcp","match":{"protocol":["tcp"]},"weight":1.0,"test":{"threshold":"3p"}},
         {"name":"tagged","match":{"protocol":["udp"],"dscp":[46]},"weight":1.0,"test":{"threshold":"1500B"}},
@@ -194,9 +199,10 @@ fn the_script_of_a_cbt_queue() {
     for (i, (flow, kept)) in offers.into_iter().enumerate() {
         assert_eq!(bench.offer(flow), kept, "offer {i}");
     }
-    // the buffer is five packets in all: the second TCP packet is the fifth, the third finds no room below its threshold
+    // The buffer holds five packets: the second TCP packet is the fifth. The third is below the threshold of three, but finds the
+    // buffer full.
     assert_eq!((bench.offer(tcp), bench.offer(tcp)), (true, false));
-    // the head was `other`: its class has room again
+    // the packet that leaves is of class `other`, which then has room again
     assert_eq!(bench.take(1), [other]);
     bench.wait(1);
     assert_eq!((bench.offer(other), bench.offer(other)), (true, false));
@@ -204,7 +210,7 @@ fn the_script_of_a_cbt_queue() {
 
 #[test]
 fn the_script_of_a_cbq_round() {
-    // shares 3 : 1, 1000 B packets: quanta 4500 and 1500 B
+    // the shares are 3 : 1, so the quanta are 4500 and 1500 B; packets have 1000 B
     let queue = r#"{"cbq":{"classes":[
         {"name":"tcp","match":{"protocol":["tcp"]},"share":0.75},{"name":"rest","share":0.25}]}}"#;
     let mut bench = Bench::new(spec(queue), LINK);
@@ -212,7 +218,8 @@ fn the_script_of_a_cbq_round() {
     for flow in [1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] {
         assert!(bench.offer(flow));
     }
-    // rest: 1500 sends 1, keeps 500; tcp: 4500 sends 4, keeps 500; rest 2000 sends 2; tcp 5000 sends 5; rest 1500 sends 1
+    // `rest` has 1500 B, sends 1 packet and keeps 500 B; `tcp` has 4500 B, sends 4 and keeps 500; `rest` has 2000 B and sends 2;
+    // `tcp` has 5000 B and sends 5; `rest` has 1500 B and sends 1; `tcp` sends its last 3
     assert_eq!(bench.take(16), [1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
 }
 
@@ -288,7 +295,7 @@ fn class_accounts_add_up() {
             assert_eq!(sum(|c| c.offered), counters.offered);
             assert_eq!(sum(|c| c.delivered), counters.delivered);
             assert_eq!(sum(|c| c.dropped), counters.dropped_total());
-            // six sessions of 37.5 datagrams a second
+            // each of the six sessions sends 37.5 datagrams per second for 20 s
             assert_eq!(classes[1].counts.offered.packets, 6 * 750);
         });
     }

@@ -1,4 +1,4 @@
-//! CoDel against its closed form, and where its versions differ.
+//! CoDel compared with its closed form, and the differences between its versions.
 
 use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::law::codel::{Codel, CodelParams, CodelState, Reentry, Sojourn, Variant};
@@ -23,7 +23,7 @@ impl FateSink for Fates {
     }
 }
 
-/// Dequeues `n` packets that arrived at 0 every 10 us from 1 s on; returns the times of drops and marks.
+/// Enqueues `n` packets at time 0, and dequeues one every 10 us from 1 s on. Returns the times of drops and marks in ms.
 fn interventions(params: &CodelParams, ecn: Ecn, n: usize) -> (Vec<f64>, Fates) {
     let mut queue = Queue::new(params.build());
     let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(1_000_000_000)), FlowTable::default());
@@ -56,8 +56,8 @@ fn unlimited() -> CodelParams {
 
 #[test]
 fn constant_backlog_is_dropped_on_the_square_root_schedule() {
-    // the n-th drop comes at t0 + 100 ms x sum_{k=1}^{n-1} 1/sqrt(k): +100, +70.71, +57.74, +50 ms ...
-    // Above from 1000 ms on, so t0 = 1100 ms; ACM Queue waits a second interval, so t0 = 1200 ms there.
+    // The n-th drop is at t0 + 100 ms x sum_{k=1}^{n-1} 1/sqrt(k), so the gaps are 100, 70.71, 57.74, 50 ms ... The delay is
+    // above target from 1000 ms on, so t0 = 1100 ms; ACM Queue waits for a second interval, so its t0 = 1200 ms.
     for (variant, t0) in
         [(Variant::Rfc8289, 1100.0), (Variant::Draft01, 1100.0), (Variant::Kmn, 1100.0), (Variant::AcmQueue, 1200.0)]
     {
@@ -66,7 +66,7 @@ fn constant_backlog_is_dropped_on_the_square_root_schedule() {
         let mut expected = t0;
         assert!(times.len() > 30, "{variant:?}: {}", times.len());
         for (n, t) in times.iter().enumerate() {
-            // the law acts at the first dequeue at or after its time
+            // a drop happens at the first dequeue at or after its time, and dequeues are 10 us apart
             assert!((-1e-6..0.0101).contains(&(t - expected)), "{variant:?} drop {n}: {t} not {expected}");
             expected += 100.0 / ((n + 1) as f64).sqrt();
         }
@@ -76,8 +76,8 @@ fn constant_backlog_is_dropped_on_the_square_root_schedule() {
 
 #[test]
 fn linux_takes_one_newton_step_per_drop() {
-    // x <- x (3 - n x^2) / 2 from 1: n = 2 gives 1/2, n = 3 gives 9/16, n = 4 gives 0.48779: spacings of 100, 50, 56.25 and
-    // 48.78 ms; the first drop comes strictly after an interval
+    // The estimate x of 1/sqrt(n) starts at 1, and x <- x (3 - n x^2) / 2 on each drop: 1/2 for n = 2, 9/16 for n = 3, 0.48779
+    // for n = 4. So the gaps are 100, 50, 56.25 and 48.78 ms. The first drop is strictly after an interval.
     let (times, _) = interventions(&CodelParams { variant: Variant::Linux, ..unlimited() }, Ecn::NotEct, 150_000);
     for (t, expected) in times.iter().zip([1100.01, 1200.01, 1250.01, 1306.26, 1355.04]) {
         assert!((t - expected).abs() < 0.02, "{t} not {expected}");
@@ -97,18 +97,18 @@ fn ecn_marks_on_the_same_schedule() {
 fn ce_threshold_marks_every_capable_packet_above_it() {
     let params =
         CodelParams { target: Duration::from_secs(10), ce_threshold: Some(Duration::from_millis(1001)), ..unlimited() };
-    // dequeued at 1000, 1000.01 ... 1001.99 ms: those after 1001.00 have waited longer than 1001 ms
+    // packets leave at 1000, 1000.01 ... 1001.99 ms; the 99 after 1001.00 ms have waited longer than 1001 ms
     let (times, fates) = interventions(&params, Ecn::Ect1, 200);
     assert_eq!((times.len(), fates.marked[0]), (99, (MarkReason::Step, Point::Dequeue)));
     assert!(interventions(&params, Ecn::NotEct, 200).0.is_empty());
-    // for ECT(1) only: the others have plain CoDel
+    // with the selector for ECT(1), the threshold does not apply to ECT(0) and Not-ECT
     let l4s = CodelParams { ce_threshold_selector: Some(Selector::ECT1), ..params };
     assert_eq!([Ecn::Ect1, Ecn::Ect0, Ecn::NotEct].map(|ecn| interventions(&l4s, ecn, 200).0.len()), [99, 0, 0]);
     let lone = CodelParams { ce_threshold: None, ..l4s };
     assert!(Params::validate(&lone).unwrap_err().message.contains("needs a ce_threshold"));
 }
 
-/// Passes `law` one head with this sojourn time and backlog behind it.
+/// Passes `law` one head at `ms`, with this sojourn time and this backlog (in bytes) behind it.
 fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView) -> Verdict {
     let now = Time((ms * 1e6) as u64);
     let backlog = Backlog { packets: (behind / 1500) as u32, bytes: behind };
@@ -116,7 +116,8 @@ fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView)
     law.head(&PacketMeta { size: 1500, ..Default::default() }, &view, &mut Rng::named(1, "q"))
 }
 
-/// Drives a law into `drops` drops, out of the dropping state, and above again after `pause_ms`; returns the state on re-entry.
+/// Lets a law make `drops` drops and leave the dropping state; after `pause_ms`, the delay is above target again. Returns the
+/// time until the law re-enters the dropping state, in ms, and its state then.
 fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState) {
     let link = LinkView::plain(BitRate(5_000_000));
     let mut law = params.law();
@@ -139,19 +140,22 @@ fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState)
 #[test]
 fn count_on_reentry_is_each_versions_own() {
     let count = |variant, drops, pause| reenter(&CodelParams { variant, ..unlimited() }, drops, pause).1.count;
-    // ten drops from count 1: count is 10, lastcount 1; soon after: RFC 8289 and Linux take 10 - 1, draft-01 and kmn 10 - 2
+    // After ten drops, count is 10 and lastcount is 1. Soon after, RFC 8289 and Linux resume with 10 - 1, draft-01 and kmn with
+    // 10 - 2.
     assert_eq!(count(Variant::Rfc8289, 10, 200.0), 9);
     assert_eq!(count(Variant::Linux, 10, 200.0), 9);
     assert_eq!(count(Variant::Draft01, 10, 200.0), 8);
     assert_eq!(count(Variant::Kmn, 10, 200.0), 8);
-    // kmn above 126: 0.9844 x 200 = 196.88
+    // if count - 2 exceeds 126, kmn resumes with 0.9844 count: 0.9844 x 200 = 196.88
     assert_eq!(count(Variant::Kmn, 200, 200.0), 196);
-    // the windows: 16, 8 and 1 intervals after drop_next (which lies up to 100/sqrt(10) = 32 ms ahead)
+    // The window is 16 intervals after drop_next in RFC 8289, and 8 in draft-01. drop_next is at most 100/sqrt(10) = 32 ms ahead
+    // when the dropping state ends.
     assert_eq!((count(Variant::Rfc8289, 10, 1400.0), count(Variant::Rfc8289, 10, 1700.0)), (9, 1));
     assert_eq!((count(Variant::Draft01, 10, 600.0), count(Variant::Draft01, 10, 900.0)), (8, 1));
-    // ACM Queue: an interval above must pass first, so re-entry is soon only within the next 32 ms of drop_next
+    // ACM Queue's window is one interval, but the delay must be above target for an interval before re-entry. So after a pause of
+    // 200 ms, the re-entry is too late.
     assert_eq!(count(Variant::AcmQueue, 10, 200.0), 1);
-    // two drops make a delta of 1, which is not above 1
+    // after two drops, count - lastcount is 1
     assert_eq!(count(Variant::Rfc8289, 2, 200.0), 1);
     let params = CodelParams { reentry: Some(Reentry::MinusTwo), window: Some(16), ..unlimited() };
     assert_eq!(reenter(&params, 10, 1400.0).1.count, 8);
@@ -194,7 +198,7 @@ fn sojourn_can_include_the_transmit_queue() {
 
 #[test]
 fn newton_converges_to_the_root() {
-    // after 40 drops in a row the 16-bit estimate of 1/sqrt(count) is within 1 % of the exact one
+    // after some 40 drops in a row, the 16-bit estimate of 1/sqrt(count) is within 1 % of the exact value
     let (exact, newton) = (Variant::Rfc8289, Variant::Linux);
     let spacing = |variant| {
         let (t, _) = interventions(&CodelParams { variant, ..unlimited() }, Ecn::NotEct, 150_000);

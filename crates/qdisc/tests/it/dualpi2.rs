@@ -1,4 +1,4 @@
-//! DualPI2: scripts with expected fates, and the operating points of unresponsive traffic.
+//! DualPI2: scripts with expected drops and marks, and the operating points of unresponsive traffic.
 
 use packet::{DropReason, Ecn, FateSink, FlowId, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::dual::{Dualpi2, Dualpi2Params};
@@ -9,7 +9,8 @@ const US: u64 = 1000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 
-/// Fates of packets: "d7" dropped, "l7" marked by the law, "s7" by the step or the ramp.
+/// The fates of packets: "d7" was dropped by the law, "f7" at the limit; "l7" was marked by the law, "s7" by the step or the
+/// ramp.
 #[derive(Default)]
 struct Fates(Vec<String>);
 
@@ -23,7 +24,7 @@ impl FateSink for Fates {
     }
 }
 
-/// A queue under a script.
+/// A queue that a test controls step by step.
 struct Script {
     queue: Queue<Dualpi2>,
     rng: Rng,
@@ -64,7 +65,7 @@ impl Script {
         self.call(|q, cx| q.dequeue(cx)).map(|p| p.seq)
     }
 
-    /// Advances to `us` after the start, running the updates that are due.
+    /// Advances to `us` after the start, and runs the updates that are due.
     fn until(&mut self, us: u64) {
         let until = Time(us * US);
         while let Some(t) = self.queue.next_wake().filter(|t| *t <= until) {
@@ -78,7 +79,7 @@ impl Script {
         std::mem::take(&mut self.fates.0)
     }
 
-    /// Packets in L and in C.
+    /// Returns the numbers of packets in L and in C.
     fn waiting(&self) -> [u32; 2] {
         self.queue.discipline().backlogs().map(|b| b.packets)
     }
@@ -101,7 +102,7 @@ fn who_goes_to_l() {
     assert_eq!(sent("{}", 45), ['C', 'L', 'C', 'L']);
     assert_eq!(sent(r#"{"ecn_mask": 3}"#, 0), ['C', 'L', 'L', 'L']);
     assert_eq!(sent(r#"{"ecn_mask": 2}"#, 0), ['C', 'C', 'L', 'L']);
-    // NQB with any ECN field, other code points not
+    // code point 45 (NQB) goes to L with any ECN field; code point 46 has no effect
     let nqb = r#"{"l_dscp": [45]}"#;
     assert_eq!((sent(nqb, 45), sent(nqb, 46)), (['L'; 4], ['C', 'L', 'C', 'L']));
 }
@@ -113,13 +114,14 @@ fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
         q.until(us);
         q.put(seq, Ecn::Ect1);
     }
-    // at 1000.5 us: 1000.5 and 999.5 and 500.5; exactly the threshold is not above it
+    // Packet 0 leaves after exactly the threshold of 1000 us, which is not above it. Packet 1 leaves after 1000 us and 1 ns,
+    // packet 2 after 501 us.
     q.now = Time(1000 * US);
     assert_eq!((q.pull(), q.fates()), (Some(0), vec![]));
     q.now = Time(1001 * US + 1);
     assert_eq!((q.pull(), q.fates()), (Some(1), vec!["s1".to_owned()]));
     assert_eq!((q.pull(), q.fates()), (Some(2), vec![]));
-    // a packet that cannot be marked is dropped instead, and the next is examined; the exempt class is not dropped
+    // a packet that cannot be marked is dropped instead, unless its code point is exempt
     for (params, fate) in [(r#"{"l_dscp": [45]}"#, vec!["d0"]), (r#"{"l_dscp": [45], "l_dscp_exempt": true}"#, vec![])]
     {
         let mut q = Script::new(params);
@@ -127,7 +129,7 @@ fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
         q.now = Time(2 * MS);
         assert_eq!((q.pull().is_none(), q.fates()), (!fate.is_empty(), fate.iter().map(|f| f.to_string()).collect()));
     }
-    // C has no step
+    // the step does not apply to C
     let mut q = Script::new("{}");
     q.put(0, Ecn::Ect0);
     q.now = Time(9 * MS);
@@ -138,10 +140,10 @@ fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
 fn the_step_in_packets_and_its_least_queue() {
     let mut q = Script::new(r#"{"step_thresh": "2p"}"#);
     (0..5).for_each(|seq| q.put(seq, Ecn::Ect1));
-    // 4 and 3 are left behind the first two, 2 behind the third
+    // packets 0 and 1 leave 4 and 3 packets behind, more than 2; packet 2 leaves 2
     assert_eq!((0..5).map_while(|_| q.pull()).count(), 5);
     assert_eq!(q.fates(), ["s0", "s1"]);
-    // 0 and 1 found fewer than two
+    // packets 0 and 1 found fewer than two packets in L when they arrived
     let mut q = Script::new(r#"{"min_qlen_step": 2}"#);
     (0..4).for_each(|seq| q.put(seq, Ecn::Ect1));
     q.now = Time(5 * MS);
@@ -158,7 +160,7 @@ fn nine_of_l_and_one_of_c() {
     }
     let order: String = (0..30).filter_map(|_| q.pull()).map(|seq| if seq < 100 { 'L' } else { 'C' }).collect();
     assert_eq!(order, "LLLLLLLLLC".repeat(3));
-    // alone, C is served at once, and L's credit is as it was: the 28th of L and on
+    // without packets in L, C is served at once
     let mut q = Script::new("{}");
     q.put(0, Ecn::NotEct);
     assert_eq!(q.pull(), Some(0));
@@ -172,11 +174,13 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.put(0, Ecn::NotEct);
     q.until(4000);
     q.put(1, Ecn::Ect1);
-    // at 16 ms: C's head 15 ms, L's 12 ms; target 15: (0 x 44 + 15e6 x 879) / 64 = 206 015 625
+    // At 16 ms, C's head has waited 15 ms and L's 12 ms. The target is 15 ms, so the longer wait is 0 above the target and 15 ms
+    // above the last delay, 0: (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
     assert_eq!(q.queue.next_wake(), Some(Time(16 * MS)));
     q.until(16_000);
     assert_eq!((q.p() * 4_294_967_296.0) as u64, 206_015_625);
-    // at 32 ms: C's gone at 20, L's head 28 ms: (13e6 x 44 + 13e6 x 879) / 64 = 187 484 375
+    // C's packet leaves at 20 ms. At 32 ms, L's head has waited 28 ms, 13 ms above the target and 13 ms above the last delay:
+    // (13e6 x 44 + 13e6 x 879) / 64 = 187 484 375.
     q.until(20_000);
     while q.waiting()[1] > 0 {
         q.pull();
@@ -185,12 +189,13 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.until(32_000);
     assert!(q.waiting()[1] == 0, "C has been served");
     let expected = match q.queue.discipline().heads(q.now) {
-        // L's first packet may have left before C's; then its second waits, since 20 ms: (-3e6 x 44 - 3e6 x 879) / 64
+        // If L's first packet left before C's, L's head is the second, which has waited for 12 ms, 3 ms less than the target and
+        // than the last delay: -3e6 x (44 + 879) / 64.
         [wait, _] if wait == Duration(12 * MS) => 206_015_625 - 43_265_625,
         _ => 206_015_625 + 187_484_375,
     };
     assert_eq!((q.p() * 4_294_967_296.0) as u64, expected);
-    // empty, p' falls to 0 by (15e6 x 44) / 64 = 10 312 500 per update, and the clock stops
+    // while both queues are empty, p' falls by (15e6 x 44) / 64 = 10 312 500 per update, and at 0 the updates stop
     while q.pull().is_some() {}
     q.until(2_000_000);
     assert_eq!((q.p(), q.queue.next_wake()), (0.0, None));
@@ -198,7 +203,7 @@ fn updates_on_the_grid_by_the_longer_wait() {
 
 #[test]
 fn no_coupled_law_below_two_frames_and_both_marks_above() {
-    // p' at its greatest: every draw hits; target and delay make it so after one update
+    // returns a queue whose p' is at least 1/2, since a packet has waited for 6 s
     let saturated = |params: &str| {
         let mut q = Script::new(params);
         q.put(0, Ecn::NotEct);
@@ -208,7 +213,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         assert!(q.p() > 0.4999, "{}", q.p());
         q
     };
-    // without drop_overload, p' is capped at 1/2 and k p' at 1
+    // without drop_overload, p' is at most 1/2 and k p' at most 1, so every draw of the coupled law hits
     let off = r#"{"drop_overload": false}"#;
     let mut q = saturated(off);
     let now = q.now;
@@ -216,19 +221,20 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         q.put_as(seq, Ecn::Ect1, 0, size);
     }
     q.now = now + Duration(2 * MS);
-    // 3028 bytes are left behind 1: marked by both; 1514 behind 2: by the step alone
+    // packet 1 leaves 3028 bytes behind and is marked by the law and the step; packet 2 leaves 1514 and is marked by the step
+    // alone
     assert_eq!((q.pull(), q.fates()), (Some(1), vec!["l1".to_owned(), "s1".to_owned()]));
     assert_eq!((q.pull(), q.fates()), (Some(2), vec!["s2".to_owned()]));
     let marked = q.queue.discipline().pi2().coupled();
     assert!(marked > 0.999, "{marked}");
-    // counts of L and C, marks by the law and by the step separately
+    // the marks of L and C are counted separately, by the law and by the step
     use qdisc::QueueDiscipline;
     let classes = q.queue.discipline().classes();
     assert_eq!(
         classes.iter().map(|c| (c.name, c.marked)).collect::<Vec<_>>(),
         [("L", Some([1, 2])), ("C", Some([0, 0]))]
     );
-    // in overload with p' = 1 everything in L and C is dropped, down to two frames, ECT or not
+    // in overload with p' = 1, every packet of L and C is dropped, ECN-capable or not, while two frames or more are left
     let mut q = saturated("{}");
     q.until(60_000_000);
     q.put(10, Ecn::NotEct);
@@ -237,7 +243,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
     for seq in 11..15 {
         q.put(seq, Ecn::Ect0);
     }
-    // 10 is dropped; of 11 to 14 (6000 bytes) each is dropped while 3028 are left behind it
+    // packet 10 leaves 6000 bytes behind and packet 11 leaves 4500, so both are dropped; packet 12 leaves 3000, fewer than 3028
     q.fates();
     let pulled: Vec<u64> = (0..9).filter_map(|_| q.pull()).collect();
     assert_eq!((q.fates(), pulled), (vec!["d10".into(), "d11".into()], vec![12, 13, 14]));
@@ -246,42 +252,45 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
 #[test]
 fn rfc_9332_marks_evenly_by_a_ramp() {
     let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
-    // ten packets wait 1 ms each when they leave: p'_L = (1000 - 800) / 400 = 1/2, hits 3, 5, 7 and 9; the last is alone
+    // Ten packets have waited 1 ms when they leave: p'_L = (1000 - 800) / 400 = 1/2, so the third, fifth, seventh and ninth are
+    // hits. The tenth is alone in L and is not marked.
     (0..10).for_each(|seq| q.put(seq, Ecn::Ect1));
     q.now = Time(MS);
     assert_eq!((0..10).map_while(|_| q.pull()).count(), 10);
     assert_eq!(q.fates(), ["s2", "s4", "s6", "s8"]);
-    // from 1.2 ms on all of them, up to 0.8 ms none, and never one that is alone in L
+    // at 1.2 ms or more, p'_L is 1; at 0.8 ms or less, it is 0; a packet that is alone in L is never marked
     for (us, marked) in [(800, 0), (1200, 2), (5000, 2)] {
         let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
         (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
         q.now = Time(us * US);
         assert_eq!((0..3).map_while(|_| q.pull()).count(), 3);
-        // a count of exactly 1 is not above 1: the first hit of p = 1 is the second packet
+        // with p'_L = 1, the sum is exactly 1 after the first packet, which does not exceed 1, so the first hit is the second
+        // packet
         assert_eq!(q.fates().len(), if marked == 2 { 1 } else { 0 }, "{us}");
     }
 }
 
 #[test]
 fn rfc_9332_in_c_and_for_strangers_in_l() {
-    // p' 1/2 without overload: p_C 1/4, p_CL 1
+    // without drop_overload, p' reaches 1/2, so p_C is 1/4 and p_CL is 1
     let mut q = Script::new(r#"{"variant": "rfc9332", "drop_overload": false, "l_dscp": [45], "ecn_mask": 2}"#);
     q.put(0, Ecn::NotEct);
     q.until(6_000_000);
     q.pull();
     q.fates();
     assert_eq!(q.p(), 0.5);
-    // C: classic, a hit on every fourth (sums 0.25 .. 1.0, 1.25: the first hit is the fifth draw, one was 0's)
+    // In C, every fourth classic draw is a hit. The sum must exceed 1, so the first hit is the fifth draw; packet 0 made the
+    // first.
     for seq in 1..13 {
         q.put(seq, if seq % 2 == 0 { Ecn::NotEct } else { Ecn::Ect1 });
     }
     let pulled: Vec<u64> = (0..12).filter_map(|_| q.pull()).collect();
     let fates = q.fates();
-    // mask 2 sends ECT(1) to C, where it has p_CL = 1: a mark on each but the first (1 is not above 1)
+    // With mask 2, ECT(1) goes to C, where it is marked with p_CL = 1: all six but the first, whose sum of 1 does not exceed 1.
     assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
-    // of the six Not-ECT, with 1/4 each, one is dropped
+    // of the six Not-ECT packets, with a probability of 1/4 each, one is dropped
     assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");
-    // in L because of the code point: Not-ECT is under C's law
+    // C's law applies to Not-ECT packets that are in L because of their code point
     for seq in 20..28 {
         q.put_as(seq, Ecn::NotEct, 45, 1500);
     }
@@ -292,17 +301,17 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
 
 #[test]
 fn limits() {
-    // 2 packets for both queues
+    // a limit of 2 packets for both queues together
     let mut q = Script::new(r#"{"limit": "2p"}"#);
     q.put(0, Ecn::Ect1);
     q.put(1, Ecn::NotEct);
     q.put(2, Ecn::Ect1);
     assert_eq!((q.fates(), q.waiting()), (vec!["f2".to_owned()], [1, 1]));
-    // 4000 bytes of memory
+    // a memory limit of 4000 bytes
     let mut q = Script::new(r#"{"memory_limit": "4000B"}"#);
     (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
     assert_eq!(q.fates(), ["f2"]);
-    // 250 ms at 12 Mbit/s = 375 000 bytes: even small packets need room for 1500
+    // the limit is 250 ms at 12 Mbit/s = 375 000 bytes, 250 packets of 1500; a small packet needs room for 1500 bytes, too
     let mut q = Script::new(r#"{"variant": "rfc9332"}"#);
     (0..250).for_each(|seq| q.put_as(seq, Ecn::Ect1, 0, 1500));
     assert_eq!((q.fates(), q.waiting()), (vec![], [250, 0]));
@@ -320,7 +329,7 @@ struct Seen {
     dropped: [f64; 2],
     sent: [f64; 2],
     marked: [f64; 2],
-    /// Sum of sojourns, ms.
+    /// Sum of the sojourn times, ms.
     wait: [f64; 2],
     /// p' at the end of each ms.
     p: Vec<f64>,
@@ -353,7 +362,8 @@ impl FateSink for Count<'_> {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// Two constant streams of 1500-byte packets, with these rates in bit/s, into a link of 40 Mbit/s; measured from 10 s to `end` s.
+/// Sends two constant streams of 1500-byte packets, with these rates in bit/s, into a link of 40 Mbit/s. Measures from 10 s to
+/// `end` s.
 fn cbr(params: &str, streams: [(f64, Ecn); 2], end: u64) -> Seen {
     const LINK: f64 = 40e6;
     let params: Dualpi2Params = serde_json::from_str(params).unwrap();
@@ -419,26 +429,25 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target, and arrivals above the rate are dropped:
-/// p_C = 1 - C/A.
-/// A trickle in L, with a delay below 2 frames' time, gets coupled marks only: a share k p' of it.
+/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Arrivals above the rate are dropped: p_C = 1 - C/A.
+/// A thin stream in L, whose packets wait for less than the time of two frames, gets only coupled marks, with probability k p'.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {
-        // 43.9 + 0.1 = 1.1 x 40: the trickle is never dropped, so C's share is 39.9 of 43.9
+        // 43.9 + 0.1 Mbit/s are 1.1 times the rate. The stream in L is never dropped, so C gets 39.9 of its 43.9 Mbit/s.
         let seen = cbr(params, [(43.9e6, Ecn::NotEct), (0.1e6, Ecn::Ect1)], 60);
         let p_c = 1.0 - 39.9 / 43.9;
         within(seen.loss(0), p_c, 0.03);
         within(seen.mean_p(), p_c.sqrt(), 0.03);
         within(seen.wait_ms(0), 15.0, 0.03);
-        // 417 packets: a standard deviation of 2.4 of 60 %
+        // 417 packets of L are measured: 60 % are marked, with a standard deviation of 2.4 %
         within(seen.marks(1), 2.0 * p_c.sqrt(), 0.15);
         assert!(seen.wait_ms(1) < 0.35 && seen.dropped[1] == 0.0, "{seen:?}");
     }
 }
 
-/// A > 4C/3 of ECT(1) in L (RFC 9332 Appendix A): p' = sqrt(1 - C/A) > 1/2, L drops with p_C, every survivor is marked, and
-/// the delay is the target, not the step.
+/// If ECT(1) arrives in L at a rate A > 4C/3 (RFC 9332 Appendix A), p' = sqrt(1 - C/A) > 1/2. Then L drops with probability p_C,
+/// marks every other packet, and has the target delay, not that of the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {
@@ -448,7 +457,7 @@ fn overload_by_datagrams_in_l() {
         within(seen.mean_p(), p_c.sqrt(), 0.03);
         within(seen.wait_ms(0), 15.0, 0.03);
         assert!(seen.marks(0) > 0.9999, "{}", seen.marks(0));
-        // C < A < 4C/3: drops are on above p' = 1/2 and off below it; still about the target
+        // with C < A < 4C/3, L drops only while p' is above 1/2, so p' stays there; the delay is still about the target
         let seen = cbr(params, [(48e6, Ecn::Ect1), (1e3, Ecn::NotEct)], 40);
         within(seen.loss(0), 1.0 - 40.0 / 48.0, 0.03);
         within(seen.mean_p(), 0.5, 0.03);
@@ -456,7 +465,7 @@ fn overload_by_datagrams_in_l() {
     }
 }
 
-/// Without drops, p' is capped at 1/k and the queue grows to the limit.
+/// Without drops, p' is at most 1/k and the queue grows to the limit.
 #[test]
 fn overload_without_drops_fills_the_queue() {
     for variant in ["linux", "rfc9332"] {
@@ -465,18 +474,18 @@ fn overload_without_drops_fills_the_queue() {
         assert_eq!(seen.most, 500);
         within(seen.mean_p(), 0.5, 1e-6);
         within(seen.loss(0), 1.0 / 3.0, 0.01);
-        // 500 packets of 0.3 ms
+        // 500 packets take 0.3 ms each
         within(seen.wait_ms(0), 150.0, 0.01);
     }
 }
 
-/// C's head waits about nine packets of L under a flood of L.
+/// While a flood of packets fills L, C's head waits for about nine of them.
 #[test]
 fn c_is_protected_from_a_flood_in_l() {
     let seen = cbr(VARIANTS[0], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);
-    // a tenth of the link is 4 Mbit/s, so 2 Mbit/s never queue; ten times 0.3 ms at the most, about half of it on average
+    // C's share is a tenth of the link, 4 Mbit/s, so a stream of 2 Mbit/s builds no queue: it waits for at most ten times 0.3 ms
     assert!(seen.wait_ms(1) < 3.0, "{}", seen.wait_ms(1));
-    // 15 to 1
+    // rfc9332's shares are 15 : 1, so C waits for at most sixteen times 0.3 ms
     let seen = cbr(VARIANTS[1], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);
     assert!(seen.wait_ms(1) < 4.8, "{}", seen.wait_ms(1));
 }
@@ -496,13 +505,13 @@ fn what_is_refused() {
     assert!(refusal(r#"{"target": "0s"}"#).contains("more than 0s"));
     assert!(refusal(r#"{"tupdate": "1us"}"#).contains("100us"));
     assert!(refusal(r#"{"alpha": 0}"#).contains("dualpi2.alpha"));
-    // 0.1 16 ms / (1 us)^2
+    // alpha would be 0.1 x 16 ms / (1 us)^2
     assert!(refusal(r#"{"rtt_max": "1us", "tupdate": "16ms"}"#).contains("dualpi2.rtt_max: gives a gain of"));
     assert!(refusal(r#"{"time_shift": "50ms", "classic_protection": 0.1}"#).contains("two ways"));
     assert!(refusal(r#"{"drop_early": true, "native": "ramp"}"#).contains("step"));
     assert!(refusal(r#"{"l_dscp_exempt": true}"#).contains("needs l_dscp"));
     assert!(refusal(r#"{"limit": "0p"}"#).contains("dualpi2.limit"));
-    // it cannot be the law of a fair discipline's queue
+    // dualpi2 cannot be the law of a fair discipline's queues
     for text in [r#"{"fair": {"law": "dualpi2"}}"#, r#""sfq + dualpi2""#] {
         let hosted = serde_json::from_str::<Spec>(text).unwrap_err().to_string();
         assert!(

@@ -1,4 +1,4 @@
-//! Fair disciplines against textbook answers: schedules by hand, overflow drops, collisions, forced and filled groups.
+//! Fair disciplines compared with schedules worked out by hand; overflow drops, collisions, forced collisions and full groups.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
@@ -20,7 +20,7 @@ impl FateSink for Fates {
     fn marked(&mut self, _: &PacketMeta, _: MarkReason, _: Point) {}
 }
 
-/// A fair discipline under a script: flows are letters, packets are numbered in order of arrival.
+/// A fair discipline that a test controls step by step. Flows are letters, packets are numbered in order of arrival.
 struct Bench {
     queue: Queue<Fair>,
     rng: Rng,
@@ -28,12 +28,12 @@ struct Bench {
     fates: Fates,
     now: Time,
     sent: u64,
-    /// Drops that a test has already replaced by new packets.
+    /// Number of drops for which a test has already offered new packets.
     offered_for_drops: usize,
 }
 
 impl Bench {
-    /// The composition of `spec`, in JSON.
+    /// Creates the discipline from `spec`, in JSON.
     fn new(spec: &str) -> Self {
         let spec: Spec = serde_json::from_str(spec).unwrap();
         spec.validate().unwrap();
@@ -63,14 +63,14 @@ impl Bench {
             .enqueue(packet, &mut Context { now: self.now, rng: &mut self.rng, link: &link, flows: &self.flows, fate });
     }
 
-    /// Offers a packet of `size` bytes of each flow in `flows`.
+    /// Offers a packet of `size` bytes for each letter in `flows`.
     fn offer(&mut self, flows: &str, size: u16) {
         for f in flows.bytes() {
             self.packet(PacketMeta { flow: FlowId(u32::from(f - b'a')), size, ..Default::default() });
         }
     }
 
-    /// Takes up to `n` packets and returns their flows.
+    /// Dequeues up to `n` packets and returns their flows.
     fn take(&mut self, n: usize) -> String {
         let link = LinkView::plain(BitRate(5_000_000));
         let mut order = String::new();
@@ -82,7 +82,7 @@ impl Bench {
         order
     }
 
-    /// Numbers of the dropped packets, with reasons.
+    /// Returns the numbers of the packets dropped since the last call, with reasons.
     fn dropped(&mut self) -> Vec<(u64, DropReason)> {
         std::mem::take(&mut self.fates.0)
     }
@@ -104,7 +104,7 @@ impl Bench {
         }
     }
 
-    /// PIE of a flow's queue.
+    /// Returns the law, PIE, of a flow's queue.
     fn pie(&self, flow: char) -> &AnyLaw {
         self.queue.discipline().queue_law(self.queue_of(flow))
     }
@@ -112,7 +112,7 @@ impl Bench {
 
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
-    // a modem that dequeues only with a grant leaves the queue in line, though it is empty
+    // a modem, which dequeues only when it has a grant, leaves the queue in the list although it is empty
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -120,7 +120,7 @@ fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
     assert_eq!(b.queue.next_wake(), None, "nothing waits, and nothing is to be forgotten");
     b.offer("a", 1500);
     assert_eq!(b.dropped(), [(1, DropReason::TailFull)]);
-    // the grid of 15 ms
+    // updates are at multiples of 15 ms
     assert_eq!(b.queue.next_wake(), Some(Time(210_000_000)));
     (0..1000).for_each(|_| b.tick());
     b.offer("a", 60);
@@ -133,7 +133,7 @@ fn packet_round_robin_takes_one_of_each_whatever_its_size() {
     b.offer("aaab", 1500);
     b.offer("bcc", 40);
     assert_eq!(b.take(7), "abcabca");
-    // a lone packet behind ten backlogged flows waits ten packets at most: 10 x 2.4 ms = 24 ms at 5 Mbit/s
+    // a lone packet waits for at most one packet of each of ten backlogged flows: 10 x 2.4 ms = 24 ms at 5 Mbit/s
     b.offer(&"abcdefghij".repeat(5), 1500);
     b.take(3);
     b.offer("z", 1500);
@@ -142,15 +142,16 @@ fn packet_round_robin_takes_one_of_each_whatever_its_size() {
 
 #[test]
 fn drr_deficits_by_hand() {
-    // Shreedhar & Varghese: quantum 500. a: 200 750 20; b: 500 500; c: 600 100
-    //  round 1  a 500: sends 200, 300 left < 750    b 500: sends 500, 0 left     c 500 < 600
-    //  round 2  a 800: sends 750, 50 left, sends 20, empty    b 500: sends 500, empty    c 1000: sends 600, sends 100
+    // The example of Shreedhar & Varghese: the quantum is 500 B; a has packets of 200, 750 and 20 B, b of 500 and 500, c of 600
+    // and 100.
+    //  round 1  a has 500, sends 200 and keeps 300 < 750    b has 500 and sends 500    c has 500 < 600
+    //  round 2  a has 800, sends 750 and 20: empty          b has 500 and sends 500: empty    c has 1000, sends 600 and 100
     let mut b = Bench::new(r#"{"fair":{"classifier":{"isolated":{}},"scheduler":{"drr":{"quantum":500}}}}"#);
     for (flow, size) in [("a", 200), ("b", 500), ("c", 600), ("a", 750), ("a", 20), ("b", 500), ("c", 100)] {
         b.offer(flow, size);
     }
     assert_eq!(b.take(8), "abaabcc");
-    // the credit of an emptied queue is lost: a starts again from 500, not 530
+    // an emptied queue loses its credit: a starts again with 500, not 530, so its 510 B must wait for a second turn
     b.offer("a", 510);
     b.offer("b", 500);
     assert_eq!(b.take(2), "ba");
@@ -158,7 +159,7 @@ fn drr_deficits_by_hand() {
 
 #[test]
 fn byte_round_robin_overdraws_and_pays_back() {
-    // allot 1000: a sends 600, 400 left, sends 900: -500; so does b; a is back at 500 and sends 600: -100
+    // the quantum is 1000 B: a sends 600, has 400 left, sends 900 and has -500; so does b; then a has 500, sends 600 and has -100
     let mut b = Bench::new(r#"{"sfq":{"variant":"linux","quantum":1000}}"#);
     for size in [600, 900, 600, 600] {
         b.offer("ab", size);
@@ -168,20 +169,21 @@ fn byte_round_robin_overdraws_and_pays_back() {
 
 #[test]
 fn fq_codel_serves_new_queues_first_and_once() {
-    // RFC 8290 §4.2, quantum 1514: a quantum is one packet of 1500 and a little (14), so a second packet overdraws
+    // RFC 8290 §4.2: a quantum of 1514 B leaves 14 B of credit after one packet of 1500 B, so a second packet overdraws it
     let mut b = Bench::new(r#""fq_codel""#);
     b.offer(&"ab".repeat(6), 1500);
-    // new: a b. a sends two (14 left after the first), goes to old with -1486; so does b
+    // a and b are in the new list. a sends two packets and moves to the old list with -1486 B; so does b.
     assert_eq!(b.take(4), "aabb");
-    // old: a b, each with -1486 + 1514 = 28 when its turn comes: one packet each
+    // a and b are in the old list, each with -1486 + 1514 = 28 B when its turn comes, so each sends one packet
     assert_eq!(b.take(2), "ab");
-    // a sparse flow goes before both, though they have waited
+    // a new flow is served before both, although they have waited longer
     b.offer("s", 100);
     assert_eq!(b.take(1), "s");
-    // s is empty and moves to the end of old: b a s; b is in debt, gets a quantum, and goes behind s; a sends
+    // s is empty now and moves to the end of the old list: b a s. b has no credit, so it gets a quantum and moves behind s. Then
+    // a, which has credit, sends.
     assert_eq!(b.take(1), "a");
     assert_eq!(b.queue.discipline().in_line(), ['a', 's', 'b'].map(|f| b.queue_of(f)));
-    // so s is not new when its next packet arrives, and t, which arrives later, goes before it
+    // so s is not new when its next packet arrives, and the new flow t, which arrives later, goes before it
     b.offer("st", 100);
     assert_eq!(b.take(2), "ts");
 }
@@ -191,14 +193,15 @@ fn sfq_codel_puts_new_bins_behind_new_ones_and_before_the_rest() {
     let mut b = Bench::new(r#""sfq_codel""#);
     b.offer(&"abc".repeat(4), 1500);
     assert_eq!(b.take(4), "abca");
-    // d and e become active: before b c a, in their own order, for one packet each
+    // d and e become active: each sends one packet, in the order of arrival, before b, c and a
     b.offer("dede", 1500);
     assert_eq!(b.take(7), "debcade");
 }
 
 #[test]
 fn the_longest_queue_pays() {
-    // by bytes, from the head: b holds 3 x 1500, a 4 x 100; the eighth packet, of a, costs b its head (number 4)
+    // a has packets 0 to 3 of 100 B, b has 4 to 6 of 1500 B. The eighth packet, of c, does not fit: by bytes, b is the longest
+    // queue, and by packets a. It loses its head or its tail.
     let longest = |by: &str, from: &str| {
         let overflow = format!(r#"{{"longest":{{"by":"{by}","from":"{from}"}}}}"#);
         let mut b = Bench::new(&format!(r#"{{"perfect":{{"limit":"7p","overflow":{overflow}}}}}"#));
@@ -211,12 +214,12 @@ fn the_longest_queue_pays() {
     assert_eq!(longest("bytes", "tail"), [(6, DropReason::PushOut)]);
     assert_eq!(longest("packets", "head"), [(0, DropReason::HeadFull)]);
     assert_eq!(longest("packets", "tail"), [(3, DropReason::PushOut)]);
-    // the arrival counts: an arrival of the longest queue is refused at its tail
+    // the arrival counts as part of its queue: if that is the longest, and drops are at the tail, the arrival is refused
     let mut b = Bench::new(r#"{"perfect":{"limit":"3p","overflow":{"longest":{"from":"tail"}}}}"#);
     b.offer("aaba", 1500);
     assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
     assert_eq!(b.take(4), "aba");
-    // shared tail drop: the late arrival, of any flow
+    // with plain tail drop, the arrival is dropped, whatever its flow
     let mut b = Bench::new(r#"{"perfect":{"limit":"3p"}}"#);
     b.offer("aaab", 1500);
     assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
@@ -232,7 +235,7 @@ fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
         assert!(dropped.iter().all(|d| d.1 == DropReason::HeadFull));
         (dropped.first().unwrap().0, dropped.len())
     };
-    // 40 of a make 41 in all: half of a's 60 000 bytes is 20 packets, from its head (number 1)
+    // 40 packets of a make 41 in all, one too many: half of a's 60 000 bytes, 20 packets, is dropped from its head, packet 1
     assert_eq!(drops(40, 40), (1, 20));
     assert_eq!(drops(1000, 1000), (1, 64));
 }
@@ -241,7 +244,7 @@ fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
 fn serial_search_fills_a_group_then_shares() {
     for (rule, fifth) in [("first", 0), ("least_loaded", 2)] {
         let mut b = Bench::new(&format!(r#"{{"sfq_hss":{{"groups":1,"ways":4,"when_full":"{rule}"}}}}"#));
-        // one group: a to d take its four queues in order; c has the fewest bytes
+        // the only group has four queues, which a to d take in order; c has the fewest bytes
         b.offer("aabb", 1500);
         b.offer("c", 100);
         b.offer("dd", 1500);
@@ -256,12 +259,12 @@ fn a_session_ends_when_its_queue_is_empty_or_after_the_timeout() {
     let mut b = Bench::new(r#"{"sfq_hss":{"groups":1,"ways":2}}"#);
     b.offer("ab", 1500);
     b.take(1);
-    // a has left queue 0: c takes it; a finds the group full and shares the first
+    // queue 0 is empty after a's packet has left, so c takes it. a finds the group full and shares the first queue.
     b.offer("c", 1500);
     assert_eq!(b.queue_of('c'), 0);
     b.offer("a", 1500);
     assert_eq!(b.queue_of('a'), 0);
-    // b leaves; a keeps its shared queue while a packet of it waits, and may move after that
+    // b's queue is free now, but a keeps the shared queue while a packet of a waits
     assert_eq!(b.take(1), "b");
     b.offer("a", 1500);
     assert_eq!(b.queue_of('a'), 0);
@@ -306,7 +309,7 @@ fn a_reused_slot_is_another_flow() {
     let (old, new) = (FlowId::new(0, 1), FlowId::new(0, 2));
     b.packet(PacketMeta { flow: old, size: 1500, ..Default::default() });
     b.packet(PacketMeta { flow: new, size: 1500, ..Default::default() });
-    // a packet of the old flow still waits: both may share, nothing is lost or counted twice
+    // a packet of the slot's old flow still waits; the flows may share a queue, but nothing is lost or counted twice
     assert_eq!(b.take(3), "aa");
     assert_eq!(b.queue.backlog(), Backlog::default());
 }
@@ -321,7 +324,7 @@ fn perturbation_moves_a_flow_only_when_nothing_of_it_waits() {
     assert_eq!(b.queue_of('a'), before);
     b.take(2);
     b.offer("a", 1500);
-    // 1023 of 1024 salts move it; seed 1 is one of them
+    // all but one in 1024 salts move the flow, and so does the salt of this seed
     assert_ne!(b.queue_of('a'), before);
 }
 
@@ -334,7 +337,7 @@ fn datagrams_may_have_a_bin_of_their_own() {
     }
     b.offer("uabcdefghijklmnopqrstvwxyz", 100);
     let queues = |b: &Bench, flows: &str| flows.chars().map(|f| b.queue_of(f)).collect::<BTreeSet<_>>();
-    // 20 TCP flows over two bins, 6 of UDP in the third
+    // the 20 TCP flows share two bins, and the 6 UDP flows are in the third
     let (tcp, udp) = (queues(&b, "abcdefghijklmnopqrst"), queues(&b, "uvwxyz"));
     assert_eq!((tcp.len(), udp.len()), (2, 1));
     assert!(tcp.is_disjoint(&udp));
@@ -344,7 +347,7 @@ fn datagrams_may_have_a_bin_of_their_own() {
 fn the_pie_of_a_silent_flow_decays_meanwhile() {
     let probability = |law: &AnyLaw| if let AnyLaw::Pie(pie) = law { pie.state().drop_prob } else { f64::NAN };
     let mut b = Bench::new(r#"{"perfect":{"law":{"pie":{}}}}"#);
-    // two arrivals per departure, for a second; then the queue drains
+    // for a second, there are two arrivals per departure; then the queue drains
     for _ in 0..1000 {
         b.offer("aa", 1500);
         b.take(1);
@@ -353,7 +356,7 @@ fn the_pie_of_a_silent_flow_decays_meanwhile() {
     while !b.take(1).is_empty() {}
     let (before, mut clock) = (probability(b.pie('a')), b.pie('a').clone());
     assert!(before > 0.01, "{before}");
-    // a clock beside it that goes on, and the flow that comes back half a second later
+    // `clock` is a copy of the law that is updated in time; the flow's own law must be equal after its next packet, 500 ms later
     let link = LinkView::plain(BitRate(5_000_000));
     for _ in 0..500 {
         b.tick();
@@ -366,7 +369,7 @@ fn the_pie_of_a_silent_flow_decays_meanwhile() {
     b.offer("a", 1500);
     let after = probability(b.pie('a'));
     assert_eq!(after, probability(&clock));
-    // 33 updates of 15 ms, each x 0.98 at least: 0.51
+    // 33 updates, one every 15 ms, each multiply by 0.98 or less: at most 0.51 is left
     assert!(after < 0.52 * before, "{after} of {before}");
 }
 
@@ -407,7 +410,7 @@ fn names_compose() {
     assert_eq!(composed, serde_json::from_str(r#"{"sfq_hss":{"law":"codel"}}"#).unwrap());
     assert_eq!(composed.fair().unwrap().law.name(), "codel");
     assert_eq!(composed, read("sfq_hss+codel").unwrap());
-    // its canonical form is a table, and parses to the same
+    // the canonical form is a table, and is read back as the same discipline
     assert_eq!(serde_json::from_str::<Spec>(&serde_json::to_string(&composed).unwrap()).unwrap(), composed);
     for (text, part) in [
         ("sfq_hss + codle", "unknown variant `codle`"),
@@ -419,22 +422,22 @@ fn names_compose() {
         let refusal = read(text).unwrap_err().to_string();
         assert!(refusal.contains(part), "{text}: {refusal}");
     }
-    // every part can be given at once
+    // all four parts can be given at once
     let all = r#"{"fair":{"limit":"100p","classifier":{"serial_search":{"groups":8}},"scheduler":"new_first",
         "law":{"codel":{"target":"1ms"}},"law_sees":"total_unless_last","overflow":{"longest":{"by":"packets","from":"tail"}}}}"#;
     let FairParams { limit, .. } = serde_json::from_str::<Spec>(all).unwrap().fair().unwrap();
     assert_eq!(limit.to_string(), "100p");
 }
 
-/// Drops by CoDel until `end` ms, while each of ten flows always has two packets of 1500 B waiting and the link, at 5 Mbit/s,
-/// takes one every 2.4 ms: a flow's turn comes every 24 ms, and its head has waited for two of them.
+/// Returns the reasons of all drops until `end` ms. Each of ten flows always has two packets of 1500 B queued, and the link, at 5
+/// Mbit/s, takes one packet every 2.4 ms. So a flow has a turn every 24 ms, and its head has waited for two turns.
 fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
     let mut b = Bench::new(spec);
     b.offer(&"abcdefghij".repeat(2), 1500);
     while b.now < Time(end * 1_000_000) {
         b.now += Duration::from_micros(2400);
         let (sent, lost) = (b.take(1), b.fates.0.len());
-        // each departure is replaced at once: the packet sent, and those that the law dropped before it from the same flow
+        // the packet that was sent is replaced at once, and so are those of the same flow that the law dropped before it
         b.offer(&sent, 1500);
         for _ in 0..lost.saturating_sub(b.offered_for_drops) {
             b.offer(&sent, 1500);
@@ -446,11 +449,11 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
 
 #[test]
 fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
-    // RFC 8290 read as the queue's own backlog: with only one packet behind the head, it is always exempt
+    // with the queue's own backlog, nothing is dropped, since only one packet is behind each head
     assert!(drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"own"}}"#, 10_000).is_empty());
-    // Linux: every head is late from the second round on (above from 48 ms), so each flow drops at 148 ms + 100 ms x
-    // sum 1/sqrt(k), at the next of its turns. By 600 ms the sum is 4.52: k = 1 ... 8 sum to 4.37, 9 to 4.70. So nine
-    // drops per flow, or eight if a turn came too late
+    // With Linux's total backlog, every head is above target from 48 ms on, the second round. So each flow has drops at 148 ms +
+    // 100 ms x sum 1/sqrt(k), or at its next turn. Until 600 ms, the sum may reach 4.52, and it is 4.37 for k = 1 ... 8, and 4.70
+    // with k = 9. That makes nine drops per flow, or eight if the last turn is too late.
     let drops = drops_of_ten_small_flows(r#""fq_codel""#, 600);
     assert!((80..=90).contains(&drops.len()), "{}", drops.len());
     assert!(drops.iter().all(|d| *d == DropReason::EarlyHead));
@@ -459,8 +462,8 @@ fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
 
 #[test]
 fn linux_may_take_the_last_packet_of_a_queue_and_sfq_codel_never_does() {
-    // flow s has one packet at a time, which waits 10 ms, and b a standing queue; each sends one of 1500 B per turn. So every
-    // head of s is above target: from 110 ms on CoDel would drop some
+    // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B per turn.
+    // So every head of s is above target, and from 110 ms on CoDel drops some if it sees the backlog of b.
     let last = |sees: &str| {
         let parts = r#""classifier":{"isolated":{}},"scheduler":{"drr_plus_plus":{"quantum":1500}}"#;
         let mut b = Bench::new(&format!(r#"{{"fair":{{"law":"codel","law_sees":"{sees}",{parts}}}}}"#));
@@ -488,7 +491,7 @@ fn overflow_raises_codels_count_in_linux() {
         let AnyLaw::Codel(law) = b.queue.discipline().queue_law(b.queue_of('a')) else { panic!() };
         (b.fates.0.len() as u32, law.state().count)
     };
-    // the eleventh does not fit: four of the eleven are dropped, fewer than half of the bytes
+    // the eleventh packet does not fit, so a batch of four is dropped, which is less than half of the bytes
     assert_eq!((count(true), count(false)), ((4, 4), (4, 0)));
 }
 
@@ -502,8 +505,8 @@ fn strict_priority_sends_the_first_band_that_has_a_packet() {
     let offer = |b: &mut Bench, flow: u8, tos: u8| {
         b.packet(PacketMeta { flow: FlowId(u32::from(flow - b'a')), size: 1000, tos, ..Default::default() });
     };
-    // tc-prio(8): throughput (8) to band 2, none (0) to band 1, delay (16) to band 0; EF (46, tos 184) has bits 24: band 1, if
-    // there is no filter
+    // tc-prio(8): type of service 8 (throughput) goes to band 2, 0 (none) to band 1, 16 (delay) to band 0. EF (46) is tos 184,
+    // whose bits for the type of service are 24: band 1, if there is no filter.
     [(b'c', 8), (b'b', 0), (b'c', 9), (b'a', 16), (b'b', 2), (b'e', 184)]
         .iter()
         .for_each(|(f, t)| offer(&mut b, *f, *t));

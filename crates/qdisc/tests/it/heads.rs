@@ -1,4 +1,4 @@
-//! LRED and COBALT, which decide at the head: corners of the curves, counts and steps by hand.
+//! LRED and COBALT, which decide at the head: corners of the curves, and counts and steps worked out by hand.
 
 use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::law::cobalt::{Cobalt, CobaltParams};
@@ -31,14 +31,14 @@ fn head(law: &mut impl Law, now_us: u64, sojourn_ms: u64, behind: u32, ecn: Ecn,
 fn corners_of_lred_s_curves() {
     let law = |curve, min_th, max_th| LredParams { curve, min_th, max_th, ..Default::default() }.law();
     let t = f64::from(MS as u32);
-    // 10c of Figure 11: 200 ms, 400 ms, 1 %, 5 %
+    // curve 10c with the values of Figure 11: MINth 200 ms, MAXth 400 ms, Pmin 1 %, Pmax 5 %
     let c = law(Curve::C10, ms(200), ms(400));
     for (x, expected) in
         [(0.0, 0.0), (199.999, 0.0), (200.0, 0.01), (300.0, 0.03), (400.0, 0.05), (400.001, 0.05), (9e9, 0.05)]
     {
         assert!((c.probability(x * t) - expected).abs() < 1e-12, "10c at {x} ms: {}", c.probability(x * t));
     }
-    // 10a and 10b: no step, and probability 1 above MAXth
+    // curves 10a and 10b have no step at MINth, and a probability of 1 above MAXth
     let a = law(Curve::A10, Limit::Packets(20), Limit::Packets(40));
     let b = law(Curve::B10, ms(20), ms(40));
     for (x, expected) in [(19.999, 0.0), (20.0, 0.0), (30.0, 0.025), (40.0, 0.05), (40.001, 1.0)] {
@@ -47,7 +47,7 @@ fn corners_of_lred_s_curves() {
     }
 }
 
-/// The share of heads that `law` drops.
+/// Returns the share of 100 000 equal heads that `law` drops.
 fn share(law: &mut Lred, sojourn_ms: u64, behind: u32) -> f64 {
     let mut rng = Rng::named(1, "q");
     let n = 100_000;
@@ -57,12 +57,12 @@ fn share(law: &mut Lred, sojourn_ms: u64, behind: u32) -> f64 {
 
 #[test]
 fn lred_drops_heads_with_the_curve_s_probability() {
-    // standard error of 100 000 draws at 0.05: 0.0007
+    // the standard error of 100 000 draws is 0.0007 at a probability of 0.05; five of these are allowed
     for (sojourn, expected) in [(199, 0.0), (200, 0.01), (300, 0.03), (800, 0.05)] {
         let seen = share(&mut LredParams::default().law(), sojourn, 0);
         assert!((seen - expected).abs() < 0.0035, "{sojourn} ms: {seen}");
     }
-    // depth counts the head: 19 behind are 20, or 30 000 bytes
+    // the depth includes the head: with 19 packets behind, it is 20 packets or 30 000 bytes, MINth
     for (min_th, max_th) in
         [(Limit::Packets(20), Limit::Packets(40)), (Limit::Bytes(Bytes(30_000)), Limit::Bytes(Bytes(60_000)))]
     {
@@ -71,7 +71,7 @@ fn lred_drops_heads_with_the_curve_s_probability() {
         assert!((share(&mut params.law(), 0, 19) - 0.01).abs() < 0.0035);
         assert!((share(&mut params.law(), 0, 39) - 0.05).abs() < 0.0035);
     }
-    // 196 ms here and 4 ms in the transmit queue
+    // 196 ms in this queue and 4 ms in the transmit queue are 200 ms, MINth
     let params = LredParams { sojourn: qdisc::law::codel::Sojourn::QueueAndTransmit, ..Default::default() };
     assert!((share(&mut params.law(), 196, 0) - 0.01).abs() < 0.0035);
     assert_eq!(share(&mut params.law(), 195, 0), 0.0);
@@ -85,19 +85,20 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
     let link = LinkView::plain(BitRate(5_000_000));
     let seen = |dscp: u8, sojourn: u64| {
         let (mut law, mut rng, n) = (params.law(), Rng::named(1, "q"), 50_000);
-        // the lower bits are ECN's
+        // the two lower bits are the ECN field
         let packet = PacketMeta { size: 1500, tos: dscp << 2 | 2, ..Default::default() };
         let view =
             View { now: Time(0), backlog: Backlog::default(), sojourn: Duration::from_millis(sojourn), link: &link };
         let drops = (0..n).filter(|_| law.head(&packet, &view, &mut rng) == Verdict::Drop).count();
         drops as f64 / f64::from(n)
     };
-    // (dscp, ms, probability): 0 has the queue's own 200 to 400 ms; 32 is precedence 4; 34 has its own profile, which comes first
+    // (dscp, ms, probability): DSCP 0 has no profile, so 200 to 400 ms apply; 32 has the profile of precedence 4; 34 has its own
+    // profile, which overrides that of its precedence
     for (dscp, sojourn, expected) in
         [(0, 150, 0.0), (0, 400, 0.05), (32, 49, 0.0), (32, 75, 0.15), (32, 500, 0.2), (34, 599, 0.0), (34, 750, 0.03)]
     {
         let share = seen(dscp, sojourn);
-        // standard error of 50 000 draws at 0.2: 0.0018
+        // the standard error of 50 000 draws is 0.0018 at a probability of 0.2
         assert!((share - expected).abs() < 0.008, "dscp {dscp} at {sojourn} ms: {share}, expected {expected}");
     }
 }
@@ -106,7 +107,7 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
 fn averaged_lred_sees_the_average() {
     let sure = LredParams { p_min: p(1.0), p_max: p(1.0), weight: 0.5, ..Default::default() };
     let (mut law, mut rng) = (sure.law(), Rng::named(1, "q"));
-    // averages 100, 250, 175, 187.5, 193.75, 296.875 ms against 200
+    // the averages are 100, 250, 175, 187.5, 193.75 and 296.875 ms; those above MINth, 200 ms, cause a drop
     for (sojourn, dropped) in [(100, false), (400, true), (100, false), (200, false), (200, false), (400, true)] {
         let verdict = head(&mut law, 0, sojourn, 5, Ecn::NotEct, &mut rng);
         assert_eq!(verdict == Verdict::Drop, dropped, "{sojourn}");
@@ -115,8 +116,8 @@ fn averaged_lred_sees_the_average() {
 
 #[test]
 fn lred_s_integral_term_comes_and_goes() {
-    // gain 1/s, heads every 100 ms: at twice the target p_i grows by 0.1 per head, at no delay it falls by 0.1; the curve adds
-    // nothing (p_min 0, and it begins at x = min_th)
+    // The gain is 1/s and heads are 100 ms apart. At twice the target, p_i grows by 0.1 per head; without delay, it falls by 0.1.
+    // The curve adds almost nothing, since it rises from 0 at min_th to 1 at 400 s.
     let params = LredParams { integral: 1.0, p_min: p(0.0), p_max: p(1.0), max_th: ms(400_000), ..Default::default() };
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let mut see = |law: &mut Lred, n: u64, sojourn| head(law, n * 100_000, sojourn, 5, Ecn::NotEct, &mut rng);
@@ -133,7 +134,7 @@ fn lred_s_integral_term_comes_and_goes() {
         see(&mut law, n, 0);
     }
     assert!((41..61).all(|n| see(&mut law, n, 0) == Verdict::Pass), "p_i = 0");
-    // ten seconds of silence count as 0.1 s: p_i = 0.1, not 10
+    // one head at twice the target raises p_i to 0.1; heads at the target leave it there, even after ten idle seconds
     assert_eq!(see(&mut law, 61, 400), see(&mut params.law(), 0, 0));
     let seen: Vec<_> = (0..50).map(|n| see(&mut law, 162 + n, 200)).collect();
     assert!(seen.iter().filter(|v| **v == Verdict::Drop).count() < 20, "held at the target: about one in five");
@@ -151,7 +152,8 @@ impl FateSink for Fates {
 
 #[test]
 fn lred_tests_the_next_head_as_well() {
-    // packets arrive every 100 ms and are dequeued at 1000 ms: those that have waited 500 ms or more are all dropped
+    // Packets arrive every 100 ms. A dequeue at 1000 ms drops those that have waited for 500 ms or more, and returns the next
+    // one.
     let params = LredParams { min_th: ms(500), max_th: ms(501), p_min: p(1.0), p_max: p(1.0), ..Default::default() };
     let mut queue = Queue::new(params.build());
     let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(5_000_000)), FlowTable::default());
@@ -174,25 +176,26 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
         let verdict = head(law, us, sojourn, 10, Ecn::NotEct, &mut rng);
         (verdict == Verdict::Drop, law.state().count, law.state().drop_next.0 / 1000)
     };
-    // nothing yet: drop_next runs an interval ahead
+    // while count is 0, drop_next is an interval ahead of now
     assert_eq!(see(&mut law, 900_000, 0), (false, 0, 1_000_000));
-    // above target at 1 s: the first drop is due after an interval
+    // the delay is above target from 1 s on: the first drop is due after an interval
     assert_eq!(see(&mut law, 1_000_000, 10), (false, 1, 1_100_000));
     assert_eq!(see(&mut law, 1_099_999, 10), (false, 1, 1_100_000));
-    // +100/sqrt(2) = 70.711 ms, +100/sqrt(3) = 57.735 ms, +100/sqrt(4) = 50 ms
+    // the gaps are 100/sqrt(2) = 70.711 ms, 100/sqrt(3) = 57.735 ms and 100/sqrt(4) = 50 ms
     assert_eq!(see(&mut law, 1_100_000, 10), (true, 2, 1_170_710));
     assert_eq!(see(&mut law, 1_100_000, 10), (false, 2, 1_170_710));
     assert_eq!(see(&mut law, 1_171_000, 10), (true, 3, 1_228_445));
     assert_eq!(see(&mut law, 1_229_000, 10), (true, 4, 1_278_445));
-    // below target (5 ms is not above it): nothing before drop_next, then one at each, on the same schedule
+    // The delay is no longer above target, since 5 ms is not above it: count falls by one at each drop_next, on the same
+    // schedule.
     assert_eq!(see(&mut law, 1_230_000, 5), (false, 4, 1_278_445));
     assert_eq!(see(&mut law, 1_279_000, 5), (false, 3, 1_336_180));
-    // two are due at 1408 ms: 1336.18 + 70.711 = 1406.89, + 100 = 1506.89
+    // at 1408 ms, two decrements are due: at 1336.18 and at 1336.18 + 70.711 = 1406.89; the next is due 100 ms later, at 1506.89
     assert_eq!(see(&mut law, 1_408_000, 5), (false, 1, 1_506_891));
-    // above again: from count 1, after a whole interval
+    // above target again: with count 1, the next drop is due after a whole interval
     assert_eq!(see(&mut law, 1_450_000, 10), (false, 1, 1_550_000));
     assert_eq!(see(&mut law, 1_460_000, 5), (false, 1, 1_550_000));
-    // the last count is removed, and drop_next runs ahead again
+    // count falls to 0, and drop_next is an interval ahead of now again
     assert_eq!(see(&mut law, 1_551_000, 5), (false, 0, 1_651_000));
 }
 
@@ -209,15 +212,16 @@ fn cobalt_goes_on_with_the_count_it_has() {
         see(&mut law, us, 10, Ecn::NotEct);
     }
     assert_eq!((law.state().count, law.state().drop_next.0 / 1000), (4, 1_278_445));
-    // below and above again: due 100 / sqrt(4) = 50 ms later
+    // the delay is below and then above target again: the next drop is due 100 / sqrt(4) = 50 ms later
     see(&mut law, 1_240_000, 5, Ecn::NotEct);
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
-    // a drop that is 200 ms late: the next is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed: at once
+    // A drop is 200 ms late. The next one is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed, so it may follow at once.
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
-    // a mark instead: + 100 / sqrt(6) = 1385.55 has passed as well, and is not made up for
+    // After a mark, the next one would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has passed, too. Late marks are not
+    // made up for, so drop_next becomes now.
     let mark = Verdict::Mark(MarkReason::Law);
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::Ect0), (mark, 6, 1_500_000));
-    // an empty queue lowers the count by one, if due: 1500 + 100 / sqrt(5) = 1544.72
+    // an empty queue lowers count by one if drop_next is due; the next is 1500 + 100 / sqrt(5) = 1544.72
     law.empty(Time(1_499 * MS));
     assert_eq!((law.state().count, law.state().drop_next), (6, Time(1_500 * MS)));
     law.empty(Time(1_510 * MS));
@@ -247,21 +251,21 @@ fn cobalt_marks_with_codel_and_never_drops_the_last_packet() {
 fn blue_steps_once_per_target() {
     let mut law = CobaltParams::default().law();
     let blue = |law: &Cobalt| (law.state().p_drop * 4096.0).round();
-    // up by 1/256 = 16/4096 on overflow, more than 5 ms apart
+    // an overflow raises the probability by 1/256 = 16/4096 if the last step was more than 5 ms ago
     for (at, expected) in [(10, 16.0), (12, 16.0), (15, 16.0), (16, 32.0), (100, 48.0)] {
         law.overflow(Time(at * MS));
         assert_eq!(blue(&law), expected, "{at} ms");
     }
     // an overflow also starts CoDel's dropping at once
     assert_eq!((law.state().dropping, law.state().count, law.state().drop_next), (true, 1, Time(100 * MS)));
-    // down by 1/4096 when empty
+    // an empty queue lowers it by 1/4096
     for (at, expected) in [(104, 48.0), (106, 47.0), (110, 47.0), (112, 46.0)] {
         law.empty(Time(at * MS));
         assert_eq!(blue(&law), expected, "{at} ms");
     }
     (0..1000u64).for_each(|n| law.empty(Time((200 + 6 * n) * MS)));
     assert_eq!(law.state().p_drop, 0.0);
-    // never above 1; ECN-capable packets are dropped, too
+    // the probability never exceeds 1, and ECN-capable packets are dropped, too
     (0..1000u64).for_each(|n| law.overflow(Time((10_000 + 6 * n) * MS)));
     assert_eq!(law.state().p_drop, 1.0);
     let mut rng = Rng::named(1, "q");

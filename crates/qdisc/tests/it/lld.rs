@@ -1,6 +1,7 @@
-//! Low Latency DOCSIS's queues by hand: the coupled DOCSIS-PIE, its rate r_C, rates of the service flows, the virtual queue.
+//! The queues of Low Latency DOCSIS, worked out by hand: the coupled DOCSIS-PIE, its rate r_C, the rates of the service flows,
+//! the virtual queue.
 //!
-//! Sizes are of IP packets of 1500 bytes: 1518 as Ethernet frames (C, r_L), 1528 with the MAC header (L).
+//! An IP packet of 1500 bytes counts 1518 bytes as an Ethernet frame (in C and r_L), and 1528 with the MAC header (in L).
 
 use packet::{
     Aggregate, DropReason, Ecn, FateSink, FlowId, FlowTable, Item, LinkView, MarkReason, PacketMeta, Point, Reading,
@@ -12,7 +13,7 @@ use units::{BitRate, Duration, Rng, Time};
 
 const US: u64 = 1000;
 
-/// Fates of packets: "e7" dropped early, "f7" dropped for lack of room, "m7" marked.
+/// The fates of packets: "e7" was dropped early, "f7" was dropped for lack of room, "m7" was marked.
 #[derive(Default)]
 struct Fates(Vec<String>);
 
@@ -25,7 +26,7 @@ impl FateSink for Fates {
     }
 }
 
-/// The pair under a script, in front of an aggregate of 50 Mbit/s.
+/// A pair of queues that a test controls step by step, in front of an aggregate of 50 Mbit/s.
 struct Script {
     queue: Queue<DocsisLld>,
     rng: Rng,
@@ -85,7 +86,7 @@ impl Script {
         }
     }
 
-    /// Advances to `us` after the start, running each update at its own time.
+    /// Advances to `us` after the start, and runs each update at its own time.
     fn until(&mut self, us: u64) {
         let until = Time(us * US);
         while let Some(t) = self.queue.next_wake().filter(|t| *t <= until) {
@@ -108,7 +109,7 @@ impl Script {
         found.unwrap_or_else(|| panic!("{name}"))
     }
 
-    /// Predicted delay of C at the last update, ms.
+    /// Returns the predicted delay of C at the last update, in ms.
     fn qdelay_c(&self) -> f64 {
         self.read("qdelay_old")
     }
@@ -123,20 +124,20 @@ fn r_c_is_what_l_left_of_the_last_interval() {
     let mut q = Script::new("{}");
     q.c(20);
     q.until(16_000);
-    // L silent: 20 x 1518 B x 8 / 50 Mbit/s = 4.8576 ms
+    // L has sent nothing, so r_C = 50 Mbit/s and C's delay is 20 x 1518 B x 8 / 50 Mbit/s = 4.8576 ms
     close(q.read("r_l"), 0.0);
     close(q.qdelay_c(), 4.8576);
-    // 40 packets through L in the next 16 ms: 40 x 1518 x 8 / 16 ms = 30.36 Mbit/s; r_C = 19.64 Mbit/s
+    // L sends 40 packets in the next 16 ms: r_L = 40 x 1518 B x 8 / 16 ms = 30.36 Mbit/s, so r_C = 19.64 Mbit/s
     q.through_l(40);
     q.until(32_000);
     close(q.read("r_l"), 30.36);
     close(q.qdelay_c(), 20.0 * 12.144 / 19.64);
-    // 100 packets would be 75.9 Mbit/s: r_L is 230/256 of 50, 44.921 875 Mbit/s, and r_C 5.078 125
+    // 100 packets would be 75.9 Mbit/s, so r_L is limited to 230/256 of 50 = 44.921 875 Mbit/s, and r_C = 5.078 125 Mbit/s
     q.through_l(100);
     q.until(48_000);
     close(q.read("r_l"), 44.921_875);
     close(q.qdelay_c(), 20.0 * 12.144 / 5.078_125);
-    // and the next interval starts from zero
+    // in the next interval, L's bits are counted from zero
     q.until(64_000);
     close(q.read("r_l"), 0.0);
     close(q.qdelay_c(), 4.8576);
@@ -147,26 +148,26 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     let mbit = |n: u64| Some(BitRate(n * 1_000_000));
     let of = Aggregate { msr: [mbit(10), mbit(20)], peak_c: mbit(25), request_loop: None };
     let mut q = Script::with("{}", &of);
-    // MAX_RATE = min(50, 10): two packets of 2000 B take 3.2 ms, and the ramp 0.524288 ms more
+    // MAX_RATE = min(50, 10) Mbit/s. Two packets of 2000 B take 3.2 ms, where the ramp begins; it ends 0.524288 ms higher.
     q.c(20);
     q.until(16_000);
     close(q.read("min_th"), 3.2);
     close(q.read("max_th"), 3.724_288);
-    // r_C = min(50 - 0, 20)
+    // r_L = 0, so r_C = min(50, 20) = 20 Mbit/s
     close(q.qdelay_c(), 20.0 * 12.144 / 20.0);
-    // r_L = min(44.9, 10, 30.36) = 10; r_C = min(40, 20)
+    // r_L = min(44.9, 10, 30.36) = 10 Mbit/s, so r_C = min(40, 20) = 20 Mbit/s
     q.through_l(40);
     q.until(32_000);
     close(q.read("r_l"), 10.0);
     close(q.qdelay_c(), 20.0 * 12.144 / 20.0);
-    // an MSR of C above the rest has no effect: r_C = 50 - 10
+    // C's MSR has no effect if it exceeds the remaining rate: r_C = min(50 - 10, 45) = 40 Mbit/s
     let mut q = Script::with("{}", &Aggregate { msr: [mbit(10), mbit(45)], ..of });
     q.c(20);
     q.until(16_000);
     q.through_l(40);
     q.until(32_000);
     close(q.qdelay_c(), 20.0 * 12.144 / 40.0);
-    // the lower of the two: an MSR of L above the aggregate's rate has no effect
+    // L's MSR has no effect if it exceeds the aggregate's rate: MAX_RATE = min(50, 90) Mbit/s
     let mut q = Script::with("{}", &Aggregate { msr: [mbit(90), None], ..of });
     q.put(Ecn::Ect1, 1500);
     close(q.read("min_th"), 0.64);
@@ -175,50 +176,53 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
 #[test]
 fn buffers_follow_the_service_flows_rates() {
     let mbit = |n: u64| Some(BitRate(n * 1_000_000));
-    // number of packets that fit at once, with a target that never drops early
+    // returns the number of packets that fit; with this target, nothing is dropped early
     let fit = |of: &Aggregate, flow: Ecn| {
         let mut q = Script::with(r#"{"classic": {"target": "10s"}, "queue_protection": false}"#, of);
         (0..2000).for_each(|_| q.put(flow, 1500));
         q.queue.backlog().packets
     };
-    // C: 100 ms at 50 Mbit/s, 625 000 B: 411 x 1518; at its own 20: 250 000 B, 164; at its peak of 25: 312 500 B, 205
+    // C's buffer is 100 ms: at 50 Mbit/s, 625 000 B, 411 packets of 1518; at C's MSR of 20 Mbit/s, 250 000 B, 164 packets; at C's
+    // peak rate of 25 Mbit/s, 312 500 B, 205 packets
     let of = Aggregate::default();
     assert_eq!(fit(&of, Ecn::NotEct), 411);
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], ..of }, Ecn::NotEct), 164);
     assert_eq!(fit(&Aggregate { msr: [None, mbit(20)], peak_c: mbit(25), ..of }, Ecn::NotEct), 205);
-    // L: 10 ms at the aggregate's 50 Mbit/s, 62 500 B: while less than 60 500 B wait, 40 packets (39.85)
+    // L's buffer is 10 ms at the aggregate's 50 Mbit/s, 62 500 B. An arrival is accepted while less than 62 500 - 2000 B are
+    // queued, which are 39.85 packets, so 40 are accepted.
     assert_eq!(fit(&of, Ecn::Ect1), 40);
     assert_eq!(fit(&Aggregate { msr: [mbit(10), None], ..of }, Ecn::Ect1), 40);
 }
 
 #[test]
 fn the_gains_of_the_coupled_pie_by_hand() {
-    // 60 packets: q = 60 x 1518 x 8 / 50 Mbit/s = 14.5728 ms.
-    // step = A (q - 10 ms) + B (q - q_old), A = 0.25, B = 2.5; below 1e-6 an 2048th of it, below 1e-3 a 32nd, below 1e-2 an 8th
+    // The delay of 60 packets is q = 60 x 1518 B x 8 / 50 Mbit/s = 14.5728 ms. A step is A (q - 10 ms) + B (q - q_old) with A =
+    // 0.25 and B = 2.5, divided by 2048 while drop_prob is below 1e-6, and by 128 from 1e-5 to 1e-4.
     let mut q = Script::new("{}");
     q.c(60);
     q.until(16_000);
     let first = (0.25 * 4.5728e-3 + 2.5 * 14.5728e-3) / 2048.0;
     close(q.read("drop_prob"), first); // 1.8347e-5
-    // 16 ms later nothing has changed: A's part only, a 128th (1e-5 to 1e-4)
+    // 16 ms later, q is unchanged, so only A's part remains, divided by 128
     q.until(32_000);
     let second = first + 0.25 * 4.5728e-3 / 128.0;
     close(q.read("drop_prob"), second); // 2.7278e-5
     close(q.read("p_cl"), 2.0 * second.sqrt());
-    // L takes 30.36 Mbit/s: q = 60 x 12144 / 19.64 Mbit/s = 37.0998 ms
+    // L sends at 30.36 Mbit/s, so q = 60 x 12 144 bit / 19.64 Mbit/s = 37.0998 ms
     q.through_l(40);
     q.until(48_000);
     let slow = 60.0 * 12_144.0 / 19.64e6;
     let third = second + (0.25 * (slow - 0.010) + 2.5 * (slow - 14.5728e-3)) / 128.0;
     close(q.read("drop_prob"), third);
-    // every 16 ms, no sooner
+    // the next update is at 64 ms, not earlier
     q.until(63_999);
     close(q.read("drop_prob"), third);
 }
 
 #[test]
 fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
-    // latency low: both delays below 5 ms. 20 packets: 4.8576 ms; 21: 5.1005 ms. Without B, which would undo it all in one step
+    // drop_prob decays if this delay and the last are below 5 ms: the delay of 20 packets is 4.8576 ms, that of 21 is 5.1005 ms.
+    // B is almost 0, since its part would set drop_prob to 0 when the queue shrinks.
     for (n, decay) in [(20, 0.98), (21, 1.0)] {
         let mut q = Script::new(r#"{"classic": {"beta": 1e-12}}"#);
         q.c(300);
@@ -227,7 +231,7 @@ fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
         q.until(61 * 16_000);
         let before = q.read("drop_prob");
         q.until(62 * 16_000);
-        // A's part is doubled from 10 % to 1
+        // A's part is doubled while drop_prob is between 10 % and 1
         assert!((0.1..1.0).contains(&before), "{before}");
         close(q.read("drop_prob"), (before + 0.25 * (n as f64 * 12_144.0 / 50e6 - 0.010) * 2.0) * decay);
     }
@@ -235,8 +239,8 @@ fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
 
 #[test]
 fn a_first_drop_gives_142_ms_of_allowance() {
-    // 300 packets wait (455 400 B of 625 000 B, a third is 208 334 B): q = 72.864 ms. The first drop of a burst begins the
-    // allowance; at each update 16 ms of it are used up, and p is 0: 142, 126, .., 14, 0
+    // 300 packets are 455 400 B, more than a third of the buffer of 625 000 B, so the law is active. The first drop grants an
+    // allowance of 142 ms. Each update uses up 16 ms of it, and drop_prob is 0 meanwhile.
     let mut q = Script::new("{}");
     q.c(300);
     let mut ms = 0;
@@ -265,9 +269,9 @@ fn a_first_drop_gives_142_ms_of_allowance() {
 
 #[test]
 fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
-    // The law is driven up while nothing arrives; then packets come and go between two updates, so that drop_prob stays.
-    // p1 = drop_prob x 1518 / 1024 of each; none is dropped while their sum is below 0.85, one is from 8.5 on, which happens by
-    // chance once in about e^7.65 = 2100 drops
+    // First, drop_prob rises while nothing arrives. Then packets arrive and leave between two updates, so drop_prob is constant.
+    // Each packet has p1 = drop_prob x 1518 / 1024. Nothing is dropped while the sum of p1 is below 0.85, and a packet is dropped
+    // for certain when it reaches 8.5, which happens once in about e^7.65 = 2100 drops.
     let mut q = Script::new(r#"{"classic": {"max_burst": "0s", "interval": "100ms"}}"#);
     q.c(300);
     q.until(1_000_000);
@@ -290,8 +294,9 @@ fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
 
 #[test]
 fn grants_under_way_are_no_delay_to_the_virtual_queue() {
-    // 49.9 Mbit/s in frames of 1518 B, 243.367 us apart, held for a request loop of 2.9 ms: 12 wait. By bytes that is 3 ms, and
-    // all are marked; in a queue drained at 50 Mbit/s, each finds only itself: 242.88 us, below the ramp
+    // 49.9 Mbit/s arrive in frames of 1518 B, 243.367 us apart. A request loop of 2.9 ms keeps 12 of them queued. By their bytes,
+    // the delay is 3 ms, so all are marked. In a virtual queue that drains at 50 Mbit/s, each finds only itself: 242.88 us, below
+    // the ramp.
     let request_loop = RequestLoop {
         delay: Duration(3_645_000),
         sample: Duration(1_012_500),
@@ -314,10 +319,10 @@ fn grants_under_way_are_no_delay_to_the_virtual_queue() {
     let virtually = r#"{"queue_protection": false}"#;
     assert!(marks(bytes, &of, 12) > 7900);
     assert_eq!(marks(virtually, &of, 12), 0);
-    // without requests, bytes are the delay
+    // without a request loop, the delay is estimated from the bytes
     assert!(marks(virtually, &Aggregate::default(), 12) > 7900);
-    // 30 wait, 45 840 B, more than the loop's 22 781 B: a real queue, marked once the average exceeds the loop's (88 samples,
-    // 89 ms; above the start of the ramp from 113 ms on)
+    // 30 queued frames are 45 840 B, more than the loop's 22 781 B, so there is a real queue. The average exceeds 22 781 B after
+    // 88 samples, at 89 ms, and the virtual queue reaches the ramp at 113 ms; after that, frames are marked.
     let late = marks(virtually, &of, 30);
     assert!((7000..8000).contains(&late), "{late}");
 }

@@ -1,4 +1,4 @@
-//! Queue disciplines through the public interface: one test binary, since every binary links the whole core.
+//! Tests of the queue disciplines through the public interface. They are one binary, since every binary links the whole crate.
 
 mod adding;
 mod books;

@@ -1,4 +1,4 @@
-//! PIE and DOCSIS-PIE: first updates, tables, bursts and states, worked by hand.
+//! PIE and DOCSIS-PIE: first updates, tables, bursts and states, worked out by hand.
 
 use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use units::{BitRate, Bytes, Duration, Limit, Prob, Rng, Time};
 
 const MS: u64 = 1_000_000;
 
-/// A law under a script of calls like those of a queue.
+/// A law that a test calls step by step, as a queue would.
 struct Bench<L> {
     law: L,
     rng: Rng,
@@ -23,7 +23,7 @@ impl<L: Law> Bench<L> {
     }
 
     fn view(&self, us: u64, bytes: u64, sojourn_ms: u64) -> View<'static> {
-        // each test leaks its link, some 40 bytes
+        // each view leaks a copy of the link, some 40 bytes
         let link = Box::leak(Box::new(self.link));
         let backlog = Backlog { packets: bytes.div_ceil(1500) as u32, bytes };
         View { now: Time(us * 1000), backlog, sojourn: Duration::from_millis(sojourn_ms), link }
@@ -45,7 +45,7 @@ impl<L: Law> Bench<L> {
         self.law.left(&PacketMeta { size: 1500, ..Default::default() }, &view);
     }
 
-    /// Runs the next update with `bytes` queued; returns its time in us.
+    /// Runs the next update with `bytes` queued, and returns its time in us.
     fn tick(&mut self, bytes: u64) -> u64 {
         let at = self.law.next_tick().expect("a clock that runs").0 / 1000;
         let view = self.view(at, bytes, 0);
@@ -61,7 +61,7 @@ fn close(seen: f64, expected: f64) {
 
 #[test]
 fn the_tuning_tables() {
-    // RFC 8033 §4.2; RFC 8034 §A.2 continues above 0.1
+    // the table of RFC 8033 §4.2, which RFC 8034 §A.2 continues above 0.1
     for (drop_prob, pie, docsis, coarse) in [
         (0.0, 1.0 / 2048.0, 1.0 / 2048.0, 1.0 / 8.0),
         (9.9e-7, 1.0 / 2048.0, 1.0 / 2048.0, 1.0 / 8.0),
@@ -85,10 +85,10 @@ fn the_tuning_tables() {
 fn a_step_up_is_capped_at_two_percent_from_ten_percent_on() {
     let gains = Gains { alpha: 0.125, beta: 1.25, target: Duration::from_millis(15), tuning: Tuning::Rfc8033 };
     let ms = Duration::from_millis;
-    // 0.125 x 0.085 + 1.25 x 0.1 = 0.135625
+    // the delay rises from 0 to 100 ms: the step would be 0.125 x 0.085 + 1.25 x 0.1 = 0.135625
     close(gains.step(0.1, ms(100), Duration::ZERO), 0.12);
     close(gains.step(0.0999, ms(100), Duration::ZERO), 0.0999 + 0.135_625 / 2.0);
-    // steps down are not: 0.125 x (-0.015) - 1.25 x 0.1 = -0.126875
+    // a step down is not limited: 0.125 x (-0.015) - 1.25 x 0.1 = -0.126875
     close(gains.step(0.5, Duration::ZERO, ms(100)), 0.5 - 0.126_875);
 }
 
@@ -96,19 +96,19 @@ fn a_step_up_is_capped_at_two_percent_from_ten_percent_on() {
 fn first_updates_by_hand() {
     let mut b = Bench::new(PieParams::default().law());
     b.arrive(0, 0);
-    // 35 ms against 15: 0.125 x 0.020 + 1.25 x 0.035 = 0.04625, / 2048 below 1e-6
+    // the delay is 35 ms, after 0, and the target 15 ms: 0.125 x 0.020 + 1.25 x 0.035 = 0.04625, divided by 2048 (below 1e-6)
     b.left(1000, 30_000, 35);
     assert_eq!(b.tick(30_000), 15_000);
     close(b.law.state().drop_prob, 0.04625 / 2048.0);
-    // unchanged: 0.0025, / 128 below 1e-4
+    // the delay is unchanged: 0.125 x 0.020 = 0.0025, divided by 128 (below 1e-4)
     assert_eq!(b.tick(30_000), 30_000);
     close(b.law.state().drop_prob, 0.04625 / 2048.0 + 0.0025 / 128.0);
-    // 135 ms: 0.015 + 0.125 = 0.14, still / 128
+    // the delay rises to 135 ms: 0.125 x 0.120 + 1.25 x 0.1 = 0.14, divided by 128
     b.left(31_000, 30_000, 135);
     b.tick(30_000);
     let p = 0.04625 / 2048.0 + 0.0025 / 128.0 + 0.14 / 128.0;
     close(b.law.state().drop_prob, p);
-    // 15 ms: 0 - 0.15, / 8 from 1e-3: below 0, so 0
+    // the delay falls to 15 ms: 0 - 1.25 x 0.12 = -0.15, divided by 8 (from 1e-3 on); the result is below 0, so drop_prob is 0
     b.left(46_000, 30_000, 15);
     b.tick(30_000);
     assert_eq!(b.law.state().drop_prob, 0.0);
@@ -124,16 +124,16 @@ fn linux_adds_two_percent_above_250_ms_and_2013_above_200() {
         b.tick(300_000);
         b.law.state().drop_prob
     };
-    // 0.125 x (d - 0.015) + 1.25 d, / 2048
+    // the first step is 0.125 x (d - 0.015) + 1.25 d, divided by 2048
     close(after(PieVariant::Rfc8033, 300), (0.125 * 0.285 + 0.375) / 2048.0);
     close(after(PieVariant::Linux, 300), (0.125 * 0.285 + 0.375) / 2048.0 + 0.02);
     close(after(PieVariant::Linux, 250), (0.125 * 0.235 + 0.3125) / 2048.0);
-    // target 20 ms, coarse table: / 8
+    // with a target of 20 ms and the coarse table, the step is 0.125 x (d - 0.020) + 1.25 d, divided by 8
     close(after(PieVariant::Draft2013, 250), (0.125 * 0.230 + 0.3125) / 8.0 + 0.02);
     close(after(PieVariant::Draft2013, 200), (0.125 * 0.180 + 0.25) / 8.0);
 }
 
-/// PIE at a positive probability, after the burst allowance: its delay rose to 135 ms and stayed there.
+/// Creates PIE with a positive probability and no burst allowance left: the delay has been 135 ms for 60 updates.
 fn congested(params: &PieParams) -> Bench<Pie> {
     let mut b = Bench::new(params.law());
     b.arrive(0, 0);
@@ -153,7 +153,7 @@ fn the_probability_decays_to_nothing_and_the_clock_stops() {
         b.tick(0);
         let before = b.law.state().drop_prob;
         assert!(before > 0.1, "{before}");
-        // empty for two updates: 0.125 x (-0.015) = -0.001875, then the decay
+        // both delays are 0 now: the step is 0.125 x (-0.015) = -0.001875, and then drop_prob decays
         b.tick(0);
         close(b.law.state().drop_prob, (before - 0.001_875) * decay);
         let mut updates = 0;
@@ -162,7 +162,7 @@ fn the_probability_decays_to_nothing_and_the_clock_stops() {
             updates += 1;
             assert!(updates < 1000);
         }
-        // the allowance is back, and an arrival starts the clock on the same grid of 15 ms
+        // the allowance is full again, and an arrival resumes the updates, at multiples of 15 ms as before
         assert_eq!(b.law.state().burst_allowance, Duration::from_millis(150));
         b.arrive(100_000_001, 0);
         assert_eq!(b.law.next_tick(), Some(Time(100_005 * MS)));
@@ -182,7 +182,7 @@ fn a_burst_is_allowed_for_ten_updates() {
             first_drop = Some(update);
         }
     }
-    // 150 ms are used up with the tenth update, when the probability is far above 1/2000
+    // the tenth update uses up the rest of the 150 ms; by then the probability is far above 1/2000
     assert_eq!(first_drop, Some(10));
 }
 
@@ -192,7 +192,7 @@ fn nothing_is_dropped_from_two_packets_or_when_the_delay_was_low() {
     let drops = |b: &mut Bench<Pie>, bytes| (0..1000).filter(|_| b.arrive(2_000_000, bytes) == Verdict::Drop).count();
     assert!(drops(&mut b, 2001) > 0);
     assert_eq!(drops(&mut b, 2000), 0);
-    // 7 ms < 15/2 and drop_prob < 0.2
+    // the delay of 7 ms is below half the target, 7.5 ms, and drop_prob is below 0.2
     let mut b = Bench::new(PieParams { tuning: Some(Tuning::None), ..Default::default() }.law());
     b.arrive(0, 0);
     b.left(1000, 150_000, 80);
@@ -213,10 +213,11 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
     let mut b = congested(&linux);
     assert!(drops(&mut b, 3028) > 0, "two packets of 1514 are not less than two");
     assert_eq!(drops(&mut b, 3027), 0);
-    // RFC 8033 spares two of them
+    // with `spared` = 3028 bytes, as RFC 8033 has it, two packets are spared
     let mut b = congested(&PieParams { spared: Some(Bytes(3028)), ..linux.clone() });
     assert_eq!(drops(&mut b, 3028), 0);
-    // since the last update the delay has fallen to 7 ms < 15/2: Linux spares arrivals now, the RFC from the next update on
+    // Since the last update, the delay has fallen to 7 ms, below half the target. Linux keeps arrivals from now on, RFC 8033 from
+    // the next update on.
     for (judged_by, expected) in [(JudgedBy::Present, false), (JudgedBy::LastUpdate, true)] {
         let mut b =
             Bench::new(PieParams { judged_by: Some(judged_by), tuning: Some(Tuning::None), ..linux.clone() }.law());
@@ -235,7 +236,7 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
 fn departures_use_up_linux_burst_allowance() {
     let mut b = Bench::new(PieParams { variant: PieVariant::Linux, ..Default::default() }.law());
     b.arrive(0, 0);
-    // updates alone do not reduce it: 150 ms, less the 40 and 60 ms between three departures
+    // Updates do not reduce the allowance of 150 ms; the 40, 60 and 100 ms between departures do.
     (0..20).for_each(|_| _ = b.tick(150_000));
     for (ms, left) in [(300, 150), (340, 110), (400, 50), (500, 0)] {
         b.left(ms * 1000, 150_000, 80);
@@ -245,7 +246,7 @@ fn departures_use_up_linux_burst_allowance() {
 
 #[test]
 fn drops_have_the_probability_and_bytemode_scales_it() {
-    // 100 000 draws: standard error at most 0.0016
+    // the standard error of 100 000 draws is at most 0.0016
     for (bytemode, size, scale) in [(false, 500, 1.0), (true, 500, 0.5), (true, 1500, 1.5)] {
         let mut b = congested(&PieParams { bytemode, ..Default::default() });
         let p = b.law.state().drop_prob * scale;
@@ -271,7 +272,7 @@ fn ecn_marks_below_its_threshold_only() {
 
 #[test]
 fn dice_never_drop_early_and_never_wait_long() {
-    // 1/16: thirteen packets sum to 0.8125, fourteen to 0.875; 136 sum to 8.5
+    // with a probability of 1/16, thirteen packets have a sum of 0.8125, fourteen 0.875, and 136 have 8.5
     for seed in 0..200 {
         let (mut dice, mut rng) = (Dice::default(), Rng::named(seed, "q"));
         let mut gap = 0;
@@ -285,7 +286,7 @@ fn dice_never_drop_early_and_never_wait_long() {
         assert!((14..=136).contains(&gap), "{gap}");
         assert_eq!(dice.accu_prob, 0.0);
     }
-    // with probability 0 the sum alone decides
+    // with probability 0, only the sum can cause a drop
     let mut dice = Dice { accu_prob: 8.4375 };
     assert!(!dice.roll(0.0, &mut Rng::named(1, "q")));
     dice.add(0.0625);
@@ -294,23 +295,24 @@ fn dice_never_drop_early_and_never_wait_long() {
 
 #[test]
 fn the_departure_rate_of_2013() {
-    // 1500 bytes every 1.2 ms: 800 ns per byte. The first departure begins the cycle, seven more make 10 500 >= 10 000 bytes.
+    // 1500 bytes leave every 1.2 ms, 800 ns per byte. The first departure begins a cycle, and seven more complete it with 10 500
+    // bytes, at least 10 000.
     let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
     b.arrive(0, 0);
     for n in 0..8u64 {
         b.left(1000 + n * 1200, 30_000, 99);
     }
     assert_eq!(b.tick(30_000), 30_000);
-    // 30 000 bytes take 24 ms: 0.125 x 0.004 + 1.25 x 0.024 = 0.0305, / 8
+    // 30 000 bytes take 24 ms: 0.125 x 0.004 + 1.25 x 0.024 = 0.0305, divided by 8
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(24));
     close(b.law.state().drop_prob, 0.0305 / 8.0);
-    // at half the speed, the estimate goes half way (weight 0.5): 1200 ns per byte, 36 ms
+    // At half the rate, the sample is 1600 ns per byte. With a weight of 0.5, the average becomes 1200 ns per byte, or 36 ms.
     for n in 0..7u64 {
         b.left(11_800 + n * 2400, 30_000, 99);
     }
     b.tick(30_000);
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(36));
-    // no estimate if too little is queued to begin a cycle
+    // there is no estimate if fewer bytes are queued than a cycle needs to begin
     let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
     b.arrive(0, 0);
     (0..100).for_each(|n| b.left(n * 1200, 9999, 99));
@@ -348,9 +350,9 @@ fn modem(limit: Limit) -> Bench<DocsisPie> {
 #[test]
 fn docsis_pie_predicts_the_delay_from_the_tokens() {
     for (tokens, queue, us) in [
-        // within the tokens: 8000 B at 20 Mbit/s
+        // the queue is within the tokens: 8000 B at the peak rate of 20 Mbit/s
         (10_000, 8000, 3200),
-        // 10 000 B at 20 Mbit/s and 5000 at 5
+        // 10 000 B are sent at 20 Mbit/s and 5000 B at 5 Mbit/s
         (10_000, 15_000, 12_000),
         (0, 15_000, 24_000),
         (0, 0, 0),
@@ -367,20 +369,20 @@ fn docsis_pie_predicts_the_delay_from_the_tokens() {
 fn docsis_pie_first_updates_by_hand() {
     let mut b = modem(Limit::Bytes(Bytes(60_000)));
     b.arrive(0, 0);
-    // 12 ms against 10: 0.25 x 0.002 + 2.5 x 0.012 = 0.0305, / 2048
+    // the delay is 12 ms, after 0, and the target 10 ms: 0.25 x 0.002 + 2.5 x 0.012 = 0.0305, divided by 2048
     b.tick(15_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0);
-    // 28 ms: 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, / 128 below 1e-4
+    // the delay rises to 28 ms: 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, divided by 128 (below 1e-4)
     b.tick(25_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0 + 0.0445 / 128.0);
-    // 3.2 ms and 3.2 ms: below 0
+    // the delay falls to 3.2 ms: the result is below 0, so drop_prob is 0
     b.tick(8000);
     b.tick(8000);
     assert_eq!(b.law.state().drop_prob, 0.0);
-    // 244 ms > 200 ms: 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, / 2048, + 0.02
+    // the delay rises to 244 ms: 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, divided by 2048; plus 0.02, as it is above 200 ms
     b.tick(160_000);
     close(b.law.state().drop_prob, 0.6605 / 2048.0 + 0.02);
-    // never above 0.85 x 1024 / 64
+    // drop_prob never exceeds 0.85 x 1024 / 64 = 13.6
     for _ in 0..2000 {
         b.tick(1_000_000);
     }
@@ -389,7 +391,7 @@ fn docsis_pie_first_updates_by_hand() {
 
 #[test]
 fn docsis_pie_states() {
-    // a buffer of 60 000 bytes: inactive below 20 000
+    // the buffer has 60 000 bytes, so the law is inactive below 20 000
     let mut b = modem(Limit::Bytes(Bytes(60_000)));
     b.link.tokens = Bytes(0);
     b.arrive(0, 0);
@@ -399,7 +401,8 @@ fn docsis_pie_states() {
         assert_eq!(b.law.state().burst, Burst::Inactive);
     }
     assert!(b.law.state().drop_prob > 0.01);
-    // at a third: QUENCH; the first drop: PROTECT, with an allowance during which the probability is 0
+    // At a third of the buffer, the state is QUENCH. After the first drop it is PROTECT, with an allowance during which drop_prob
+    // is 0.
     let mut at = b.tick(20_000);
     let mut verdict = b.arrive(at, 20_000);
     assert!(b.law.state().burst != Burst::Inactive);
@@ -412,7 +415,7 @@ fn docsis_pie_states() {
     }
     assert_eq!((verdict, b.law.state().burst), (Verdict::Drop, Burst::Protect));
     assert_eq!(b.law.state().burst_allowance, Duration::from_millis(142));
-    // 142 ms are nine updates of 16
+    // the allowance of 142 ms lasts for nine updates of 16 ms
     for n in 1..=9 {
         at = b.tick(40_000);
         assert_eq!(b.law.state().drop_prob, 0.0);
@@ -421,7 +424,8 @@ fn docsis_pie_states() {
     }
     b.tick(40_000);
     assert!(b.law.state().drop_prob > 0.0);
-    // empty: quiet as soon as the probability is 0 and both delays are low: QUENCH, and after more than a second INACTIVE
+    // The queue is empty. As soon as drop_prob is 0 and both delays are low, the state is QUENCH, and after more than a second
+    // INACTIVE.
     let mut quench = None;
     for _ in 0..2000 {
         let before = b.law.state().burst;
@@ -433,7 +437,7 @@ fn docsis_pie_states() {
         }
     }
     assert_eq!(at - quench.unwrap(), 63 * 16_000);
-    // the clock has stopped
+    // there are no more updates
     assert_eq!(b.law.next_tick(), None);
 }
 
@@ -459,7 +463,7 @@ fn refusals() {
     assert_eq!(refused(r#"{"docsis_pie":{"beta":0}}"#), "docsis_pie.beta");
 }
 
-/// An input of a law: an arrival, a departure (sojourn in ms, packets left behind) or the passage of time (ms).
+/// An input of a law: an arrival, a departure (with its sojourn time in ms) or the passage of time (in ms).
 #[derive(Clone, Debug)]
 enum Moment {
     Arrive,

@@ -1,4 +1,4 @@
-//! Strict priority against closed forms: leftover capacity, starvation, and Cobham's waiting times.
+//! Strict priority compared with closed forms: leftover capacity, starvation, and Cobham's waiting times.
 
 use crate::common::{Bench, Source};
 use qdisc::Spec;
@@ -21,13 +21,13 @@ fn stream(band: usize, rate: f64) -> Source {
 
 #[test]
 fn a_band_gets_what_those_before_it_leave_and_starves_if_that_is_nothing() {
-    // 6 of 10 Mbit/s go to band 0, 3 to band 1, and the remaining 1 of the 8 offered to band 2
+    // band 0 gets 6 of the 10 Mbit/s, band 1 gets 3, and band 2, which offers 8, gets the remaining 1
     let run = bench().run(&[stream(0, 6.0 * MBIT), stream(1, 3.0 * MBIT), stream(2, 8.0 * MBIT)], 10.0, 60.0);
     for (band, rate) in [6.0, 3.0, 1.0].into_iter().enumerate() {
         assert!((run.rate(band) / MBIT - rate).abs() < 0.002, "{band}: {}", run.rate(band));
     }
     assert_eq!((run.dropped(0), run.dropped(1)), (0, 0));
-    // band 0 offers more than the link carries: once its queue has filled, no other band ever sends a packet
+    // band 0 offers more than the link carries, so once its queue has filled, no other band sends a packet
     let run = bench().run(&[stream(0, 12.0 * MBIT), stream(1, MBIT), stream(2, MBIT)], 10.0, 60.0);
     assert_eq!((run.rate(1), run.rate(2)), (0.0, 0.0));
     assert!((run.rate(0) / LINK - 1.0).abs() < 1e-3 && (run.loss(0) - 1.0 / 6.0).abs() < 1e-3, "{}", run.loss(0));
@@ -35,8 +35,8 @@ fn a_band_gets_what_those_before_it_leave_and_starves_if_that_is_nothing() {
 
 #[test]
 fn waiting_times_are_cobhams() {
-    // Cobham 1954, not preemptive: W_k = R / ((1 - s_{k-1}) (1 - s_k)), s_k the load of bands 0 ... k, R = load x (0.8 ms) / 2.
-    // Little's law: packets waiting of a band = its packets per second x W
+    // Cobham 1954, without preemption: W_k = R / ((1 - s_{k-1}) (1 - s_k)), where s_k is the load of bands 0 ... k, and R = load
+    // x 0.8 ms / 2. By Little's law, the mean number of a band's waiting packets is its packets per second times W_k.
     let loads = [0.3, 0.25, 0.25];
     let sources: Vec<Source> = loads.iter().enumerate().map(|(i, l)| stream(i, l * LINK).poisson()).collect();
     let run = bench().run(&sources, 10.0, 1000.0);

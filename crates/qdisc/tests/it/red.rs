@@ -1,4 +1,4 @@
-//! RED and its variants against closed forms and worked arithmetic.
+//! RED and its variants compared with closed forms and worked arithmetic.
 
 use packet::{Backlog, Ecn, LinkView, MarkReason, PacketMeta};
 use qdisc::law::ared::{Adaptation, AredParams};
@@ -20,19 +20,19 @@ fn packet(ecn: Ecn) -> PacketMeta {
     packet
 }
 
-/// Passes `law` an arrival that finds `packets` packets of 1000 bytes.
+/// Passes `law` an arrival at `ms` that finds `packets` packets of 1000 bytes.
 fn arrive(law: &mut impl Law, ms: u64, packets: u32, what: &PacketMeta, rng: &mut Rng) -> Verdict {
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
     law.arrive(what, &View { now: Time(ms * MS), backlog, sojourn: Duration::ZERO, link: &link }, rng)
 }
 
-/// RED without averaging whose p_b is 0.1 at 10 packets waiting.
+/// Returns RED without averaging, whose p_b is 0.1 while 10 packets are queued.
 fn tenth(spacing: Spacing) -> RedParams {
     RedParams { weight: Some(1.0), probability: Some(p(0.2)), spacing: Some(spacing), ..Default::default() }
 }
 
-/// The distribution of the gap that `spread` gives: P(n) = p_a(n) x product of (1 - p_a) before it.
+/// Computes the distribution of the gap from `spread`: P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
 fn gap_distribution(spacing: Spacing, p_b: f64) -> Vec<f64> {
     let (mut alive, mut gaps) = (1.0, Vec::new());
     while alive > 1e-12 && gaps.len() < 1000 {
@@ -48,26 +48,27 @@ fn gaps_are_uniform() {
     for inverse in [2, 5, 10, 50, 128] {
         let p_b = 1.0 / f64::from(inverse);
         let n = inverse as usize;
-        // Floyd & Jacobson, method 2: uniform on {1 ... 1/p_b}
+        // Floyd & Jacobson's method 2: the gap is uniform on {1 ... 1/p_b}
         let gaps = gap_distribution(Spacing::Uniform, p_b);
         assert_eq!(gaps.len(), n);
         assert!(gaps.iter().all(|g| (g - p_b).abs() < 1e-9), "{gaps:?}");
-        // wait: nothing before 1/p, then uniform on 1/p values
+        // with `Wait`, the gap is uniform on {1/p_b ... 2/p_b - 1}
         let gaps = gap_distribution(Spacing::Wait, p_b);
         assert_eq!(gaps.len(), 2 * n - 1);
         assert!(gaps[..n - 1].iter().all(|g| *g == 0.0) && gaps[n - 1..].iter().all(|g| (g - p_b).abs() < 1e-9));
-        // ALTQ: uniform on {1 ... 2/p - 1}
+        // in ALTQ, the gap is uniform on {1 ... 2/p_b - 1}
         let gaps = gap_distribution(Spacing::Stretched, p_b);
         assert_eq!(gaps.len(), 2 * n - 1);
         assert!(gaps.iter().all(|g| (g - 1.0 / (2.0 * n as f64 - 1.0)).abs() < 1e-9), "{gaps:?}");
     }
-    // method 1 is geometric: P(3) = 0.9 x 0.9 x 0.1
+    // with method 1, the gap is geometric: P(3) = 0.9 x 0.9 x 0.1
     assert!((gap_distribution(Spacing::Geometric, 0.1)[2] - 0.081).abs() < 1e-12);
 }
 
 #[test]
 fn the_law_drops_at_those_gaps() {
-    // p_b 0.1: gaps of 1 ... 10 (mean 5.5, sd 2.87), drawn per packet or once; 10 ... 19 (14.5, 2.87), 1 ... 19 (10, 5.48)
+    // With p_b = 0.1, each row has the smallest and largest gap, the mean and the standard deviation: gaps are uniform on 1 ...
+    // 10, 10 ... 19 or 1 ... 19.
     for (spacing, least, most, mean, sd) in [
         (Spacing::Uniform, 1, 10, 5.5, 2.87),
         (Spacing::OneDraw, 1, 10, 5.5, 2.87),
@@ -91,9 +92,9 @@ fn the_law_drops_at_those_gaps() {
     }
 }
 
-/// The share of gaps of each length, from 1 on, with p_b 0.02 for the first ten packets of a gap and 0.05 after them.
+/// Returns the share of gaps of each length, where p_b is 0.02 for the first ten packets of a gap and 0.05 after that.
 fn gaps_of_a_rising_probability(spacing: Spacing) -> Vec<f64> {
-    // max_p 0.1 between 5 and 15: 7 packets waiting are 0.02, 10 are 0.05
+    // p_b rises from 0 at 5 packets to 0.1 at 15, so it is 0.02 while 7 packets are queued, and 0.05 while 10 are
     let red = RedParams { probability: Some(p(0.1)), ..tenth(spacing) };
     let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
     let (mut counts, mut gap, n) = (vec![0u32; 60], 0, 200_000);
@@ -111,8 +112,8 @@ fn gaps_of_a_rising_probability(spacing: Spacing) -> Vec<f64> {
 
 #[test]
 fn one_draw_judges_the_whole_gap_by_the_present_probability() {
-    // survival is 1 - count p: 0.98 ... 0.80 at 10, then 1 - 11 x 0.05 = 0.45, 0.40 ... 0 at 20. Three standard errors of
-    // 200 000 gaps are 0.0032 at most
+    // A gap survives packet n with probability 1 - n p: 0.98 ... 0.80 for the first ten, then 1 - 11 x 0.05 = 0.45, 0.40 ... 0 at
+    // 20. Three standard errors of 200 000 gaps are 0.0032 at most.
     let gaps = gaps_of_a_rising_probability(Spacing::OneDraw);
     for (n, share) in gaps.iter().enumerate().skip(1) {
         let expected = match n {
@@ -123,22 +124,24 @@ fn one_draw_judges_the_whole_gap_by_the_present_probability() {
         };
         assert!((share - expected).abs() < 0.0032, "{n}: {share}");
     }
-    // method 2 draws for each packet: of the 0.8 that are left, 0.05 / (1 - 10 x 0.05) end at the next
+    // method 2 draws for each packet: 0.8 of the gaps survive ten packets, and 0.05 / (1 - 10 x 0.05) = 0.1 of these end at the
+    // next
     let eleventh = gaps_of_a_rising_probability(Spacing::Uniform)[11];
     assert!((eleventh - 0.08).abs() < 0.002, "{eleventh}");
 }
 
 #[test]
 fn the_linux_variant_has_tcs_names_and_defaults() {
-    // tc-red(8): max = limit / 4, min = max / 3, burst = (2 min + max) / (3 avpkt) = 83332 / 3000 = 27; of these
-    // 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w, which w = 1/16 gives (13.2) and 1/8 does not (7.8)
+    // tc-red(8): max = limit / 4 = 50 000, min = max / 3 = 16 666, burst = (2 min + max) / (3 avpkt) = 83 332 / 3000 = 27. w is
+    // the largest power of 1/2 with 27 + 1 - 16.67 = 11.33 <= (1 - (1 - w)^27) / w: that is 13.2 for w = 1/16, and only 7.8 for
+    // 1/8.
     let red = RedParams { variant: RedVariant::Linux, limit: Some("200KB".parse().unwrap()), ..Default::default() };
     red.validate().unwrap();
     let (mut law, mut rng) = (red.law(), Rng::named(1, "q"));
     arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
     let ramp = law.ramp().unwrap();
     assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
-    // the kernel's cells, burst 100 and min 15 packets: 86 is above 82.8 (w = 1/256) and not above 90.9 (1/512)
+    // with burst 100 and min 15 packets, 100 + 1 - 15 = 86 exceeds 82.8, the value for w = 1/256, but not 90.9, that for 1/512
     let lab = RedParams {
         min: Some("22710B".parse().unwrap()),
         max: Some("45420B".parse().unwrap()),
@@ -158,9 +161,9 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
 fn the_average_by_hand() {
     let packet_time = Duration::from_millis(1);
     for (idle, whole, fraction) in [
-        // (1/2)^3 x 5; (1/2)^2.5 x 5
+        // 3 packet times leave (1/2)^3 x 5, and 2.5 packet times leave (1/2)^2.5 x 5
         (IdleDecay::Decay, 0.625, 5.0 * 0.176_776_695_296_636_9),
-        // one more half for the sample; 2.5 packet times count as 2
+        // the sample of 0 halves the average once more, and 2.5 packet times count as 2
         (IdleDecay::DecayAndSample, 0.3125, 0.625),
         (IdleDecay::DecayOnceAsked, 0.625, 5.0 * 0.176_776_695_296_636_9),
     ] {
@@ -169,23 +172,24 @@ fn the_average_by_hand() {
             let at = |a: &mut Average, q, us: u64| a.sample(q, Time(us * 1000), Weight::new(0.5), idle, packet_time);
             assert_eq!(at(&mut a, 4.0, 0), 2.0);
             assert_eq!(at(&mut a, 8.0, 0), 5.0);
-            // the last packet begins to leave; the link finds the queue empty at the same time, and again later
+            // the last packet leaves, and the link finds the queue empty at the same time, and again later
             a.left(0, Time(1_000_000), idle);
             a.empty(Time(1_000_000));
             a.empty(Time(2_000_000));
             let seen = at(&mut a, 0.0, 1000 + gap_us);
             assert!((seen - expected).abs() < 1e-12, "{idle:?} {gap_us}: {seen}");
-            // busy again: an ordinary sample
+            // the queue is busy again, so this is an ordinary sample
             assert!((at(&mut a, 2.0, 9000) - (expected / 2.0 + 1.0)).abs() < 1e-12);
         }
     }
-    // the queue is empty while its last packet is being sent: idle for Floyd & Jacobson, not for ns-2
+    // While the last packet is being sent, the queue is empty: Floyd & Jacobson count that as idle time, ns-2 does not. Here, the
+    // link has not found the queue empty, so 9 ms later the average is only halved by a sample.
     let mut a = Average::default();
     let half = Weight::new(0.5);
     a.sample(8.0, Time(0), half, IdleDecay::DecayAndSample, packet_time);
     a.left(0, Time(0), IdleDecay::DecayAndSample);
     assert_eq!(a.sample(0.0, Time(9 * MS), half, IdleDecay::DecayAndSample, packet_time), 2.0);
-    // no averaging: nothing is left after any time above zero
+    // with weight 1, nothing is left of the average after any idle time above zero
     assert_eq!((Weight::new(1.0).rest(3.0), Weight::new(1.0).rest(0.0)), (0.0, 1.0));
 }
 
@@ -220,26 +224,28 @@ fn presets_and_automatic_values() {
         (r.min, r.max, r.max_p, r.gentle, law.weight().unwrap())
     };
     assert_eq!(set(RedVariant::Floyd93, 8_000_000), (5.0, 15.0, 0.02, false, 0.002));
-    // MMCN 1999
+    // the values of MMCN 1999
     assert_eq!(set(RedVariant::Altq, 8_000_000), (15.0, 30.0, 0.1, false, 0.002));
     let limit = |variant| RedParams { variant, ..Default::default() }.default_limit();
     assert_eq!((limit(RedVariant::Altq), limit(RedVariant::Ns2)), (Limit::Packets(60), Limit::Packets(50)));
-    // ns-2 at 10 Mbit/s: c = 2500 packets/s of 500 bytes; min = 0.005 x 2500 / 2 = 6.25 packets; w = 1 - e^(-1/2500)
+    // ns-2 at 10 Mbit/s: c = 2500 packets/s of 500 bytes, min = 0.005 x 2500 / 2 = 6.25 packets, rtt = 0.1 s, and w = 1 -
+    // e^(-1/(10 rtt c)) = 1 - e^(-1/2500)
     let (min, max, max_p, gentle, w) = set(RedVariant::Ns2, 10_000_000);
     assert_eq!((min, max, max_p, gentle), (3125.0, 9375.0, 0.1, true));
     assert!((w - 0.000_399_920_01).abs() < 1e-12, "{w}");
-    // at 100 kbit/s: c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, w = 1 - e^(-1/30)
+    // ns-2 at 100 kbit/s: c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, and w = 1 - e^(-1/30)
     let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
     assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
-    // a stopped link has valid numbers as well
+    // the numbers are valid on a stopped link, too
     for variant in [RedVariant::Floyd93, RedVariant::Ns2] {
         let (min, max, _, _, w) = set(variant, 0);
         assert!(min < max && w > 0.0 && w <= 1.0, "{variant:?}: {min} {max} {w}");
     }
-    // tc: burst 20 over min 15: 6 <= (1 - (7/8)^20) / (1/8) = 7.4, but not (1 - (3/4)^20) / (1/4) = 3.99
+    // tc's w for burst 20 and min 15: 20 + 1 - 15 = 6 is at most (1 - (7/8)^20) / (1/8) = 7.4, but not (1 - (3/4)^20) / (1/4) =
+    // 3.99
     let tc = RedParams { variant: RedVariant::Altq, burst: Some(20), ..Default::default() };
     assert_eq!(started(&tc, 8_000_000).weight(), Some(0.125));
-    // thresholds as times follow the rate: 10 ms at 8 Mbit/s are 10 000 bytes
+    // thresholds in time depend on the rate: 30 ms are 30 000 bytes at 8 Mbit/s, and 60 000 at 16 Mbit/s
     let ms = |n| Some(Limit::Time(Duration::from_millis(n)));
     let timed = RedParams { min: ms(10), max: ms(30), ..Default::default() };
     assert_eq!(started(&timed, 8_000_000).ramp().unwrap().max, 30_000.0);
@@ -258,7 +264,7 @@ fn ecn_marks_and_harddrop_does_not() {
         let verdict = arrive(&mut red(harddrop).law(), 0, queue, &packet(ecn), &mut rng);
         assert_eq!(verdict, expected, "{harddrop:?} {ecn:?}");
     }
-    // an early mark instead of an early drop
+    // on the ramp, ECN-capable packets are marked exactly when others are dropped
     let verdicts = |ecn| {
         let (mut law, mut rng) = (red(Some(true)).law(), Rng::named(1, "q"));
         (0..100).map(|_| arrive(&mut law, 0, 10, &packet(ecn), &mut rng)).collect::<Vec<_>>()
@@ -279,10 +285,10 @@ fn ns2_spares_the_first_packet_and_the_last_one() {
         ..Default::default()
     };
     let mut law = red.law();
-    // at 2 packets the average is at max: the first is dropped, forced; a queue of one is never dropped from
+    // with 2 packets queued, the average is at max, so the arrival is dropped; with one packet queued, nothing is dropped early
     assert_eq!(arrive(&mut law, 0, 2, &packet(Ecn::NotEct), &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng), Verdict::Pass);
-    // probability 1 in the early region: the first packet there passes, the second does not
+    // with probability 1 on the ramp, the first packet there passes and the second is dropped
     let early =
         RedParams { probability: Some(p(1.0)), max: Some(Limit::Packets(3)), spacing: Some(Spacing::Geometric), ..red };
     let sure = RedParams { min: Some(Limit::Packets(1)), gentle: Some(true), ..early };
@@ -301,7 +307,7 @@ fn small_packets_are_dropped_less_in_byte_mode() {
         let drops = (0..n).filter(|_| arrive(&mut law, 0, 10, &small, &mut rng) == Verdict::Drop).count();
         drops as f64 / f64::from(n)
     };
-    // p_b 0.1 for avpkt = 1000; the standard error of 100 000 draws at 0.1 is 0.001
+    // p_b is 0.1 for packets of avpkt = 1000 bytes; the standard error of 100 000 draws is 0.001 at 0.1
     for (mode, size, expected) in [
         (ByteMode::Off, 250, 0.1),
         (ByteMode::Scaled, 250, 0.025),
@@ -327,7 +333,7 @@ fn ared(adaptation: Adaptation, max_p: f64) -> AredParams {
 #[test]
 fn adaptive_red_by_hand() {
     let mut rng = Rng::named(1, "q");
-    // Floyd: band [10 + 0.4 x 20, 10 + 0.6 x 20] = [18, 22]; every 500 ms
+    // Floyd's band is [10 + 0.4 x 20, 10 + 0.6 x 20] = [18, 22]; max_p may change every 500 ms
     let mut law = ared(Adaptation::Floyd2001, 0.1).law();
     for (ms, queue, expected) in [
         (499, 25, 0.1),
@@ -342,7 +348,7 @@ fn adaptive_red_by_hand() {
         assert!((law.max_p() - expected).abs() < 1e-12, "{ms} ms: {}", law.max_p());
         assert_eq!(law.red().ramp().unwrap().max_p, law.max_p());
     }
-    // a quarter of max_p where that is less than 0.01; never beyond the bounds
+    // the increase is a quarter of max_p if that is less than 0.01, and max_p never leaves its bounds
     for (from, queue, expected) in
         [(0.02, 25, 0.025), (0.495, 25, 0.5), (0.5, 25, 0.5), (0.0105, 5, 0.01), (0.01, 5, 0.01)]
     {
@@ -350,7 +356,7 @@ fn adaptive_red_by_hand() {
         arrive(&mut law, 500, queue, &packet(Ecn::NotEct), &mut rng);
         assert!((law.max_p() - expected).abs() < 1e-12, "{from}: {}", law.max_p());
     }
-    // Feng: only on coming out of the thresholds
+    // Feng's rule changes max_p only when the average leaves the range between the thresholds
     let mut law = ared(Adaptation::Feng1999, 0.12).law();
     for (queue, expected) in
         [(5, 0.12), (20, 0.12), (31, 0.24), (32, 0.24), (20, 0.24), (5, 0.08), (4, 0.08), (31, 0.16)]
@@ -360,7 +366,7 @@ fn adaptive_red_by_hand() {
     }
 }
 
-/// The shortest queue at which WRED (without averaging, probability 1) drops a packet of `dscp` with this seed.
+/// Returns the shortest queue at which WRED (without averaging, with probability 1) drops a packet of `dscp`, for a fixed seed.
 fn first_drop(params: &WredParams, dscp: u8) -> u32 {
     let what = PacketMeta { size: 1000, tos: dscp << 2, ..Default::default() };
     (0..100).find(|q| arrive(&mut params.law(), 0, *q, &what, &mut Rng::named(1, "q")) == Verdict::Drop).unwrap()
@@ -369,7 +375,7 @@ fn first_drop(params: &WredParams, dscp: u8) -> u32 {
 #[test]
 fn wred_has_cisco_s_ladder_and_profiles() {
     let mut wred = WredParams { weight: 1.0, probability: p(1.0), spacing: Spacing::Geometric, ..Default::default() };
-    // the ramp begins at min with probability 0; with max_p 1 it has reached 1/span at min + 1: test the corners
+    // with max_p = 1, the ramp has probability 0 at min, 1/(40 - min) at min + 1, and 1 at 40
     for (precedence, min) in [20, 22, 24, 26, 28, 31, 33, 35].into_iter().enumerate() {
         let seen = first_drop(&wred, precedence as u8 * 8);
         assert!((min + 1..=40).contains(&seen), "precedence {precedence}: {seen}");
@@ -380,10 +386,10 @@ fn wred_has_cisco_s_ladder_and_profiles() {
         };
         let slope = 1.0 / f64::from(40 - min);
         assert_eq!((drops(min), drops(40)), (0.0, 1.0));
-        // standard error at most 0.011
+        // the standard error is at most 0.011
         assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
     }
-    // the DSCP's own profile comes before its precedence's, in either order
+    // the profile of a DSCP overrides that of its precedence, whatever their order
     wred.profiles = serde_json::from_str(
         r#"[{"dscp":10,"min":"3p","max":"4p","probability":1},{"precedence":1,"min":"7p","max":"8p","probability":1}]"#,
     )
@@ -401,14 +407,14 @@ fn rio_averages_in_packets_apart() {
     LawParams::validate(&params).unwrap();
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let (inside, out) = (PacketMeta { size: 1000, tos: 40, ..Default::default() }, packet(Ecn::NotEct));
-    // ten packets wait, of which two are "in": out is dropped, in is not
+    // ten packets are queued, and two of them are "in": an out-packet is dropped, an in-packet is not
     for q in 0..2 {
         assert_eq!(arrive(&mut law, 0, q, &inside, &mut rng), Verdict::Pass);
     }
     assert_eq!(arrive(&mut law, 0, 10, &out, &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 10, &inside, &mut rng), Verdict::Pass);
     assert_eq!(law.averages(), (10.0, 2.0));
-    // the limit refuses that one: two again; one leaves: one
+    // the limit refuses the in-packet, so two are left; then one leaves
     law.overflow(Time(0));
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets: 9, bytes: 9000 };

@@ -1,4 +1,4 @@
-//! An emptied queue under DRR++ and COBALT: new again at once, or once its law has come to rest.
+//! A queue with DRR++ and COBALT that becomes empty: it is new again at once, or as soon as its law is at rest.
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::fair::Fair;

@@ -1,4 +1,4 @@
-//! Disciplines in tc's syntax: its meaning, its errors, and the round trip.
+//! Disciplines in tc's syntax: the meaning of the words, errors, and the round trip.
 
 use qdisc::{LawSpec, QDISCS, Spec};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn words_mean_the_table_with_the_same_values() {
     for (text, json) in [
         ("fq_codel limit 1000p target 5ms ecn", r#"{"fq_codel": {"limit": "1000p", "target": "5ms", "ecn": true}}"#),
         ("fq_codel noecn flows 16 quantum 300", r#"{"fq_codel": {"ecn": false, "flows": 16, "quantum": "300B"}}"#),
-        // 32 x 1024 x 1024
+        // 32Mb is 32 x 1024 x 1024 bytes
         ("fq_codel memory_limit 32Mb drop_batch 1", r#"{"fq_codel": {"memory_limit": "33554432B", "drop_batch": 1}}"#),
         (
             "fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03",
@@ -31,7 +31,7 @@ fn words_mean_the_table_with_the_same_values() {
             "codel limit 1000 interval 100msec ce_threshold 500us",
             r#"{"codel": {"limit": "1000p", "ce_threshold": "500us"}}"#,
         ),
-        // tc-pie(8): alpha and beta in sixteenths of 1/s
+        // tc-pie(8): alpha and beta are in units of 1/16 per second
         ("pie alpha 4 beta 32 tupdate 16ms", r#"{"pie": {"alpha": 0.25, "beta": 2.0, "tupdate": "16ms"}}"#),
         ("pie bytemode dq_rate_estimator", r#"{"pie": {"bytemode": true, "delay": "departure_rate"}}"#),
         (
@@ -76,7 +76,7 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // not in tc: the parameters' own names; and a parameter's own name after tc's keywords
+        // disciplines that tc does not have, with parameter names as words; and a parameter name after a word of tc
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),
@@ -84,7 +84,7 @@ fn words_mean_the_table_with_the_same_values() {
             "sfq_hss limit 500p + codel target 7ms",
             r#"{"sfq_hss": {"limit": "500p", "law": {"codel": {"target": "7ms"}}}}"#,
         ),
-        // whole commands, as pasted
+        // whole commands and lines of `tc qdisc show`
         ("tc qdisc replace dev eth0 root handle 1: codel limit 5", r#"{"codel": {"limit": "5p"}}"#),
         ("tc qdisc add dev eth0 parent 1:10 pfifo limit 5", r#"{"droptail": {"limit": "5p"}}"#),
         (
@@ -140,7 +140,7 @@ fn invalid_words_are_refused_in_one_line() {
     }
 }
 
-/// Every discipline of Linux with all of its keywords: written and parsed again.
+/// Every discipline of Linux, with all of its words, is read, written and read again.
 #[test]
 fn what_is_said_reads_back() {
     for text in [
@@ -160,13 +160,13 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let written = spec.in_tc(None);
-        // every keyword is given: writing omits nothing, except flags that are false in tc without a keyword
+        // the text has every word, except for flags that tc can only set, so the written text is the same
         assert_eq!(written.words, text);
         assert_eq!(read(&written.words), Ok(spec), "{text}");
     }
 }
 
-/// The defaults as well: the discipline built from the text equals this one.
+/// The written text has the defaults, too: it builds an equal discipline.
 #[test]
 fn written_defaults_build_the_same_discipline() {
     let rate = Some(BitRate(5_000_000));
@@ -187,12 +187,13 @@ fn written_defaults_build_the_same_discipline() {
             written.differences[0].contains(variant) || written.differences.iter().any(|l| l.contains(variant)),
             "{written:?}"
         );
-        // the text and the version together give everything
+        // the written text with the version added builds the same discipline
         assert!(read(&format!("{words} variant {variant}")).unwrap().build() == spec.build(), "{text}");
     }
 }
 
-/// Linux's SFQ writes its sizes, since "sfq" alone parses as McKenney's; a limit that tc cannot express becomes Linux's.
+/// Linux's SFQ is written with its sizes, since "sfq" alone is read as McKenney's. A limit that tc cannot express is replaced by
+/// Linux's default.
 #[test]
 fn sfq_of_linux_writes_its_sizes() {
     for limit in ["null", r#""50ms""#] {
@@ -202,7 +203,7 @@ fn sfq_of_linux_writes_its_sizes() {
     }
 }
 
-/// A probability is written with no more digits than are parsed.
+/// A probability is written with only as many digits as are read.
 #[test]
 fn a_probability_is_written_with_the_digits_that_are_read() {
     let written = table(r#"{"red": {"probability": 0.003689963906203621}}"#).in_tc(None).words;
@@ -216,13 +217,13 @@ fn a_probability_is_written_with_the_digits_that_are_read() {
 fn what_tc_cannot_express_is_listed() {
     let rate = Some(BitRate(10_000_000));
     let written = |json: &str| table(json).in_tc(rate);
-    // 50 ms at 10 Mbit/s: 62 500 bytes, 41 frames of 1514
+    // 50 ms at 10 Mbit/s are 62 500 bytes, 41 frames of 1514
     let codel = written(r#"{"codel": {"limit": "50ms", "variant": "linux"}}"#);
     assert_eq!(codel.words, "codel limit 41 target 5ms interval 100ms noecn");
     assert_eq!(codel.differences, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
     let bytes = written(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
-    // without a rate, 50 ms have no size in bytes: the text has Linux's default, and `differences` says so
+    // without a rate, 50 ms cannot be converted to bytes, so the text has Linux's default, and `differences` has a note
     for (name, words) in
         [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
     {
@@ -230,7 +231,7 @@ fn what_tc_cannot_express_is_listed() {
         assert!(written.words.starts_with(words), "{written:?}");
         assert!(written.differences[0].starts_with("a limit of 50ms: without a rate"), "{written:?}");
     }
-    // thresholds in packets become bytes of avpkt; with `bandwidth`, Linux counts idle times at the link's rate
+    // thresholds in packets are converted to bytes by avpkt; `bandwidth` makes Linux count idle times at the link's rate
     let red = written(r#"{"red": {}}"#);
     assert_eq!(red.words, "red limit 1000000 min 5000 max 15000 avpkt 1000 probability 0.02 bandwidth 10mbit");
     assert!(red.differences.iter().any(|l| l.contains("variant = \"floyd93\"")), "{red:?}");

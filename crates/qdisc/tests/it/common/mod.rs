@@ -1,5 +1,5 @@
-//! A queue in front of a link, fed by unresponsive sources. Time averages are computed here, from arrivals and departures.
-#![allow(dead_code)] // each test file uses its part
+//! A queue in front of a link, with unresponsive sources. Time averages are computed here, from arrivals and departures.
+#![allow(dead_code)] // each test file uses only some of it
 
 use packet::{FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point, Protocol};
 use qdisc::{Context, Queue, Spec};
@@ -33,7 +33,7 @@ impl Source {
     }
 }
 
-/// Packets of one source in the window, and its backlog.
+/// Counts of one source's packets in the window of measurement, its backlog, and the backlog's integral over time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     offered: u32,
@@ -45,7 +45,7 @@ struct Tally {
     byte_ns: f64,
 }
 
-/// The measures of a window.
+/// The results of a window of measurement.
 pub(crate) struct Window {
     tallies: Vec<Tally>,
     ns: f64,
@@ -61,7 +61,7 @@ impl Window {
     pub(crate) fn loss(&self, i: usize) -> f64 {
         f64::from(self.dropped(i)) / f64::from(self.offered(i))
     }
-    /// Rate of departures, bit/s.
+    /// Returns the rate of departures of source `i`, in bit/s.
     pub(crate) fn rate(&self, i: usize) -> f64 {
         self.tallies[i].sent_bytes as f64 * 8e9 / self.ns
     }
@@ -104,7 +104,7 @@ impl Bench {
         }
     }
 
-    /// Sets protocol and code point of a flow; the default is TCP without a mark.
+    /// Sets the protocol and the code point of a flow; the default is TCP with code point 0.
     pub(crate) fn flow(&mut self, flow: u32, protocol: Protocol, dscp: u8) {
         self.flows.set(FlowId(flow), FlowTuple { protocol, dscp, ..FlowTuple::default() });
     }
@@ -124,12 +124,12 @@ impl Bench {
         queue.dequeue(&mut Context { now: *now, rng, link, flows, fate: dropped })
     }
 
-    /// Offers a packet of 1000 B of a flow now; returns true if it was accepted.
+    /// Offers a packet of 1000 B of a flow. Returns true if it was accepted.
     pub(crate) fn offer(&mut self, flow: u32) -> bool {
         self.put(self.packet(flow, 1000))
     }
 
-    /// Takes up to `n` packets now and returns their flows.
+    /// Dequeues up to `n` packets and returns their flows.
     pub(crate) fn take(&mut self, n: usize) -> Vec<u32> {
         (0..n).map_while(|_| self.pull()).map(|p| p.flow.0).collect()
     }
@@ -148,7 +148,7 @@ impl Bench {
         self.run_and(sources, begin, end, |_, window| window)
     }
 
-    /// As [`Self::run`]; the final queue and the measures are passed to `look`.
+    /// Does what [`Self::run`] does, and passes the final queue and the results to `look`.
     pub(crate) fn run_and<T>(
         mut self,
         sources: &[Source],
@@ -158,7 +158,7 @@ impl Bench {
     ) -> T {
         let (begin, end) = ((begin * 1e9) as u64, (end * 1e9) as u64);
         let mut tallies = vec![Tally::default(); sources.len()];
-        // offsets, so that sources of one kind do not send at the same time
+        // each source has an offset, so that equal sources do not send at the same time
         let mut next: Vec<f64> =
             sources.iter().enumerate().map(|(i, s)| s.gap_ns * i as f64 / sources.len() as f64).collect();
         for (i, s) in sources.iter().enumerate() {
