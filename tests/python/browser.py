@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-#: Quiet, and without anything that talks to the network by itself.
+#: Arguments that suppress messages and everything that uses the network by itself.
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -24,7 +24,7 @@ ARGUMENTS = (
 
 @dataclass
 class Opened:
-    """A page and what it did: errors in its console, requests for anything but itself."""
+    """An open page, the errors in its console, and its requests for anything but itself."""
 
     page: Any
     errors: list[str] = field(default_factory=list[str])
@@ -37,7 +37,7 @@ class Opened:
 
 
 def chromium() -> str | None:
-    """The path of Chromium."""
+    """Returns the path of Chromium, or None."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -52,7 +52,9 @@ def opened(
     javascript: bool = True,
     fragment: str = "",
 ) -> Generator[Opened]:
-    """The file in a fresh context with the network off; checked when it is left. `fragment` ends its address."""
+    """Opens the file in a fresh context without a network, and checks it at the end. `fragment` is the end of its
+    address.
+    """
     context = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme=scheme,
@@ -64,7 +66,7 @@ def opened(
     found.page.on("console", lambda m: found.errors.append(m.text) if m.type in {"error", "warning"} else None)
     found.page.on("pageerror", lambda e: found.errors.append(str(e)))
     found.page.on("dialog", lambda d: (found.errors.append(f"dialog: {d.message}"), d.dismiss()))
-    # blob: is a piece of the page's own memory
+    # addresses that begin with blob: are memory of the page itself
     own = (file.as_uri(), "blob:")
     found.page.on("request", lambda r: found.requests.append(r.url) if not r.url.startswith(own) else None)
     try:
@@ -76,7 +78,7 @@ def opened(
 
 
 def serious(page: Any) -> list[str]:
-    """What axe-core calls serious or critical, with the first place of each."""
+    """Returns what axe-core calls serious or critical, each with the first element that has the problem."""
     axe = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     page.evaluate(f"() => {{ {axe} }}")
     found: list[dict[str, Any]] = page.evaluate("async () => (await axe.run()).violations")

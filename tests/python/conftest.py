@@ -1,4 +1,4 @@
-"""Fixtures: a small dumbbell scenario, and measures that a test can bend."""
+"""Fixtures: a small dumbbell scenario, and results of a study that a test can change."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from bloatlab.studies.cablelabs2012.published import FTP, LATE, LOST, MAD, MEDIA
 from bloatlab.sweep import Store
 from browser import ARGUMENTS, chromium
 
-# the same examples in every run, here as in CI
+# hypothesis draws the same examples in every run, here and in CI
 settings.register_profile("bloatlab", derandomize=True)
 settings.load_profile("bloatlab")
 
-#: Files that tests lock: the first one to take turns, the second one while they run.
+#: Two files that serve as locks. A test holds the first one while it waits for its turn, and the second one while it
+#: runs.
 TURN, RUNNING = Path(__file__).with_name("kernel.py"), Path(__file__)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """A test marked `alone` has the machine to itself: the other workers of `pytest -n` wait until it has ended."""
+    """Lets a test marked `alone` have the machine to itself: other workers of `pytest -n` wait until it has ended."""
     alone = item.get_closest_marker("alone") is not None
     with TURN.open() as turn, RUNNING.open() as running:
         fcntl.flock(turn, fcntl.LOCK_EX)
@@ -85,7 +86,7 @@ def scenario_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def as_published() -> Callable[[], dict[str, list[Measures]]]:
-    """Runs of three seeds that agree with the paper in every cell."""
+    """Returns a function that makes measures of three seeds which agree with the paper in every cell."""
 
     def make() -> dict[str, list[Measures]]:
         runs: dict[str, list[Measures]] = {}
@@ -103,7 +104,7 @@ METRICS = (LOST, LATE, PLR, MOS, MEDIAN, MAD, PAGES, FTP)
 
 @pytest.fixture(scope="session", autouse=True)
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Tests keep results in a place of their own, not in the user's."""
+    """Makes tests keep results in a folder of their own, not in the user's store."""
     folder = tmp_path_factory.mktemp("store")
     before = os.environ.get("BLOATLAB_STORE")
     os.environ["BLOATLAB_STORE"] = str(folder)
@@ -116,7 +117,7 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium, driven by Playwright."""
+    """Debian's Chromium, controlled by Playwright."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make venv, then make test")
     path = chromium()
     if path is None:

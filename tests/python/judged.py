@@ -1,4 +1,4 @@
-"""The parts of a recommendation that tests read."""
+"""Finds the parts of a recommendation that tests read."""
 
 from __future__ import annotations
 

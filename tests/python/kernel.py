@@ -1,4 +1,4 @@
-"""The capabilities of this machine's kernel, read from the kernel and not from the bench under test."""
+"""Finds out what this machine's kernel can do, from the kernel itself and not from the bench under test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-#: Exit status 0 if a process like this one may have a network namespace and, in it, a TUN device that is up.
+#: Ends with 0 if a process like this one may have a network namespace with a TUN device that is up.
 PROBE = """
 import ctypes, fcntl, os, socket, struct, sys
 
@@ -32,10 +32,10 @@ except OSError as error:
 
 @cache
 def why_no_bench() -> str:
-    """Why the live bench cannot run here; nothing if it can."""
+    """Returns the reason why the live bench cannot run here, or an empty text."""
     done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=False)
     return done.stderr.strip().splitlines()[-1] if done.returncode else ""
 
 
-#: Skips a test where the kernel allows no live bench, and says why.
+#: Skips a test, with the reason, if the live bench cannot run here.
 bench = pytest.mark.skipif(bool(why_no_bench()), reason=f"live bench: {why_no_bench()}")

@@ -1,4 +1,4 @@
-"""Answers of the studies: computed from the runs, so that other runs have another answer."""
+"""The answers of the studies are computed from the runs, so other runs give another answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Runs = dict[str, list[Measures]]
 def test_cable_of_the_papers_own_numbers(as_published: Callable[[], Runs]):
     said = cable.answer(as_published(), 3)
     assert said.question == "Is CoDel better than a 50 ms buffer, and for whom?"
-    # Tables 4, 6 and 8: pages faster in 8 of 8 loads; MOS within 0.2 in 8 of 8; FTP within 2 %
+    # by Tables 4, 6 and 8, pages are faster in 8 of 8 loads, MOS is within 0.2 in 8 of 8, and FTP within 2 %
     assert said.sentence.startswith("Yes, for web pages; no difference for calls and uploads.")
     assert [(p.who, p.verdict) for p in said.points] == [
         ("For pages", "CoDel is better:"),
@@ -131,7 +131,7 @@ def test_a_publication_has_a_name_and_nobody_s_number(name: str):
 def test_tolerances_print_what_they_judge():
     share = Tolerance(share=0.35, least=0.5, unit="percentage points")
     assert share.words() == "35 % or 0.5 percentage points, whichever is larger"
-    assert (share.band(1.0).low, share.band(1.0).high) == (0.5, 1.5)  # 35 % of 1 is less than 0.5
+    assert (share.band(1.0).low, share.band(1.0).high) == (0.5, 1.5)  # 0.5 is the larger of 0.5 and 35 % of 1
     assert share.band(10.0).high == pytest.approx(13.5)
     factor = Tolerance(factor=2.0, least=0.02, unit="s")
     assert factor.words() == "a factor of 2 or 0.02 s, whichever is larger"

@@ -1,4 +1,4 @@
-"""The attack on the Python doors: whatever comes is refused in one clear line each, or means something."""
+"""Random input to every Python entrance is either valid or refused in one clear line for each error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bloatlab.scenario import ScenarioError, parse, problems, toml_value
 from bloatlab.simulation import run
 from conftest import DUMBBELL
 
-#: Seeds are fixed: the same inputs in every run of the tests.
+#: Examples are derived from the test, not from chance: every run of the tests has the same ones.
 ATTACK = settings(
     max_examples=40,
     deadline=None,
@@ -30,7 +30,7 @@ ATTACK = settings(
 
 
 def command(*arguments: str) -> tuple[int, list[str]]:
-    """Exit code and the lines on standard error."""
+    """Returns the exit code of a command and its lines on standard error."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
         code = call(arguments)
@@ -38,7 +38,7 @@ def command(*arguments: str) -> tuple[int, list[str]]:
 
 
 def clear(code: int, lines: list[str]) -> None:
-    """Done, or refused in lines that a person can act on."""
+    """Checks that a command succeeded, or was refused in lines that a person can read."""
     assert code in {0, 2}, lines
     assert (code == 0) == (not lines), lines
     for line in lines:
@@ -107,7 +107,7 @@ def test_a_broken_result_folder_is_shown_or_refused_in_one_line(
 
 
 def _broken(whole: bytes) -> st.SearchStrategy[bytes]:
-    """Cut, changed, or something else altogether."""
+    """Returns data that are cut off, changed, or replaced."""
     cut = st.integers(0, len(whole)).map(lambda n: whole[:n])
     place = st.tuples(st.integers(0, len(whole) - 1), st.binary(max_size=8))
     changed = place.map(lambda at: whole[: at[0]] + at[1] + whole[at[0] + 1 :])
@@ -140,7 +140,7 @@ def test_any_grid_is_run_or_refused_in_clear_lines(tmp_path: Path, tree: Any, ax
 
 
 def clear_or_unfinished(attempt: Callable[[], tuple[int, list[str]]]) -> None:
-    """A sweep says on standard error, too, how far it is: only refusals are looked at."""
+    """Checks a sweep, which also prints its progress on standard error: only the last line of a refusal counts."""
     code, lines = attempt()
     assert code in {0, 2}, lines
     if code == 2:

@@ -1,4 +1,4 @@
-"""The study's modem with every discipline: what runs, and how its tables are made."""
+"""The modem of CableLabs 2012 with every discipline: the runs that are made, and the tables of their results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_nine_cases_of_each_differ_from_the_paper_s_in_the_queue_alone():
 
 
 def test_nothing_is_set_but_the_buffer():
-    """Every value but the limit of 417 packets is the discipline's own default."""
+    """Every parameter except the limit of 417 packets has the default of the discipline."""
     defaults = {q["name"]: {p["name"]: p["default"] for p in q["params"]} for q in catalogue()["qdiscs"]}
     for discipline in DISCIPLINES:
         ((name, values),) = discipline.queue.items()
@@ -48,13 +48,13 @@ def test_readme_has_every_discipline():
 
 
 def measures(value: float) -> list[Measures]:
-    """Two seeds of a run, whose every measure is near `value`."""
+    """Returns two seeds of a run in which every measure is near `value`."""
     return [{column.measure: value + step for column in disciplines.COLUMNS} for step in (0.0, 2.0)]
 
 
 @pytest.fixture
 def runs() -> tuple[Runs, Runs]:
-    """The paper's runs have a third seed, which these tables leave out."""
+    """Returns the paper's runs, with a third seed that these tables leave out, and the runs of the disciplines."""
     paper = {
         Case(n, q).key: [*measures(10.0 * place), *measures(1e6)] for place, q in enumerate(Queue) for n in NUMBERS
     }
@@ -69,13 +69,13 @@ def test_tables_show_medians_and_mark_the_best(runs: tuple[Runs, Runs]):
     assert [row[0].text for row in mos.rows] == names
     assert [row[0].text for row in together.rows] == names
     assert [row[1].text for row in mos.rows][:4] == ["1.00", "11.00", "21.00", "101.00"]
-    assert [row[1].tone for row in mos.rows] == ["plain"] * 9 + ["good"]  # more MOS is better
+    assert [row[1].tone for row in mos.rows] == ["plain"] * 9 + ["good"]  # the highest MOS is marked as the best
     by_title = {t.title: t for t in disciplines.tables(*runs)}
     delays = by_title["Queue, typical delay (ms)"]
     assert [row[1].tone for row in delays.rows] == ["good"] + ["plain"] * 9
     heads = dict(zip(together.columns, range(len(together.columns)), strict=True))
     assert together.rows[1][heads["MOS, mean"]].text == "11.00"
-    assert together.rows[1][heads["pages"]].text == "99"  # 9 cases of 11
+    assert together.rows[1][heads["pages"]].text == "99"  # 11 pages in each of 9 loads
     assert together.rows[1][heads["worst p99 ms"]].text == "11.0"
     assert len(parameters.rows) == len(DISCIPLINES)
 

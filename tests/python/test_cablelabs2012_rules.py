@@ -1,4 +1,4 @@
-"""The rules of study 001, each with hand-worked edges, and what is counted."""
+"""The rules of the study `cablelabs2012` at hand-computed limits, and the values that are counted."""
 
 from __future__ import annotations
 
@@ -37,21 +37,22 @@ def find(card: Scorecard, key: str, metric: str) -> Cell:
 @pytest.mark.parametrize(
     ("metric", "published", "inside", "outside"),
     [
-        (LOST, 0.69, (0.19, 1.19), (0.18, 1.20)),  # 0.5 points are more than 35 % of 0.69
-        (LOST, 8.77, (5.71, 11.83), (5.70, 11.84)),  # 35 % of 8.77 is 3.0695
+        (LOST, 0.69, (0.19, 1.19), (0.18, 1.20)),  # the tolerance is 0.5 points, since 35 % of 0.69 is less
+        (LOST, 8.77, (5.71, 11.83), (5.70, 11.84)),  # the tolerance is 35 % of 8.77, which is 3.0695
         (LATE, 99.18, (64.47, 133.89), (64.46, 133.90)),
         (PLR, 1.0, (0.5, 1.5), (0.49, 1.51)),
-        (PLR, 10 / 7, (13 / 14, 27 / 14), (0.928, 1.929)),  # where 35 % becomes 0.5 points
+        (PLR, 10 / 7, (13 / 14, 27 / 14), (0.928, 1.929)),  # at 10/7, 35 % is exactly 0.5 points
         (MOS, 4.4, (4.2, 4.6), (4.19, 4.61)),
-        (MEDIAN, 2.756, (2.481, 3.031), (2.480, 3.032)),  # 10 %
-        (MEDIAN, 5.0, (4.5, 5.5), (4.49, 5.51)),  # exactly 5 s does not exceed 5 s
-        (MEDIAN, 6.902, (5.177, 8.627), (5.176, 8.628)),  # 25 %
-        (MAD, 0.002, (0.0, 0.022), (0.0221,)),  # 0.02 s
-        (MAD, 0.018, (0.0, 0.038), (0.039,)),  # 0.018 + 0.02 is more than twice 0.018
-        (MAD, 4.154, (2.077, 8.308), (2.076, 8.309)),  # a factor of two
+        (MEDIAN, 2.756, (2.481, 3.031), (2.480, 3.032)),  # the tolerance is 10 %
+        (MEDIAN, 5.0, (4.5, 5.5), (4.49, 5.51)),  # the tolerance is 10 %, since 5 s does not exceed 5 s
+        (MEDIAN, 6.902, (5.177, 8.627), (5.176, 8.628)),  # the tolerance is 25 %, since the value exceeds 5 s
+        (MAD, 0.002, (0.0, 0.022), (0.0221,)),  # the tolerance is 0.02 s
+        (MAD, 0.018, (0.0, 0.038), (0.039,)),  # the tolerance is 0.02 s, since 0.018 + 0.02 exceeds twice 0.018
+        (MAD, 4.154, (2.077, 8.308), (2.076, 8.309)),  # the tolerance is a factor of two
         (PAGES, 77.0, (69.3, 84.7), (69.0, 85.0)),
         (PAGES, 0.0, (0.0,), (1.0,)),
-        (FTP, 376472.0, (374547.0, 378397.0), (374546.0, 378398.0)),  # 0.5 % of 385 000 kB = 1925 kB
+        # the tolerance is 0.5 % of 385 000 kB, which is 1925 kB
+        (FTP, 376472.0, (374547.0, 378397.0), (374546.0, 378398.0)),
     ],
 )
 def test_bands(metric, published, inside, outside):
@@ -67,13 +68,13 @@ def test_unloaded_loss_has_its_own_bands():
     small = band(Case(1, Queue.DROPTAIL_21), LOST, 0.0)
     assert small.holds(0.02)
     assert not small.holds(0.021)
-    assert band(Case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # plr of D01 keeps the general rule
+    assert band(Case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # the general rule applies to the plr of D01
 
 
 def test_ftp_difference():
-    assert difference_holds(6758.0, 6758.0 * 1.3)  # 30 %
+    assert difference_holds(6758.0, 6758.0 * 1.3)  # the tolerance of a difference is 30 %
     assert not difference_holds(6758.0, 6758.0 * 1.3 + 1.0)
-    assert difference_holds(-2926.0, -1426.0)  # 1.5 MB is more than 30 % of 2926 kB
+    assert difference_holds(-2926.0, -1426.0)  # the tolerance is 1.5 MB, since 30 % of 2926 kB is less
     assert not difference_holds(-2926.0, -1425.0)
 
 
@@ -87,10 +88,12 @@ def test_everything_as_published_is_within(as_published):
 def test_what_is_counted(as_published):
     card = STUDY.scorecard(as_published())
     kinds = Counter(c.verdict for c in card.cells)
-    # 27 cases x 8 metrics = 216; calibration: D01 and D02 with two buffers, C01: 5 x 8 = 40; two MADs are not published
+    # 27 cases x 8 metrics are 216 cells. Calibration has 5 cases (D01 and D02 with two buffers each, and C01) x 8 = 40.
+    # Two MADs are not published.
     assert kinds[Verdict.CALIBRATION] == 40
     assert kinds[Verdict.WITHIN] == 216 - 40 - 2
-    # Tables 7 and 8: 9 x (delta, ratio, ratio) x 2 and the page time once for each DropTail and twice for CoDel
+    # Tables 7 and 8 have 9 loads x (a difference and two ratios) x 2, and the page time once for each DropTail and
+    # twice for CoDel: 9 x 4 = 36. The two MADs are derived, too.
     assert kinds[Verdict.DERIVED] == 2 + 2 * 27 + 36
     summary = card.as_data()["summary"]
     assert summary["cells"] == 174
@@ -113,9 +116,10 @@ def test_blocked_pages(as_published):
     for seed in runs["D04/21"]:
         seed[PAGES], seed[MEDIAN] = 3.0, 84.0
     median = find(STUDY.scorecard(runs), "D04/21", MEDIAN)
-    assert median.verdict is Verdict.WITHIN  # at most 3 pages
+    assert median.verdict is Verdict.WITHIN  # a row with at most 3 pages is treated as blocked
     assert (median.as_data()["published"], median.as_data()["accepted"]) == (">600", [])
-    assert find(STUDY.scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE  # published 0, 10 % of it is 0
+    # 0 pages are published, so the tolerance of 10 % is 0
+    assert find(STUDY.scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE
     assert find(STUDY.scorecard(runs), "D04/21", MAD).verdict is Verdict.DERIVED
     for seed in runs["D04/21"]:
         seed[PAGES] = 4.0
@@ -125,16 +129,17 @@ def test_blocked_pages(as_published):
 def test_ftp_needs_its_difference_too(as_published):
     runs = as_published()
     for seed in runs["D04/417"]:
-        seed[FTP] += 1900.0  # within 0.5 % of the ceiling, and 6758 + 1900 is within 30 % of 6758
+        seed[FTP] += 1900.0  # within 0.5 % of the ceiling; and 6758 + 1900 is within 30 % of 6758
     assert find(STUDY.scorecard(runs), "D04/417", FTP).verdict is Verdict.WITHIN
     for seed in runs["C04"]:
-        seed[FTP] -= 1900.0  # the difference is now 10 558: 56 % off, in Table 7 as in Table 8
+        seed[FTP] -= 1900.0  # the difference is now 10 558 kB, 56 % too large in Table 7 and in Table 8
     card = STUDY.scorecard(runs)
     for key in ("D04/417", "C04"):
         found = find(card, key, FTP)
         assert found.verdict is Verdict.OUTSIDE
         assert "D04/417 minus C04 is +10,558 kB" in found.reason
-    assert find(card, "D04/21", FTP).verdict is Verdict.WITHIN  # 11 284 against 9384: 20 %
+    # the difference is 11 284 kB, 20 % above the published 9384
+    assert find(card, "D04/21", FTP).verdict is Verdict.WITHIN
 
 
 def test_outside_says_how_far_and_whether_it_is_explained(as_published):
@@ -152,7 +157,7 @@ def test_interval_over_seeds(as_published):
     for n, seed in enumerate(runs["C05"], start=1):
         seed[PAGES] = float(60 + n)
     pages = find(STUDY.scorecard(runs), "C05", PAGES)
-    # 61..70: median 65.5; the 10th and 90th percentile lie at ranks 0.9 and 8.1
+    # of the values 61 to 70 the median is 65.5, and the 10th and 90th percentile have ranks 0.9 and 8.1
     assert (pages.ours, pages.low, pages.high) == (65.5, pytest.approx(61.9), pytest.approx(69.1))
 
 
@@ -161,8 +166,8 @@ def test_derived_columns(as_published):
     assert find(card, "C04 vs 417", "FTP CoDel/DropTail").ours == pytest.approx(100 * 369714 / 376472)
     assert find(card, "C04 vs 417", "MOS delta CoDel-DropTail").ours == pytest.approx(2.5)
     ratio = find(card, "C04 vs 21", "median PLT CoDel/DropTail")
-    assert ratio.ours == 0.0  # "<0.6": one of them never finished
-    assert find(card, "C01 vs 21", "FTP CoDel/DropTail").as_data()["ours"] is None  # 0 / 0
+    assert ratio.ours == 0.0  # "<0.6" is published because one of the two never finished
+    assert find(card, "C01 vs 21", "FTP CoDel/DropTail").as_data()["ours"] is None  # the ratio would be 0 / 0
 
 
 def test_scorecard_is_plain_json(as_published):
@@ -175,17 +180,17 @@ def test_scorecard_is_plain_json(as_published):
 
 
 def test_calibration_cases():
-    """D01, C01 and D02 by the rules; D08 with 417 packets is counted."""
+    """D01, C01 and D02 are calibration cases by the rules; D08 with 417 packets is counted."""
     assert sorted(c.key for c in grid() if calibration(c)) == ["C01", "D01/21", "D01/417", "D02/21", "D02/417"]
 
 
 def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as_published):
     runs = as_published()
     for seed in runs["D04/417"]:
-        seed[LOST] = 4.0  # published 2.15, band 1.3975 to 2.9025
+        seed[LOST] = 4.0  # 2.15 is published, with a band of 1.3975 to 2.9025
     card = STUDY.scorecard(runs)
     assert find(card, "D04/417", LOST).reason.endswith("; not explained")
-    # the rows that the readings must be run for: all queues of load 04
+    # readings must be run for these rows: all queues of load 04
     asked = wanted(card.cells)
     assert asked["round_trips_apart"] == ("D04/417", "D04/21", "C04")
     assert "bursty_window" not in asked
@@ -193,16 +198,16 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
     far = {key: [dict(s) | {LOST: 3.5} for s in runs[key]] for key in asked["live"]}
     told = pick(explained(card.cells, runs, {"round_trips_apart": near, "live": far}), "D04/417", LOST).reason
     assert "; experiment round_trips_apart: 2.60 %, and all 8 cells of D04/417 within: " in told
-    # it moves what Table 2 states, and says so
+    # the reason says that the reading changes a value of Table 2
     assert told.endswith("it changes what the paper states: one round trip for all five transfers (Table 2)")
     told = pick(explained(card.cells, runs, {"round_trips_apart": far, "live": far}), "D04/417", LOST).reason
     each = "3.50 %, 7 of 8 cells of D04/417 within"
     assert told.endswith(f"not explained (experiment round_trips_apart: {each}; experiment live: {each})")
-    # a reading that moves this cell in and another one of the row out explains nothing
+    # a reading explains nothing if it moves this cell into its band but another cell of the row out of it
     other = {key: [dict(s) | {LOST: 2.6, LATE: 10.0} for s in runs[key]] for key in asked["live"]}
     told = pick(explained(card.cells, runs, {"live": other}), "D04/417", LOST).reason
     assert told.endswith("not explained (experiment live: 2.60 %, 7 of 8 cells of D04/417 within)")
-    # without a run there is no explanation, and a cell that agrees has no need of one
+    # without a run there is no explanation, and a cell that agrees needs none
     assert pick(explained(card.cells, runs, {}), "D04/417", LOST).reason.endswith("; not explained")
     assert pick(explained(card.cells, runs, {"live": far}), "C04", MOS).reason == "within tolerance"
 
@@ -213,19 +218,22 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
     told = {c.ident: c for c in without_pages(check_all(CLAIMS, runs), alone)}
     assert told["plateau"].holds is False
     assert told["plateau"].why == "without pages 75 %, holds"
-    assert told["spike-codel"].why == ""  # it holds with them
-    assert told["ramp-417"].why == ""  # not run
+    assert told["spike-codel"].why == ""  # the claim holds with pages
+    assert told["ramp-417"].why == ""  # the claim was not run
     runs, alone = {"D05/21": [{"page_load_max_s": 133.0}]}, {"D05/21": [{"page_load_max_s": math.inf}]}
     told = {c.ident: c for c in without_pages(check_all(CLAIMS, runs), alone)}
-    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # a claim about pages
+    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # the claim is about pages
 
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():
-    """Two channels of 0.8 x 6 bit x 5.12 MHz; 12 500 packets; and 4 segments pass 20 Mbit/s after six round trips."""
+    """The channel rate is that of two channels of 0.8 x 6 bit x 5.12 MHz, the burst is 12 500 packets, and an initial
+    window of 4 segments exceeds 20 Mbit/s after six round trips.
+    """
     own = Setup()
     assert own.link_rate == f"{0.8 * 6 * 5120 * 2:.0f}kbit"
     assert own.burst_file == f"{12_500 * 1460}B"
-    assert (12_500 * 1500, 14.0 * 5e6 / 8 + 10e6) == (18_750_000, 18_750_000)  # 5.3 + 8.7 s: what 14 s let through
+    # in 14 s (5.3 s of burst and 8.7 s after it), 10 MB and 14 s at 5 Mbit/s are sent
+    assert (12_500 * 1500, 14.0 * 5e6 / 8 + 10e6) == (18_750_000, 18_750_000)
     per_round_trip = 20e6 * 0.1 / 8 / 1500
     assert own.bulk_initial_window * 2**5 < per_round_trip < own.bulk_initial_window * 2**6
     given = {name: READINGS[name].changes for name in ("channel_100", "burst_payload", "initial_window_2")}

@@ -1,4 +1,4 @@
-"""Study 001 against the core: every scenario resolves, identities hold in runs, and the command does what it says."""
+"""The study `cablelabs2012` on the core: its scenarios resolve, its runs satisfy identities, and its command works."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_system_of_figure_1():
         "peak_traffic_rate": "20mbit",
         "peak_burst": "1522B",
     }
-    # 100 ms = 2 x (1 + 49); the web's 20, 30, 50, 100 ms likewise
+    # the round trip of 100 ms is 2 x (1 + 49) ms; the web's of 20, 30, 50 and 100 ms are made in the same way
     assert links["ftp"]["delay"] == "49ms"
     assert [links[f"web{n}"]["delay"] for n in range(1, 5)] == ["9ms", "14ms", "24ms", "49ms"]
     assert links["phone"]["delay"] == links["cbr"]["delay"] == "0ms"
@@ -49,7 +49,9 @@ def test_the_system_of_figure_1():
 
 
 def test_the_modem_is_the_papers():
-    """§2.2.2: REQ(1) is recorded after the shift; both queues are ns-2 DropTails (n - 1); the TxQ drops."""
+    """By §2.2.2, REQ(1) is recorded after the shift, both queues are ns-2 DropTails (n - 1), and the transmit queue
+    drops.
+    """
     up: Any = describe(Case(5, Queue.DROPTAIL_21), 1, Setup()).get("link", {})["up"]
     assert up["docsis"]["request_vector"] == "recorded"
     assert up["queue"] == {"droptail": {"limit": "21p", "ns2_off_by_one": True}}
@@ -70,7 +72,8 @@ def test_one_window_for_all_transfers():
 def test_round_trips_apart():
     scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
-    # 100 ms, then 2 ms more for each: (RTT - 2) / 2 each way beside the DOCSIS link's
+    # round trips of 100 ms and 2 ms more for each further one; each way has (RTT - 2) / 2, since the DOCSIS link has
+    # the rest
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
     single: Any = describe(Case(3, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
@@ -88,11 +91,11 @@ def test_free_parameters_are_one_set_with_arguments():
     for unknown in UNKNOWNS:
         assert getattr(Setup(), unknown.field) not in unknown.others
         assert len(unknown.why) > 20
-    # companions of a named one, and what cannot matter
+    # parameters that belong to a named one, and parameters without effect
     companions = {"file_pause_spread", "down_link_rate", "ftp_start"}
-    # stated by the paper, and changed by experiments
+    # parameters that the paper states, and that experiments change
     stated = {"transmit_queue", "sojourn_both", "page", "limit", "target", "queue", "round_trip_step_ms", "seconds"}
-    stated |= {"bursty_window", "bulk_ack_every"}  # none but the stack's own
+    stated |= {"bursty_window", "bulk_ack_every"}  # by default, the stack's own value
     assert {f for f in Setup.__slots__ if f not in named} == companions | stated
 
 
@@ -105,7 +108,9 @@ def test_seeds_differ_in_starts_and_cases_share_them():
 
 
 def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
-    """The core's listed page: 614 402 B of objects and 102 400 B of HTML come down per page, each object once."""
+    """The core's listed page has the sizes of Appendix A: per page, 614 402 B of objects and 102 400 B of HTML are
+    received, each object once.
+    """
     total = sum(map(sum, published.appendix_a())) + 102_400
     trial = next(t for t in trials("pages") if t.key == "D01/417 listed sizes")
     each_once = replace(trial.setup, seconds=60, web_quota="asked")
@@ -116,7 +121,7 @@ def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
 
 
 def test_mos_of_all_published_cells():
-    """The E-model without delay gives every printed MOS from the printed loss."""
+    """The E-model without delay computes every printed MOS from the printed loss."""
     for c in grid():
         loss = published.by_key()[c.key, published.PLR].values[0]
         mos = emodel(loss / 100.0, 0.0)[1]
@@ -124,7 +129,7 @@ def test_mos_of_all_published_cells():
 
 
 def test_shaper_ceiling():
-    """The bound: 10 MB + 5 Mbit/s x 600 s = 385.000 MB, and a busy modem sends all of it but a packet or two."""
+    """A busy modem sends all of the bound but a packet or two: 10 MB + 5 Mbit/s x 600 s = 385.000 MB."""
     result = bloatlab.run(build(Case(4, Queue.DROPTAIL_417), 1))
     sent = result.summary["links"]["up"]["delivered_bytes"]
     assert 384_500_000 < sent <= 385_000_000 + 1522
@@ -151,23 +156,27 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     assert len(list((quick / "figures").glob("fig[2-9]_*.svg"))) == 8
     assert len(list((quick / "figures").glob("fig[2-9]_*.png"))) == 8
     page = (quick / "report.html").read_text()
-    assert page.count("<svg") == 1 + 2 + 8  # the answer, two overlays, Figures 2 to 9
+    assert page.count("<svg") == 1 + 2 + 8  # one in the answer, two overlays, and Figures 2 to 9
     assert "A quick look" in page
     assert "bytes: a DropTail buffer" in page
     runs = pl.read_parquet(quick / "runs.parquet")
-    assert runs.height == (27 + 2 + 18 + 10) * 2  # tables, plateau, bytes, alone
+    # 27 cases of the tables, 2 of the plateau, 18 of bytes and 10 without pages, with two seeds each
+    assert runs.height == (27 + 2 + 18 + 10) * 2
     assert set(runs["seed"]) == {1, 2}
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_a_stranger_finds_the_answer_on_the_first_screen(browser: Any, quick: Path, width: int, height: int):
-    """Is CoDel better than a 50 ms buffer, and for whom? Read in a browser without scrolling, from 3 MB or less."""
+    """The question, the answer and the list of who benefits are visible without scrolling, and the page has at most 3
+    MB.
+    """
     file = quick / "report.html"
     assert file.stat().st_size < 3_000_000
     with opened(browser, file, width=width, height=height) as on:
         on.page.wait_for_selector(".uplot canvas")
         assert on.page.locator("h1").inner_text() == "Is CoDel better than a 50 ms buffer, and for whom?"
-        # a phone has room for the answer and for whom it holds, under the warning of a quick look
+        # on a phone, there is room for the answer and the list below the warning of a quick look, but not for the
+        # figure
         for place in ["h1", ".sentence", ".points", *([".uplot"] if width > 1000 else [])]:
             box = on.page.locator(place).first.bounding_box()
             assert box["y"] >= 0

@@ -1,4 +1,4 @@
-"""Captures of simulations: files that other tools read, through both entrances, without a trace in the results."""
+"""Captures of simulations: other tools read them, Python and the command write the same, and results do not change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ traffic.ping = { interval = "100ms" }
 
 
 def packets(path: Path) -> list[bytes]:
-    """The kept part of every packet of a capture."""
+    """Returns the recorded part of every packet of a capture."""
     data = path.read_bytes()
     magic, major, minor, _, _, snap, link = struct.unpack("<IHHiIII", data[:24])
     assert (magic, major, minor, snap, link) == (0xA1B23C4D, 2, 4, 128, 101)
@@ -66,7 +66,7 @@ def test_both_entrances_write_the_same_and_change_nothing(tmp_path: Path):
     up = plain.summary["links"]["up"]
     assert sum(p[19] == 1 for p in left) == up["offered_packets"]
     assert sum(p[19] == 1 for p in right) == up["delivered_packets"]
-    # pings there are ICMP, with an identifier and a number each
+    # pings are ICMP there, each with an identifier and a number
     pings = [p for p in left if p[9] == 1 and p[19] == 1]
     assert [p[20] for p in pings] == [8] * 30
     assert [int.from_bytes(p[26:28]) for p in pings] == list(range(30))
@@ -84,7 +84,7 @@ def test_tshark_finds_nothing_wrong(tmp_path: Path):
             [tshark, "-r", tmp_path / name, *options], capture_output=True, text=True, check=True
         ).stdout.splitlines()
         assert len(said) == len(packets(tmp_path / name))
-        # not malformed; the checksum is good (1); no ACK covers a segment that is not in the capture
+        # each packet is not malformed, has a good checksum (1), and acknowledges only segments that are in the capture
         assert {line.strip() for line in said} == {"1"}
 
 

@@ -1,4 +1,4 @@
-"""`bloatlab check`: what a file expects, judged; and how a CI system reads the verdicts."""
+"""`bloatlab check`: how the expectations of a file are tested, and how a CI system reads the results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_the_whole_interval_must_keep_to_it(expected: str, low: float, high: flo
 
 
 def test_several_seeds_are_judged_by_the_worse_end():
-    # mean 4, standard deviation 1, three values: half an interval is 4.303 / sqrt(3) = 2.484 (t, 2 degrees)
+    # mean 4, standard deviation 1, three values: half an interval is t / sqrt(3) = 4.303 / sqrt(3) = 2.484, with t for
+    # 2 degrees of freedom
     rows = [{"mos": 3.0}, {"mos": 4.0}, {"mos": 5.0}]
     (kept,) = judge("", {"mos": ">= 1.5"}, rows)
     (not_kept,) = judge("", {"mos": ">= 1.6"}, rows)
@@ -88,7 +89,7 @@ def test_a_scenario_is_run_and_judged(say: Say, scenario_file: Path, tmp_path: P
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
 
-    # without the AQM's drops the call suffers from the long buffer, and the command fails
+    # without the drops of the AQM, the call waits in a long buffer, and the command fails
     code, out, _ = say("check", scenario_file, "--junit", xml, "--set", "link.up.queue=pfifo limit 417")
     assert (code, "2 expectations, 1 not kept" in out) == (1, True)
     failures = ET.fromstring(xml.read_text()).findall(".//failure")  # noqa: S314
@@ -127,7 +128,7 @@ def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_pat
     assert scenario_file.parent == tmp_path
     code, out, _ = say("check", sweep)
     assert code == 1
-    # two expectations at two places: the scenario's are kept, the sweep's cannot be
+    # two grid points have two expectations each: those of the scenario are met, those of the sweep cannot be
     assert "4 expectations, 2 not kept" in out
     assert "link.up.rate=1mbit" in out
 
@@ -180,7 +181,7 @@ def test_a_sweep_is_judged_with_the_seeds_and_the_warm_up_that_it_asks_for(scena
 
 
 def test_no_interval_of_a_count_reaches_below_nothing():
-    # mean 1 and t(1, 97.5 %) = 12.7: unbounded it would begin at -11.7
+    # the mean is 1 and t(1, 97.5 %) = 12.7: if it were not cut off at 0, the interval would begin at -11.7
     (kept,) = judge("", {"links.up.dropped_packets": ">= 0"}, [{"links.up.dropped_packets": n} for n in (0, 2)])
     assert (kept.low, kept.kept) == (0.0, True)
     assert kept.high == pytest.approx(1.0 + 12.7062, abs=1e-3)

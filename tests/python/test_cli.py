@@ -1,4 +1,4 @@
-"""The command line as a person meets it: exit codes, one line per error, never a traceback."""
+"""The command line: exit codes, one line per error, and never a traceback."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_run_keeps_a_result_that_show_shows(say, scenario_file: Path, tmp_path: 
     assert summary == json.loads((folder / "summary.json").read_text())
     csv = say("show", folder, "--table", "queue_series", "-f", "csv")[1]
     assert csv.splitlines()[0].startswith("link,t_s,")
-    # a person sees every column, of as many rows as fit a page
+    # the output has every column, and as many rows as fit on a page
     text = say("show", folder, "--table", "queue_series")[1]
     assert set(csv.splitlines()[0].split(",")) <= set(text.split())
     first = csv.splitlines()[1].split(",")[0]
@@ -81,7 +81,7 @@ def test_an_application_that_never_starts_is_told(say, scenario_file: Path):
 
 
 def test_a_pipe_that_nobody_reads_is_no_failure():
-    """Its reader is gone before a word is written."""
+    """The reader of the pipe has gone before the first word is written."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as pipe:
@@ -187,7 +187,7 @@ def test_schema_and_lists_are_json(say):
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
     assert "ocument 0" not in say("list", "-f", "json")[1]
-    # an absent value is not none if the variant or the law has a default
+    # an absent value is not printed as none if the variant or the law has a default
     rows = [line.split(maxsplit=1) for line in say("list", "codel")[1].splitlines()]
     codel = dict(row for row in rows if len(row) == 2)
     assert codel["reentry"].startswith("see meaning")
@@ -208,7 +208,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert words in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
-    # a modem's parameters by their paths in a scenario, with the words that they take
+    # the parameters of a modem are listed by their paths in a scenario, with the words that they can be
     docsis = say("list", "docsis")[1]
     assert "flow.max_traffic_burst" in docsis
     assert "recorded, live" in docsis
@@ -230,7 +230,7 @@ def test_list_measures_says_what_a_summary_has(say):
     assert "links.*.sojourn_ms.p99_9" in out
     found = json.loads(say("list", "measures", "-f", "json")[1])["measures"]
     assert {"links.*.utilisation", "apps.*.voip.mos", "latency.induced_ms"} <= {of["name"] for of in found}
-    # an application and a scale, not the measures that end in their name
+    # finds the application and the scale, but not the measures whose names end in rpm
     assert list(json.loads(say("list", "rpm", "-f", "json")[1])) == ["apps", "grades"]
     code, _, err = say("list", "measures", "sojurn_ms")
     assert (code, 'did you mean "sojourn_ms"?' in err) == (2, True)
@@ -248,7 +248,7 @@ def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
         of = app[name]
         whole = (of.default_command.__doc__ if of.default_command is not None else of.help) or ""
         assert f" {name} {whole.split(chr(10))[0]} " in flat, name
-        # its own help is complete
+        # the help of the command is complete
         if of.default_command is not None:
             last = whole.split("Args:")[0].split()[-3:]
             assert " ".join(last).replace("`", "") in " ".join(say(name, "--help")[1].replace("│", " ").split()), name
@@ -263,7 +263,7 @@ def test_help_flows_and_says_no_empty_default(say, monkeypatch: pytest.MonkeyPat
     assert all(
         nothing not in out for nothing in ("[default: ()]", "[default: False]", "[default: None]", "[default: ]")
     )
-    # a text that was broken for the source's width and again for the terminal's leaves single words on lines
+    # a text that is wrapped for the width of the source and again for the terminal would leave single words on lines
     above = [line.strip() for line in out.split("╭")[0].splitlines()]
     alone = [line for before, line in pairwise(above) if before and line and len(before) + len(line) < 60]
     assert name == "" or not alone, alone
@@ -288,14 +288,15 @@ def test_what_a_room_says_of_its_input_is_the_line(say, monkeypatch: pytest.Monk
     assert say("run", scenario_file, "-q") == (2, "", f"{error}\n")
 
 
-#: Everything happens at one moment, or nothing for long: each goes on for hours.
+#: Scenarios that run for hours: in one everything happens at the same time, in the other nothing happens for a long
+#: time.
 ENDLESS = {
-    # whole windows arrive together
+    # whole windows of packets arrive at the same time
     "rateless": (
         "4s",
         'delay = "10us"\n[app.bulk]\nfrom = "x"\nto = ["y"]\ntraffic.ftp = { flows = 20 }\n',
     ),
-    # an idle link counts opportunities
+    # an idle link still counts opportunities
     "idle": (
         "100000000s",
         'delay = "10ms"\ndelivery.lte = {}\n[app.file]\nfrom = "x"\nto = ["y"]\ntraffic.ping = { count = 1 }\n',
@@ -321,7 +322,7 @@ def test_ctrl_c_ends_a_run_whatever_simulated_time_does(what: str, tmp_path: Pat
         time.sleep(3)
         assert process.poll() is None, process.communicate()
         process.send_signal(signal.SIGINT)
-        # less than a second on a quiet machine
+        # this takes less than a second on a quiet machine
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err.splitlines()[-1]) == (130, "interrupted")
 
@@ -335,7 +336,9 @@ def test_a_window_that_nothing_slows_down_is_refused(say, tmp_path: Path):
 
 @pytest.mark.parametrize(("what", "after_s"), [("run", 0.05), ("run", 1), ("reproduce", 1)])
 def test_ctrl_c_ends_with_130_and_a_word(what: str, after_s: float, scenario_file: Path, tmp_path: Path):
-    """A second after the command has begun is the middle of the simulation, or at worst before it; 0.05 s is before."""
+    """One second after the command has started, the simulation is running, or on a slow machine about to start; after
+    0.05 s it has not started.
+    """
     arguments = {
         "run": ["run", scenario_file, "--set", "duration=100000s", "--set", "record.interval=100s"],
         "reproduce": ["reproduce", "cablelabs2012", "--seeds", "1000", "-o", tmp_path / "study"],
@@ -348,7 +351,7 @@ def test_ctrl_c_ends_with_130_and_a_word(what: str, after_s: float, scenario_fil
         time.sleep(after_s)
         assert process.poll() is None, process.communicate()
         process.send_signal(signal.SIGINT)
-        # left alone, either would go on for minutes
+        # without the signal, both commands would run for minutes
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert err.splitlines()[-1] == "interrupted"

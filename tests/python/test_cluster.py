@@ -1,4 +1,6 @@
-"""Sweeps on a Dask cluster of real processes: the table of one machine, if workers die; another build is refused."""
+"""Sweeps on a Dask cluster of real processes: the table of one machine even if workers
+die; other builds are refused.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ from bloatlab.sweep import (
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("bloatlab"))
-# Dask's own: event loops and sockets of its clean-up, at the end of the process
+# warnings of Dask itself about event loops and sockets when the process ends
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -70,7 +72,7 @@ def grid(scenario_file: Path) -> Path:
 
 
 class Cluster:
-    """A scheduler and workers, each a process of its own."""
+    """A scheduler and workers, each in a process of its own."""
 
     def __init__(self) -> None:
         with socket.socket() as probe:
@@ -81,7 +83,9 @@ class Cluster:
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def worker(self, *paths: Path) -> subprocess.Popen[bytes]:
-        """A worker with one thread and no nanny, whose bloatlab is in the first of `paths` if there is any."""
+        """Starts a worker with one thread and without a nanny, which imports bloatlab from the first of `paths`, if
+        there is one.
+        """
         more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
         started = self._start("worker", self.address, *more, paths=paths)
         self.workers.append(started)
@@ -114,14 +118,14 @@ def table(grid: Path, out: Path, *more: str) -> bytes:
 
 @contextlib.contextmanager
 def client_of(machines: Cluster, workers: int = 1) -> Generator[Any]:
-    """A client, once this number of workers is there."""
+    """Yields a client once this number of workers is connected."""
     with distributed.Client(machines.address) as client:
         client.wait_for_workers(workers, timeout=60)
         yield client
 
 
 def busy(client: Any) -> int:
-    """How many workers have something to do."""
+    """Returns the number of workers that have work."""
     return sum(map(bool, client.processing().values()))
 
 
@@ -178,7 +182,7 @@ def test_a_study_runs_on_a_cluster(machines: Cluster, tmp_path: Path):
 
 
 def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Cluster):
-    """Of two workers one is killed, and another comes, twice."""
+    """Twice, one of two workers is killed and replaced."""
     grid.write_text(GRID.format(seeds=20, duration="150s"))
     machines.worker()
     machines.worker()
@@ -190,7 +194,7 @@ def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Clust
             time.sleep(0.02)
         assert child.poll() is None, "the sweep was over before both workers had work"
         first, second = machines.workers
-        # stopped, it keeps the run in its hands, so its death falls into the sweep however fast the machine is
+        # the stopped worker keeps its run, so it dies during the sweep, however fast the machine is
         second.send_signal(signal.SIGSTOP)
         first.kill()
         machines.worker()
@@ -208,7 +212,7 @@ def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Clust
 
 @pytest.fixture
 def other_build(tmp_path: Path) -> Path:
-    """A copy of bloatlab that differs in a comment."""
+    """Copies bloatlab and changes a comment in it."""
     folder = tmp_path / "other"
     shutil.copytree(Path(bloatlab.__file__).parent, folder / "bloatlab", ignore=shutil.ignore_patterns("__pycache__"))
     with (folder / "bloatlab" / "tables.py").open("a") as file:
@@ -297,7 +301,7 @@ def test_ctrl_c_stops_the_runs_of_the_workers(grid: Path, tmp_path: Path, machin
         _, err = child.communicate(timeout=30)
         assert child.returncode == 130, err
         assert "interrupted: 0 of 8 runs are kept" in err
-        assert client.submit(int, "5").result(timeout=10) == 5  # its only thread is free again
+        assert client.submit(int, "5").result(timeout=10) == 5  # the only thread of the worker is free again
 
 
 def test_a_run_that_breaks_is_named(machines: Cluster):
@@ -331,7 +335,9 @@ def test_a_run_that_kills_its_workers_is_named(monkeypatch: pytest.MonkeyPatch):
 
 
 def tell_everything() -> None:
-    """On a worker: every word of progress is passed on, not one a second, so that a fast machine has some, too."""
+    """Makes a worker report every step of its progress, not one per second, so that a
+    fast machine also reports some.
+    """
     cluster.LOOK_SECONDS = 0.0
 
 

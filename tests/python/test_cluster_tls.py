@@ -1,4 +1,4 @@
-"""A Dask scheduler and worker that speak TLS only: a sweep through them with a certificate, and none without."""
+"""A Dask scheduler and worker that accept only TLS: a sweep runs with a certificate and is refused without one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def openssl(folder: Path, *words: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ca.pem, me.pem and me.key, made as docs/cluster.md says."""
+    """Makes a folder with ca.pem, me.pem and me.key, by the commands of docs/cluster.md."""
     if OPENSSL is None:
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("certificates")
@@ -41,7 +41,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Tls:
-    """The scheduler's address, and the certificates that a command needs."""
+    """The address of the scheduler, and the certificates that a command needs."""
 
     address: str
     environment: dict[str, str]
@@ -49,7 +49,7 @@ class Tls:
 
 @pytest.fixture
 def tls(certificates: Path) -> Iterator[Tls]:
-    """Both as processes of their own, each with its certificate."""
+    """Starts a scheduler and a worker in processes of their own, each with its certificate."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])

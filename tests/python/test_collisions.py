@@ -1,4 +1,4 @@
-"""Hash collisions: exact chances, beside brute force, beside trials, and to digits worked out by hand."""
+"""Hash collisions: exact probabilities against brute force, random trials, and digits computed by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from bloatlab.cli.collisions import percent
 from bloatlab.cli.main import call
 from bloatlab.collisions import collision, given_session, monte_carlo, overfull, sessions_of, share_of
 
-#: G = 64, k = 4: percent at sessions 5 to 60, worked out with exact fractions outside this program.
+#: Percent of 64 groups of 4 queues with a collision, by the number of sessions (5 to 60), computed with exact fractions
+#: by another program.
 TABLE = """
 5 5.96046e-06    19 0.05771    33 0.97975    47 5.21000
 6 3.52971e-05    20 0.07595    34 1.13339    48 5.73037
@@ -50,7 +51,9 @@ def test_the_table_to_every_printed_digit():
 
 
 def test_ordinary_hashing_is_the_birthday_problem():
-    """By hand. 256 queues: n = 2 0.39, 3 1.17, 10 16.305, 20 53.317 %; 64 queues: 10 52.3, 20 96.4, 35 99.999 %."""
+    """The values are computed by hand. 256 queues, n sessions: 0.39 % for n = 2, 1.17 % for 3, 16.305 % for 10, 53.317
+    % for 20. 64 queues: 52.3 % for n = 10, 96.4 % for 20, 99.999 % for 35.
+    """
     exact = collision(256, 1, 300)
     for n, product in enumerate(itertools.accumulate([Fraction(256 - i, 256) for i in range(60)], lambda a, b: a * b)):
         assert exact[n + 1] == 1 - product
@@ -61,7 +64,9 @@ def test_ordinary_hashing_is_the_birthday_problem():
 
 
 def test_a_given_session():
-    """By hand: n = 11 0.00116, 20 0.0191, 35 0.190, 50 0.722 %; into 256 queues n = 11 3.84, 20 7.17, 35 12.5 %."""
+    """The values are computed by hand. 64 groups of 4, n sessions: 0.00116 % for n = 11, 0.0191 % for 20, 0.190 % for
+    35, 0.722 % for 50. 256 queues: 3.84 % for n = 11, 7.17 % for 20, 12.5 % for 35.
+    """
     serial = [100 * float(given_session(64, 4, n)) for n in (11, 20, 35, 50)]
     assert [f"{value:.3g}" for value in serial] == ["0.00116", "0.0191", "0.19", "0.722"]
     assert [f"{100 * float(given_session(256, 1, n)):.3g}" for n in (11, 20, 35)] == ["3.84", "7.17", "12.5"]
@@ -69,7 +74,9 @@ def test_a_given_session():
 
 
 def by_hand(groups: int, ways: int, sessions: int) -> tuple[Fraction, Fraction]:
-    """Over all maps: some group overfull, and that of session 0."""
+    """Counts over all assignments of sessions: the share with some overfull group, and that with an overfull group of
+    session 0.
+    """
     some = first = 0
     for groups_of in itertools.product(range(groups), repeat=sessions):
         full = {g for g in groups_of if groups_of.count(g) > ways}
@@ -109,7 +116,9 @@ def test_counting_trials():
 
 @pytest.mark.parametrize(("groups", "ways"), [(64, 4), (256, 1), (10, 3)])
 def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
-    """99.9 % intervals, 60 numbers of sessions that share their trials: one of them outside would be odd."""
+    """The 99.9 % intervals contain the exact probability for every number of sessions from 1 to 60, which share their
+    trials.
+    """
     thrown = monte_carlo(groups, ways, 60, 100_000, seed=7, confidence=0.999)
     exact = collision(groups, ways, 60)
     for n in range(1, 61):
@@ -120,7 +129,7 @@ def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
 
 @pytest.mark.parametrize(("groups", "ways"), [(64, 4), (16, 2), (256, 1)])
 def test_the_discipline_s_own_classifier_agrees_with_the_exact_chance(groups: int, ways: int):
-    """Random 5-tuples through sfq_hss as a scenario runs it; 99.9 % intervals."""
+    """Random 5-tuples pass through the classifier of sfq_hss; their 99.9 % intervals contain the exact probability."""
     counted = machines.session_queues("sfq_hss", 60, 50_000, seed=3, groups=groups, ways=ways)
     exact = collision(groups, ways, 60)
     for n, (some, shares, first) in enumerate(counted, start=1):
@@ -148,7 +157,7 @@ def tail(hits: int, trials: int, p: float) -> float:
 
 @pytest.mark.parametrize(("hits", "trials"), [(1, 10), (5, 10), (9, 10), (3, 100), (50, 100), (99, 100), (400, 1000)])
 def test_the_interval_is_the_exact_one(hits: int, trials: int):
-    """Its ends are the probabilities for which `hits` or more, or `hits` or fewer, have exactly 2.5 %."""
+    """At the ends of the interval, the probability of `hits` or more, or of `hits` or fewer, is exactly 2.5 %."""
     share = share_of(hits, trials)
     assert tail(hits, trials, share.low) == pytest.approx(0.025, rel=1e-9)
     assert 1 - tail(hits + 1, trials, share.high) == pytest.approx(0.025, rel=1e-9)
@@ -156,7 +165,7 @@ def test_the_interval_is_the_exact_one(hits: int, trials: int):
 
 
 def test_intervals_at_the_ends():
-    """No hit in n: up to 1 - 0.025^(1/n)."""
+    """With no hit in n trials, the interval ends at 1 - 0.025^(1/n)."""
     none, all_of = share_of(0, 20), share_of(20, 20)
     assert (none.low, all_of.high) == (0.0, 1.0)
     assert none.high == pytest.approx(1 - 0.025 ** (1 / 20))

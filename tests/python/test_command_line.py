@@ -1,4 +1,4 @@
-"""Options: numbers in plain digits, complete command lines, folders without earlier results."""
+"""Options of the command line: plain digits, complete commands, and folders without earlier results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ duration = "1s"
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str]):
-    """Calls a command that must be refused in one line; returns the line."""
+    """Returns a function that calls a command, checks that it is refused in one line, and returns the line."""
 
     def command(*arguments: object) -> str:
         capsys.readouterr()

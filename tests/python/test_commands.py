@@ -1,4 +1,4 @@
-"""Every command that README and the pages show is run, or, where it needs more than a test has, read by the parser."""
+"""Every command on README and the pages is run or, if it needs more than a test has, checked by the parser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from bloatlab.cli.main import app, call
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "python").glob("**/README.md"))]
 
-#: Commands that are only parsed here: they need root, a cluster, a browser or minutes. Where they are run.
+#: Commands that are only parsed here, because they need root, a cluster, a browser or minutes, and the files that test
+#: them.
 PARSED = {
     "live": "test_live.py",
     "compare": "test_compare.py",
@@ -30,16 +31,17 @@ PARSED = {
     "recommend": "test_recommend.py",
     "play": "test_playground.py",
 }
-#: Words in a command that stand for something of the reader's, or for a cluster or a live run that is not here.
+#: Words in a command that stand for a file or query of the reader, or for a cluster or live run that does not exist
+#: here.
 ELSEWHERE = re.compile(r"--dask|\bSQL\b|runs/compared")
-#: The order in which commands are run: results before what reads them.
+#: The order in which commands are run: those that write results come before those that read them.
 ORDER = ["run", "sweep", "check", "export", "links"]
 #: The addresses of hosts in a simulation's capture.
 ADDRESSES = {"192.168.1.10": "10.0.0.1"}
 
 
 def shown(page: Path) -> Iterator[list[str]]:
-    """The commands of a page's code: what stands behind two spaces or a hash is a comment."""
+    """Yields the commands in the code of a page. Text after two spaces or a hash is a comment."""
     fence = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     text = fence.sub(lambda found: textwrap.indent(found[1], "    "), page.read_text())
     for line in re.findall(r"^    (?:sudo )?(?:\.venv/bin/)?(bloatlab [a-z-].*)$", text, re.MULTILINE):
@@ -52,7 +54,7 @@ COMMANDS = sorted(FOUND, key=lambda words: ORDER.index(words[1]) if words[1] in 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that the pages name: the examples, README's scenario, short results, recordings."""
+    """Makes a folder with the files that the pages name: the examples, README's scenario, short results, recordings."""
     place = tmp_path_factory.mktemp("reader")
     shutil.copytree(ROOT / "examples", place / "examples")
     readme = (ROOT / "README.md").read_text()
@@ -102,7 +104,7 @@ def test_command(words: tuple[str, ...], folder: Path, monkeypatch: pytest.Monke
 
 
 def test_commands_within_sentences_name_commands_and_options_that_exist():
-    """A command in a sentence may leave out arguments, and nothing else may be wrong with it."""
+    """A command in a sentence may lack arguments, but must be valid otherwise."""
     within = {
         " ".join(found.split())
         for page in PAGES

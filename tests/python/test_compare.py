@@ -1,4 +1,4 @@
-"""Simulated beside live: the rule by hand, and one real comparison where the bench can run."""
+"""Simulated and live results compared: the rule by hand, and one real comparison if the bench can run."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def agrees(simulated: float, real: float, least: float = 3.0, *, valid: bool = T
 
 
 def test_the_larger_of_a_share_and_3_ms():
-    # 15 % of 10 ms is 1.5 ms, so 3 ms count; of 100 ms it is 15
+    # 15 % of 10 ms is 1.5 ms, so the minimum of 3 ms applies; 15 % of 100 ms is 15 ms
     assert [agrees(x, 10.0) for x in (7.0, 13.0, 6.9, 13.1)] == [True, True, False, False]
     assert [agrees(x, 100.0) for x in (85.0, 115.0, 84.9, 115.1)] == [True, True, False, False]
-    # of a throughput only the share
+    # for a throughput there is no minimum, only the 15 %
     assert [agrees(x, 10.0, 0.0) for x in (8.5, 8.4)] == [True, False]
 
 
@@ -65,7 +65,7 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
         "p99_9": "1679400ns",
     }
     ideal = build(Case("bbr", 100), 1)
-    # a packet leaves the bench once, by the link into its host
+    # a packet leaves the bench only once, through the link to its host
     found = {
         name: link["lateness"]
         for name, link in late(ideal, as_if_live(ideal, measured, "h1", "h2")).data["link"].items()
@@ -73,7 +73,7 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
     assert found == {"back": as_written, "down": None, "nic": None, "up": as_written}
     nothing: dict[str, float | None] = dict.fromkeys(measured)
     assert late(ideal, as_if_live(ideal, nothing, "h1", "h2")) == ideal
-    # a link both ways leads to both; one that may reorder is left alone
+    # a link in both directions leads to both hosts; a link that may reorder packets is not changed
     both: Any = load(scenario_file).data
     up = both["link"]["up"]
     up["both_ways"] = True
@@ -89,9 +89,9 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
 def test_what_a_run_has_to_compare(scenario_file: Path):
     names = {q.name: q for q in quantities(run(build(Case("reno", 20), 1, Lab(seconds=8))))}
     assert set(names) == {"long throughput", "page time", "ping RTT", "up queue"}
-    # 3 ms at 10 Mbit/s: 2.5 packets of 1500 bytes
+    # 3 ms at 10 Mbit/s are 2.5 packets of 1500 bytes
     assert names["up queue"].least == pytest.approx(2.5)
-    # a way back has the rate of the way there
+    # the reverse direction of a link has the same rate
     both: Any = load(scenario_file).data
     both["link"]["up"]["both_ways"] = True
     del both["link"]["down"]
@@ -102,7 +102,9 @@ def test_what_a_run_has_to_compare(scenario_file: Path):
 @bench
 @pytest.mark.alone
 def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """Verdicts depend on the machine's load; that every cell has one, and that an invalid run has none, does not."""
+    """Verdicts depend on the load of the machine. The test checks that every cell has one, and that an invalid run has
+    none.
+    """
     code = call(
         ["compare", "csc458", "--only", "Q=20 reno", "--time", "9", "--seeds", "2", "-f", "json", "-o", str(tmp_path)]
     )
@@ -116,7 +118,7 @@ def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """As if the simulation of seed 1 had been the kernel: with exact clocks, it agrees with itself to the last bit."""
+    """The simulation of seed 1 is stored as a live run with an exact clock, and agrees with itself to the last bit."""
     simulated = run(build(Case("reno", 20), 1, Lab(seconds=8)))
     percentiles = {"min": 0.0, "p50": 0.01, "p90": 0.02, "p95": 0.03, "p99": 0.1, "p99_9": 1.0, "max": 2.0}
     facts = {

@@ -1,4 +1,4 @@
-"""The completion scripts, in the shell that they are for."""
+"""The completion scripts, run in their own shell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def _completed(script: Path, words: list[str]) -> list[str]:
-    """The completions that bash offers for the last of `words`."""
+    """Returns the completions that bash offers for the last of `words`."""
     line = " ".join(f"'{w}'" for w in words)
     text = (
         f"source {script}; complete -p bloatlab >/dev/null || exit 9; "

@@ -1,4 +1,4 @@
-"""Every recipe of docs/cookbook.md is run, and prints the figures that the page shows."""
+"""Every recipe of docs/cookbook.md is run and must print the figures of the page."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Summary = dict[str, Any]
 
 
 def mbit(app: str, way: str) -> Callable[[Summary], float]:
-    """An application's rate on the wire."""
+    """Returns a function that reads an application's rate on the wire."""
     return lambda s: s["apps"][app][f"wire_bytes{way}"] * 8 / s["duration_s"] / 1e6
 
 
-#: The rows of a recipe's table: the value in the summary, and how many decimals the page shows.
+#: Rows of a recipe's table: the value in the summary, and the number of decimals on the page.
 ROWS: dict[str, tuple[Callable[[Summary], float], int]] = {
     "load adds (ms)": (lambda s: s["latency"]["induced_p99_ms"], 1),
     "call (MOS)": (lambda s: s["apps"]["call"]["voip"]["mos"], 2),
@@ -34,7 +34,7 @@ ROWS: dict[str, tuple[Callable[[Summary], float], int]] = {
     "download (Mbit/s)": (mbit("download", "_reverse"), 2),
     **{f"{app} (Mbit/s)": (mbit(app, ""), 2) for app in ("upload", "films", "report", "sync")},
 }
-#: Applications whose rate the page calls an upload.
+#: Applications whose rate is called an upload on the page.
 UPLOADS = {"adsl": "photos", "cable30": "video", "cable31": "video", "fibre": "backup", "starlink": "backup"}
 
 

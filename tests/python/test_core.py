@@ -1,4 +1,4 @@
-"""The compiled core through its Python face: scenarios, runs, determinism, cancelling."""
+"""The compiled core as seen from Python: scenarios, runs, determinism, cancelling."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _SERVICES = {
     "docsis31": {"flow": _FLOW},
     "delivery": "lte",
 }
-#: Pairs of keys of which a link's queue and an application's traffic have one.
+#: Values of `queue` and of `traffic` for which only one key is valid.
 _CHOICES = [
     ("link", "queue", {"codel": {}}),
     ("link", "queue", {"codel": {}, "pie": {}}),
@@ -181,17 +181,19 @@ def test_bad_links_are_one_clear_line_each(line: str, words: list[str]):
 
 def test_result_has_a_summary_and_frames(result: bloatlab.Result):
     voice = result.summary["apps"]["voip"]["voip"]
-    assert voice["sent"] == 250  # 5 s at 50 a second
+    assert voice["sent"] == 250  # 5 s at 50 frames a second
     assert result.summary["apps"]["file"]["goodput_bytes"] > 2_000_000
     series = result.table("queue_series").filter(pl.col("link") == "up")
     on_the_wire = series["sent_bytes"].sum() - result.summary["links"]["up"]["delivered_bytes"]
-    assert 0 <= on_the_wire <= 0.010 * 5e6 / 8 + 1500  # 10 ms of propagation, and the packet that is being sent
+    assert 0 <= on_the_wire <= 0.010 * 5e6 / 8 + 1500  # at most 10 ms of propagation, and the packet that is being sent
     with pytest.raises(KeyError, match=r"expected .*queue_series"):
         result.table("nothing")
 
 
 def test_books_balance(result: bloatlab.Result):
-    """What was offered was delivered, dropped, waits, or is on the wire: at most 10 ms of 40-byte packets and one."""
+    """Packets offered are delivered, dropped, queued or on the wire, where there are at most 10 ms of 40-byte packets
+    and one more.
+    """
     for name, rate in (("up", 5e6), ("down", 20e6)):
         link = result.summary["links"][name]
         gone = link["delivered_packets"] + link["dropped_packets"] + link["backlog_packets"]
@@ -271,7 +273,7 @@ def test_folder_there_and_back(result: bloatlab.Result, tmp_path: Path):
         assert back.summary == result.summary
         assert (back.scenario, back.seed) == (result.scenario, result.seed)
         for name, frame in result.tables.items():
-            if frame.height or form == "parquet":  # CSV and JSON forget the columns of an empty table
+            if frame.height or form == "parquet":  # an empty table in CSV or JSON has no columns
                 assert back.table(name).shape == frame.shape, name
 
 
@@ -315,7 +317,7 @@ def test_emodel_is_the_formula_of_the_paper():
     r, mos = emodel(0.0911, 0.0)
     wanted = 94.2 - 30.0 * np.log(1.0 + 15.0 * 0.0911)
     assert r == pytest.approx(wanted)
-    assert mos == pytest.approx(3.5, abs=0.05)  # C04 in Table 7
+    assert mos == pytest.approx(3.5, abs=0.05)  # the value of C04 in Table 7
     assert emodel(0.0, 177.3)[0] == pytest.approx(94.2 - 0.024 * 177.3)
     assert emodel(0.0, 200.0)[0] == pytest.approx(94.2 - 0.024 * 200.0 - 0.11 * 22.7)
 
@@ -357,7 +359,7 @@ def test_values_that_toml_has_no_place_for_are_refused():
 
 
 def test_tables_of_two_runs_concatenate(dumbbell: bloatlab.Scenario):
-    """BBR has rows in `model_series`, other controls have none; ping has rows in `pings`."""
+    """BBR has rows in `model_series`, other controllers have none; ping has rows in `pings`."""
     one = bloatlab.run(dumbbell)
     two = bloatlab.run(dumbbell, sets={"app.file.tcp": "bbr", "app.voip.traffic": {"ping": {}}})
     assert one.table("model_series").is_empty()
@@ -406,7 +408,7 @@ def test_to_pandas_without_pandas_says_what_to_install(result: bloatlab.Result, 
 
 @pytest.mark.parametrize(("word", "control"), [("bbr", "bbr"), ("reno", "reno"), ("cubic", "cubic")])
 def test_a_congestion_control_is_a_stack(dumbbell: bloatlab.Scenario, word: str, control: str):
-    """`tcp = "bbr"` is linux-6 with that control."""
+    """`tcp = "bbr"` is the stack of linux-6 with that congestion control."""
     plain = bloatlab.run(dumbbell, sets={"app.file.tcp": word})
     own = bloatlab.run(
         dumbbell, sets={"tcp.own": {"preset": "linux-6", "congestion_control": control}, "app.file.tcp": "own"}

@@ -1,4 +1,4 @@
-"""`_core.pyi` says what the compiled module has: its names, and how each is called."""
+"""`_core.pyi` agrees with the compiled module in names and parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bloatlab import _core
 
 STUB = Path(_core.__file__).with_name("_core.pyi")
 
-#: A default that one of the two sides does not spell out; it agrees with any.
+#: A default that the stub or the module does not spell out; it agrees with any default.
 SOME = "..."
 
 
@@ -23,7 +23,7 @@ def module_names(of: Any) -> set[str]:
 
 
 def stub_defs(body: list[ast.stmt]) -> dict[str, ast.FunctionDef | ast.ClassDef]:
-    """Functions and classes by name, but for types that only annotations use."""
+    """Returns functions and classes by name, without those that only annotations use."""
     found = {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     typed = {
         n for n, node in found.items() if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases)
@@ -32,7 +32,7 @@ def stub_defs(body: list[ast.stmt]) -> dict[str, ast.FunctionDef | ast.ClassDef]
 
 
 def stub_parameters(function: ast.FunctionDef) -> list[tuple[str, str, str | None]]:
-    """(name, kind, default) of each parameter, `self` and `cls` left out."""
+    """Returns (name, kind, default) of each parameter, without `self` and `cls`."""
     args = function.args
     assert not any((args.posonlyargs, args.vararg, args.kwarg))
     defaults = [None] * (len(args.args) - len(args.defaults)) + args.defaults
@@ -46,7 +46,7 @@ def stub_parameters(function: ast.FunctionDef) -> list[tuple[str, str, str | Non
 
 
 def module_parameters(called: Any) -> list[tuple[str, str, str | None]]:
-    """The parameters of a callable of the compiled module."""
+    """Returns the parameters of a callable of the compiled module."""
     kinds = {inspect.Parameter.POSITIONAL_OR_KEYWORD: "plain", inspect.Parameter.KEYWORD_ONLY: "keyword"}
     found: list[tuple[str, str, str | None]] = []
     for p in inspect.signature(called).parameters.values():
