@@ -1,4 +1,4 @@
-"""The lab study: its scenarios, rules and gates in short runs; the lab's own file formats."""
+"""The study `csc458`: its scenarios and rules, its checks of short runs, and the file formats of the lab."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECONDS = 20
 
 @pytest.fixture(scope="module")
 def ran() -> dict[str, Result]:
-    """Reno behind 20 and 100 packets, both ways of counting; seed 1."""
+    """Runs Reno behind 20 and 100 packets, with each segment as a packet and with super-segments; seed 1."""
     wanted = [c for c in (*kit(), *plain()) if c.congestion == "reno" and c.limit != 5]
     return {str(c): run(build(c, 1, Lab(seconds=SECONDS))) for c in wanted}
 
@@ -62,20 +62,20 @@ def test_seeds_differ_by_starts_and_by_nothing_else():
 
 
 def test_equation_2_by_hand():
-    # 100 x 1500 x 8 / 10^7 s + 4 ms
+    # for 100 packets, 100 x 1500 x 8 / 10^7 s + 4 ms = 124 ms
     assert [Lab().eq2_ms(q) for q in (5, 20, 100)] == [10.0, 28.0, 124.0]
     assert Lab(bw_net=1.5, delay=5.0).eq2_ms(20) == pytest.approx(180.0)
 
 
 @pytest.mark.parametrize(("key", "ms"), [("Q=20 reno", 28), ("Q=100 reno", 124)])
 def test_packets_bound_the_round_trip_as_equation_2_says(ran: dict[str, Result], key: str, ms: float):
-    # the ping's own 98 bytes twice, and what is left of a packet in transmission: at most 1.4 ms more
+    # the difference is at most 1.4 ms: the ping's own 98 bytes twice, and the rest of the packet that is being sent
     assert ms - 1.4 <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
 
 
 @pytest.mark.parametrize(("key", "ms"), [("Q=20 reno x2", 52), ("Q=100 reno x2", 244)])
 def test_super_segments_double_it(ran: dict[str, Result], key: str, ms: float):
-    """At most two segments a place; pings stand in some places, and a place may hold one segment only."""
+    """A place in the queue has at most two segments; pings take some places, and some places have only one segment."""
     assert 0.94 * ms <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
 
 
@@ -83,7 +83,7 @@ def test_each_ping_follows_the_queue_that_it_met(ran: dict[str, Result]):
     found = equation_2(ran["Q=100 reno"], Lab())
     assert found["eq2_correlation"] > 0.99
     assert found["eq2_off_median_ms"] < Lab().packet_ms()
-    # and equation (2) of another rate does not fit
+    # equation (2) for another rate does not agree
     assert equation_2(ran["Q=100 reno"], Lab(bw_net=20.0))["eq2_off_median_ms"] > 20.0
 
 
@@ -105,7 +105,7 @@ def test_every_number_of_the_report_is_judged():
     assert numbers <= {want.metric for want in PUBLISHED}
     card = STUDY.scorecard(as_published())
     assert card.met
-    # what the report prints: six fetch times and equation (1). Its equation (2) gives three values that we computed
+    # the report prints six fetch times and equation (1); the three values of its equation (2) are computed by us
     counted = [c for c in card.cells if c.counted]
     assert [c.verdict for c in counted] == [Verdict.WITHIN] * 7
     assert {c.case for c in card.cells if c.origin is Origin.OURS} == {"Q=5", "Q=20", "Q=100"}
@@ -117,11 +117,12 @@ def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_ot
     fetches = [c for c in card.cells if "fetch" in c.metric]
     assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
     assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
-    # the first reading is the preset's own, as in every other case; the second is TCP before RACK
+    # the first reading has the preset's own loss detection, as in all other cases; the second has that of TCP before
+    # RACK
     stacks = {str(c): build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
     assert "loss_detection" not in stacks["Q=20 reno x2"]
     assert stacks["Q=20 reno x2 dupthresh"]["loss_detection"] == "dupthresh"
-    # and every claim is checked in both
+    # every claim is checked in both readings
     times = {"": (0.5, 0.6, 0.7), " dupthresh": (0.6, 0.5, 0.7)}
     runs: Runs = {
         f"Q={q} reno x2{more}": [{"fetch_mean_s": s}]
@@ -149,7 +150,7 @@ def test_a_value_that_no_case_can_have_is_one_line(tmp_path: Path, capsys: pytes
 
 
 def test_an_order_needs_its_margin():
-    """Lower is by 5 % of the larger value; mostly is 60 % of the time."""
+    """Lower means by 5 % of the larger value; mostly means for 60 % of the time."""
 
     def held(ident: str, runs: Runs) -> bool | None:
         (found,) = check_all([c for c in CLAIMS if c.ident == ident], runs)
@@ -159,7 +160,7 @@ def test_an_order_needs_its_margin():
         return {"Q=5 reno x2": [{"throughput_mbit": small}], "Q=20 reno x2": [{"throughput_mbit": large}]}
 
     assert held("throughput", flow(8.86, 8.91)) is False
-    assert held("throughput", flow(8.46, 8.91)) is True  # 8.4645 are 95 % of 8.91
+    assert held("throughput", flow(8.46, 8.91)) is True  # 8.4645 is 95 % of 8.91
     assert held("throughput", flow(8.47, 8.91)) is False
     for share, mostly in ((0.53, False), (0.6, True)):
         assert held("climb", {"Q=100 reno x2": [{"queue_climb_share": share}]}) is mostly
@@ -173,7 +174,8 @@ def test_claims_say_whose_they_are():
 
 
 def test_a_queue_that_climbs_by_hand():
-    # 0.1 s bins: rises for 9 s and falls within one: it climbs 9 tenths of the time, but for the span's edges
+    # the saw rises for 9 s and falls for 1 s, so it climbs for 90 % of the time, less at the edges of the averaging
+    # span
     t = np.arange(0.0, 100.0, 0.1)
     saw = pl.DataFrame({"t_s": t, "packets": np.where(t % 10.0 < 9.0, t % 10.0, 9.0 * (10.0 - t % 10.0))})
     assert climb_share(saw) == pytest.approx(0.85, abs=0.06)
@@ -221,11 +223,12 @@ def test_the_lab_writes_what_its_own_programs_write(tmp_path: Path):
     assert len(queue) == 120
     assert max(int(packets) for _, packets in queue) <= 20
     pings = (folder / "ping.txt").read_text().splitlines()[1:]
-    rtt = [float(line.split(" ")[-2].split("=")[1]) for line in pings if "bytes from" in line]  # as plot_ping.py reads
+    # parsed as in plot_ping.py
+    rtt = [float(line.split(" ")[-2].split("=")[1]) for line in pings if "bytes from" in line]
     assert 100 <= len(rtt) <= 120
     assert 4.0 < min(rtt) < max(rtt) < 29.5
     windows = [line.split(" ") for line in (folder / "cwnd.txt").read_text().splitlines()]
-    assert {len(fields) for fields in windows} == {10}  # as plot_tcpprobe.py wants
+    assert {len(fields) for fields in windows} == {10}  # the number of fields that plot_tcpprobe.py reads
     assert {fields[2] for fields in windows} == {"10.0.0.2:5001"}
     assert min(int(fields[6]) for fields in windows) >= 1
     times = (folder / "download.txt").read_text().split()

@@ -1,4 +1,4 @@
-"""The documentation is true: the scenario reference, the tables of a result, the examples, the README."""
+"""The documentation is correct: the scenario reference, the tables of a result, the examples, the README."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 TOUR = ROOT / "docs" / "tour.md"
 
-#: Everything that a result can have: every kind of application, a queue with classes, a modem's grants, TCP and UDP.
+#: A scenario whose result has everything: every kind of application, a queue with classes, a modem's grants, TCP and
+#: UDP.
 EVERYTHING = """
 duration = "20s"
 grade.scale = "rpm"
@@ -126,7 +127,7 @@ def test_links_to_a_table_of_keys_lead_to_its_page():
     index = (ROOT / "docs" / "scenario.md").read_text()
     for page in (ROOT / "docs" / "scenario").glob("*.md"):
         for title in re.findall(r"^## (.*)$", page.read_text(), flags=re.MULTILINE):
-            # the anchor that the title has on GitHub
+            # the anchor that GitHub gives to the title
             anchor = "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
             assert f'<a id="{anchor}"></a>[{title}](scenario/{page.name}#{anchor})' in index
 
@@ -148,7 +149,9 @@ def test_ways_to_write_a_queue_are_what_the_page_says():
 
 
 def documented(heading: str) -> dict[str, set[str]]:
-    """The first columns of the tables of docs/results.md under `### heading`, without backquotes, by their title."""
+    """Returns the first columns of the tables in a chapter of docs/results.md, without backquotes, by the title of the
+    section.
+    """
     text = (ROOT / "docs" / "results.md").read_text()
     chapter = re.split(r"^## ", text, flags=re.MULTILINE)
     (part,) = [c for c in chapter if c.startswith(heading)]
@@ -164,7 +167,7 @@ def test_every_table_and_column_is_documented(result: bloatlab.Result):
 
 
 def keys(of: dict[str, Any], prefix: str = "") -> set[str]:
-    """Dotted names of the leaves."""
+    """Returns the dotted names of the leaves."""
     return {
         name
         for k, v in of.items()
@@ -182,7 +185,7 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
     }
     delay = set(result.summary["apps"]["call"]["delay_ms"])
     found["Link"] = {re.sub(r"^(classes|grants)\.[^.]+", r"\1.NAME", k) for k in found["Link"]}
-    # the same keys as of the speech to the server
+    # the speech from the server has the same keys as the speech to it
     assert {f"voip_reverse.{k}" for k in keys(apps["call"]["voip"])} <= found["Application"]
     found["Application"] = {re.sub(r"^voip_reverse\..*", "voip_reverse", k) for k in found["Application"]}
     found["Application"] = {re.sub(r"\.each\.\d+$", ".each.N", k) for k in found["Application"]}
@@ -190,7 +193,7 @@ def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):
         name: {re.sub(rf"\.({'|'.join(delay)})$", "", k) if "_ms" in k else k for k in all_}
         for name, all_ in found.items()
     }
-    # another scale of grades, and a background, have these
+    # these exist only with another scale of grades, or with background traffic
     shortened["Run"] |= {"latency.induced_p99_ms", "latency.background"}
     assert documented("Summary") == shortened
 
@@ -204,7 +207,7 @@ def test_tables_of_measures_are_current():
 def test_examples_run(path: Path, tmp_path: Path):
     scenario = bloatlab.load(path)
     changes = scenario.data["link"].get("up", {}).get("changes")
-    seconds = "90s" if changes else "30s"  # nothing may be planned for after the end
+    seconds = "90s" if changes else "30s"  # a scenario's changes must not be after its end
     assert call(["run", str(path), "--set", f"duration={seconds}", "-q", "-o", str(tmp_path / "r")]) == 0
     summary = bloatlab.open_result(tmp_path / "r").summary
     assert all(app["packets"] > 0 for app in summary["apps"].values())
@@ -212,7 +215,7 @@ def test_examples_run(path: Path, tmp_path: Path):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_sets_that_examples_suggest_are_valid(path: Path):
-    """Every `--set` in a comment of an example does what it says there."""
+    """Every `--set` in a comment of an example is valid and changes the scenario."""
     for one, two in re.findall(r"--set (?:'([^']+)'|(\S+?)\)?(?=\s))", path.read_text()):
         name, _, value = (one or two).partition("=")
         assert bloatlab.load(path, [(name, value)]) != bloatlab.load(path)
@@ -225,7 +228,7 @@ def test_examples_are_the_ones_that_readme_and_tour_name():
 
 
 def blocks(name: str, file: Path = ROOT / "README.md") -> list[str]:
-    """The indented blocks of a section of the README, or of `file`, without their indent."""
+    """Returns the indented blocks of a section of the README, or of `file`, without their indent."""
     text = file.read_text()
     (section,) = [s for s in re.split(r"^## ", text, flags=re.MULTILINE) if s.startswith(name)]
     found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, flags=re.MULTILINE)
@@ -233,14 +236,14 @@ def blocks(name: str, file: Path = ROOT / "README.md") -> list[str]:
 
 
 def on_a_pipe(*arguments: str, cwd: Path) -> str:
-    """The output of a command on a pipe, where no width of a line is set."""
+    """Returns the output of a command on a pipe, for which no line width is set."""
     env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
     command = [sys.executable, "-c", "from bloatlab.cli import main; main()", *arguments]
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=True).stdout
 
 
 def on_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
-    """The output of a command on a terminal of this width, without colours."""
+    """Returns the output of a command on a terminal of this width, without colours."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     command = [sys.executable, "-c", "from bloatlab.cli import main; main()", *arguments]
@@ -248,7 +251,7 @@ def on_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
     with subprocess.Popen(command, cwd=cwd, env=env, stdout=slave, stderr=subprocess.DEVNULL) as process:
         os.close(slave)
         written = b""
-        with contextlib.suppress(OSError):  # the end of a terminal is an error
+        with contextlib.suppress(OSError):  # reading past the end of a terminal is an error
             while part := os.read(master, 65536):
                 written += part
         os.close(master)
@@ -257,7 +260,7 @@ def on_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
 
 
 def test_readme_scenario_prints_what_readme_shows(tmp_path: Path):
-    """To the letter, on a terminal of 80 columns and on a pipe; the README shows what `show` prints again."""
+    """The output equals the README exactly: on a pipe, and by `show` on a terminal of 80 columns."""
     text, command, shown = blocks("A scenario")
     (tmp_path / "upload.toml").write_text(text)
     assert command == ".venv/bin/bloatlab run upload.toml -o runs/upload\n"

@@ -1,7 +1,7 @@
-"""flent: its own plotter opens our files, and its files are read with the values that it prints.
+"""flent's own plotter opens our files, and we read flent's files with the values that flent prints.
 
-flent is not a dependency: its wheel (by its hash, requirements/flent.txt) is installed below target/ when first needed,
-and its sample data, measured by others, is read there. It is GPL: nothing of it is in this repository.
+flent is not a dependency: its wheel (by its hash, requirements/flent.txt) is installed below target/ when it is first
+needed. The wheel has sample data measured by others. flent is GPL, so nothing of it is in this repository.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HOME: dict[str, Any] = {
 
 @functools.cache
 def _installed() -> Path | str:
-    """Where flent is, or why it is not."""
+    """Returns the folder of flent, or the reason why it is not installed."""
     place = ROOT / "target" / "flent-2.3.0"
     if not (place / "flent" / "resultset.py").exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
@@ -54,7 +54,7 @@ def _installed() -> Path | str:
 
 @pytest.fixture
 def theirs() -> Path:
-    """flent's own folder; the test is skipped, with the reason, where it cannot be installed."""
+    """Returns flent's folder; if flent cannot be installed, the test is skipped with the reason."""
     place = _installed()
     if isinstance(place, str):
         pytest.skip(place)
@@ -68,7 +68,7 @@ def run_flent(theirs: Path, *arguments: object) -> subprocess.CompletedProcess[s
 
 
 def statistics(theirs: Path, file: Path, plotted: str) -> dict[str, float]:
-    """What flent's formatter `stats` says of the series of a plot: the mean of each."""
+    """Returns the mean of each series of a plot, as printed by flent's formatter `stats`."""
     done = run_flent(theirs, "-i", file, "-p", plotted, "-f", "stats", "-o", "-")
     assert done.returncode == 0, done.stderr
     found: dict[str, float] = {}
@@ -139,7 +139,9 @@ def test_flents_own_tests_by_name_open_under_it(theirs: Path, name: str, plots: 
 
 
 def test_what_others_measured_is_read_as_their_tools_told_it(theirs: Path):
-    """Means that netperf and ping gave themselves (MEAN_VALUE) stand in flent's samples of versions 2, 3 and 4."""
+    """The means that netperf and ping computed (MEAN_VALUE) are in flent's samples of versions 2, 3 and 4, and ours
+    agree.
+    """
     for name in ("rrul-icmp", "rrul", "rrul_be-socket_stats"):
         file = theirs / "unittests" / "test_data" / f"test-{name}.flent.gz"
         meta = json.loads(gzip.decompress(file.read_bytes()))["metadata"]
@@ -150,7 +152,7 @@ def test_what_others_measured_is_read_as_their_tools_told_it(theirs: Path):
         pings = flent.read(file).tables["pings"]
         assert abs(float(pings["t_s"].min())) < 2.0  # type: ignore[arg-type]
         assert float(pings["t_s"].max()) < float(meta["TOTAL_LENGTH"]) + 2.0  # type: ignore[arg-type]
-    # one whose only pings are ICMP, against what ping itself said at its end
+    # in this file all pings are ICMP, so they are compared with the statistics that ping printed
     icmp = theirs / "unittests" / "test_data" / "test-rrul-icmp.flent.gz"
     told = json.loads(gzip.decompress(icmp.read_bytes()))["metadata"]["SERIES_META"]["Ping (ms) ICMP"]
     rtts = flent.read(icmp).tables["pings"]["rtt_ms"]
@@ -209,10 +211,10 @@ def written(path: Path, **changes: Any) -> Path:
 
 def test_rates_cover_the_time_since_the_last_report(tmp_path: Path):
     found = flent.read(written(tmp_path / "x.flent.gz"))
-    # 8 Mbit/s for 1 s are 1 MB; then 16 Mbit/s for 1.5 s: 2 MB in the first second of it, 1 MB in the rest
+    # 8 Mbit/s for 1 s are 1 MB. The next report is 16 Mbit/s over 1.5 s: 2 MB in its first second, 1 MB in the rest.
     assert found.tables["flow_series"]["goodput_bytes"].to_list() == pytest.approx([0.0, 1e6, 2e6, 1e6], abs=1.0)
     assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0, 2.0], abs=1e-6)
-    # under load, from 1 s to 4 s: 4 MB, and one ping
+    # the time under load, from 1 s to 4 s, has 4 MB and one ping
     assert found.measures()["upload (Mbit/s)"] == pytest.approx(32.0 / 3.0)
     assert found.measures()["ping max (ms)"] == found.measures()["ping min (ms)"] == 40.0
 
@@ -222,8 +224,8 @@ def test_older_files(tmp_path: Path):
     raw = {"Ping (ms) UDP BE": data["UDP"]}
     results = {"Ping (ms) UDP BE": [None, 50.0, None, None]}
     found = flent.read(written(tmp_path / "x.flent.gz", version=3, raw_values=raw, results=results))
-    assert found.tables["pings"]["rtt_ms"].to_list() == [20.0]  # 50 transactions per s
-    local = {"NAME": "ping", "T0": "2020-01-01T14:00:00", "STEP_SIZE": 1.0}  # two hours east
+    assert found.tables["pings"]["rtt_ms"].to_list() == [20.0]  # 50 transactions per second are 20 ms each
+    local = {"NAME": "ping", "T0": "2020-01-01T14:00:00", "STEP_SIZE": 1.0}  # a local time, two hours ahead of UTC
     pings = {"Ping (ms) ICMP": [{"t": 1577880000.5, "val": 500.0}]}
     found = flent.read(written(tmp_path / "y.flent.gz", metadata=local, raw_values=pings))
     assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0])

@@ -1,4 +1,4 @@
-"""What Python hands to a person at a notebook: public names, one call for a sweep, flat frames, tables as HTML."""
+"""Python in a notebook: public names, a sweep in one call, flat frames, tables as HTML."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHORT = {"duration": "3s"}
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> bloatlab.Result:
-    """A call beside an upload, in bins that are no round number of seconds."""
+    """Runs a call beside an upload, with bins that are not a round number of seconds."""
     link = {"from": "home", "to": "net", "rate": "5mbit", "delay": "10ms", "both_ways": True}
     apps = {"upload": {"from": "home", "to": ["net"], "traffic": "ftp"},
             "call_ms": {"from": "home", "to": ["net"], "traffic": "voip"}}  # fmt: skip
@@ -112,7 +112,7 @@ def test_a_flat_frame_has_a_row_per_run_link_or_application(result: bloatlab.Res
 
 
 class _Cells(html.parser.HTMLParser):
-    """The texts of a page's cells, and the tags that are open at its end."""
+    """Collects the texts of a page's cells, and the tags that are still open at its end."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ def test_a_notebook_shows_a_result_as_tables(result: bloatlab.Result):
     assert _Cells(table.as_html()).cells == ["g", "x", "n", "<script>", "1"]
 
 
-#: Digits after the point that a unit resolves: the core counts ns.
+#: Digits after the decimal point that each unit resolves, since the core counts ns.
 FINEST = {"_s": 9, "_ms": 6}
 
 

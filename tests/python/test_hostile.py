@@ -1,4 +1,4 @@
-"""Bad input from outside is refused in one line: endless files, bombs, full disks, terminal escapes in names."""
+"""Bad input is refused in one line: endless files, compression bombs, full disks, terminal escapes in names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = "=x\x1b]0;title\x07\u202e"
 
 @pytest.fixture
 def result(scenario_file: Path, tmp_path: Path) -> Path:
-    """A result in CSV."""
+    """Makes a result with tables in CSV."""
     folder = tmp_path / "result"
     assert call(["run", str(scenario_file), "-o", str(folder), "-f", "csv", "-q", "--set", "duration=1s"]) == 0
     return folder
@@ -36,7 +36,7 @@ def result(scenario_file: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def refused(capsys) -> Callable[..., str]:
-    """Returns the error message of a command with bad input: one line and nothing else."""
+    """Returns a function that calls a command with bad input, checks that it prints one line, and returns the line."""
 
     def check(*arguments: str) -> str:
         capsys.readouterr()
@@ -142,7 +142,7 @@ def run(*arguments: str, stdout: Any = subprocess.PIPE, **environment: str) -> s
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of a few kB."""
+    """Mounts a file system of a few kB."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["/bin/mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]
@@ -202,7 +202,7 @@ def test_output_of_ascii_is_no_bug(result: Path):
 
 @pytest.mark.parametrize("module", ["numpy", "polars", "bloatlab._core"])
 def test_ctrl_c_while_a_module_loads_is_no_bug(scenario_file: Path, module: str):
-    """The module is interrupted while it is imported, and raises its own error from that."""
+    """The module is interrupted while it is imported, and raises an error of its own because of that."""
     code = f"""
 import builtins, sys
 real = builtins.__import__

@@ -1,4 +1,4 @@
-"""The L4S study: its closed forms by hand, its rules, and a golden slice."""
+"""The study `l4s`: its closed forms by hand, its rules, and a golden slice of its runs."""
 
 from __future__ import annotations
 
@@ -29,23 +29,25 @@ from bloatlab.tables import Spread
 
 
 def test_closed_forms_by_hand():
-    # (10 + 15) / (10 + 1) / 1.2247; with 25 ms for Prague's round trip 25 / 25 / 1.2247
+    # the ratio is (10 + 15) / (10 + 1) / 1.2247; scaled, Prague's round trip counts as 25 ms: 25 / 25 / 1.2247
     assert theory.scalable_over_classic(10.0, scaled=False) == pytest.approx(1.856, abs=0.001)
     assert theory.scalable_over_classic(20.0, scaled=False) == pytest.approx(1.361, abs=0.001)
     assert theory.scalable_over_classic(80.0, scaled=False) == pytest.approx(0.958, abs=0.001)
     assert theory.scalable_over_classic(10.0, scaled=True) == pytest.approx(1 / 1.2247, abs=0.001)
-    # 20 Mbit/s and 35 ms are 58.3 packets
+    # 20 Mbit/s for 35 ms are 58.33 packets
     assert theory.window(20.0, 20.0) == pytest.approx(58.33, abs=0.01)
     assert theory.reno_drops(20.0, 20.0) == pytest.approx(1.5 / 58.33**2, rel=1e-3)
-    # 1.1 times the rate: 9.09 % of the packets, p' 0.3015, 60.3 % in L
+    # a flood of 1.1 times the rate exceeds it by 9.09 % of its packets; then p' = sqrt(0.0909) = 0.3015, and 60.3 % are
+    # marked in L
     assert theory.excess(1.1) == pytest.approx(0.0909, abs=1e-4)
     assert theory.coupled(theory.excess(1.1)) == pytest.approx(0.603, abs=1e-3)
-    # ten flows at 5 ms: a 25th of a segment each; at 20 ms 0.64
+    # each of ten flows adds a 25th of a segment per round trip of 5 ms, and 0.64 of one at 20 ms
     assert theory.overshoot(10, 5.0, 0.24, scaled=True) == pytest.approx(0.096)
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
     assert theory.floor_wait(10, 5.0, 0.6) == pytest.approx(7.0)
-    # half of the time 3 ms of C are under way, what is left of them is uniform: 0.01 = 0.5 (1 - x / 3)
+    # a packet of C of 3 ms is being sent half of the time, and the rest of it is uniform: 0.01 = 0.5 (1 - x / 3) gives
+    # x = 2.94
     assert theory.under_way(3.0) == pytest.approx(2.94)
 
 
@@ -58,7 +60,7 @@ def test_every_case_has_a_name_of_its_own_and_a_scenario():
 
 
 def test_the_whole_table_of_the_tests_is_there():
-    # 24 rows for each queue and rate: six pairs of round trips, four orders of Prague and CUBIC
+    # each queue and rate has 24 rows: six pairs of round trips, and four orders of Prague and CUBIC
     for begins in ("dualpi2", "pfifo", "fq_codel"):
         for rate in (50.0, 10.0):
             rows = [x for x in c.of_queue(begins) if x.rate == rate]
@@ -69,7 +71,7 @@ def test_the_whole_table_of_the_tests_is_there():
             assert len(rows) == 24
     assert len(c.SHARED) == 24
     assert len({(x.queue, x.loads[1].stack) for x in c.SHARED}) == 24
-    # a full link carries 1448 of 1514 bytes: 47.82 and 9.56 Mbit/s
+    # a full link carries 1448 bytes of payload in 1514: 47.82 Mbit/s of 50, and 9.56 of 10
     for key, both in rates().items():
         full = 47.82 if key.endswith("at 50") else 9.56
         assert 0.89 * full < sum(both) < full, key
@@ -78,10 +80,11 @@ def test_the_whole_table_of_the_tests_is_there():
 def test_the_tests_are_run_as_their_scripts_have_them():
     (case,) = [x for x in c.PAIRS if str(x) == "dualpi2: cubic 20 / prague 10 at 50"]
     data = build(case, 1).data
-    # the mean of 60 s that end 2 s before the end of 180; 20 ms are 10 on either side, 10 are 5
+    # the tests take the mean of 60 s that end 2 s before the end of 180 s; a round trip of 20 ms has 10 ms in each
+    # direction, one of 10 has 5
     assert (data["duration"], data["record"]["warm_up"]) == ("178s", "118s")
     assert [data["link"][name]["delay"] for name in ("in0", "out0", "in1", "out1")] == ["10ms", "10ms", "5ms", "5ms"]
-    # HTB counts 1514 bytes where IP has 1500
+    # HTB counts 1514 bytes for an IP packet of 1500
     assert data["link"]["bottleneck"]["rate"] == "49538kbit"
     assert "htb" in data["link"]["bottleneck"]["shaper"]
     # both request AccECN, and Prague is version 0.5
@@ -91,7 +94,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
     assert data["link"]["bottleneck"]["queue"]["dualpi2"]["min_qlen_step"] == 2
     shared = build(c.SHARED[0], 1).data
     assert (shared["duration"], shared["record"]["warm_up"]) == ("58s", "18s")
-    # today's Prague elsewhere, and no header but IP's
+    # all other cases have the present Prague, and count only the IP header
     ours = build(c.beside(50.0, 1), 1).data
     assert not {"prague_rtt", "prague_cut"} & set(ours["tcp"]["prague7"])
     assert ours["link"]["bottleneck"]["shaper"] is None
@@ -99,11 +102,11 @@ def test_the_tests_are_run_as_their_scripts_have_them():
 
 
 def test_red_has_the_thresholds_that_tc_gives_it():
-    # limit 400000: max 100000, min 33333; burst (2 x 33333 + 100000) / 3000 = 55 packets
+    # with a limit of 400000, max is 100000 and min 33333; burst is (2 x 33333 + 100000) / 3000 = 55 packets
     red = c.TEST_QUEUES["red(400000b)"]
     assert isinstance(red, dict)
     assert (red["ared"]["max"], red["ared"]["min"]) == ("100000B", "33333B")
-    # tc takes the first w = 1/2, 1/4, ... with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w
+    # tc uses the first w of 1/2, 1/4, ... for which burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w
     for limit, weight in ((400_000, 1 / 32), (150_000, 1 / 16)):
         low, high = limit // 12, limit // 4
         burst = (2 * low + high) // 3000
@@ -116,13 +119,14 @@ def test_netems_slots_are_a_trace():
     steps = [part.removeprefix("+").split("x") for part in source.split()]
     assert {packets for _, packets in steps} == {"16"}
     assert {int(ms) for ms, _ in steps} <= {0, 1, 2, 3, 4, 5}
-    # 0.8 to 5 ms, 2.9 on average
+    # the slots are 0.8 to 5 ms apart, 2.9 ms on average
     assert sum(int(ms) for ms, _ in steps) / len(steps) == pytest.approx(2.9, abs=0.1)
     assert source != slots("slots", 2, 60) != slots("slots back", 2, 60)
 
 
 def test_a_step_of_the_rate_is_measured_by_its_round_trip():
-    # 4200 ms of queue are 350 packets of 12.1 ms at 1 Mbit/s; the L4S tests saw 4346 ms, and it was not over 30 s later
+    # at 1 Mbit/s, a queue of 4200 ms is 350 packets of 12.1 ms. The L4S tests measured 4346 ms, and the spike lasted
+    # beyond the 30 s of the test.
     found = measure(run(build(c.step("prague", 80.0, "fq_codel", 1.0), 1)))
     assert found["rtt_max_ms"] == pytest.approx(4346.0, rel=0.1)
     assert found["spike_s"] == pytest.approx(30.0)
@@ -131,12 +135,13 @@ def test_a_step_of_the_rate_is_measured_by_its_round_trip():
 
 
 def test_a_ratio_is_within_a_factor_and_on_the_side_that_repeats_do_not_reach():
-    # 32.39 / 14.94 = 2.168: 1.445 to 3.252
+    # 32.39 / 14.94 = 2.168, and a factor of 1.5 gives 1.445 to 3.252
     assert (ratio_band(2.168).low, ratio_band(2.168).high) == pytest.approx((1.44533, 3.252), abs=1e-4)
-    # 24.89 / 22.43 = 1.110 is more than exchanging the flows moves: never below 1
+    # 24.89 / 22.43 = 1.110 exceeds the effect of exchanging the two flows, so the band does not go below 1
     assert (ratio_band(1.11).low, ratio_band(1.11).high) == pytest.approx((1.0, 1.665))
     assert ratio_band(12.24 / 35.44).high == pytest.approx(0.518, abs=0.001)
-    # 24.18 / 23.11 = 1.046 is not; and 4.97 / 4.26 = 1.167 of two flows that are alike has no order
+    # 24.18 / 23.11 = 1.046 does not exceed it; and 4.97 / 4.26 = 1.167 of two equal flows has no order, so both bands
+    # go below 1
     assert ratio_band(1.046).low == pytest.approx(0.697, abs=0.001)
     assert ratio_band(1.167, alike=True).low == pytest.approx(0.778, abs=0.001)
 
@@ -178,16 +183,17 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     none: Runs = {}
     limits = Band(0.0, 2.0)
     assert reason(case, "first_wait_p99_ms", limits, 4.0, none) == ""
-    # arrivals a packet's time later, and the tests' 0.35 lies between
+    # the ratio is 0.1 with simultaneous arrivals and 0.6 with arrivals shifted by a packet's time; the tests' 0.35 is
+    # between them
     (fifo,) = [x for x in c.JITTERED if str(x) == "pfifo(1000): cubic 20 / prague 20 at 50, jittered"]
     own = replace(fifo, jittered=False)
     between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})
     assert between.endswith("0.60, on the other side")
-    # what a packet of C that is under way costs alone is said where it is more than the limit
+    # the wait for a packet of C that is being sent is mentioned if it alone exceeds the limit
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
     assert "2.94 ms for 99 of 100" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
-    # 16 to 2.1 ms: less than a quarter of what is too much remains
+    # the wait falls from 16 to 2.1 ms, so less than a quarter of the excess over the limit remains
     slow = c.alone(4.0, 4)
     of = {str(c.alone(4.0, 4, c.HALF, mss=c.SMALL)): [{"first_wait_p99_ms": 2.1}]}
     assert reason(slow, "first_wait_p99_ms", limits, 16.0, of).startswith("for the most part: 4 flows")
@@ -207,7 +213,9 @@ def test_an_unresponsive_flood_is_arithmetic():
 
 
 def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:
-    """What 99 of 100 packets wait, in ms, of even L4S streams of `each` Mbit/s beside as many CUBIC flows."""
+    """Returns the 99th percentiles of the waits, in ms, of constant L4S streams of `each` Mbit/s beside as many CUBIC
+    flows.
+    """
     app: dict[str, Any] = {"cubic": {"from": "s", "to": ["home"], "traffic": {"ftp": {"flows": flows}}}}
     for n in range(flows):
         cbr = {"rate": f"{each}mbit", "size": "1500B"}
@@ -227,16 +235,17 @@ def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:
 
 
 def test_at_4_mbit_even_streams_wait_longer_than_2_ms_too():
-    # nothing bursts and nothing grows: what is left is packets of 3 ms, one of C's before each of L's
+    # the streams have no bursts and do not grow, so the wait consists of packets of 3 ms: one of C before each packet
+    # of L
     for flows, each, wait in ((1, 2.0, 6.0), (4, 0.5, 7.1), (10, 0.2, 7.5)):
         waits = waits_of_streams(4.0, flows, each)
         assert sum(waits) / flows == pytest.approx(wait, abs=1.0)
         assert min(waits) > theory.under_way(3.0)
-    # at 20 Mbit/s a packet takes 0.6 ms, and they do not; ten Prague flows wait 4.0 ms there
+    # at 20 Mbit/s a packet takes 0.6 ms, and the streams wait less than 2 ms; ten Prague flows wait 4.0 ms there
     assert sum(waits_of_streams(20.0, 10, 1.1)) / 10 == pytest.approx(1.6, abs=0.3)
 
 
-#: Of a quick look, seed 1: what each case comes to. A change needs a line in CHANGELOG.
+#: Values of the cases of a quick look, seed 1. A change needs a line in CHANGELOG.
 GOLDEN: dict[str, float] = {
     "dualpi2: cubic 20 / prague 20 at 50 | second flow over first": 2.3347,
     "dualpi2: prague 20 / prague 10 at 50 | second flow over first": 2.7248,

@@ -1,4 +1,4 @@
-"""Laws in Python: CoDel of the RFC is the core's CoDel, and what is wrong is one line, which names the law's own."""
+"""Laws in Python: CoDel of the RFC equals the core's CoDel, and an error is one line that names the line of the law."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ EXAMPLES = ROOT / "examples" / "laws"
 HOME = EXAMPLES / "home.toml"
 DOC = ROOT / "docs" / "adding-a-law-in-python.md"
 
-#: 8 Mbit/s of datagrams of 1000 bytes into 4 Mbit/s, for 2 s: a packet comes each ms and one leaves each 2 ms.
+#: 8 Mbit/s of datagrams of 1000 bytes enter a link of 4 Mbit/s for 2 s: one arrives every ms, and one leaves every 2
+#: ms.
 OVERLOAD = """
 duration = "2s"
 [link.up]
@@ -48,7 +49,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def written(tmp_path: Path) -> Write:
-    """A scenario beside the file of its law."""
+    """Returns a function that writes a scenario and the file of its law."""
 
     def write(law: str, more: str = "") -> Path:
         (tmp_path / "law.py").write_text(textwrap.dedent(law))
@@ -118,7 +119,7 @@ def test_every_moment_comes_as_often_as_it_should(written: Write):
     file = written("class Mine:\n    def head(self, packet, view): pass\n")
     sets: dict[str, Any] = {"link.up.queue": {"python": {"law": "watching", "limit": "100p"}}, "app.blast.stop": "1s"}
     up = bloatlab.run(file, sets=sets, laws={"watching": Watching}).summary["links"]["up"]
-    # 1 s of a packet each ms; the first finds nothing
+    # a packet arrives every ms for 1 s, and the first finds an empty queue
     assert len(calls["arrive"]) == 1000
     assert calls["arrive"][0] == (1000, 0, 0, 4_000_000, 0)
     assert max(packets for _, packets, *_ in calls["arrive"]) == 100
@@ -126,7 +127,7 @@ def test_every_moment_comes_as_often_as_it_should(written: Write):
     assert len(calls["left"]) == up["delivered_packets"] == len(calls["head"]) - len(calls["head"]) // 10
     assert set(calls["head"]) == {0}
     assert set(calls["left"]) == {(calls["left"][0][0], False, 0, False)}
-    # when it has been sent, the first packet leaves nothing behind; then once more at the end
+    # the queue is empty after the first packet, and again at the end
     assert len(calls["empty"]) >= 1
     assert calls["tick"] == [0, 250_000_000, 500_000_000, 750_000_000, *range(10**9, 2 * 10**9, 250_000_000)]
 
@@ -163,9 +164,9 @@ def test_its_numbers_are_drawn_from_a_stream_of_its_own(written: Write):
     assert equal(one, same)
     drops = [r.summary["links"]["up"]["dropped_packets"] for r in (one, other)]
     assert drops[0] != drops[1] or not equal(one, other)
-    # 20 000 packets, each dropped with 0.1: mean 2000, deviation 42
+    # of 20 000 packets each is dropped with probability 0.1: the mean is 2000, the standard deviation 42
     assert all(abs(n - 2000) < 5 * 42 for n in drops)
-    # under a fair discipline each queue has a law and a stream of its own, and the run still is the same each time
+    # under a fair discipline each queue has a law and a random stream of its own, and two runs are equal again
     hosted = {**sets, "link.up.queue": {"sfq_hss": {"law": {"python": {"law": "law.py:Mine", "share": 0.2}}}}}
     assert equal(bloatlab.run(file, sets=hosted), bloatlab.run(file, sets=hosted))
 
@@ -183,7 +184,7 @@ def test_a_scenario_holds_the_file_and_every_parameter(written: Write, tmp_path:
     assert held.pop("source") == {"law.py": law}
     own = {"most": 5_000_000, "gain": 2.0, "name": "x", "on": False, "none": None}
     assert held == {"law": "law.py:Mine", "limit": "100p", **own}
-    # without the file: it is in the scenario
+    # the scenario contains the text of the law, so the file is not needed
     result = bloatlab.run(found)
     (tmp_path / "law.py").unlink()
     assert equal(bloatlab.run(found), result)
@@ -193,7 +194,7 @@ def test_a_scenario_holds_the_file_and_every_parameter(written: Write, tmp_path:
     )
     bloatlab.save(result, tmp_path / "kept")
     assert bloatlab.open_result(tmp_path / "kept").scenario == found
-    # another text, another scenario
+    # a changed text is a different scenario
     (tmp_path / "law.py").write_text(law + "# changed\n")
     assert bloatlab.load(file).hash != found.hash
 

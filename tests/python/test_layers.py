@@ -1,4 +1,4 @@
-"""The rooms of both languages: imports go down only."""
+"""The layers of both languages: imports go down only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_circle_is_found_through_re_exports_braces_and_inline_paths(tmp_path: 
     files = layers.sources(tmp_path)
     assert layers.imports(files)[("a",)] == {("b",), ("c",)}
     assert layers.circles(layers.imports(files)) == []
-    # the way back: by a path in an expression
+    # the import back is a path in an expression
     write("c.rs", "pub struct Far;\nfn back() { crate::a::go() }\n")
     assert layers.circles(layers.imports(layers.sources(tmp_path))) == [[("a",), ("c",)]]
 
@@ -109,7 +109,9 @@ def test_python_imports_go_down_only():
 
 
 def test_only_simulation_py_runs_the_core():
-    """And only `scenario`, `simulation`, `live`, `machines`, `laws`, `deliveries` and `workloads.build` import it."""
+    """Only `scenario`, `simulation`, `live`, `machines`, `laws`, `deliveries` and `workloads.build` import the core,
+    and only `simulation` runs it.
+    """
     knowing = {
         "scenario.py",
         "simulation.py",

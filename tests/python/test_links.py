@@ -1,4 +1,4 @@
-"""Links that send at opportunities: a trace is part of its scenario, and packets leave as mahimahi's rule says."""
+"""Links that send at opportunities: a trace is part of its scenario, and packets leave by mahimahi's rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bloatlab.deliveries import TraceError
 from bloatlab.scenario import parse, problems
 from bloatlab.traces import packets
 
-#: 9 Mbit/s of datagrams of 1400 bytes towards a phone, through a trace.
+#: 9 Mbit/s of datagrams of 1400 bytes are sent to a phone, over a link with a trace.
 BLAST = """
 duration = "4s"
 trace.packets = true
@@ -36,27 +36,29 @@ start_spread = "0s"
 traffic.cbr = { rate = "9mbit", size = 1400 }
 """
 
-#: Bursts, gaps, equal lines; an opportunity at most every ms.
+#: A trace with bursts, gaps and equal lines; apart from the equal lines, at most one opportunity per ms.
 LINES = [t for t in range(1, 1500) if t % 700 < 550 and t % 7] + [1500, 1500, 1500, 1503]
 
 
 @pytest.fixture
 def cell(tmp_path: Path) -> Path:
-    """The scenario, beside its trace."""
+    """Writes the scenario and its trace; returns the path of the scenario."""
     (tmp_path / "cell.down").write_text("".join(f"{t}\n" for t in LINES))
     (tmp_path / "cell.toml").write_text(BLAST)
     return tmp_path / "cell.toml"
 
 
 def departures(arrivals: list[tuple[float, int]], lines: list[int], start: int, end: int) -> list[float]:
-    """When packets (ms, bytes) leave, one opportunity after the other, by mahimahi's rule and nothing else."""
+    """Returns the times in ms at which packets (ms, bytes) leave, computed opportunity by opportunity from mahimahi's
+    rule alone.
+    """
     queue: list[tuple[float, int]] = list(arrivals)
     left: list[float] = []
-    part = 0  # bytes of the first in the queue that have gone
+    part = 0  # bytes already sent of the first packet in the queue
     schedule = [turn * lines[-1] + line - start for turn in range(end // lines[-1] + 2) for line in lines]
     for time in (t for t in schedule if 0 <= t < end):
         room = 1504
-        # a clock of whole ms: an arrival in this very ms has come too late
+        # the clock counts whole ms: a packet that arrives in the millisecond of an opportunity misses it
         while room and queue and int(queue[0][0]) < time:
             sent = min(room, queue[0][1] - part)
             part, room = part + sent, room - sent
@@ -87,7 +89,7 @@ def test_the_lines_are_part_of_the_scenario(cell: Path, tmp_path: Path) -> None:
     assert bloatlab.run(held).summary == bloatlab.run(cell).summary
     toml = parse(first.as_toml(), folder=tmp_path / "elsewhere")
     assert toml.hash == first.hash
-    # another spelling of the file is the same trace, another line another scenario
+    # other line endings do not change the trace; another line makes another scenario
     (tmp_path / "cell.down").write_bytes("".join(f"{t}\r\n" for t in LINES).encode())
     assert bloatlab.load(cell).hash == first.hash
     (tmp_path / "cell.down").write_text("".join(f"{t}\n" for t in [*LINES, 1504]))
@@ -99,7 +101,7 @@ def test_what_the_link_could_have_sent(cell: Path) -> None:
         "down"
     ]
     told = down["delivery"]
-    # two periods of 1503 ms: the trace starts at 300 ms, and the end of the run is that of the second round
+    # the run is two periods of 1503 ms, and starts 300 ms into the trace, so it has every opportunity twice
     assert told["bytes"] == 2 * len(LINES) * 1504
     assert told["used_bytes"] + told["wasted_bytes"] == told["bytes"]
     assert told["mean_mbit"] == pytest.approx(len(LINES) * 1504 * 8 / 1503e-3 / 1e6)
@@ -111,7 +113,7 @@ def test_what_the_link_could_have_sent(cell: Path) -> None:
 
 @pytest.mark.parametrize("queue", ["pfifo limit 10", "codel"])
 def test_drops_of_gaps_are_those_of_the_packets(cell: Path, tmp_path: Path, queue: str) -> None:
-    # lines 549 and 701, 1249 and 1401 have nothing between them; the trace begins at 300 ms and repeats each 1503 ms
+    # no line is between 549 and 701, or between 1249 and 1401; the trace starts at 300 ms and repeats every 1503 ms
     gaps = [(t - 300 + turn, t + 152 - 300 + turn) for turn in (0, 1503, 3006) for t in (549, 1249)]
     folder = tmp_path / "out"
     assert (
@@ -208,7 +210,7 @@ def test_a_link_with_a_rate_has_no_trace_to_write(cell: Path, capsys: pytest.Cap
         assert said in capsys.readouterr().err
 
 
-#: Both disciplines and two places in the trace, two seeds each.
+#: A sweep of two disciplines and two places in the trace, with two seeds each.
 GRID = """
 scenario = "cell.toml"
 seeds = 2
@@ -223,7 +225,7 @@ duration = "1s"
 
 
 def swept(cell: Path, store: str, *more: str) -> str:
-    """The table of GRID, run from elsewhere."""
+    """Runs the sweep of GRID and returns its table."""
     (cell.parent / "grid.toml").write_text(GRID)
     out = cell.parent / "grid.csv"
     asked = [str(cell.parent / "grid.toml"), "--store", str(cell.parent / store), "-o", str(out), *more]
@@ -236,7 +238,7 @@ def test_workers_have_the_lines_and_a_store_knows_them(cell: Path, capsys: pytes
     assert len(alone.splitlines()) == 1 + 8
     assert swept(cell, "two", "--jobs", "2") == alone
     capsys.readouterr()
-    # under a new name it is a new scenario; with the old name and lines, its runs are in the store
+    # with the trace under a new name, the scenario is new; with the old name and lines, its runs are in the store
     cell.with_name("cell.down").rename(cell.with_name("other.down"))
     cell.write_text(BLAST.replace("cell.down", "other.down"))
     swept(cell, "two")
@@ -258,7 +260,7 @@ def test_a_sweep_over_traces(cell: Path) -> None:
     asked = [str(cell.with_name("traces.toml")), "--store", str(cell.parent / "s"), "-o", str(cell.parent / "t.csv")]
     assert call(["sweep", *asked]) == 0
     table = pl.read_csv(cell.parent / "t.csv")
-    # a thousand opportunities less the 300 ms of the start, or one each 10 ms
+    # in 1 s, cell.down has at most a thousand opportunities, and slow.down has one every 10 ms
     used = dict(
         table.group_by("link.down.delivery.trace.file").agg(pl.col("links.down.delivery.used").max()).iter_rows()
     )
@@ -275,7 +277,7 @@ def test_what_differs_is_said_in_a_few_letters(cell: Path, tmp_path: Path, capsy
     said = capsys.readouterr().out
     assert "link.down.delivery.trace.source" in said.partition("Measures")[0]
     assert len(said.partition("Measures")[0]) < 1000 < len(bloatlab.load(cell).text)
-    # what was run keeps its lines, without their file
+    # a result contains the lines of its trace, so it can be shown without the file
     cell.with_name("cell.down").unlink()
     assert call(["show", results[1]]) == 0
 

@@ -1,4 +1,4 @@
-"""The live bench on real namespaces, devices and programs: fates, books and the host's state, never timing."""
+"""The live bench with real namespaces, devices and programs: fates, counts and the state of the host, but no timing."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
         assert result.table(name).schema == frame.schema, name
     for name, link in result.summary["links"].items():
         gone = link["delivered_packets"] + link["dropped_packets"] + link["backlog_packets"]
-        # what is missing is on the wire
+        # the remaining packets are on the wire
         assert 0 <= link["offered_packets"] - gone < 200, name
         assert link["dropped_packets"] == sum(link["drops"].values())
     wire = result.summary["links"]["wire"]
@@ -96,7 +96,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
     apps = result.summary["apps"]
     assert apps["long"]["goodput_bytes"] > 500_000
     assert apps["long"]["retransmits"] > 0
-    # what the kernel keeps to itself is unknown, not 0
+    # values that the kernel does not report are null, not 0
     assert apps["long"]["fast_recoveries"] is None
     assert result.table("flows")["fast_recoveries"].null_count() == result.table("flows").height > 0
     since = tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
@@ -104,7 +104,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
     assert apps["ping"]["ping"]["sent"] == 20
     assert apps["ping"]["ping"]["rtt_ms"]["min"] > 10.0
     assert apps["talk"]["voip"]["received"] > 0
-    # every packet that crossed was sent by an application
+    # an application sent every packet that crossed the bench
     crossed = result.table("conversations")
     assert sorted(crossed["protocol"].unique()) == ["icmp", "tcp", "udp"]
     windows = result.table("flow_series").filter(app="long", direction="forward")["cwnd_bytes"].drop_nans()
@@ -174,7 +174,7 @@ def test_curl_fetches_the_page(lab: Path):
 @bench
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="live bench: iperf3 is not installed")
 def test_iperf3_sends_through(lab: Path, tmp_path: Path):
-    # into a file: the server's own words go to the same output
+    # iperf3 writes to a file, because the server's messages go to the same output
     found = tmp_path / "iperf3.json"
     send = f'sleep 0.5; iperf3 -J -t 2 -c "$BLOATLAB_RIGHT" > {found}'
     done = bloatlab_live(lab, "-q", "--set", "duration=20s", "--serve", "iperf3 -s -1", "--", "sh", "-c", send)
@@ -234,7 +234,7 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
 ):
     if not Path("/proc/sys/net/ipv4/tcp_available_congestion_control").exists():
         pytest.skip("this kernel does not say which congestion controls it has")
-    # the first step of setting up would say so
+    # an injected error in the first step of the set-up would be reported if that step were reached
     monkeypatch.setenv("BLOATLAB_LIVE_FAULT", "space")
     code, said = say(capsys, lab, *arguments)
     assert (code, len(said.strip().splitlines())) == (2, 1)
@@ -243,7 +243,9 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
 
 @bench
 def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
-    """Typed at, as a person does: it outlasts the scenario's duration, and its exit code is the run's."""
+    """A person types into the shell: it runs longer than the scenario's duration, and its
+    exit code is that of the run.
+    """
     before = live_torture.host_state()
     pid, terminal = pty.fork()
     if pid == 0:
@@ -265,7 +267,7 @@ def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
     until(b"on-the-right-42")
     until(b"is-a-sh")
     os.write(terminal, b"exit 5\n")
-    with contextlib.suppress(OSError):  # the terminal's other end is gone
+    with contextlib.suppress(OSError):  # the other end of the terminal is closed
         while os.read(terminal, 4096):
             pass
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
@@ -275,17 +277,19 @@ def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
 
 @bench
 def test_a_user_namespace_is_enough(lab: Path, tmp_path: Path):
-    """Where the kernel lets users have one; its root has no right to anything of the host, SCHED_FIFO included."""
+    """If the kernel permits user namespaces, a run works in one; its root has no rights on the host, not even
+    SCHED_FIFO.
+    """
     unshare = shutil.which("unshare")
     if unshare is None:
         pytest.skip("unshare (util-linux) is not installed")
     if subprocess.run([unshare, "--user", "--map-root-user", "true"], check=False, capture_output=True).returncode:
         pytest.skip("this kernel gives users no namespaces of their own")
-    # one answer is enough: the queue drops some
+    # ping succeeds if one reply arrives; the queue drops some
     script = "cat /proc/self/uid_map; ping -c 20 -i 0.2 $BLOATLAB_RIGHT >/dev/null; exit $?"
     words = ["-q", "--user", "--set", "duration=20s", "-o", tmp_path / "r", "--", "sh", "-c", script]
     done = bloatlab_live(lab, *words)
-    # one user of the host, and no more
+    # exactly one user of the host is mapped
     assert done.stdout.split() == ["0", str(os.geteuid()), "1"], done.stderr
     facts = json.loads((tmp_path / "r" / "summary.json").read_text())["live"]
     assert facts["command_exit_code"] == (0 if shutil.which("ping") else 127)
@@ -315,7 +319,7 @@ def test_the_host_is_as_before_after_a_signal(lab: Path, number: int):
 @bench
 @pytest.mark.parametrize("step", [*live_torture.STEPS, *(f"{step}!" for step in live_torture.STEPS)])
 def test_an_error_at_any_step_is_one_line_and_leaves_nothing(lab: Path, step: str):
-    """An error is this machine's (exit code 2), a panic a bug (70): neither is a traceback, or more than a line."""
+    """An error is the machine's (exit code 2) and a panic is a bug (70); both print one line and no traceback."""
     before = live_torture.host_state()
     environment = {**os.environ, "BLOATLAB_LIVE_FAULT": step}
     words = [*COMMAND, str(lab), "-q", "--", "sleep", "30"]
@@ -335,7 +339,9 @@ def test_clean_without_anything_to_clean(capsys: pytest.CaptureFixture[str]):
 
 @bench
 def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
-    """Its owner has another number, or none, here: `--clean` and a run beside it end nothing of it."""
+    """In this PID namespace the owner of that run has another number or none; neither `--clean` nor another run ends
+    its processes.
+    """
     unshare = [shutil.which("unshare") or "unshare", "--pid", "--fork", "--mount-proc"]
     try:
         subprocess.run([*unshare, "true"], check=True, capture_output=True)
@@ -347,8 +353,8 @@ def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
         assert inside.stdout is not None
         assert inside.stdout.readline() == "ready\n"
         live.clean()
-        # a busy machine may make its numbers invalid, but does not stop it
+        # on a busy machine the run may be invalid, but it runs to its end
         assert bloatlab_live(lab, "-q", "--set", "duration=1s").returncode in (0, EXIT_INVALID)
-        # its command has gone on to its end
+        # the command in the other namespace has run to its end
         assert inside.stdout.readline() == "done\n"
         assert inside.wait(60) == 0

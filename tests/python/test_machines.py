@@ -1,4 +1,4 @@
-"""A discipline and a TCP sender by hand, against arithmetic."""
+"""A discipline and a TCP sender, driven step by step, against arithmetic."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def test_droptail_keeps_n_and_ns2_keeps_one_less():
 
 
 def test_codel_drops_by_the_inverse_square_root():
-    """RFC 8289: a standing queue of 1000 ms: drop n comes 100 ms x (1 + 1/sqrt 2 + ... + 1/sqrt(n-1)) after drop 1."""
+    """By RFC 8289, with a standing queue of 1000 ms, drop n comes 100 ms x (1 + 1/sqrt 2 + ... + 1/sqrt(n-1)) after
+    drop 1.
+    """
     queue = machines.discipline("codel", limit="10000p", variant="rfc8289")
     for _ in range(5000):
         queue.enqueue(0, 1500)
     drops: list[float] = []
-    for step in range(1_000_000, 3_000_000, 1000):  # a packet each ms, from 1 s on
+    for step in range(1_000_000, 3_000_000, 1000):  # a packet leaves every ms from 1 s on
         _, fates = queue.dequeue(step * 1000)
         drops += [step / 1000 for f in fates if f.what == "dropped"]
     offsets = [t - drops[0] for t in drops[:8]]
@@ -73,7 +75,7 @@ def test_a_probe_tells_codels_state():
         queue.dequeue(step * MS)
     state = queue.probe()
     assert state["dropping"] is True
-    # the next drop is an interval over the root of count after the last one, and lies ahead
+    # the next drop is in the future, an interval / sqrt(count) after the last one
     assert state["count"] > 5
     assert 2.999 <= state["drop_next_s"] <= 2.999 + 0.1 / math.sqrt(state["count"])
 
@@ -86,7 +88,7 @@ def test_a_probe_lists_the_queues_of_flows():
 
 
 def test_addresses_and_dscp_reach_the_discipline():
-    # two hosts, one with nine flows: each gets half of the link, not a tenth and nine
+    # of two hosts one has nine flows; each host gets half of the link, and not one tenth and nine tenths
     queue = machines.discipline("cake", isolation="dual_srchost")
     for n in range(200):
         for flow in range(10):
@@ -94,7 +96,7 @@ def test_addresses_and_dscp_reach_the_discipline():
             queue.enqueue(n, 1500, flow=flow, addresses=(source, "10.9.9.9"))
     sent = [queue.dequeue((1 + n) * MS)[0] for n in range(200)]
     assert 90 <= sum(packet is not None and packet.flow == 0 for packet in sent) <= 110
-    # RFC 4594: expedited forwarding (46) is telephony's
+    # by RFC 4594, expedited forwarding (46) is for telephony
     queue = machines.discipline("cake", diffserv="diffserv4")
     queue.enqueue(0, 200, dscp=46)
     assert {q["queue"]: q["backlog_packets"] for q in queue.probe()["queues"]}["voice"] == 1
@@ -143,7 +145,7 @@ def test_sack_retransmits_what_is_missing_and_halves():
     sender = machines.tcp_sender("rfc", mss=1000, initial_window={"segments": 10}, limited_transmit=False)
     first, *rest = sender.write(0, 10_000_000)
     sent = []
-    for n in range(1, 5):  # segments 2, 3, ... arrive, the first does not
+    for n in range(1, 5):  # segments 2 to 5 arrive one after another, and the first does not
         sent += sender.ack(100 * MS, first.seq, [(rest[0].seq, rest[n - 1].seq + 1000)])
     again = [s for s in sent if s.retransmission]
     assert [s.seq for s in again] == [first.seq]
@@ -176,7 +178,7 @@ def test_ecn_is_given_and_told_by_code_or_word():
 
 
 def test_a_sender_knows_its_handshake_and_tells_its_state():
-    """RACK's window is a quarter of the round trip: one SACK is no loss before 100 / 4 + 2 ms are over (RFC 8985)."""
+    """RACK's window is a quarter of the round trip, so one SACK indicates no loss before 100 / 4 + 2 ms (RFC 8985)."""
     sender = machines.tcp_sender("linux-6", mss=1000, congestion_control="reno", timer_tick="0s")
     assert (sender.srtt_ms, sender.rto_ms, sender.state) == (100.0, 300.0, "open")
     first, second, *_ = sender.write(0, 10_000)
@@ -184,12 +186,13 @@ def test_a_sender_knows_its_handshake_and_tells_its_state():
     assert (sender.deadline_ns, sender.lost_segments) == (127 * MS, 0)
     assert [s.seq for s in sender.timer(127 * MS)] == [first.seq]
     assert (sender.state, sender.lost_segments, sender.retransmits, sender.ssthresh_bytes) == ("recovery", 1, 1, 5000)
-    # without a handshake the ACK itself brings a round trip, from the segment it selects
+    # without a handshake, the first ACK gives the first round trip, from the segment that it SACKs
     sender = machines.tcp_sender("linux-6", rtt=None)
     first, second, *_ = sender.write(0, 10_000)
     assert sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)]) == []
     assert sender.srtt_ms == 100.0
-    # one that reads echoes only has none yet: RACK's window is 0 and the first SACK is a loss
+    # a sender that measures only by echoes has no round trip yet: RACK's window is 0, and the first SACK indicates a
+    # loss
     sender = machines.tcp_sender("linux-6", rtt=None, rtt_source="echo")
     first, second, *_ = sender.write(0, 10_000)
     assert [s.seq for s in sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)])] == [first.seq]

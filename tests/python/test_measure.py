@@ -1,4 +1,4 @@
-"""Reducing a run: each number against a series whose answer is known in closed form."""
+"""Measures of runs: each number is compared with a series whose answer has a closed form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BIN = 0.1
 def made_up(
     rate_mbit: np.ndarray, *, delay_ms: np.ndarray | None = None, limit: str = "21p", ns2: bool = False
 ) -> Result:
-    """A result whose upstream and FTP series follow `rate_mbit`, one value per 0.1 s."""
+    """Returns a result whose upstream and FTP series follow `rate_mbit`, one value per 0.1 s."""
     n = len(rate_mbit)
     t = np.arange(n) * BIN
     sent = rate_mbit * 1e6 / 8 * BIN
@@ -46,20 +46,24 @@ def made_up(
 
 
 def test_full_burst_lasts_five_and_a_third_seconds():
-    """A bucket of 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s; 98 % of it are gone 0.107 s earlier, seen at the bin's end."""
+    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of it are used 0.107 s earlier, which is
+    detected at the end of a bin.
+    """
     rate = np.full(300, 20.0)
     found = measure.burst(made_up(rate))
     assert found["burst_s"] == pytest.approx(5.333 * 0.98, abs=2 * BIN)
 
 
 def test_slow_ramp_refills_nothing_beyond_the_bucket():
-    """5 Mbit/s for 10 s leaves the bucket full: the burst begins at 10 s and ends 5.333 s later."""
+    """10 s at 5 Mbit/s leave the bucket full, so the burst begins at 10 s; 98 % of the
+    bucket are used 5.227 s later.
+    """
     rate = np.concatenate([np.full(100, 5.0), np.full(200, 20.0)])
     assert measure.burst(made_up(rate))["burst_s"] == pytest.approx(10.0 + 5.227, abs=2 * BIN)
 
 
 def test_ramp_and_plateau():
-    """Reaches 20 Mbit/s at 0.6 s, leaves it 2.5 s later for 15 Mbit/s."""
+    """The rate reaches 20 Mbit/s at 0.6 s, and falls to 15 Mbit/s 2.5 s later."""
     rate = np.concatenate([np.full(6, 8.0), np.full(25, 20.0), np.full(60, 15.0), np.full(200, 5.0)])
     found = measure.burst(made_up(rate))
     assert found["ramp_s"] == pytest.approx(0.6, abs=2 * BIN)
@@ -88,7 +92,7 @@ def test_at_most_five_free_slots_of_21():
 
 
 def test_a_drop_tail_of_21_as_ns2_has_it_stores_20():
-    """Of its slots at most 5 are free from 15 packets on, not from 16."""
+    """It has at most 5 free places when 15 packets or more wait; with room for 21 packets, this begins at 16."""
     assert measure.queueing(made_up(np.full(300, 20.0), ns2=True))["free5_share"] == pytest.approx(1.0)
 
 

@@ -1,4 +1,4 @@
-"""The study mmcn1999: its laws on short runs, its rows, its rules."""
+"""The study `mmcn1999`: its theory in short runs, its rows, its rules."""
 
 from __future__ import annotations
 
@@ -39,22 +39,27 @@ def case(key: str) -> Case:
 
 @pytest.mark.parametrize("key", [LAW, "red"])
 def test_tcp_has_what_equal_loss_leaves(key: str):
-    """The rate left beside a blast: C - U (1 - p), where the queue drops all flows alike; 11.26 Mbit/s on 10."""
+    """If a queue drops all flows alike, TCP gets C - U (1 - p) beside a flood U, which alone is 11.26 Mbit/s on a link
+    of 10 Mbit/s.
+    """
     ours = measured(case(key))
     p = ours["udp_drop_percent"] / 100.0
     assert ours["tcp_kbs"] == pytest.approx(LINK_KBS - OFFERED_KBS * (1.0 - p), rel=0.05)
-    # alike: the sessions lose as the blast does, within 4 points
+    # the multimedia sessions have the same loss as the flood, within 4 points
     assert ours["mm_drop_percent"] == pytest.approx(ours["blast_drop_percent"], abs=4.0)
 
 
 def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
-    """The law of shares, B_c / C = q_c / sum q, and what it gives here: TCP 1030, blast 60 kB/s, 32 ms."""
+    """By the law of shares, B_c / C = q_c / sum q: here TCP gets 1030 kB/s and the flood 60 kB/s, with a delay of 32
+    ms.
+    """
     ours = measured(case("cbt"))
     total = ours["tcp_kbs"] + ours["mm_kbs"] + ours["blast_kbs"]
     for rate, share in (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent")):
         assert ours[rate] / total == pytest.approx(ours[share] / 100.0, rel=0.05)
-    # the law takes one wait for all; the blast comes in bursts, let in while its average is low, and waits a tenth less
-    # (a seventeenth of the link: half a point). With sources that do not burst it holds for every class: tests/class.rs
+    # The law assumes that all classes wait equally long. The flood comes in bursts, which are accepted while its
+    # average is low, and waits a tenth less. Its share is a seventeenth of the link, so this is half a point. The law
+    # holds for every class if sources have no bursts: tests/class.rs.
     assert ours["blast_kbs"] / total == pytest.approx(ours["share_udp_percent"] / 100.0, abs=0.01)
     assert ours["tcp_kbs"] == pytest.approx(1030.0, rel=0.05)
     assert ours["mm_drop_percent"] < 2.0
@@ -69,9 +74,9 @@ def test_every_row_of_the_slides_has_its_place_and_reason():
     assert len(cells) == 42
     assert all(c.reason for c in cells)
     assert Counter(c.verdict for c in cells) == {
-        Verdict.PARAMETER: 14,  # read back
-        Verdict.OUTSIDE: 23,  # the chart, of which 1 kB/s is far
-        Verdict.UNTESTED: 5,  # two axes, a list of names; the two small networks were not run here
+        Verdict.PARAMETER: 14,  # values that are read back from the scenario
+        Verdict.OUTSIDE: 23,  # values of the chart, from which the constant of 1 kB/s is far away
+        Verdict.UNTESTED: 5,  # two axes and a list of names; the two small networks were not run here
     }
     charts = [c for c in cells if c.metric.startswith("TCP throughput")]
     assert len(charts) == 23
@@ -93,7 +98,7 @@ def test_a_number_of_the_chart_is_explained_by_an_experiment_with_its_value_or_n
     )
     assert explain(fred, {}) == explain(fifo, {}) == "not explained"
     assert f"(-e sensitivity: {LAW}: 169 kB/s)" in explain(fifo, {LAW: [{"tcp_kbs": 169.0}]})
-    # an experiment that shows something else explains nothing
+    # an experiment that shows another result explains nothing
     assert explain(fifo, {LAW: [{"tcp_kbs": 60.0}]}) == "not explained"
 
 
@@ -107,19 +112,19 @@ def test_only_the_chart_s_orders_are_the_papers_and_the_rescued_one_is_not_judge
     rescued = [c for c in card.cells if c.verdict is Verdict.CALIBRATION]
     assert [c.case for c in rescued] == ["cbt over red"]
     assert "limited transmit" in rescued[0].reason
-    # and the reading that failed is in the table, too
+    # the table also has the reading that failed
     assert any(c.case == "cbt, limited transmit over red, limited transmit" for c in card.cells)
     assert card.shares[0].cells == 4
 
 
 def test_the_illustration_and_the_theory_are_run():
     small = {c.key: measure_small(run(build_small(c, 1, 15), 1)) for c in small_cases() if "ftp" not in c.key}
-    # equal loss of 11 on 10: 10 and 1 become 100/11 and 10/11
+    # 11 Mbit/s on a link of 10 with equal loss: 10 and 1 become 100/11 and 10/11
     assert small["two flows, red"]["fast_mbit"] == pytest.approx(100 / 11, rel=0.02)
     assert small["two flows, red"]["slow_mbit"] == pytest.approx(10 / 11, rel=0.05)
-    # FRED leaves the light one alone
+    # FRED drops nothing of the slow flow
     assert small["two flows, fred"]["slow_drop_percent"] == 0.0
-    # three classes that all want more have a third each
+    # three classes that always have packets get a third each
     assert small["equal classes"]["least_share"] == pytest.approx(1 / 3, abs=0.005)
 
 
@@ -127,9 +132,9 @@ def test_in_step_and_clusters_by_hand():
     steps = np.array([0.0, 1.0, 0.0, 1.0])
     assert in_step(np.array([steps, 5 * steps, steps + 7])) == pytest.approx(1.0)
     assert in_step(np.array([steps, 1.0 - steps])) == pytest.approx(-1.0)
-    # rows that do not move say nothing
+    # a constant row has no correlation
     assert math.isnan(in_step(np.array([steps, np.ones(4)])))
-    # 0 and 4 by turns: mean 2, variance 4
+    # the values 0 and 4 have mean 2 and variance 4
     assert dispersion(np.array([0.0, 4.0])) == pytest.approx(2.0)
     assert math.isnan(dispersion(np.zeros(3)))
 
@@ -160,7 +165,7 @@ def test_a_gate_counts_its_worst_seed():
     bad: Any = {"a": [{"x": 1.0}, {"x": 1.6}], "b": [{"x": 3.0}, {"x": 3.0}]}
     cell = gate.cell(bad)
     assert (cell.verdict, cell.agrees) == (Verdict.OUTSIDE, False)
-    # none at all on both sides is an ordering; some over none is not
+    # none on both sides would satisfy the ordering, but some against none does not
     assert gate.cell({"a": [{"x": 1.0}], "b": [{"x": 0.0}]}).verdict is Verdict.OUTSIDE
 
 
