@@ -2,10 +2,10 @@
 
     .venv/bin/python tests/fuzz/inputs.py [--count 20000] [--seed 1] [--only flent] [--first 0]
 
-A case follows from the seed, the target's name and its number alone, so each can be repeated: `--only TARGET
---first N --count 1`. A target may return a result or raise its documented error. Findings, printed with their number,
-are any other error, exit code 70, and a control character on the terminal; the exit code is then 1. A case that takes
-longer than two minutes counts as hanging and ends the run.
+A case depends only on the seed, the target's name and its number, so each can be repeated:
+`--only TARGET --first N --count 1`. A target may return a result or raise its documented error. Everything else is a
+finding: another error, exit code 70, or a control character on the terminal. Findings are printed with their number,
+and the exit code is then 1. A case that takes longer than two minutes counts as hanging and ends the run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FindingError(Exception):
 
 
 def corrupted(data: bytes, chance: Chance) -> bytes:
-    """Bytes, some of them changed, removed or inserted."""
+    """Returns the bytes with some of them changed, removed or inserted."""
     out = bytearray(data)
     for _ in range(chance.randrange(1, 6)):
         place = chance.randrange(len(out) + 1)
@@ -76,7 +76,7 @@ ODD: tuple[Any, ...] = (
 
 
 def changed(tree: Any, chance: Chance) -> Any:
-    """A JSON tree with an unusual value instead of one of its parts."""
+    """Returns a JSON tree in which an unusual value replaces one of its parts."""
     if not isinstance(tree, (dict, list)) or not tree or chance.random() < 0.2:
         return chance.choice(ODD)
     place = chance.choice(list(tree)) if isinstance(tree, dict) else chance.randrange(len(tree))
@@ -114,7 +114,7 @@ FLENT: dict[str, Any] = {
 
 
 def a_flent(chance: Chance, folder: Path) -> Path:
-    """A flent data file, changed or corrupted."""
+    """Writes a flent data file, changed or corrupted."""
     tree: Any = FLENT
     for _ in range(chance.randrange(4)):
         tree = changed(tree, chance)
@@ -129,7 +129,7 @@ def a_flent(chance: Chance, folder: Path) -> Path:
 
 
 def a_frame(chance: Chance) -> bytes:
-    """An IP packet in a random frame."""
+    """Returns an IP packet in a random frame."""
     tcp = struct.pack(">HHIIBBHHH", 1, 2, chance.randrange(2**32), 3, 0x50, 0x10, 100, 0, 0)
     four = struct.pack(">BBHHHBBHII", 0x45, chance.randrange(256), 40 + 9, 1, 0, 64, 6, 0, 1, 2)
     six = struct.pack(">IHBB16s16s", 0x60000000, 29, chance.choice([6, 0, 44, 43, 60, 58]), 64, b"a" * 16, b"b" * 16)
@@ -139,7 +139,7 @@ def a_frame(chance: Chance) -> bytes:
 
 
 def a_capture(chance: Chance, folder: Path) -> Path:
-    """A pcap or pcapng file, corrupted or not."""
+    """Writes a pcap or pcapng file, corrupted or not."""
     frames = [a_frame(chance) for _ in range(chance.randrange(6))]
     kind = chance.choice([1, 101, 113, 276, 12, 0, 65535])
     if chance.random() < 0.6:
@@ -159,7 +159,7 @@ def a_capture(chance: Chance, folder: Path) -> Path:
 
 
 def a_trace(chance: Chance, folder: Path) -> Path:
-    """A delivery trace, valid or nearly so."""
+    """Writes a delivery trace, valid or nearly so."""
     ends = (
         "0",
         "-1",
@@ -200,7 +200,7 @@ QUERIES = (
 
 
 def a_query(chance: Chance) -> str:
-    """An SQL query with random words replaced."""
+    """Returns an SQL query with random words replaced."""
     words = chance.choice(QUERIES).split(" ")
     for _ in range(chance.randrange(4)):
         place = chance.randrange(len(words) + 1)
@@ -218,14 +218,14 @@ NAMES = (
 
 
 def a_name(chance: Chance) -> str:
-    """A name of any object of a scenario."""
+    """Returns a name for any object of a scenario."""
     if chance.random() < 0.01:
         return "x" * chance.choice([1000, 70_000, 1_000_000])
     return "".join(chance.choice(NAMES) for _ in range(chance.choice([1, 1, 2, 3])))
 
 
 def a_scenario(names: Sequence[str]) -> dict[str, Any]:
-    """A short scenario with these names."""
+    """Returns a short scenario with these names."""
     here, there, link, one, other, name = names
     ends = {"from": here, "to": [there]}
     return {
@@ -267,7 +267,7 @@ class Targets:
         self.views = Views(store, "c" * 64)
 
     def flent(self, chance: Chance) -> None:
-        """Reads a data file; plots some of them."""
+        """Reads a data file, and plots it in some of the cases."""
         path = a_flent(chance, self.folder)
         try:
             flent.read(path).measures()

@@ -46,8 +46,7 @@ def test_closed_forms_by_hand():
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
     assert theory.floor_wait(10, 5.0, 0.6) == pytest.approx(7.0)
-    # a packet of C of 3 ms is being sent half of the time, and the rest of it is uniform: 0.01 = 0.5 (1 - x / 3) gives
-    # x = 2.94
+    # a packet of C takes 3 ms and is being sent half of the time; its rest is uniform, so 0.01 = 0.5 (1 - x / 3)
     assert theory.under_way(3.0) == pytest.approx(2.94)
 
 

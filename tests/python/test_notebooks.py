@@ -28,7 +28,7 @@ def code(path: Path) -> list[Any]:
 
 @pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda p: p.stem)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """The code cells of a notebook that was run in an empty folder, with what they put out."""
+    """Runs a notebook in an empty folder; returns its code cells with their output."""
     folder = tmp_path_factory.mktemp("notebook")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
@@ -44,7 +44,7 @@ def printed(cell: Any) -> Sequence[str]:
 
 
 def said(cell: Any) -> list[str]:
-    """What a cell's comments say that it prints."""
+    """Returns the values that a cell's comments announce."""
     comments = [
         t.string for t in tokenize.generate_tokens(io.StringIO(cell.source).readline) if t.type == tokenize.COMMENT
     ]

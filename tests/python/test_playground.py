@@ -33,7 +33,7 @@ PRESETS = {f"{p['group']}: {p['title']}": p["toml"] for p in playground_presets.
 
 
 def one_of_each() -> dict[str, Scenario]:
-    """Every example, and the first case of each study, by the name of its preset."""
+    """Returns every example, and the first case of each study, by the name of its preset."""
     examples = (load(file) for file in EXAMPLES)
     found = {f"Examples: {scenario.name}": scenario for scenario in examples}
     for study, title, scenario in playground_presets.studies():
@@ -43,12 +43,12 @@ def one_of_each() -> dict[str, Scenario]:
 
 
 def native(scenario: Scenario) -> str:
-    """The summary as text, as the core gives it."""
+    """Returns the summary as text, as the core writes it."""
     return _core.run(scenario.text)["summary"]
 
 
 def in_node(tool: str, given: str = "") -> Any:
-    """What a program of web/tools answers, run on the simulator built for WebAssembly."""
+    """Returns the output of a program of web/tools, run with the simulator that was built for WebAssembly."""
     if shutil.which("node") is None:
         pytest.skip("no Node: apt-get install nodejs, then make playground")
     if not WASM.is_file() or not (ROOT / "web/node_modules/esbuild").is_dir():
@@ -61,7 +61,7 @@ def in_node(tool: str, given: str = "") -> Any:
 
 @pytest.fixture(scope="module")
 def by_wasm() -> dict[str, str]:
-    """The summary of each preset by WebAssembly in Node, as text: read as TOML, then run, as the page does."""
+    """Returns each preset's summary as text, from WebAssembly in Node: as in the page, TOML is read and then run."""
     return dict(zip(PRESETS, in_node("summaries.mjs", json.dumps(list(PRESETS.values()))), strict=True))
 
 
@@ -93,7 +93,7 @@ def test_webassembly_refuses_what_the_native_core_refuses():
 
 
 def test_presets_are_the_scenarios_that_they_name(tmp_path: Path):
-    # an empty folder: a preset names no file that the page would have to read
+    # the folder is empty, because a preset may not name a file that the page would have to read
     for name, scenario in (CASES | one_of_each()).items():
         assert parse(PRESETS[name], folder=tmp_path) == scenario
     assert [p for p in PRESETS if p.startswith("Examples: ")] == [f"Examples: {load(f).name}" for f in EXAMPLES]
@@ -113,14 +113,14 @@ def test_as_toml_refuses_a_seed_that_toml_cannot_say():
 
 
 def unpacked(address: str) -> Any:
-    """What the end of an address holds, read by other means than the page's."""
+    """Decodes the end of an address, without the code of the page."""
     _, _, packed = address.strip().partition("#1=")
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -15))
 
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A page in place of the real one, which may not be built."""
+    """Writes a page in place of the real one, which may not have been built."""
     page = tmp_path / "a folder" / "index.html"
     page.parent.mkdir()
     page.write_text("<!doctype html>")

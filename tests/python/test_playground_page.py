@@ -1,4 +1,4 @@
-"""The playground's page in Chromium: from disk, with the network off."""
+"""The playground's page in Chromium, opened from disk and without a network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from browser import Opened, opened, serious
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: One upload and a call; names that are markup if anything takes them for it.
+#: One upload and a call, with names that would be markup if the page did not escape them.
 NASTY = "<script>alert(1)</script>"
 HOME: dict[str, Any] = {
     "name": NASTY,
@@ -40,7 +40,7 @@ Open = Callable[..., Opened]
 
 @pytest.fixture
 def page(browser: Any) -> Iterator[Open]:
-    """Opens the page with a scenario and waits for its first result; checks each when the test is done."""
+    """Opens the page with a scenario and waits for its first result; after the test, checks every opened page."""
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")
     contexts: list[Any] = []
@@ -59,7 +59,7 @@ def page(browser: Any) -> Iterator[Open]:
 
 
 def settled(found: Opened, act: Callable[[], object]) -> None:
-    """Does something that reruns the scenario, and waits for its picture."""
+    """Does something that reruns the scenario, and waits until the new result is drawn."""
     before = runs(found)
     act()
     until(found, f"Number(document.body.dataset.runs) > {before}")
@@ -80,17 +80,17 @@ def runs(found: Opened) -> int:
 
 
 def greatest(found: Opened, chart: str = "delay-chart") -> float:
-    """The greatest value that a chart shows, but for dashed lines."""
+    """Returns the greatest value that a chart shows, without dashed lines."""
     return float(found.page.get_attribute(f"#{chart}", "data-greatest"))
 
 
 def slide(found: Opened, label: str, step: int) -> None:
-    """Moves a slider there, as a hand does."""
+    """Moves a slider to a step, as a user does."""
     found.page.get_by_role("slider", name=label, exact=True).first.fill(str(step))
 
 
 def held(found: Opened) -> Any:
-    """What the address holds, when it has come to rest."""
+    """Returns the experiment in the address, after the page has updated it."""
     found.page.wait_for_timeout(600)
     packed = found.page.evaluate("location.hash").partition("#1=")[2]
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -15))
@@ -201,7 +201,7 @@ def test_a_slider_moves_the_chart(page: Open):
 def test_every_parameter_of_a_discipline_has_a_control(page: Open):
     found = page(HOME)
     select = found.page.locator('[data-path="link.up.queue"] > select')
-    # a page cannot run Python
+    # the page cannot run a law in Python
     qdiscs = {q["name"]: q["params"] for q in catalogue()["qdiscs"] if q["name"] != "python"}
     assert sorted(select.locator("option").all_inner_texts()) == sorted(qdiscs)
     for discipline, parameters in qdiscs.items():
@@ -262,7 +262,7 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
     found = page(HOME)
     shown = {s: found.page.inner_text(s) for s in ("#sentence", "#cards", "#delay-title")}
     assert not found.page.is_visible("#stale")
-    # another link is the slowest, and is there in both scenarios
+    # in the new scenario another link is the slowest, which also exists in the old one
     other = {
         "name": "other",
         "duration": "5s",

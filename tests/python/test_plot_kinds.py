@@ -1,4 +1,4 @@
-"""Plots draw the values of the tables, computed here in another way; no text overlaps."""
+"""Plots draw the values of the tables, which are computed here in another way; no texts overlap."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RUN_KINDS = [kind.name for kind in kinds("runs")]
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The same home with drop-tail and captures, and with CoDel."""
+    """Makes two results of the same home: with drop-tail and captures, and with CoDel."""
     place = tmp_path_factory.mktemp("plots")
     for name, queue in (("droptail", {"droptail": {"limit": "80p"}}), ("codel", {"codel": {}})):
         (place / name).mkdir()
@@ -61,7 +61,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def table() -> pl.DataFrame:
-    """A sweep of two axes and three seeds with known measures."""
+    """Returns the table of a sweep of two axes and three seeds with known measures."""
     rows = [
         {
             "rate": rate,
@@ -84,7 +84,7 @@ def line(figure: Figure, axes: int = 0, number: int = 0) -> tuple[np.ndarray[Any
 
 
 def texts(figure: Figure) -> list[Text]:
-    """All visible text, without hidden tick labels."""
+    """Returns all visible text, without hidden tick labels."""
     figure.draw_without_rendering()
     every: list[Any] = figure.findobj(Text)
     shown = [t for t in every if t.get_visible() and t.get_text().strip()]
@@ -93,7 +93,7 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def _hidden(figure: Figure) -> set[Text]:
-    """Labels of ticks that are not drawn: beyond the limits, or on axes without labels."""
+    """Returns the labels of ticks that are not drawn: beyond the limits, or on axes without labels."""
     hidden: set[Text] = set()
     for axes in figure.axes:
         for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
@@ -126,7 +126,7 @@ def test_no_text_lies_over_another_or_beyond_the_edge(folders: tuple[Path, Path]
             assert box.x1 <= figure.bbox.x1 + 1, text.get_text()
         for axes in figure.axes:
             units = [axes.get_xlabel(), axes.get_ylabel()]
-            assert all("[" not in unit for unit in units)  # units stand as (ms)
+            assert all("[" not in unit for unit in units)  # units are written as (ms), not as [ms]
 
 
 @pytest.mark.parametrize("width", ["column", "page", "slide"])
@@ -143,7 +143,7 @@ def test_a_figure_is_as_wide_as_its_paper(folders: tuple[Path, Path], tmp_path: 
         assert plot(folders[0], kind="box", width=width).get_figwidth() == inches
     png = tmp_path / "x.png"
     plot(folders[0], kind="cdf", output=png)
-    assert int.from_bytes(png.read_bytes()[16:20], "big") == 1280  # IHDR's width
+    assert int.from_bytes(png.read_bytes()[16:20], "big") == 1280  # the width in the chunk IHDR
 
 
 def test_cdf_is_the_share_of_packets(folders: tuple[Path, Path]):
@@ -208,7 +208,7 @@ def test_series_has_rates_queues_ticks_and_changes(folders: tuple[Path, Path]):
         "rate (Mbit/s)", "queue (packets)", "time in queue (ms)", "window (kB)", "RTT (ms)",
     ]  # fmt: skip
     result = bloatlab.open_result(folders[0])
-    # the area under an upload's rate is the bytes that arrived; the last bin ends with the run
+    # the area under an upload's rate is the number of bytes that arrived; the last bin ends with the run
     end = result.summary["duration_s"]
     for number, name in ((1, 0), (2, 1)):
         x, y = line(figure, 0, number)
@@ -248,12 +248,12 @@ def test_overview_says_what_happened(folders: tuple[Path, Path]):
 
 
 def test_ellipse_is_the_covariance():
-    # a rising line: the axes of the ellipse are its direction and nothing
+    # the points are on a rising line, so the ellipse is a segment of that line
     along = Cloud("x", np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
     x, y = along.contour()
     assert np.allclose(y, 2.0 * x)
     assert np.max(x) == pytest.approx(2.0 + 1.0, rel=1e-3)  # the standard deviation of 1, 2, 3 is 1
-    # independent and equally wide: a circle of one standard deviation
+    # x and y are independent with equal variances: the ellipse is a circle with a radius of one standard deviation
     square = Cloud("x", np.array([0.0, 0.0, 2.0, 2.0]), np.array([0.0, 2.0, 0.0, 2.0]))
     x, y = square.contour()
     assert np.allclose(np.hypot(x - 1.0, y - 1.0), np.sqrt(4.0 / 3.0))
@@ -274,7 +274,7 @@ def test_flows_stack_to_the_goodput_and_jain_is_by_hand(folders: tuple[Path, Pat
     covered = np.minimum(np.diff(heights.edges), summary["duration_s"] - heights.edges[:-1])
     goodput = sum(summary["apps"][app]["goodput_bytes"] for app in ("upload", "call"))
     assert np.sum(heights.values * covered) / 8e-6 == pytest.approx(goodput, rel=1e-6)
-    # (1+3)^2 / (2 (1+9)) = 0.8; alone there is nothing to share; (2+2)^2 / (2 (4+4)) = 1
+    # two flows of 1 and 3: 4^2 / (2 x 10) = 0.8; no flow: none; one of two: 0.5; two of 2 each: 4^2 / (2 x 8) = 1
     index = jain(np.array([[1.0, 0.0, 2.0, 2.0], [3.0, 0.0, 0.0, 2.0]]))
     assert np.allclose(index, [0.8, np.nan, 0.5, 1.0], equal_nan=True)
     assert "Jain's index" in figure.axes[1].get_ylabel()
@@ -288,9 +288,10 @@ def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, 
     counts = {
         k: int("".join(c for c in v if c.isdigit())) for k, v in words.items() if "time" not in k and "seq" not in k
     }
-    # no drop falls into the last wait of this run, so that every drop is certain, and what waits at the end is none
+    # This run has no drop in its last wait, so every drop is certain, and no packet that waits at the end counts as
+    # dropped.
     assert counts["dropped"] == flow["dropped_packets"][0] > 0
-    # all that arrived but the SYN, which has no data
+    # all packets that arrived except the SYN, which has no data
     assert counts["sent"] + counts["sent again"] == flow["packets"][0] - 1
     link = result.summary["links"]["up"]
     assert 0 < counts["not arrived"] <= link["backlog_packets"] + link["in_flight_packets"]
@@ -300,10 +301,11 @@ def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, 
 def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
     figure = plot(table, kind="lines")
     x, y = line(figure, 0, 0)
-    assert list(x) == [1.0, 5.0, 20.0]  # in order of the rate, not of the text
-    assert list(y) == [2.0, 3.0, 4.0]  # codel: the middle of i + 1, i + 2, i + 3
+    assert list(x) == [1.0, 5.0, 20.0]  # sorted by the rate, not by its text
+    assert list(y) == [2.0, 3.0, 4.0]  # codel's points are the means of i + 1, i + 2, i + 3
     band = figure.axes[0].collections[0].get_paths()[0].vertices
-    # of 1, 2, 3 and of 3, 4, 5: mean -+ t(2, 97.5 %) / sqrt(3), where t = 4.3027 by any table; no delay is below 0
+    # for the values 1, 2, 3 and 3, 4, 5 the interval is mean -+ t / sqrt(3) with t(2, 97.5 %) = 4.3027; it is cut off
+    # at 0
     assert band[:, 1].min() == 0.0  # type: ignore[index]
     assert band[:, 1].max() == pytest.approx(4.0 + 4.3027 / 3**0.5, abs=1e-4)  # type: ignore[index]
     assert figure.axes[0].get_ylabel() == "link up: time in queue, 99 % (ms)"
@@ -311,7 +313,7 @@ def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
 
 
 def test_a_sweep_shows_means_and_a_study_medians(table: pl.DataFrame, tmp_path: Path):
-    # one seed in three far away: mean and median differ
+    # one of three seeds is far away, so mean and median differ
     delay = pl.col("links.up.sojourn_ms.p99")
     skew = table.with_columns(pl.when(pl.col("seed") == 3).then(delay * 10.0).otherwise(delay))
     skew.write_parquet(tmp_path / "runs.parquet")
@@ -335,7 +337,7 @@ def test_the_front_is_what_nothing_beats():
 
 def test_pareto_points_both_ways_to_better(table: pl.DataFrame):
     axes = plot(table, kind="pareto").axes[0]
-    assert axes.get_xlim()[0] > axes.get_xlim()[1]  # less delay is to the right
+    assert axes.get_xlim()[0] > axes.get_xlim()[1]  # the axis is reversed: less delay is to the right
     assert axes.get_ylim()[0] < axes.get_ylim()[1]
 
 
@@ -379,7 +381,8 @@ def test_any_name_is_text_everywhere(name: str, tmp_path: Path, recwarn: pytest.
     plot(folder, kind="series", output=tmp_path / "x.png")
     drawn = [t.get_text() for t in texts(plot(folder, kind="series"))]
     assert any(name[:12].strip() in text for text in drawn)
-    assert [str(w.message) for w in recwarn if "Glyph" not in str(w.message)] == []  # of this test's own drawing
+    # only warnings of this test's own drawing are counted
+    assert [str(w.message) for w in recwarn if "Glyph" not in str(w.message)] == []
 
 
 def test_the_same_bytes_twice(folders: tuple[Path, Path], tmp_path: Path):

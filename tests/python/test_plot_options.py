@@ -1,4 +1,6 @@
-"""Options of figures, the choice of logarithmic axes, and limits: no impossible values, no cut labels."""
+"""Options of figures, the choice of logarithmic axes, and limits: no impossible values
+are drawn and no label is cut.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,13 @@ TABLE = pl.DataFrame([
 
 @pytest.fixture(scope="module")
 def pair() -> tuple[Result, Result]:
-    """The same house behind drop-tail and behind CoDel."""
+    """Runs the same home behind drop-tail and behind CoDel."""
     tail, codel = ({"droptail": {"limit": "80p"}}, {"codel": {}})
     return bloatlab.run(BASE, sets={"link.up.queue": tail}), bloatlab.run(BASE, sets={"link.up.queue": codel})
 
 
 def test_an_ellipse_stays_within_what_was_measured(pair: tuple[Result, Result]):
-    # three windows at the line's rate of 5 and one idle: the normal distribution's ellipse reaches beyond 5
+    # three windows have the line's rate of 5 and one is idle, so the ellipse of a normal distribution goes beyond 5
     cloud = Cloud("x", np.array([100.0, 400.0, 900.0, 0.0]), np.array([5.0, 5.0, 5.0, 0.1]))
     assert cloud.contour()[1].max() > 5.0
     for log in (False, True):
@@ -54,7 +56,7 @@ def test_an_ellipse_stays_within_what_was_measured(pair: tuple[Result, Result]):
         assert x.max() <= 900.0
     drawn = plot(*pair, kind="ellipse").axes[0]
     most = max(float(np.max(np.asarray(of.get_ydata(), dtype=float))) for of in drawn.lines)
-    assert most <= 2.0 * 1.05  # the line's rate; a window may hold a packet that began in the one before
+    assert most <= 2.0 * 1.05  # the line's rate; a window may contain the rest of a packet that began in the one before
 
 
 def test_the_scale_is_logarithmic_where_values_span_two_decades():
@@ -70,7 +72,7 @@ def test_a_table_of_far_values_has_a_logarithmic_axis():
     delay = pl.col("links.up.sojourn_ms.p99")
     far = TABLE.with_columns(pl.when(pl.col("queue") == "codel").then(delay).otherwise(delay * 100.0))
     scales = [axes.get_yscale() for axes in plot(far, kind="lines").axes]
-    assert scales == ["log", "linear"]  # the delay; not the score
+    assert scales == ["log", "linear"]  # the axis of the delay is logarithmic, that of the score is not
     assert plot(far, kind="lines", log="none").axes[0].get_yscale() == "linear"
     assert plot(far, kind="lines", x="queue").axes[0].get_xscale() == "log"
     assert plot(TABLE, kind="lines").axes[0].get_yscale() == "linear"
@@ -92,7 +94,7 @@ def test_what_a_person_asks_of_a_figure_is_in_it(pair: tuple[Result, Result], ki
 
 
 def test_no_label_is_cut_in_the_file_that_is_written(pair: tuple[Result, Result]):
-    """Every text lies on the paper at the resolution that it is written with: hinted text was wider there."""
+    """Every text is within the figure at the resolution of the file: hinted text was wider there."""
     name = "fq_codel 10240p"
     rows = [{"queue": f"{name}{n}", "rate": r, "seed": 1, "links.up.sojourn_ms.p99": 1.0 + n * len(r)}
             for n in range(3) for r in ("1mbit", "50mbit")]  # fmt: skip
@@ -117,7 +119,9 @@ def test_lines_of_different_rates_do_not_compete():
     assert isinstance(found, Sweep)
     both = chosen(found, ())
     assert both is not None
-    assert both == ("links.up.sojourn_ms.p99", "apps.up.goodput_mbit")  # the upload's, not the call's constant rate
+    # the upload's goodput is chosen, not the constant rate of the call
+    assert both == ("links.up.sojourn_ms.p99", "apps.up.goodput_mbit")
     fronts = {line: [spot.name for spot in spots if spot.best] for line, spots in lines_of(found, both, [-1, 1])}
-    # at 1 Mbit/s a beats b in both, though anything at 9 Mbit/s beats it; at 9 each is better in one
+    # at 1 Mbit/s a is better than b in both measures (and everything at 9 Mbit/s better than both); at 9 Mbit/s each is
+    # better in one
     assert fronts == {"1mbit": ["a"], "9mbit": ["a", "b"]}

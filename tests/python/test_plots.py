@@ -1,4 +1,4 @@
-"""Figures: what is drawn, and that it is drawn the same way twice."""
+"""Figures: their contents, and that drawing twice gives the same bytes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_svg_is_the_same_twice_and_stands_alone(tmp_path: Path):
     assert "viewBox" in text[:400]
     assert 'width="' not in text[:300].replace('stroke-width="', "")
     assert "<image" not in text
-    assert "rate (Mbit/s)" in text  # text is left as text
+    assert "rate (Mbit/s)" in text  # text is stored as text, not as outlines
     one, two = (save_figure(figure([panel()]), tmp_path / name) for name in ("a", "b"))
     for first, second in zip(one, two, strict=True):
         assert first.read_bytes() == second.read_bytes()
@@ -69,14 +69,14 @@ def test_panels_of_the_same_quantity_have_the_same_scale():
 
 
 def overlap(drawn: Figure) -> list[tuple[str, str]]:
-    """Pairs of labels of marks that lie over each other."""
+    """Returns pairs of labels of marks that overlap."""
     drawn.draw_without_rendering()
     found = [(t.get_text(), t.get_window_extent()) for axes in drawn.axes for t in axes.texts]
     return [(a, b) for i, (a, one) in enumerate(found) for b, two in found[i + 1 :] if one.overlaps(two)]
 
 
 def test_no_label_of_a_mark_lies_over_another():
-    """As in Figure 4 of cablelabs2012: two moments two seconds apart; and levels that are close."""
+    """As in Figure 4 of cablelabs2012, two marks are two seconds apart; and two levels are close to each other."""
     near = (Mark("10 s", 10.0, "x"), Mark("12 s", 12.0, "x"), Mark("75 %", 15.0), Mark("peak", 16.0))
     assert overlap(figure([lines("a", 20.0, marks=near), lines("a", 20.0)], size=(4.3, 2.7))) == []
 

@@ -1,4 +1,4 @@
-"""The prose checker finds what had to be rewritten, and nothing in what replaced it."""
+"""The prose checker finds sentences that had to be rewritten, and nothing in those that replaced them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 PROSE = runpy.run_path(str(HERE.parents[1] / "tools" / "prose.py"), run_name="prose")
 PATTERNS = PROSE["PATTERNS"]
 
-#: Sentences before ("- ") and after ("+ ") they were rewritten, in turn.
+#: Sentences before ("- ") and after ("+ ") they were rewritten, in pairs.
 LINES = (HERE / "prose_pairs.txt").read_text().splitlines()
 PAIRS = [
     (before.removeprefix("- "), after.removeprefix("+ ")) for before, after in zip(LINES[::2], LINES[1::2], strict=True)

@@ -1,4 +1,4 @@
-"""The race of `recommend`: its intervals hold whenever it looks, and it spends its runs on what is close."""
+"""The race of `recommend`: its intervals hold after every round, and most of its runs go to options that are close."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from bloatlab.advice.score import Judged
 from bloatlab.always_valid import bounds
 from bloatlab.statistics import interval
 
-#: The scatter that the sequences assume here, and how often they may miss.
+#: The scatter that the sequences assume here, and the probability with which they may miss.
 SCATTER, ERROR = 2.0, 0.05
 
 Draw = Callable[[np.random.Generator, int], Any]
 
-#: Distributions of mean 0 and a standard deviation of at most SCATTER; most are not normal.
+#: Distributions with mean 0 and a standard deviation of at most SCATTER; most are not normal.
 KNOWN: Mapping[str, Draw] = {
     "normal": lambda rng, n: rng.normal(0.0, SCATTER, n),
     "narrow normal": lambda rng, n: rng.normal(0.0, SCATTER / 4.0, n),
     "uniform": lambda rng, n: rng.uniform(-math.sqrt(3.0) * SCATTER, math.sqrt(3.0) * SCATTER, n),
     "two points": lambda rng, n: rng.choice([-SCATTER, SCATTER], n),
-    # skewed: 9 of 10 are a little below the mean, one far above it; its standard deviation is SCATTER
+    # skewed: 9 of 10 values are slightly below the mean and one is far above it; the standard deviation is SCATTER
     "rare jumps": lambda rng, n: SCATTER / 3.0 * (10.0 * (rng.random(n) < 0.1) - 1.0),
     "nothing": lambda _rng, n: np.zeros(n),
 }
@@ -39,7 +39,9 @@ KNOWN: Mapping[str, Draw] = {
 
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_the_sequence_holds_the_mean_at_every_look(name: str):
-    """Of 400 sequences looked at after each of 30 values, at most 5 % ever miss (and 3 standard errors of that)."""
+    """Of 400 sequences that are tested after each of 30 values, at most 5 % ever miss the
+    mean, plus 3 standard errors.
+    """
     rng, missed = np.random.default_rng(22), 0
     for _ in range(400):
         values = KNOWN[name](rng, 30).tolist()
@@ -49,7 +51,9 @@ def test_the_sequence_holds_the_mean_at_every_look(name: str):
 
 
 def test_a_fixed_interval_would_not_hold():
-    """The reason for the sequences: Student's interval, looked at each time, misses far more often than its level."""
+    """The reason for the sequences: Student's interval, tested after each value, misses
+    far more often than its level.
+    """
     rng, missed = np.random.default_rng(22), 0
     for _ in range(200):
         values = rng.normal(0.0, SCATTER, 30).tolist()
@@ -62,7 +66,7 @@ def test_the_sequence_narrows_and_knows_no_scatter_for_many_values():
     values = rng.normal(3.0, 0.5, 400).tolist()
     widths = [b.high - b.low for n in (1, 2, 5, 20, 100, 400) for b in [bounds(values[:n], ERROR, 1.5)]]
     assert widths == sorted(widths, reverse=True)
-    # the scatter that is assumed is three times what there is, and counts as at least a half of it
+    # the assumed scatter is three times the true one, and counts as at least half of it even after many values
     assert widths[-1] < 9.0 * 0.75 / math.sqrt(400)
     assert widths[0] > 2.0 * 1.96 * 1.5
 
@@ -77,7 +81,9 @@ def test_nothing_to_bound_is_refused(values: list[float], error: float, scatter:
 
 
 class Course:
-    """Options with known means: points are the mean, the seed's effect on all options, and its effect on this one."""
+    """Options with known means. A point is the mean, plus the seed's effect on all options, plus its effect on this
+    one.
+    """
 
     def __init__(self, means: Sequence[float], scatter: float, seed: int = 1, device: str = "docsis3.0") -> None:
         self.question = asked(up="10mbit", rtt="20ms..200ms", device=device)
@@ -110,7 +116,7 @@ def test_clearly_different_options_end_a_race_early():
     assert done.end == "separated"
     assert done.lead.option is course.options[0]
     assert {c.verdict for c in done.others} == {"behind"}
-    assert list(course.seeds.values()) == [2, 1, 1, 1, 1, 1]  # the leader's own figures have two
+    assert list(course.seeds.values()) == [2, 1, 1, 1, 1, 1]  # the leader has two seeds, which its own interval needs
 
 
 def test_near_equals_go_on_while_the_beaten_stop():
@@ -119,18 +125,18 @@ def test_near_equals_go_on_while_the_beaten_stop():
     assert done.end == "seeds"
     assert list(course.seeds.values()) == [12, 12, 1, 1]
     near = next(c for c in done.others if c.judged.option.name in {o.name for o in course.options[:2]})
-    assert near.verdict == "not separated"  # never "tied" for want of seeds
+    assert near.verdict == "not separated"  # a small number of seeds is never a reason for "tied"
 
 
 def test_a_race_ends_at_its_budget():
     done = Course([90.0, 89.0, 88.5, 10.0], scatter=1.5).run(runs=40)
     assert done.end == "runs"
-    # 4 x 3 runs for the first look, 3 x 3 a round: 12 + 9 + 9 + 9 = 39
+    # the first round has 4 x 3 runs and each later one 3 x 3: 12 + 9 + 9 + 9 = 39 of at most 40
     assert done.lead.points.n == 4
 
 
 def test_a_tie_is_shown_and_not_assumed():
-    """Two that differ by nothing: after enough seeds it is known that the difference is less than one would notice."""
+    """Two options are equal. After enough seeds it is certain that their difference is less than what is noticeable."""
     course = Course([90.0, 90.0, 20.0], scatter=0.7)
     done = course.run(seeds=100)
     assert done.end == "separated"
@@ -139,7 +145,9 @@ def test_a_tie_is_shown_and_not_assumed():
 
 
 def test_the_best_is_called_behind_in_few_races():
-    """Six equal options: the first is called behind in at most 5 % of the races, however often they look."""
+    """With six equal options, the first is called behind in at most 5 % of the races, although they test after every
+    round.
+    """
     wrong = 0
     for seed in range(150):
         course = Course([50.0] * 6, scatter=2.0, seed=seed)
@@ -165,12 +173,15 @@ def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
     assert names[:2] == ["docsis-pie 50 ms", "docsis-pie 100 ms"]
     done = course.run(seeds=5)
     assert done.lead.option.name not in names[:2]
-    assert preferred(course.question, done).option.name == "docsis-pie 100 ms"  # 3.1's default, and its standard's
+    # 100 ms is the default of DOCSIS 3.1, and a standard names it
+    assert preferred(course.question, done).option.name == "docsis-pie 100 ms"
     old = Course([90.0, 89.8, 89.9, 89.9, 89.7, 89.0], scatter=0.5)
-    assert preferred(old.question, old.run(seeds=5)).option.name == "droptail 50 ms"  # CM-GL-Buffer's; a second is far
+    # CM-GL-Buffer names 50 ms; the present second is too large
+    assert preferred(old.question, old.run(seeds=5)).option.name == "droptail 50 ms"
     far = Course([90.0, 90.0 - CLOSE - 3.0], scatter=4.0, device="docsis3.1")
     far.options.reverse()
-    assert preferred(far.question, far.run(seeds=1)).option.name == "docsis-pie 50 ms"  # not kept for want of runs
+    # the default is too far behind to be kept only because there were few runs
+    assert preferred(far.question, far.run(seeds=1)).option.name == "docsis-pie 50 ms"
 
 
 BAD = """
@@ -203,7 +214,7 @@ def test_a_quick_look_gives_no_verdict(tmp_path: Any):
     assert done.question.seeds == done.lead.points.n == 1
     assert done.sentence.startswith("A first look")
     assert "Set" not in done.sentence
-    assert done.best is done.lead  # nothing is kept in the leader's stead by one seed
+    assert done.best is done.lead  # after one seed, no other option is preferred to the leader
     assert not done.remedies
 
 
@@ -221,12 +232,15 @@ def links(device: str, **words: Any) -> Mapping[str, Any]:
 
 def test_a_modem_counts_its_transmit_queue_in_bytes():
     assert links("docsis3.1")["up"]["docsis"]["transmit_limit"] == "48KB"
-    assert links("docsis3.0", up="100mbit")["up"]["docsis"]["transmit_limit"] == "150KB"  # 12 ms of 100 Mbit/s
-    assert links("cablelabs2012", load="cablelabs2012")["up"]["docsis"]["transmit_limit"] == "32p"  # its paper's
+    assert links("docsis3.0", up="100mbit")["up"]["docsis"]["transmit_limit"] == "150KB"  # 12 ms at 100 Mbit/s
+    # the limit of the paper
+    assert links("cablelabs2012", load="cablelabs2012")["up"]["docsis"]["transmit_limit"] == "32p"
 
 
 def test_acks_do_not_fill_the_transmit_queue():
-    """A download of 200 Mbit/s sends 5000 ACKs/s up; behind 32 packets of them an upload gets a tenth of 20 Mbit/s."""
+    """A download of 200 Mbit/s sends 5000 ACKs/s up. In a transmit queue of 32 packets they would leave an upload a
+    tenth of 20 Mbit/s.
+    """
     from bloatlab.advice.runs import Runs  # noqa: PLC0415
     from bloatlab.sweep import silent  # noqa: PLC0415
 
@@ -253,8 +267,9 @@ def test_the_objective_counts_what_the_uploads_wait_and_half_a_line_as_half():
     wanted = {m.name: m for m in catalogue_of.objective("balanced").measures}
     assert wanted["upload"].points(50.0) == pytest.approx(50.0)
     assert wanted["wait"].points(20.0) == pytest.approx(100.0)
-    assert wanted["wait"].points(100.0) == pytest.approx(50.0)  # 20 and 500 ms: their geometric mean
+    assert wanted["wait"].points(100.0) == pytest.approx(50.0)  # 50 points are at the geometric mean of 20 and 500 ms
     gamer = asked(up="20mbit", rtt="20ms", device="linux", load="gamer")
     assert {m.name for m in gamer.wanted} == {"call", "game", "wait", "upload", "download"}
     home = asked(up="20mbit", rtt="20ms", device="linux", load="home")
-    assert {m.name for m in home.wanted} == {"call", "pages", "wait", "upload"}  # a film is as fast as it is
+    # the rate of a video is fixed, so the line used down does not count
+    assert {m.name for m in home.wanted} == {"call", "pages", "wait", "upload"}

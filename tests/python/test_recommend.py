@@ -1,4 +1,4 @@
-"""`bloatlab recommend` judges the settings of a device; the papers' own cases come out as in the papers."""
+"""`bloatlab recommend` judges the settings of a device and prints what to type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bloatlab.sweep import Store
 from browser import opened, serious
 from judged import by_discipline, mean
 
-#: A quick question: one round trip, few options, short runs.
+#: A device with few options, for a quick question with one round trip and short runs.
 SMALL = """
 words = "small modem"
 link = "modem"
@@ -73,7 +73,7 @@ def test_what_comes_with_bloatlab_is_whole_and_says_its_sources():
 @pytest.mark.parametrize(("up", "burst"), [("256kbit", {}), ("1gbit", {"peak": "2gbit", "burst": "10MB"})])
 def test_every_option_of_every_device_is_a_scenario(device: str, load: str, up: str, burst: dict[str, Any]):
     question = asked(up=up, rtt="5ms..300ms", device=device, load=load, **burst)
-    assert len(options(question.device, question.line)) >= 2  # `asked` has built each of them
+    assert len(options(question.device, question.line)) >= 2  # `asked` has built each of the options
 
 
 def test_a_router_with_cake_shapes_by_itself_and_its_line_is_printed():
@@ -93,7 +93,8 @@ def test_a_router_with_cake_shapes_by_itself_and_its_line_is_printed():
 def test_a_line_carries_what_its_buckets_let_through():
     of = line("5mbit", "20ms", peak="20mbit", burst="10MB")
     assert of.could_carry(0.0, 600.0) == pytest.approx(385.0e6)  # 10 MB + 5 Mbit/s for 600 s
-    assert of.could_carry(0.0, 16.0 / 3.0) == pytest.approx(20e6 / 8.0 * 16.0 / 3.0)  # 10 MB / (20 - 5 Mbit/s) = 5.33 s
+    # the burst lasts 10 MB / (20 - 5 Mbit/s) = 5.33 s
+    assert of.could_carry(0.0, 16.0 / 3.0) == pytest.approx(20e6 / 8.0 * 16.0 / 3.0)
     assert of.could_carry(60.0, 68.0) == pytest.approx(5e6)
     assert line("8mbit", "20ms").could_carry(0.0, 1.0) == pytest.approx(1e6)
 
@@ -110,11 +111,11 @@ def test_buffers_stand_around_the_bandwidth_delay_product():
     found = [o for o in options(catalogue_of.device("docsis3.0"), of) if o.discipline.name == "droptail"]
     sizes = [o.size for o in found]
     assert sizes == sorted(set(sizes))
-    assert {25000, 78750, 250000} <= set(sizes)  # 10 Mbit/s x 20, 63, 200 ms / 8
+    assert {25000, 78750, 250000} <= set(sizes)  # 10 Mbit/s x 20, 63 and 200 ms, in bytes
     assert sizes[0] <= 25000 / 4
     assert sizes[-1] >= 250000 * 8
-    assert 62500 in sizes  # 50 ms
-    assert 1250000 in sizes  # a second
+    assert 62500 in sizes  # 50 ms at 10 Mbit/s
+    assert 1250000 in sizes  # one second at 10 Mbit/s
     assert all(b <= 2.0 * a + 1 for a, b in itertools.pairwise(sizes))
     slow = options(catalogue_of.device("docsis3.0"), line("256kbit", "20ms"))
     assert min(o.size for o in slow) >= 2 * 1500
@@ -127,7 +128,7 @@ def test_a_scenario_says_what_was_asked(small: Path):
     data = done.scenario().data
     flow = data["link"]["up"]["docsis"]["flow"]
     assert (flow["max_sustained_rate"], flow["peak_traffic_rate"]) == ("2mbit", "8mbit")
-    assert data["link"]["far"]["delay"] == "19ms"  # 40 ms there and back, 1 ms of plant each way
+    assert data["link"]["far"]["delay"] == "19ms"  # half of 40 ms, minus 1 ms of cable plant in each direction
     assert data["link"]["near"]["delay"] == "9ms"
     assert data["link"]["up"]["queue"] == {"droptail": pytest.approx(data["link"]["up"]["queue"]["droptail"])}
 
@@ -143,7 +144,7 @@ def test_points_are_those_of_the_thresholds():
     assert call.points(3.46) == pytest.approx(50.0)
     assert call.points(None) == 0.0
     assert pages.points(1.0) == pytest.approx(100.0)
-    assert pages.points(math.sqrt(10.0)) == pytest.approx(50.0)  # by the ratio, from 1 to 10 s
+    assert pages.points(math.sqrt(10.0)) == pytest.approx(50.0)  # points are logarithmic in the time, from 1 to 10 s
     assert pages.points(60.0) == pages.points(math.inf) == 0.0
 
 
@@ -157,7 +158,7 @@ def test_a_full_line_does_not_pay_for_a_dead_call():
 
 
 def made(name: str, seeds: list[float], settable: bool = True, **values: float | None) -> Judged:
-    """An option that a test has made up."""
+    """Returns an option with made-up results."""
     question = asked(up="10mbit", rtt="20ms", device="docsis3.0")
     droptail, codel = question.device.disciplines
     found = next(
@@ -174,7 +175,7 @@ def test_the_front_is_what_nothing_beats():
         made("1p", [1.0, 2.0], call=4.4, upload=80.0),
         made("2p", [1.0, 2.0], call=3.0, upload=100.0),
         made("3p", [1.0, 2.0], call=3.0, upload=80.0),
-        made("4p", [1.0, 2.0], call=4.35, upload=80.5),  # too close to the first to notice
+        made("4p", [1.0, 2.0], call=4.35, upload=80.5),  # the difference from the first option is not noticeable
         made("5p", [1.0, 2.0], call=None, upload=100.0),
     )
     assert front([good, fast, both, hardly, dead], wanted) == [good, fast, hardly]
@@ -184,7 +185,7 @@ def test_the_front_is_what_nothing_beats():
 
 
 def decoded(text: str) -> dict[int, Any]:
-    """TLVs read back by their own rule: a type, a length, that number of octets; 35 and 40 hold TLVs themselves."""
+    """Decodes TLVs: a type, a length, and that number of octets. The values of 35 and 40 are TLVs themselves."""
     octets, found = bytes.fromhex(text), dict[int, Any]()
     while octets:
         kind, length, octets = octets[0], octets[1], octets[2:]
@@ -205,7 +206,7 @@ def test_buffer_control_is_what_was_chosen(small: Path):
     low, target, high = limits(done)
     assert octets_of(done, 35) == {35: {1: low, 2: target, 3: high}}
     assert low <= target <= high
-    assert target == done.best.option.size == 12500  # 50 ms of 2 Mbit/s
+    assert target == done.best.option.size == 12500  # 50 ms at 2 Mbit/s
 
 
 def test_aqm_is_on_with_its_target_or_off(tmp_path: Path):
@@ -245,11 +246,12 @@ def test_a_short_buffer_beats_a_long_one_and_says_why(small: Path):
 
 
 def test_a_fast_modem_carries_its_rate(small: Path):
-    """Its transmit queue grows with the rate: 32 packets in 4 to 6 ms are 64 to 96 Mbit/s."""
+    """The transmit queue grows with the rate: 32 packets that wait 4 to 6 ms are enough for 64 to 96 Mbit/s only."""
     done = quick(small, up="200mbit", down="1gbit", rtt="10ms", load="gamer", seeds=2, seconds=4.0)
     large = by_discipline(done)["droptail 500 ms"]
-    assert mean(large.values["upload"]) > 75.0  # slow start among it; 32 packets would carry 48 % at most
-    assert by_discipline(done)["droptail 50 ms"].queue_ms < 56.0  # what its buffer holds, and three MAPs
+    # this includes slow start; with 32 packets the line would carry at most 48 %
+    assert mean(large.values["upload"]) > 75.0
+    assert by_discipline(done)["droptail 50 ms"].queue_ms < 56.0  # the time of its buffer, and three MAPs
 
 
 def test_weights_decide(small: Path):
@@ -275,11 +277,11 @@ def test_an_objective_and_a_load_of_ones_own(small: Path, tmp_path: Path):
     )
     done = quick(small, objective=str(tmp_path / "mine.toml"), load=str(tmp_path / "busy.toml"))
     assert done.best.option.name == "droptail 50 ms"
-    assert done.scenario().data["link"]["rtt30ms"]["delay"] == "14ms"  # half of 30 ms, less 1 ms of plant
+    assert done.scenario().data["link"]["rtt30ms"]["delay"] == "14ms"  # half of 30 ms, minus 1 ms of cable plant
     ours, theirs = (mean(j.values["ping"]) for j in (done.best, done.behind[0].judged))
     assert (
         30.0 <= ours <= 30.0 + 50.0 + 20.0 < theirs
-    )  # what is there without load, the buffer, and a modem's own delay
+    )  # the round trip without load, the buffer, and the delay of the modem itself
 
 
 @pytest.mark.parametrize(
@@ -356,7 +358,7 @@ def test_the_command_leaves_a_folder(small: Path, tmp_path: Path, capsys: pytest
     result = bloatlab.run(folder / "scenario.toml", sets={"duration": "1s"})
     assert result.summary["links"]["up"]["delivered_packets"] > 0
     assert {"report.html", "recommendation.svg", "measures.png"} <= {p.name for p in folder.iterdir()}
-    assert call(asking(small, "-o", str(folder))) == 2  # another one's folder is kept
+    assert call(asking(small, "-o", str(folder))) == 2  # a result folder of another run is not overwritten
     assert "report.html" in capsys.readouterr().err
 
 

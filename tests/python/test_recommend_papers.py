@@ -1,4 +1,4 @@
-"""`bloatlab recommend` on the papers' own cases: it comes to what CableLabs 2012 and ARRIS 2013 conclude."""
+"""`bloatlab recommend` on the cases of CableLabs 2012 and ARRIS 2013 comes to the conclusions of these papers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CABLELABS: dict[str, Any] = {
 }  # fmt: skip
 ARRIS: dict[str, Any] = {"up": "5mbit", "rtt": "50ms", "load": "scte2013", "objective": "scte2013"}
 
-#: The whole of it takes a minute or two: BLOATLAB_SLOW=1 make test
+#: The full cases take a minute or two: BLOATLAB_SLOW=1 make test
 slow = pytest.mark.skipif(not os.environ.get("BLOATLAB_SLOW"), reason="takes minutes: BLOATLAB_SLOW=1")
 
 
 def check_cablelabs(done: Recommendation):
-    """An AQM or 50 ms before 417 packets, in MOS and seconds."""
+    """Checks that an AQM or 50 ms is better than 417 packets, in MOS and in seconds."""
     at = by_discipline(done)
     assert done.best.option.name in {"codel 417 p", "droptail 21 p"}
     assert "droptail 417 p" in {b.judged.option.name for b in done.behind}
@@ -39,7 +39,9 @@ def test_cablelabs_2012_in_short():
 
 
 def test_arris_2013_in_short():
-    """Type C: around the bandwidth-delay product (50 ms), not a second. Type A: a law in SFQ's queues, before none."""
+    """For type C the choice is near the bandwidth-delay product (50 ms), not a second. For type A, a law in SFQ's
+    queues is better than none.
+    """
     tail = recommend(**ARRIS, device="scte2013-c", seeds=4, seconds=60.0)
     assert 25.0 <= tail.best.option.ms <= 200.0
     assert "droptail 960 ms" in {b.judged.option.name for b in tail.behind}
@@ -51,7 +53,7 @@ def test_arris_2013_in_short():
 
 @slow
 def test_the_examples_choice_is_the_same_with_other_seeds():
-    """The example of docs/recommend.md, 50 times with seeds that no other time has: the same choice in all of them."""
+    """The example of docs/recommend.md makes the same choice in 50 repetitions, each with seeds of its own."""
     question = asked(up="10mbit", peak="20mbit", burst="10MB", rtt="20ms..200ms", device="docsis3.0", load="home")
     found = Counter(
         answered(replace(question, first=1 + n * question.seeds), jobs=1).best.option.name for n in range(1, 51)
@@ -77,7 +79,8 @@ def test_arris_2013_type_c():
 
 @slow
 def test_arris_2013_type_a():
-    # 2 points apart: a confidence sequence takes more seeds than an interval for a fixed number of them
+    # the options are 2 points apart, and a confidence sequence needs more seeds than an interval for a fixed number of
+    # seeds
     done = recommend(**ARRIS, device="scte2013-a", seeds=60, runs=500)
     assert done.best.option.name.startswith("sfq+lred")
     assert {b.judged.option.name for b in done.behind} >= {

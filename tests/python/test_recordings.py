@@ -1,4 +1,6 @@
-"""A link's rate from flent's data or a capture: bytes by time, by hand, and there and back through a simulation."""
+"""The rate of a link from flent's data or a capture: bytes over time by hand, and a simulation that is recorded and
+replayed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from bloatlab import captures, flent
 from bloatlab.cli.main import call
 from bloatlab.recordings import RecordingError, of_file
 
-#: A line that carries 10, then 4, then 8 Mbit/s, and an upload that fills it.
+#: A line of 10, then 4, then 8 Mbit/s, and an upload that fills it.
 LINE = """
 duration = "30s"
 [link.up]
@@ -39,7 +41,7 @@ traffic.ftp = {}
 
 
 def capture(path: Path, packets: list[tuple[float, str, int]], *, link: int = 101, order: str = "<") -> Path:
-    """A capture of IP packets: time, last byte of the address 10.0.0.x, size."""
+    """Writes a capture of IP packets (time, last byte of the address 10.0.0.x, size)."""
     data = struct.pack(f"{order}IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
     for t, to, size in packets:
         head = {101: b"", 1: bytes(12) + b"\x08\x00"}[link]
@@ -53,13 +55,13 @@ def capture(path: Path, packets: list[tuple[float, str, int]], *, link: int = 10
 
 @pytest.mark.parametrize(("link", "order"), [(101, "<"), (1, "<"), (101, ">")])
 def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> None:
-    # 1000 B each 10 ms for 1 s, then each 5 ms, then a last packet; answers of 40 B do not count
+    # packets of 1000 B arrive every 10 ms for 1 s, then every 5 ms, then a last one; answers of 40 B do not count
     packets = [(100.0 + k * 0.01, "10.0.0.2", 1000) for k in range(100)]
     packets += [(101.0 + k * 0.005, "10.0.0.2", 1000) for k in range(200)]
     packets += [(100.5 + k * 0.01, "10.0.0.1", 40) for k in range(50)]
     file = capture(tmp_path / "a.pcap", [*sorted(packets), (102.0, "10.0.0.2", 1000)], link=link, order=order)
     found = of_file(file, step=1.0)
-    # 100 kB and 200 kB; the step of the last packet alone is not whole
+    # the steps have 100 kB and 200 kB; the last step has a single packet, is incomplete and left out
     assert list(found.rates) == [800_000, 1_600_000]
     assert found.changes() == [{"at": "1000ms", "rate": "1600000bit"}]
     assert list(of_file(file, step=0.1, to="10.0.0.1").rates) == [10 * 40 * 80] * 4
@@ -67,7 +69,7 @@ def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> No
 
 
 def test_payload_of_flent_by_hand(tmp_path: Path) -> None:
-    # bins of 0.5 s: silence, 4 of 14.48 Mbit/s, 4 of 7.24, silence; on the wire 15 and 7.5
+    # in bins of 0.5 s: silence, 4 bins of 14.48 Mbit/s, 6 of 7.24, silence; on the wire the rates are 15 and 7.5
     values: list[float | None] = [None, 14.48, 14.48, 14.48, 14.48, 7.24, 7.24, 7.24, 7.24, 7.24, 7.24, None]
     data: dict[str, Any] = {
         "version": 4,
@@ -100,7 +102,8 @@ def test_a_line_is_found_again(tmp_path: Path, form: str, capsys: pytest.Capture
     rates = {0.0: bloatlab.scenario.quantity(again["rate"])}
     rates |= {bloatlab.scenario.quantity(c["at"]): bloatlab.scenario.quantity(c["rate"]) for c in again["changes"]}
     at = lambda t: rates[max(k for k in rates if k <= t)]  # noqa: E731
-    # the steps begin with the first byte, some ms after the start; where nothing changes they agree to some packets
+    # steps begin with the first byte, some ms after the start of the run; away from changes, the rates agree to some
+    # packets
     for t, rate in ((5.0, 10e6), (15.0, 4e6), (25.0, 8e6)):
         assert at(t) == pytest.approx(rate, rel=0.01)
     first, second = (
@@ -160,7 +163,7 @@ def test_what_a_trace_is_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "a.down").write_text("1\n1\n150\n200\n")
     assert call(["links", "show", str(tmp_path / "a.down")]) == 0
     said = capsys.readouterr().out
-    # 4 x 1504 x 8 bit in 200 ms
+    # 4 x 1504 x 8 bit in 200 ms are 0.241 Mbit/s
     assert "4 opportunities of 1504 bytes in 0.2 s, 0.241 Mbit/s" in said
     assert "longest gap 149 ms; 1 gap over 100 ms" in said
     (tmp_path / "a.down").write_text("1\nx\n")
@@ -169,7 +172,9 @@ def test_what_a_trace_is_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def pcapng(path: Path, packets: list[tuple[float, bytes]], link: int) -> Path:
-    """The same in Wireshark's format: a section, an interface with stamps in us, a block for each packet."""
+    """Writes the packets in Wireshark's format: a section, an interface with time stamps in us, and a block for each
+    packet.
+    """
     data = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28) + struct.pack(
         "<IIHHII", 1, 20, link, 0, 0, 20
     )
@@ -191,14 +196,15 @@ def test_wireshark_s_own_format(tmp_path: Path, link: int, head: bytes) -> None:
     if link == 101:
         file = pcapng(tmp_path / "b.pcapng", [(k * 0.01, six) for k in range(101)], link)
         assert list(of_file(file, step=1.0, to="::2").rates) == [800_000]
-        # cut within a packet: what was whole is read
+        # the file is cut off within a packet; all packets before it are read
         (tmp_path / "c.pcapng").write_bytes(file.read_bytes()[:-30])
         assert len(list(captures.Packets(tmp_path / "c.pcapng"))) == 100
 
 
 @pytest.mark.parametrize("end", [-5, -30, -60])
 def test_a_file_that_is_cut_off_says_so(tmp_path: Path, end: int, capsys: pytest.CaptureFixture[str]) -> None:
-    # headers of 16 and 20 bytes: within the last packet, within its head, within the packet before
+    # packets have headers of 16 and 20 bytes: the file is cut off in the last packet, in its header, or in the packet
+    # before it
     whole = capture(tmp_path / "a.pcap", [(k * 0.01, "10.0.0.2", 1000) for k in range(300)])
     part = tmp_path / "part.pcap"
     part.write_bytes(whole.read_bytes()[:end])

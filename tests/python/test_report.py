@@ -1,4 +1,4 @@
-"""Pages: complete, escaped, self-contained; the answer first, each reason once."""
+"""Pages of reports: complete, escaped and self-contained, with the answer first and each reason once."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def page(name: str = "Voice", *, figure: bool = False) -> Page:
 
 
 class Outline(HTMLParser):
-    """Tags that balance, and the text of each kind of element."""
+    """Checks that tags are balanced, and collects the text of each kind of element."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def test_page_has_everything_and_escapes_text():
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in html
     assert "<svg><g/></svg>" in html
     assert '<th colspan="2" scope="colgroup">DropTail</th>' in html
-    assert "<script" not in html  # nothing to draw, no script
+    assert "<script" not in html  # without a chart there is no script
 
 
 def test_the_answer_comes_first_and_is_the_heading():
@@ -164,7 +164,7 @@ def test_reasons_open_by_button_and_never_in_a_title():
 def test_an_explanation_that_cells_share_is_printed_once_and_names_them():
     html = render(page())
     assert html.count(LONG.replace("'", "&#39;")) == 1
-    assert html.count('href="#explanation-1"') == 3  # two popovers, each once, and the row below
+    assert html.count('href="#explanation-1"') == 3  # one link in each of two popovers, and one in the row below
     (cells,) = re.findall(r'<p class="cells">Cells: ([^<]*)</p>', html)
     assert cells == "05, DropTail, lost %; 06, DropTail, lost %; 06"
 

@@ -1,4 +1,6 @@
-"""Reports in Chromium: charts follow the pointer, reasons open by keyboard, no requests, nothing cut."""
+"""Reports in Chromium: charts follow the pointer, reasons open by keyboard, there are no
+requests, and nothing is cut.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bloatlab report`: runs, several of them, sweeps and comparisons as pages; bad input in one line."""
+"""`bloatlab report`: pages of one run, of several, of sweeps and of comparisons; bad input is refused in one line."""
 
 from __future__ import annotations
 
@@ -88,13 +88,14 @@ def test_a_run_says_what_happened(ran: Path):
     assert parsed.text["h1"] == ["What happened in home <b>?"]
     summary = json.loads((ran / "plain" / "summary.json").read_text())
     (sentence,) = re.findall(r'<p class="sentence">([^<]*)</p>', html)
-    # the wait in the link, as the summary has it
+    # the wait in the link, as in the summary
     assert f"{summary['links']['up']['sojourn_ms']['p50']:.0f} ms" in sentence
     titles = {panel["title"] for chart in data_of(html) for panel in chart["panels"]}
     assert {"Longest wait in the queue of up", "Rate of each flow", "Round-trip time", "One-way delay"} <= titles
-    assert len({chart["link"] for chart in data_of(html)}) == 2  # all of time together, and the distributions
+    # the charts over time are linked to each other, and so are the distributions
+    assert len({chart["link"] for chart in data_of(html)}) == 2
     assert "seed 7" in html
-    # the grade's own letter, and whose letters they are
+    # the grade, and the scale that it is on
     assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (p99)." in html
 
 
@@ -119,7 +120,7 @@ def test_a_sweep_says_where_it_is_best(ran: Path):
     assert sentence.startswith("Time in queue of link up (99 %): ")
     assert " ms with rate 4mbit, queue codel" in sentence
     assert "sojourn_ms" not in sentence
-    assert "codel" in sentence.split(" and ")[0]  # the better end first
+    assert "codel" in sentence.split(" and ")[0]  # the better result is named first
     assert "queue long" in sentence.split(" and ")[1]
     table = re.findall(r"<tbody>(.*?)</tbody>", html, re.DOTALL)[-1]
     assert table.count("<tr>") == 4
@@ -192,7 +193,7 @@ def test_the_same_quantity_has_the_same_axis_in_every_run():
 
 
 def smallest_type(page: Any) -> float:
-    """Of the text that is shown in pictures, px on the screen."""
+    """Returns the smallest size of the text in pictures, in px on the screen."""
     return page.evaluate(
         "Math.min(...[...document.querySelectorAll('svg text')].filter(t => t.getBoundingClientRect().width > 0)"
         ".map(t => Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b) * parseFloat(getComputedStyle(t).fontSize)))"

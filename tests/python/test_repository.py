@@ -1,4 +1,4 @@
-"""The files of a public project agree with what they speak of."""
+"""The files of a public project agree with what they refer to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arithmetic of verdicts, by hand."""
+"""The arithmetic of verdicts, computed by hand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cell(
 
 def test_edges_of_the_band_are_inside():
     band = symmetric(4.4, 0.2)
-    assert band.holds(4.2)  # 4.4 - 0.2 = 4.2000000000000002 in binary
+    assert band.holds(4.2)  # in binary, 4.4 - 0.2 is 4.2000000000000002
     assert band.holds(4.6)
     assert not band.holds(4.1999)
     assert band.width == pytest.approx(0.4)
@@ -59,11 +59,11 @@ def test_median_in_the_band_agrees_however_wide_the_interval():
 
 def test_interval_rule_needs_both_the_value_inside_and_a_narrow_interval():
     band = [symmetric(10.0, 1.0)]
-    # median 11.5 is out of 9..11; the interval 9.9..11.8 holds 10 and is 1.9 < 2 wide
+    # the median 11.5 is outside 9..11, but the interval 9.9..11.8 contains 10 and has a width of 1.9, which is below 2
     assert judge([10.0], band, Spread(11.5, 9.9, 11.8)).agrees
-    # as wide as twice the tolerance is not narrower than it
+    # the width equals twice the tolerance, so the interval is not narrow enough
     assert not judge([10.0], band, Spread(11.5, 9.9, 11.9)).agrees
-    # narrow, but the value is outside
+    # the interval is narrow, but does not contain the value
     assert not judge([10.0], band, Spread(11.5, 10.1, 11.8)).agrees
     assert not judge([10.0], band, Spread(11.5, 9.9, 11.8), interval_rule=False).agrees
 
@@ -71,9 +71,9 @@ def test_interval_rule_needs_both_the_value_inside_and_a_narrow_interval():
 def test_two_runs_are_two_values_of_one_cell():
     published = [8.77, 9.14]
     bands = [symmetric(v, 0.1) for v in published]
-    assert judge(published, bands, exactly(8.70)).agrees  # near run 1
-    assert judge(published, bands, exactly(9.20)).agrees  # near run 2
-    between = judge(published, bands, exactly(8.95))  # in neither band, but between the runs
+    assert judge(published, bands, exactly(8.70)).agrees  # in the band of run 1
+    assert judge(published, bands, exactly(9.20)).agrees  # in the band of run 2
+    between = judge(published, bands, exactly(8.95))  # in neither band, but between the two runs
     assert between.agrees
     assert "between" in between.why
     assert not judge(published, bands, exactly(9.25)).agrees
@@ -159,7 +159,7 @@ def test_asymmetric_bands_keep_their_width():
 
 
 def test_a_band_is_printed_as_a_band():
-    """CSC458's 0.5 to 0.85 s is not 0.175 s to both sides of anything."""
+    """CSC458's band of 0.5 to 0.85 s is not a value +- 0.175 s."""
     assert Band(0.5, 0.85).words() == "0.5 to 0.85"
     assert Band(-math.inf, 230.0).words() == "at most 230"
     assert Band(10.0, math.inf).words() == "at least 10"

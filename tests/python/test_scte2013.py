@@ -1,4 +1,6 @@
-"""Study 000: every statement has a rule, the network is the paper's, readings by hand, and a golden slice of runs."""
+"""The study `scte2013`: every statement has a rule, the network is the paper's, readings by hand, and a golden slice of
+runs.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def test_without_runs_arithmetic_is_judged_and_the_rest_is_not():
     card = STUDY.scorecard({})
     judged = [c for c in card.cells if c.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)]
     assert len(judged) == sum(isinstance(rule_of(r), Theory) for r in ROWS) == 30
-    # in ARRIS 2013, 0.05 % and 1 % are read off a plot; exactly they are 0.0760 % and 1.3046 %
+    # ARRIS 2013 reads 0.05 % and 1 % from a plot; the exact values are 0.0760 % and 1.3046 %
     assert [(c.case, round(c.ours, 4)) for c in judged if c.verdict is Verdict.OUTSIDE] == [
         ("set-assoc 64x4, 20 sessions", 0.076),
         ("set-assoc 64x4, 35 sessions", 1.3046),
@@ -63,7 +65,7 @@ def test_numbers_in_printed_values(text: str, number: float | None):
 
 
 def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.MonkeyPatch):
-    """A changed scenario changes what is read: nothing here is a literal beside the paper's."""
+    """The values are read from the scenario, not written next to the paper's: if the scenario changes, so do they."""
     assert quantity("90MB", "KB") == 90_000.0
     assert quantity("1400ms", "s") == pytest.approx(1.4)
     assert quantity(0.05, "%") == pytest.approx(5.0)
@@ -79,7 +81,7 @@ def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.Mon
     for metric, ours in (("groups", 32.0), ("queues per group", 8.0), ("sessions in one group before collision", 9.0)):
         cell = cells["set-assoc 64x4", metric]
         assert (cell.ours, cell.verdict) == (ours, Verdict.OUTSIDE), metric
-    # and who stands behind 120 waits 120 turns, by the program's own queue
+    # a message behind 120 others waits 120 turns, as computed by the program's own queue
     assert queue_wait(120, 1.0) == 120.0
 
 
@@ -91,7 +93,7 @@ def test_the_network_of_figure_1b():
         "from": "user",
         "to": "cmts",
     }
-    # 25 ms each way
+    # 25 ms in each direction
     assert scenario["link"]["net50"]["delay"] == "25ms"
     assert scenario["app"]["ftp"]["traffic"]["ftp"] | {"stagger": ""} == {
         "flows": 10,
@@ -115,7 +117,7 @@ def test_every_place_of_every_grid_resolves():
         places = grid.places()
         assert places
         assert len({key(at) for at in places}) == len(places), experiment.name
-        # resolving all of them takes a while: the corners
+        # resolving all places would take long, so only the first, the middle and the last one are resolved
         for at in (places[0], places[len(places) // 2], places[-1]):
             assert grid.build(**at, seed=1).name.endswith(key(at))
 
@@ -136,20 +138,20 @@ def test_readings_by_hand():
     sizes = np.array(BUFFERS_MS, dtype=float)
     slope, r2 = line(25.0 + 0.9 * sizes)
     assert (slope, r2) == (pytest.approx(0.9), pytest.approx(1.0))
-    # a rate that rises linearly to 100 at 60 ms: 98 % is reached at 20 + 0.98 x 40... of 60 ms
+    # the rate rises linearly to 100 at 60 ms, so 98 % is reached at 0.98 x 60 = 58.8 ms
     rate = np.minimum(100.0, sizes / 60.0 * 100.0)
     assert knee_ms(rate) == pytest.approx(58.8)
     assert knee_ms(np.full(20, 7.0)) == 20.0
     twice = np.where(sizes == 500, 4.0, 2.0)
     assert worst_ratio(twice, np.full(20, 2.0)) == 2.0
     assert typical_ratio(twice, np.full(20, 2.0)) == 1.0
-    # 2 and 4: mean 3, standard deviation 1
+    # 2 and 4 have mean 3 and standard deviation 1
     assert variation(np.array([2.0, 4.0])) == pytest.approx(1 / 3)
     assert place("fig2", 960) == "figures fig2 960"
 
 
-#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) of 60 s with seed 1, on any machine. A
-#: change belongs in the CHANGELOG.
+#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) of 60 s with seed 1, which are the same
+#: on any machine. A change needs a line in CHANGELOG.
 GOLDEN: dict[str, tuple[float, float, float]] = {
     "ared": (37.545, 4.93, 4.709),
     "blue": (75.731, 4.993, 2.746),
@@ -191,13 +193,13 @@ def test_a_slice_of_each_discipline(discipline: str):
 
 
 def test_identities_of_a_run():
-    """A queue that was empty joins the end of the round: 10 packets of others and its own, 2.4 ms each."""
+    """A packet of an empty queue waits for the round: 10 packets of others and itself, 2.4 ms each."""
     found = measure(bloatlab.run(build(Case("sfq", buffer_ms=960, seconds=60), 1)))
     assert found["gamer_p1_ms"] == pytest.approx(25.0 + 11 * 2.4, rel=1 / 64)
-    # and a message is 7 segments
+    # a message has 7 segments
     assert found["gamer_p99_ms"] <= 25.0 + 7 * 11 * 2.4
     assert found["rate_mbit"] == pytest.approx(5.0, rel=1e-3)
-    # half the round trip and a packet's service are in every packet's latency
+    # every packet's latency includes half the round trip and the packet's own service time
     droptail = measure(bloatlab.run(build(Case("droptail", buffer_ms=100, seconds=60), 1)))
     assert droptail["ftp_p1_ms"] >= 27.4 * (1 - 1 / 64)
     assert droptail["ftp_p99_ms"] <= (25.0 + 2.4 + 100.0) * (1 + 1 / 64)
@@ -205,13 +207,13 @@ def test_identities_of_a_run():
 
 
 def test_a_viewer_and_a_swarm():
-    # two downloads and a viewer share 5 Mbit/s, each in a queue of its own: a third is 1.67, 0.8 of it 1.33; the ladder
-    # has 1 Mbit/s below and 1.5 above
+    # Two downloads and a viewer share 5 Mbit/s, each in a queue of its own. A third is 1.67 Mbit/s, of which the viewer
+    # uses at most 0.8: 1.33. The next rates of the ladder are 1 Mbit/s below and 1.5 above.
     video = ASKED["video"].grid((1,), 60).build(discipline="fq_codel", sessions=2, seed=1)
     seen = measure(bloatlab.run(video))
     assert 0.6 <= seen["video_mbit"] <= 1.5
     assert (seen["video_stalls"], seen["video_stalled_s"]) == (0.0, 0.0)
-    # ten Reno uploads fill half a second of buffer; LEDBAT's have not in the first minute
+    # ten Reno uploads fill half a second of buffer; LEDBAT uploads do not in the first minute
     grid = ASKED["swarm"].grid((1,), 60)
     reno, ledbat = (
         measure(bloatlab.run(grid.build(discipline="droptail", swarm=swarm, seed=1))) for swarm in ("reno", "ledbat")
@@ -222,19 +224,23 @@ def test_a_viewer_and_a_swarm():
 
 
 def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
-    """The measures of one place of an experiment of the text, in a short run."""
+    """Returns the measures of one place of an experiment about the text, in a short run."""
     return measure(bloatlab.run(ASKED[name].grid((1,), seconds).build(**at, seed=1)))
 
 
 def test_table_1_by_tcp_runs():
-    """Rate = window / round trip, 8 x 64 kB / 100 ms; and a buffer of one BDP keeps the printed rate."""
+    """The rate is window / round trip = 8 x 64 kB / 100 ms = 5.12 Mbit/s, and a buffer of one BDP keeps the printed
+    rate.
+    """
     assert told("table1", limit="window", buffer_kb=64, rtt_ms=100)["goodput_mbit"] == pytest.approx(5.12, rel=0.01)
     assert told("table1", limit="window", buffer_kb=8, rtt_ms=20)["goodput_mbit"] == pytest.approx(3.2, rel=0.01)
     assert told("table1", limit="buffer", buffer_kb=16, rtt_ms=20)["rate_share"] > 0.97
 
 
 def test_depth_does_not_follow_tmax_and_time_does():
-    """Thresholds in bytes of 20 Mbit/s are four times as long at 5 Mbit/s (less the propagation that both have)."""
+    """Thresholds in bytes for 20 Mbit/s take four times as long at 5 Mbit/s, less the
+    propagation delay that both have.
+    """
     depth, time = (told("effective_tmax", 120, curve=c, queue="fifo") for c in ("10a", "10b"))
     assert 2.5 <= depth["fall_ratio"] <= 4.0
     assert time["fall_ratio"] == pytest.approx(1.0, abs=0.25)
@@ -243,7 +249,7 @@ def test_depth_does_not_follow_tmax_and_time_does():
 def test_a_queue_of_their_own_brings_acks_back():
     waiting, first = (told("ack_acceleration", discipline=d, buffer_ms=2000) for d in ("droptail", "ack_class"))
     assert waiting["download_mbit"] < 5.0
-    # 20 Mbit/s less headers (1460 of 1500): 19.47
+    # 20 Mbit/s without headers, 1460 of 1500 bytes, are 19.47
     assert first["download_mbit"] == pytest.approx(19.47, rel=0.05)
 
 
@@ -270,7 +276,7 @@ def test_priority_of_latency_based_wred_is_in_the_scenario():
 def test_figure_10_is_what_the_law_drops():
     words, holds = curves.check()
     assert holds, words
-    # between the thresholds, at 300 ms: half of Pa; a step of 1 % and half the way to 5 %
+    # at 300 ms, midway between the thresholds, 10b drops half of Pa, and 10c the step of 1 % plus half the way to 5 %
     assert dict(curves.dropped("10b"))[300.0] == pytest.approx(0.2, abs=0.02)
     assert dict(curves.dropped("10c"))[300.0] == pytest.approx(0.03, abs=0.008)
     assert [len(p.series) for p in curves.draw().panels] == [2, 2, 2]
@@ -279,10 +285,10 @@ def test_figure_10_is_what_the_law_drops():
 def test_every_explanation_names_an_experiment_that_computes_it():
     for entry in EXPLANATIONS:
         assert entry.experiment in ASKED
-        # without its runs nothing is explained
+        # without runs nothing is explained
         assert entry.words({}) == f"{NOT_EXPLAINED}: -e {entry.experiment} was not run"
     assert explain("set-assoc 64x4, 20 sessions", "P(collision)", {}) == NOT_EXPLAINED
-    # and where the runs show something else, neither
+    # if the runs show another value, nothing is explained either
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 205.0}] for p in (0.01, 0.05, 0.2, 1.0)}
     assert explain("Fig12 x", "latency range", runs).startswith("not explained: -e sharpness shows p99 205 ms with 1%")
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 227.0}] for p in (0.01, 0.05, 0.2, 1.0)}

@@ -1,4 +1,4 @@
-"""The docs site (tools/docs_site.py): what is in it, and that its links lead somewhere."""
+"""The docs site (tools/docs_site.py): its contents, and that its links lead to a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def load() -> ModuleType:
-    """tools/docs_site.py as a module."""
+    """Imports tools/docs_site.py as a module."""
     given = importlib.util.spec_from_file_location("docs_site", ROOT / "tools/docs_site.py")
     assert given is not None
     assert given.loader is not None
@@ -34,7 +34,7 @@ def load() -> ModuleType:
 
 
 class Links(HTMLParser):
-    """What a page links to, shows and can be linked to."""
+    """Collects the links, pictures and anchors of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site, with one figure of a study and a page in the playground's place."""
+    """Builds the site, with one figure of a study and with a page in place of the playground."""
     folder = tmp_path_factory.mktemp("site")
     figures = folder / "runs/mmcn1999/figures"
     figures.mkdir(parents=True)
@@ -95,11 +95,11 @@ def test_everything_has_a_page(site: Path):
 def test_every_controller_and_guide_is_in_the_menu():
     module = load()
     files = {f.stem for f in (ROOT / "crates/tcp/src/cc").glob("*.rs")}
-    # linux.rs: arithmetic that two CUBICs share; cubic.rs picks one; control.rs and list.rs: the seam and who is behind
-    # it; params.rs and shared.rs: what they take
+    # linux.rs has arithmetic that the two CUBICs share, and cubic.rs selects one of them; control.rs and list.rs are
+    # the interface and its implementations; params.rs and shared.rs have their parameters
     assert set(module.NAMED) == files - {"mod", "linux", "cubic", "control", "list", "params", "shared", "tests"}
     guides = {name for group in module.GUIDES.values() for name in group}
-    # README lists these pages on GitHub, as the menu does here
+    # on GitHub, docs/README.md lists the pages, as the menu does on the site
     assert guides == {f.stem for f in (ROOT / "docs").glob("*.md")} - {"README"}
 
 
@@ -118,7 +118,7 @@ def test_a_discipline_has_a_figure_and_is_tried_in_the_playground(site: Path):
 
 
 def in_order(page: Path, *words: str) -> bool:
-    """Whether the page has these words in this order, the first of them right behind its title."""
+    """Returns whether the page has these words in this order, the first one directly after its title."""
     text = page.read_text()
     places = [text.find(word, text.index("</h1>")) for word in words]
     return -1 not in places and places == sorted(places)

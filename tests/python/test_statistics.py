@@ -1,4 +1,6 @@
-"""Intervals, paired differences, warm-ups, effects: textbooks, closed forms, and a queue with a known answer."""
+"""Intervals, paired differences, warm-ups and effects against textbooks, closed forms,
+and a queue with a known answer.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_students_interval_by_hand():
-    # mean 5, squares 9 1 1 1 0 0 4 16: s = sqrt(32 / 7) = 2.13809; t(7, 97.5 %) = 2.3646 of any table
+    # the mean is 5; the squares of the deviations are 9 1 1 1 0 0 4 16, so s = sqrt(32 / 7) = 2.13809; t(7, 97.5 %) =
+    # 2.3646
     found = interval([2, 4, 4, 4, 5, 5, 7, 9])
     half = 2.3646 * 2.13809 / math.sqrt(8)
     assert (found.mean, found.n, found.method) == (5.0, 8, "t")
@@ -36,7 +39,8 @@ def test_the_bootstrap_is_reproducible_and_near_the_normal_interval_of_many_valu
     half = 1.96 * float(np.std(values)) / 20.0
     assert found.half == pytest.approx(half, rel=0.05)
     skewed = interval([1.0, 1.1, 1.2, 1.3, 1.4, 9.0], "bootstrap")
-    assert skewed.high - skewed.mean > skewed.mean - skewed.low  # the long tail is on the right; t is symmetric
+    # the long tail is on the right, so the bootstrap's interval is wider there; that of t is symmetric
+    assert skewed.high - skewed.mean > skewed.mean - skewed.low
 
 
 def test_one_value_has_no_interval_and_equal_ones_none_to_speak_of():
@@ -70,7 +74,7 @@ def test_mser5_cuts_a_ramp_and_nothing_of_what_is_steady():
     small = mser5(steady)
     assert small is not None
     assert small < 250
-    assert mser5(np.linspace(0.0, 1.0, 1000)) is None  # never steady
+    assert mser5(np.linspace(0.0, 1.0, 1000)) is None  # a rising series never becomes steady
     assert mser5([1.0] * 8) is None
     assert mser5([1.0] * 100) == 0
 
@@ -87,7 +91,8 @@ def frame(rows: list[tuple[str, str, int, float]]) -> pl.DataFrame:
 
 
 def test_variance_is_shared_out_by_hand():
-    # y = a x b over two axes at -1, +1, plus 3 a: squares 4 (9 + 1); seeds add +-0.5: 8 x 0.25
+    # y = 3 a + a b with a and b at -1 and 1, and the seeds add +-0.5. The 8 values have sums of squares 8 x 9, 8 x 1
+    # and 8 x 0.25.
     rows = [
         (f"{a}", f"{b}", seed, 3.0 * a + a * b + noise)
         for a in (-1, 1)
@@ -101,7 +106,7 @@ def test_variance_is_shared_out_by_hand():
     assert found["rate × queue"].share == pytest.approx(8.0 / total)
     assert found["seeds"].share == pytest.approx(2.0 / total)
     assert found["rest"].share == pytest.approx(0.0, abs=1e-12)
-    # F(1, 4) = 72 / (2 / 4) = 144: p = 0.0003; of nothing: 1
+    # F(1, 4) = 72 / (2 / 4) = 144 has p = 0.0003; an axis without effect has p = 1
     assert found["rate"].p == pytest.approx(0.000276, rel=0.01)
     assert found["queue"].p == pytest.approx(1.0)
     assert dict(levels(frame(rows), "rate", "mos")) == {"-1": -3.0, "1": 3.0}
@@ -141,7 +146,7 @@ def test_seeds_that_are_all_alike_are_seen():
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
-    """A slice of `tools/coverage.py`, whose 500 repetitions stand in docs/sweeps.md: M/D/1's mean wait."""
+    """A part of `tools/coverage.py`, whose 500 repetitions are in docs/sweeps.md: the mean wait of M/D/1."""
     done = subprocess.run(
         [sys.executable, "tools/coverage.py", "-n", "40"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -151,5 +156,5 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert mean == pytest.approx(0.5, rel=0.01)
     assert lines[1].startswith("t: ")
     held = int(re.findall(r"t: (\d+) of 40", lines[1])[0])
-    # binomial(40, 0.95): 34 or fewer in 1 of 100
+    # of binomial(40, 0.95), 34 or fewer have a probability of 1 %
     assert held >= 34

@@ -1,4 +1,4 @@
-"""Grids, the store, `gather`: nothing is run twice, nothing stale or damaged is served, Ctrl-C keeps what is done."""
+"""Grids, the store, `gather`: no run is repeated, no old or damaged result is used, Ctrl-C keeps finished runs."""
 
 from __future__ import annotations
 
@@ -158,7 +158,9 @@ def test_core_fingerprint_is_the_hash_of_the_loaded_file():
 
 
 def code_of(folder: Path, helper: str, measure: str = "row") -> str:
-    """The fingerprint of a module's function in a process of its own, after writing the module that it imports."""
+    """Returns the fingerprint of a module's function, computed in another process after writing the module that it
+    imports.
+    """
     (folder / "mine.py").write_text(
         "import helper\nfrom functools import partial\n"
         "def make(n):\n    def row(result):\n        return {'x': helper.f() + n}\n    return row\n"
@@ -244,7 +246,7 @@ def test_rows_hold_plain_values():
 
 
 class Stopping:
-    """The local machine, but for Ctrl-C after a number of runs."""
+    """Runs points on this machine, and acts like Ctrl-C after a number of runs."""
 
     def __init__(self, after: int) -> None:
         self.after = after

@@ -1,4 +1,6 @@
-"""Nothing of a store is lost: damage is moved aside, what cannot be read stays, writers are killed at any instant."""
+"""No result of a store is lost: damaged files are moved aside, unreadable ones stay, and writers may be killed at any
+time.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,7 @@ HARMS = ("torn", "folder", "error", "mode")
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that another user may enter, as pytest's own are not."""
+    """Makes a folder that another user may enter, unlike those of pytest."""
     place = Path(tempfile.mkdtemp(prefix="bloatlab-test-"))
     place.chmod(0o755)
     yield place
@@ -145,7 +147,7 @@ def open_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def harmed(part: Path, harm: str, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """A part cut in half, with a folder in its place, on a disk with an error, or of a user who lets no other read."""
+    """Harms a part: it is cut in half, replaced by a folder, on a disk with an error, or unreadable for this user."""
     match harm:
         case "torn":
             part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
@@ -256,7 +258,7 @@ MANY = range(250)
 
 
 def write(folder: Path) -> None:
-    """A writer's whole life, unless it is killed: what is not kept takes 2 ms and is kept."""
+    """Runs as a writer, unless it is killed: each run that is not stored takes 2 ms and is then stored."""
     one = shelf(Store(folder, lambda _: None))
     for seed in MANY:
         if one.get(scenario(seed)) is None:
@@ -266,16 +268,17 @@ def write(folder: Path) -> None:
 
 
 def table(store: Store) -> pl.DataFrame:
-    """All that is kept but for the times."""
+    """Returns everything that is stored, except the times."""
     with Views(store, CORE) as db:
         runs = db.query("SELECT r.* EXCLUDE (written), s.* FROM runs r JOIN summaries s USING (seed) ORDER BY seed")
         return runs.join(db.query('SELECT * FROM queue ORDER BY seed, "t_s"'), on="seed", how="left")
 
 
 def test_two_writers_killed_thirty_times_lose_nothing(tmp_path: Path):
-    """The small slice of `tools/kill_sweep.py`: two writers on one store, one or the other killed and begun again.
+    """A short form of `tools/kill_sweep.py`: two writers share a store, and one or the other is killed and started
+    again.
 
-    They are forks of a process that has loaded the package, so that 30 lives cost seconds.
+    They are forks of a process that has already loaded the package, so that 30 restarts take only seconds.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])

@@ -1,4 +1,6 @@
-"""The store's files: journals become parts, whatever is killed, damaged or full on the way; SQL sees each run once."""
+"""The files of a store: journals become parts, even if processes are killed, files damaged or disks full; SQL has each
+run once.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def shelf(store: Store) -> Shelf:
 
 
 def fill(store: Store, seeds: range) -> None:
-    """By a writer of its own, who is gone afterwards."""
+    """Stores runs by a writer that is closed afterwards."""
     one = shelf(store)
     for seed in seeds:
         assert one.put(scenario(seed), value(seed))
@@ -63,7 +65,7 @@ def folder(store: Store) -> Path:
 
 
 def holds(store: Store, seeds: Collection[int]) -> bool:
-    """Whether each of these runs is found as it was measured, and SQL sees each once."""
+    """Returns whether each of these runs is found with its values, and SQL has each of them once."""
     one = shelf(store)
     found = all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
     with Views(store, CORE) as db:
@@ -85,7 +87,7 @@ def test_parts_stay_few_however_many_sweeps_there_are(store: Store):
         shelf(store).compact()
     found = parquet.listed(folder(store)).parts
     assert sum(part.runs for part in found) == 300
-    assert len(found) <= 10  # two shapes, each in sizes that grow fivefold
+    assert len(found) <= 10  # two schemas, each with parts whose sizes grow by a factor of five
     assert len(list(folder(store).iterdir())) <= len(found) + 2
     assert holds(store, range(300))
 
@@ -133,11 +135,11 @@ def test_a_journal_is_finished_and_packed_when_it_is_long(store: Store, monkeypa
 
 
 class Killed(BaseException):
-    """The process ends here: nothing after this is done."""
+    """Ends the process here: nothing after this is done."""
 
 
 def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.MonkeyPatch):
-    """Before and after each file that is written, renamed or removed."""
+    """The process is killed before and after each file that is written, renamed or removed."""
     real_whole, real_unlink, real_replace = parquet.whole, Path.unlink, Path.replace
     left = 0
 
@@ -190,7 +192,9 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
 
 
 def test_a_full_disk_is_met_while_there_is_still_room(store: Store, monkeypatch: pytest.MonkeyPatch):
-    """Space is reserved ahead: the run that meets the end is kept, and so are those that were under way."""
+    """Space is reserved ahead: the run during which the disk becomes full is stored, and
+    so are the runs in progress.
+    """
     one = shelf(store)
     assert one.put(scenario(0), value(0))
     monkeypatch.setattr(journal, "RESERVE", 4096)
@@ -224,7 +228,7 @@ def test_a_full_disk_is_met_while_there_is_still_room(store: Store, monkeypatch:
 
 @pytest.fixture
 def small_disk(tmp_path: Path):
-    """A file system of 12 MB."""
+    """Mounts a file system of 12 MB."""
     place = tmp_path / "disk"
     place.mkdir()
     done = subprocess.run(

@@ -1,8 +1,8 @@
-"""A study is a value in one file: docs/adding-a-study.md shows a whole one, and it is executed here.
+"""A study is a value in one file: docs/adding-a-study.md has a complete one, which is run here.
 
-Its published values are a closed form (Villamizar & Song 1994), which leaves out the round trips of a recovery, one or
-two in a cycle of P/2 and more of them. The tolerance, half a point, was set after the first run, which was off by 0.26,
-0.23 and 0.00 points; it began as two points.
+Its published values are a closed form (Villamizar & Song 1994) that leaves out the round trips of a recovery: one or
+two in a cycle of P/2 or more. The tolerance was two points at first; it was set to half a point after the first run,
+which differed by 0.26, 0.23 and 0.00 points.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WHOLE, ROW = re.findall(r"^```python\n(.*?)^```", DOC.read_text(), re.DOTALL | r
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The study of the document, as a file."""
+    """Writes the study of the page to a file."""
     path = tmp_path / "buffers.py"
     path.write_text(WHOLE)
     return path
@@ -45,7 +45,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def buffers(file: Path) -> Study:
-    """The study of the document, with an answer, a figure and a table of its own."""
+    """Returns the study of the page, with an answer, a figure and a table added."""
 
     def draw(results: Results) -> Drawn:
         ours = [median_of(results.runs, str(case), "utilisation") or 0.0 for case in results.study.cases]
@@ -84,12 +84,12 @@ def test_the_study_of_the_document_is_run_by_the_path_of_its_file(
     }
     assert data["summary"]["claims"]["paper"] == {"claims": 1, "checked": 1, "hold": 1}
     shown = (out / "report.html").read_text()
-    # the tolerance that judges is the one that is printed
+    # the printed tolerance is the one that is used
     assert "0.5 % of the link" in shown
     assert "a buffer of one BDP fills the link" in shown
     left = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
     assert {"runs.parquet", "provenance.json", "scenarios/1.0.json"} <= left
-    # a value that is not met is exit code 1, and it names what differs
+    # a value outside the tolerance gives exit code 1 and is named
     (tmp_path / "buffers.py").write_text(WHOLE.replace("return 100 * 0.75", "return 90 * 0.75"))
     assert call(["reproduce", "./buffers.py", "--seeds", "1"]) == 1
     assert "Outside: utilisation 3." in capsys.readouterr().out
@@ -226,7 +226,7 @@ def test_a_quick_look_has_no_verdict(tmp_path: Path, buffers: Study):
 def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     tmp_path: Path, buffers: Study, monkeypatch: pytest.MonkeyPatch
 ):
-    """The bench is replaced by a simulation: what it says of itself is in its summary."""
+    """A simulation replaces the bench; its summary says whether the run is valid."""
     reasons = {"b 0.25": None, "b 0.5": "late by 3 ms"}
 
     def on_bench(scenario: Scenario) -> Result:
@@ -250,18 +250,18 @@ def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     assert 50.0 < told["b 0.25"]["utilisation"] < told["b 0.5"]["utilisation"]
     assert {path.name for path in (tmp_path / "live").iterdir()} == {"b_0.25", "b_0.5"}
     assert "bloatlab reproduce buffers --live" in (tmp_path / "report.html").read_text()
-    assert done.met  # what kernels do is not judged
+    assert done.met  # runs on kernels are not judged
 
 
 def printed(done: Results, width: int, *, full: bool = False) -> list[str]:
-    """What a study prints, in lines."""
+    """Returns what a study prints, in lines."""
     out = StringIO()
     report(done, Console(file=out, width=width), full=full)
     return out.getvalue().splitlines()
 
 
 def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path, buffers: Study):
-    """`reproduce --set`: every scenario has the value, and the study's verdict is that of a quick look: none."""
+    """With `reproduce --set`, every scenario has the value, and the study has no verdict, as after a quick look."""
     console = Console(file=StringIO())
     options = Options(tmp_path, seeds=1, jobs=1, console=console, sets=(("duration", "2s"), ("record.warm_up", "0s")))
     (batch,) = buffers.plan(options)
@@ -273,7 +273,7 @@ def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path
 
 
 class _Every(dict[str, Any]):
-    """The runs of every case, each with every measure: a number from 1 to 2 that depends on both."""
+    """The runs of every case, with every measure: a number from 1 to 2 that depends on both."""
 
     def __init__(self, case: str = "") -> None:
         self.case = case

@@ -1,4 +1,4 @@
-"""The pool: order, failure, cancelling, and that workers change nothing."""
+"""The pool of workers: order, failures, cancelling, and the same results for any number of workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bloatlab.sweep import Cancelled, Point, RunError, Watch, pool, sweep
 
 @pytest.fixture
 def fake_run(monkeypatch: pytest.MonkeyPatch):
-    """Runs that take a moment, the later ones less, and say what they were given."""
+    """Replaces runs by short sleeps, shorter ones for later runs, whose result says what they were called with."""
 
     def run(scenario: Scenario, seed: int, progress, trace: bool):
         for step in range(5):
@@ -97,7 +97,7 @@ def test_ctrl_c_cancels_the_runs_under_way(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_numpy_is_loaded_before_threads_can_be():
-    """Polars' own loading of it is not safe in two threads; seen once, as a `TypeError` in a sweep."""
+    """Polars' own import of numpy is not safe in two threads; it has once caused a `TypeError` in a sweep."""
     look = "import sys, bloatlab.simulation; print(type(sys.modules['polars._dependencies'].numpy).__name__)"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert done.stdout == "module\n"

@@ -1,4 +1,4 @@
-"""Shapes: spreads, rates, shares, numbers for people."""
+"""Tables: spreads, rates, shares, and numbers as text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_rate_series_sums_flows_and_divides_by_the_bin():
     frame = pl.DataFrame({"flow": [0, 1, 0, 1], "t_s": [0.1, 0.1, 0.2, 0.2], "wire_bytes": [1000, 1500, 0, 12500]})
     rate = rate_series(frame, "wire_bytes")
     assert rate["t_s"].to_list() == [0.1, 0.2]
-    assert rate["rate_mbit"].to_list() == pytest.approx([0.2, 1.0])  # 2500 B in 0.1 s; 12 500 B in 0.1 s
+    assert rate["rate_mbit"].to_list() == pytest.approx([0.2, 1.0])  # 2500 B and 12 500 B in 0.1 s each
 
 
 def test_rate_series_of_nothing():

@@ -1,4 +1,4 @@
-"""Queues in tc's words, and `bloatlab tc`: from Python and from the command line."""
+"""Queues in tc's words, and `bloatlab tc`, from Python and from the command line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_words_and_tables_are_one_scenario(dumbbell: bloatlab.Scenario):
 
 
 def test_a_bare_congestion_control_is_the_current_linux_stack(dumbbell: bloatlab.Scenario):
-    # "cubic" is linux-6 under another name; "reno" and "bbr" are other controllers on the same stack
+    # "cubic" and linux-6 name the same stack; "reno" and "bbr" are other controllers on it
     runs = {
         tcp: bloatlab.run(dumbbell, sets={"app.file.tcp": tcp}).summary["apps"] for tcp in ("cubic", "linux-6", "reno")
     }
@@ -62,7 +62,7 @@ def test_the_command_prints_what_the_queue_is_read_from(say: Say, scenario_file:
     assert _queue(again) == _queue(given)
     assert "netem" in out
     assert "htb rate 5mbit" in out
-    # the whole command can be pasted, too
+    # a whole command can be pasted as a queue, too
     pasted = next(text for text in out.splitlines() if "handle 10:" in text)
     assert _queue(bloatlab.load(scenario_file, {"link.up.queue": pasted.replace('"$DEV"', "eth0")})) == _queue(given)
 
@@ -117,7 +117,9 @@ QUEUES = (
 
 
 def _in_a_namespace(script: str) -> str:
-    """What a shell says of `script` as root of a network of its own; skips where that cannot be had."""
+    """Returns the output of `script`, run by a shell as root of a new network namespace; skips the test if that is not
+    possible.
+    """
     programs = [shutil.which(name) for name in ("unshare", "tc", "ip", "bash")]
     if None in programs:
         pytest.skip("needs unshare, tc, ip")
@@ -131,17 +133,19 @@ def _in_a_namespace(script: str) -> str:
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
-    """tc(8) itself reads the words. A kernel without a discipline refuses its kind, after tc has read all of it."""
+    """tc(8) itself parses the words. If the kernel lacks a discipline, it refuses its kind only after tc has parsed
+    everything.
+    """
     sets = {"link.up.queue": queue, "link.up.jitter": "4ms", "link.up.loss": "1%"}
     text = bloatlab.load(scenario_file, sets).tc("up")
     commands = [c for c in text.splitlines() if c.startswith(("tc qdisc", "tc class")) and "ingress" not in c]
     assert any("netem" in c for c in commands)
-    # there is one interface here: what follows the shaper and its class takes their place
+    # there is only one interface, so each later command replaces the shaper and its class at the root
     one = [re.sub(r"dev ifb\d+", "dev eth0", c).replace("parent 1:1 ", "root ") for c in commands]
     bare = "\ntc qdisc del dev eth0 root 2>/dev/null\n"
     script = "DEV=eth0\n" + "\n".join(one[:2]) + bare + bare.join(one[2:])
     said = _in_a_namespace(script)
     complaints = [line for line in said.splitlines() if "qdisc kind is unknown" not in line]
     assert complaints == [], said
-    # and that this would be seen
+    # the check detects a wrong word
     assert "What is" in _in_a_namespace("tc qdisc replace dev eth0 root fq_codel limmit 5")

@@ -1,4 +1,4 @@
-"""Tables at any width: nothing is cut, and every block says whose rows it has."""
+"""Tables at any width: nothing is cut, and every part of a table has the labels of its rows."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_no_digit_is_cut_and_no_row_is_without_its_label(drawn: TextTable, width
             assert any(cell.text in line.split() for line in printed), (cell.text, printed)
     label = max(len(row[0].text) for row in drawn.rows)
     number = max(len(text) for row in [drawn.columns, *([c.text for c in r] for r in drawn.rows)] for text in row[1:])
-    if width >= 2 * max(label, len(drawn.columns[0])) + 2 + number:  # room for a label and any one number
+    if width >= 2 * max(label, len(drawn.columns[0])) + 2 + number:  # there is room for a label and any single number
         assert max(map(len, printed)) <= width
         blocks = "\n".join(printed).split("\n\n")
         for block in blocks:
@@ -125,7 +125,9 @@ def test_wrapping_loses_nothing_but_blanks(text: str, width: int):
 
 @pytest.mark.parametrize("columns", ["80", "40", None])
 def test_a_run_is_printed_whole_on_a_pipe(columns: str | None, scenario_file: Path):
-    """Without COLUMNS as with 80 of them: every number of the summary's first link, and none of it cut."""
+    """The output is the same without COLUMNS as with 80 columns: every number of the summary's first link, none of them
+    cut.
+    """
     command = [sys.executable, "-c", "from bloatlab.cli import main; main()", "run", str(scenario_file)]
     env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": columns} if columns else {})
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)

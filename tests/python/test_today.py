@@ -1,4 +1,4 @@
-"""The study of thirteen years: its scenarios, its identities, and a golden slice."""
+"""The study `today`: its scenarios, its identities, and a golden slice."""
 
 from __future__ import annotations
 
@@ -54,22 +54,26 @@ def test_lines_differ_by_equipment_and_stacks_by_tcp_and_by_nothing_else():
             assert ("downstream" in link["docsis31"]) == (way == DOWN)
             assert list(link["queue"]) == [discipline]
             assert discipline == "docsis_pie" or link["queue"]["docsis_lld"]["l_dscp"] == [45, 46]
-    # the game's code point is that of non-queue-building traffic, the call's that of expedited forwarding
+    # the game has the code point of non-queue-building traffic, the call that of expedited forwarding
     assert (modern["app"]["game"]["dscp"], modern["app"]["voip"]["dscp"]) == (45, 46)
 
 
 def test_a_lone_packet_through_the_modem_of_2012_by_hand():
-    """Two to three MAP intervals of 2 ms and 1 ms of travel; nothing else is under way before the first page."""
+    """A packet waits two to three MAP intervals of 2 ms and travels for 1 ms; there is no other traffic before the
+    first page.
+    """
     found = measure(run(build(Case(Line.MODEM_2012, Stack.CUBIC, 1), 1, 20)))
     assert found["game_min_ms"] == pytest.approx(5.0, abs=0.05)
     assert 5.0 < found["game_p99_ms"] <= 7.05
     assert found["unaccounted"] == 0
-    # 417 and 32 packets of 2.4 ms
+    # 417 and 32 packets of 2.4 ms, and the 7.05 ms of a packet on an empty path
     assert pytest.approx(449 * 2.4 + 7.05) == FULL
 
 
 def test_a_proactive_grant_comes_within_two_intervals_under_load():
-    """Preparation and frame of 0.135 ms, 1 ms of travel, and at most two intervals of 2.025 ms."""
+    """A packet needs 0.135 ms each for preparation and its frame, 1 ms of travel, and at most two intervals of 2.025
+    ms.
+    """
     found = measure(run(build(Case(Line.LLD, Stack.CUBIC, 6), 1, 20)))
     assert found["game_min_ms"] == pytest.approx(1.27, abs=0.05)
     assert found["game_max_ms"] <= 1.27 + 2 * 2.025
@@ -91,16 +95,16 @@ def test_considerations_are_what_they_say():
         Consideration.RATE: [],
     }
     assert apps[Consideration.SESSIONS]["ftp"]["traffic"]["ftp"]["flows"] == 50
-    # 3 kB to 1 MB, shape 1.2: the integral of the size over its density
+    # sizes from 3 kB to 1 MB with shape 1.2: the mean is the integral of the size times its density
     xs = np.geomspace(3e3, 1e6, 200_001)
     density = 1.2 * 3e3**1.2 * xs**-2.2 / (1 - (3e3 / 1e6) ** 1.2)
     assert mean_size() == pytest.approx(np.trapezoid(xs * density, xs), rel=1e-6)
-    # at 1 Mbit/s the router shapes to 95 % of it, and a grant of 253 bytes comes each 8.1 ms: 250 kbit/s
+    # at 1 Mbit/s the router shapes to 95 %, and a grant of 253 bytes every 8.1 ms is 250 kbit/s
     low = {line: data(line, Consideration.LOW_RATE)["link"] for line in Line}
     assert low[Line.CAKE]["wan"]["queue"]["cake"]["bandwidth"] == "950kbit"
     assert low[Line.FQ_CODEL]["wan"]["shaper"]["htb"]["rate"] == "950kbit"
     assert low[Line.LLD][UP]["docsis31"]["low_latency"]["guaranteed_grant_interval"] == "8100us"
-    # the rate falls at 10 s, without a change of the router
+    # the rate of the line falls at 10 s, but the router is not changed
     changing = data(Line.CAKE, Consideration.RATE)["link"]
     assert [(c["at"], c["max_sustained_rate"]) for c in changing[UP]["changes"]] == [
         ("10s", "1250kbit"), ("20s", "5mbit"), ("30s", "1250kbit"), ("40s", "5mbit"), ("50s", "1250kbit")
@@ -130,9 +134,9 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
 
 
 def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand():
-    """38 kB at 230/256 of the line, the request loop, two grants, and preparation, frame and travel."""
+    """The bound is 38 kB at 230/256 of the rate, the request loop, two grants, and preparation, frame and travel."""
     high = {law.name: law.band.high for law in LAWS}
-    # 304 000 bit at 4.4922, 1.1230 and 0.8984 Mbit/s; grants each 2.025 or 8.1 ms
+    # 38 kB are 304 000 bit, sent at 4.4922, 1.1230 and 0.8984 Mbit/s; grants come every 2.025 or 8.1 ms
     assert high["Low Latency, shared"] == pytest.approx(67.673 + 3.645 + 4.05 + 1.27, abs=1e-3)
     assert high["Low Latency, shared and slow"] == pytest.approx(270.692 + 3.645 + 4.05 + 1.27, abs=1e-3)
     assert high["Low Latency, shared, 1 Mbit/s"] == pytest.approx(338.365 + 3.645 + 16.2 + 1.27, abs=1e-3)
@@ -148,7 +152,7 @@ def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand
     assert verdicts(slow, 280.0)["Low Latency, shared and slow"] is Verdict.OUTSIDE
     low = considered(Line.LLD, Stack.PRAGUE, Consideration.LOW_RATE)
     assert verdicts(low, 360.0)["Low Latency, shared, 1 Mbit/s"] is Verdict.OUTSIDE
-    # other TCPs are not in that queue
+    # other TCPs do not use that queue
     assert "Low Latency, shared" not in verdicts(Case(Line.LLD, Stack.CUBIC, 6), 4.0)
 
 
@@ -158,7 +162,7 @@ PRAGUE = {"tcp.sender.preset": "prague"}
 
 
 def fifty(changes: dict[str, str], seed: int = 1) -> dict[str, Any]:
-    """What the uploads and the game of the example measured, with some of its values changed."""
+    """Returns the measures of the applications of the example, with some of its values changed."""
     return run(load(FIFTY, [("seed", str(seed)), *changes.items()])).summary["apps"]
 
 
@@ -167,7 +171,9 @@ def lost_percent(game: dict[str, Any]) -> float:
 
 
 def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_its_target():
-    """N x 2.573 ms for a packet of each, less a round trip of 20 ms: above 4 x 2.55 ms from 12 uploads on."""
+    """With N uploads, a round of one packet of each takes N x 2.573 ms. Less the round trip of 20 ms, this exceeds 4 x
+    2.55 ms from 12 uploads on.
+    """
 
     def goodput(changes: dict[str, str]) -> float:
         return fifty(changes)["ftp"]["goodput_mbit"]
@@ -176,23 +182,23 @@ def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_
     assert 0.5 < goodput({"app.ftp.traffic.ftp.flows": "12"}) < 4.0
     assert goodput({"app.ftp.traffic.ftp.flows": "14"}) == 0.0
     assert goodput({}) == 0.0
-    # 50 x 2.573 - 20 = 109 ms
+    # the wait is 50 x 2.573 - 20 = 109 ms, which is below this target
     assert goodput({"link.up.queue.cake.target": "115ms"}) > 4.4
-    # one packet per ACK is the last of its queue, which CAKE does not drop; a timeout sends one packet
+    # in both cases, single packets are sent, and CAKE does not drop the last packet of a queue
     assert goodput({"tcp.sender.reduction": "rate-halving"}) > 4.4
     assert goodput({"tcp.sender.any_ack_restarts_timer": "false"}) > 4.4
 
 
 @pytest.mark.parametrize("preset", ["ns2-cubic-2.6.22", "bbr3"])
 def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(preset: str):
-    """A turn is 300 / 50 = 6 bytes, and its packet of 146 takes 25 of them."""
+    """A turn is 300 / 50 = 6 bytes, so a packet of 146 bytes takes 25 turns."""
     sender = {"tcp.sender.preset": preset}
     assert lost_percent(fifty(sender)["game"]) > 5.0
     for change in ({"app.game.from": "console"}, {"link.up.queue.cake.isolation": "flows"}):
         game = fifty(sender | change)["game"]
         assert game["dropped_packets"] == 0
-        if preset != "bbr3":  # whose flows are new ones at times, and go first, too
-            # 10 ms, its own 0.25 ms, and the packet on the line of 2.57 ms
+        if preset != "bbr3":  # flows of bbr3 are sometimes new, and then precede the game
+            # 10 ms of propagation, 0.25 ms of its own, and 2.57 ms for the packet that is being sent
             assert game["delay_ms"]["max"] < 10.0 + 0.25 + 2.57
 
 
@@ -200,21 +206,23 @@ def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(
 def test_a_game_in_the_queue_of_an_upload_starves_and_with_more_queues_does_not(preset: str):
     sender = FQ_CODEL | {"tcp.sender.preset": preset}
     assert lost_percent(fifty(sender, 9)["game"]) == 0.0
-    # where marks replace drops, all that is dropped is the game's
+    # uploads with ECN are marked, so all drops are those of the game
     assert lost_percent(fifty(sender, 10)["game"]) > (95.0 if preset == "prague" else 30.0)
     more = sender | {"link.up.queue": "{ fq_codel = { flows = 65536 } }"}
     assert lost_percent(fifty(more, 10)["game"]) == 0.0
 
 
 def test_a_call_of_which_nothing_arrives_has_an_infinite_delay():
-    """Seed 5 puts it into the queue of a Prague upload."""
+    """With seed 5, the call shares the queue of a Prague upload."""
     case = considered(Line.FQ_CODEL, Stack.PRAGUE, Consideration.SESSIONS)
     found = measure(run(build(case, 5, 20)))
     assert (found["call_p99_ms"], found["call_mos"] < 1.1) == (math.inf, True)
 
 
 def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
-    """100 kbit/s of payload by 45 flows are the line; 50 flows of 4 segments of 1518 bytes take 511 ms."""
+    """45 flows with 100 kbit/s of payload each fill the line; with 50 flows, 4 segments of 1518 bytes of each take 511
+    ms.
+    """
 
     def median(flows: int) -> float:
         return fifty(PRAGUE | {"app.ftp.traffic.ftp.flows": str(flows)})["ftp"]["delay_ms"]["p50"]
@@ -259,7 +267,8 @@ def test_the_answer_is_computed_from_the_runs():
     runs |= {Case(Line.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
     runs |= {Case(Line.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
     said = answer(runs, 2)
-    # the line on which the worst of the TCPs is best, and all of them: CAKE has 14 and 25, Low Latency 11
+    # the chosen line is the one whose worst TCP is best, and its range covers all TCPs: CAKE has 14 to 25 ms, Low
+    # Latency 11
     assert said.sentence.startswith(
         "DOCSIS 3.1, Low Latency (CUBIC, BBRv3 or Prague): 99 of 100 packets of a game take 11 instead of 805 ms"
     )
@@ -267,7 +276,7 @@ def test_the_answer_is_computed_from_the_runs():
     points = {point.who: point for point in said.points}
     assert points["2012 modem, router with CAKE"].verdict == "14 to 25 ms"
     assert "(CUBIC 25, BBRv3 14, Prague 25)" in points["2012 modem, router with CAKE"].text
-    # the median over the loads of each seed, then over seeds
+    # the median is taken over the loads for each seed, then over the seeds
     found = over_loads(runs, Line.CAKE, Stack.BBR3, "game_p99_ms")
     assert found is not None
     assert found.median == 14.0
@@ -287,7 +296,8 @@ def test_tables_leave_out_what_did_not_run():
     assert "short flow s" not in heads
 
 
-#: Of a quick look, seed 1: the 99th percentile of the game in ms, MOS of the call. A change needs a line in CHANGELOG.
+#: Values of a quick look with seed 1: the 99th percentile of the game in ms, and the MOS of the call. A change needs a
+#: line in CHANGELOG.
 GOLDEN: dict[str, tuple[float, float]] = {
     "2012 modem / Prague / 2": (634.65, 1),
     "2012 modem / Prague / 6": (645.14, 1),

@@ -1,4 +1,4 @@
-"""Traces: what they keep, that nothing else changes, and that every column is explained."""
+"""Traces: their contents, that no other result changes, and that every column is documented."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def traced(**trace: Any) -> bloatlab.Scenario:
 
 
 def law(queue: str, **sets: Any) -> pl.DataFrame:
-    """The trace's columns that belong to the discipline."""
+    """Returns the columns of the trace that belong to the discipline."""
     of = bloatlab.parse(LINE, sets=[("link.up.queue", queue), ("trace.links", "true"), ("duration", "2s")])
     frame = bloatlab.run(of, **sets).trace("links").filter(pl.col("link") == "up")
     return frame.select(frame.columns[frame.columns.index("sojourn_ms") + 1 :])
@@ -72,7 +72,7 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
         assert call(["run", str(file), "-o", str(tmp_path / folder), "-q", "--trace", "links,flows,packets"]) == 0
     assert digest(tmp_path / "one") == digest(tmp_path / "two")
     result = bloatlab.open_result(tmp_path / "one")
-    # every 10 ms of 5 s, two links, two senders once they have begun
+    # 5 s sampled every 10 ms, for two links, and for two senders once they have started
     assert len(result.trace("links")) == 1000
     assert 900 < len(result.trace("flows")) <= 1000
     fates = packets(tmp_path / "one")
@@ -85,7 +85,7 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
     assert many("dropped") == up["dropped_packets"] > 0
     assert many("enqueued") - many("dequeued") - many("dropped") == up["backlog_packets"]
     assert set(fates.select("reason").unique().collect()["reason"]) == {None, "early_head"}
-    # what an earlier run left there goes
+    # the packets of an earlier run are removed
     assert call(["run", str(file), "-o", str(tmp_path / "one"), "-q", "--force"]) == 0
     assert not (tmp_path / "one/packets").exists()
     with pytest.raises(FileNotFoundError, match="--trace packets"):
@@ -122,7 +122,7 @@ def test_a_trace_that_was_not_kept_says_how():
 
 def test_every_column_is_explained():
     words = set(re.findall(r"`([a-z0-9_]+)`", PAGE))
-    # an average is in packets or bytes, as its thresholds are: the page has the bare name
+    # the unit of an average is that of the thresholds, so the page has its name without a unit
     units = ("_packets", "_bytes", "_ms")
 
     def explained(column: str) -> bool:
@@ -144,7 +144,7 @@ def test_every_column_is_explained():
 
 
 class Counting:
-    """Drops nothing and counts heads."""
+    """A law that drops nothing and counts heads."""
 
     def __init__(self) -> None:
         self.heads = 0
@@ -157,7 +157,7 @@ class Counting:
 
 
 class Mute(Counting):
-    """Tells what is no number."""
+    """A law that reports a state which is not a number."""
 
     def probe(self) -> dict[str, Any]:
         return {"heads": "many"}

@@ -1,4 +1,4 @@
-"""`until`: more seeds until an interval is narrow enough, no more than needed, and never more than the cap."""
+"""`until`: seeds are added until an interval is narrow enough, no more than needed, and never beyond the limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ to = "b"
 rate = "{}mbit"
 """
 
-#: By rate, what runs measure: mean 10, deviations so different that they need different numbers of seeds.
+#: Standard deviations by rate, of runs whose mean is 10: so different that they need different numbers of seeds.
 DEVIATIONS = {1: 0.1, 2: 1.0, 3: 3.0, 4: 30.0}
 
 
@@ -42,7 +42,7 @@ def build(rate: int, seed: int) -> Scenario:
 
 
 def width(rate: int, n: int) -> float:
-    """Half the 95 % interval over the mean, by another way than the code's: scipy's own interval of the mean."""
+    """Returns half the 95 % interval relative to the mean, computed by scipy instead of our code."""
     x = [value(rate, seed) for seed in range(1, n + 1)]
     low, high = scipy.stats.t.interval(0.95, n - 1, loc=np.mean(x), scale=scipy.stats.sem(x))
     return (high - low) / 2.0 / abs(float(np.mean(x)))

@@ -1,4 +1,4 @@
-"""Beside a real kernel: tc's words, the network as METHOD.md has it, metrics by hand, and a slice of the real thing."""
+"""`bloatlab validate`: tc's words, the network of METHOD.md, metrics by hand, and a part of the real comparison."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALL: dict[str, Any] = {name: given for path in public() for name, given in json.
 
 
 def entry(name: str, **other: Any) -> Entry:
-    """A packaged scenario, with some values of its file replaced."""
+    """Returns an included scenario of the reference, with some of its values replaced."""
     given = {**ALL[name], **other}
     return one(given, name)
 
@@ -41,7 +41,7 @@ def one(given: dict[str, Any], name: str = "x") -> Entry:
 
 
 def queue(text: str, rate: int = 10_000_000) -> dict[str, Any]:
-    """The parameters of a discipline in tc's words, as the scenario of a run has them."""
+    """Returns the parameters of a discipline in tc's words, as in the scenario of a run."""
     (found,) = build(entry("sf-b-pie-reno", qdisc=text, rate_bps=rate), 1).data["link"]["up"]["queue"].values()
     return found
 
@@ -96,23 +96,23 @@ def test_what_tc_would_refuse_is_refused_in_a_line(text: str, says: str):
 def test_kernel_defaults():
     assert queue("pfifo limit 20")["limit"] == "20p"
     assert queue("bfifo limit 30000")["limit"] == "30KB"
-    # tc-fq_codel(8): 10240 packets, 1024 flows, 32 MiB, ECN on; tc-codel(8): off
+    # tc-fq_codel(8): 10240 packets, 1024 flows, 32 MiB, and ECN is on; tc-codel(8): ECN is off
     fq = queue("fq_codel")
     assert (fq["limit"], fq["flows"], fq["memory_limit"], fq["ecn"]) == ("10240p", 1024, "33554432B", True)
     assert (queue("fq_codel noecn")["ecn"], queue("codel")["ecn"]) == (False, False)
-    # tc-fq_codel(8): only what has VALUE under MASK is marked above ce_threshold
+    # tc-fq_codel(8): above ce_threshold, only packets that have VALUE under MASK are marked
     chosen = queue("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3")
     assert (chosen["ce_threshold"], chosen["ce_threshold_selector"]) == ("1ms", "0x1/0x3")
-    # tc-pie(8): alpha 2, beta 20, in units of 1/16
+    # tc-pie(8): alpha is 2 and beta 20, in units of 1/16
     pie = queue("pie target 20ms")
     assert (pie["alpha"], pie["beta"], pie["target"], pie["variant"]) == (0.125, 1.25, "20ms", "linux")
     for kind in ("codel", "fq_codel", "sfq"):
         assert queue(kind)["variant"] == "linux"
     assert queue("fq_pie")["pie"]["variant"] == "linux"
-    # tc-red(8): bandwidth 10mbit, whatever the link has
+    # tc-red(8): bandwidth is 10mbit, whatever the rate of the link
     assert queue("red limit 90kb")["bandwidth"] == "10mbit"
     assert queue("red limit 90kb bandwidth 5mbit")["bandwidth"] == "5mbit"
-    # sizes count 14 bytes of Ethernet; overhead counts from the IP header on
+    # sizes include 14 bytes of Ethernet; overhead counts from the IP header on
     root = queue("ROOT cake bandwidth 5mbit besteffort", 5_000_000)
     assert (root["header"], root["diffserv"], root["bandwidth"]) == (14, "besteffort", "5mbit")
     cake = queue("cake docsis ack-filter dual-srchost rtt 50ms memlimit 4Mb")
@@ -185,7 +185,7 @@ def test_the_network_is_the_kernels():
     links, apps = data["link"], data["app"]
     assert [links[k]["rate"] for k in ("nic", "up", "hop", "back")] == ["1gbit", None, "10200kbit", "1gbit"]
     assert links["up"]["shaper"]["htb"] == {"rate": "10mbit", "ceil": None, "burst": "1600B", "cburst": "1600B"}
-    # the whole round trip is on the way of the ACKs
+    # the path of the ACKs has the whole round-trip delay
     assert [links[k]["delay"] for k in ("nic", "up", "hop", "back")] == ["0s", "0s", "0s", "20ms"]
     assert data["record"]["warm_up"] == "5s"
     flows = [a for name, a in apps.items() if name.startswith("flow")]
@@ -193,7 +193,7 @@ def test_the_network_is_the_kernels():
     starts = {a["start"] for a in flows}
     assert len(starts) == 30
     assert starts != {a["start"] for n, a in build(ENTRIES["sf-d-red-reno"], 4).data["app"].items() if n[:4] == "flow"}
-    # 1000 B of payload at 10 Mbit/s are 1042 B on the wire at 10.42
+    # 1000 B of payload at 10 Mbit/s are 1042 B on the wire at 10.42 Mbit/s
     udp = apps["udp0"]
     assert (udp["traffic"]["cbr"]["rate"], udp["traffic"]["cbr"]["size"]) == ("10420kbit", "1042B")
     assert (udp["traffic"]["cbr"]["arrivals"], udp["traffic"]["cbr"]["randomize"]) == ("random_walk", 0.1)
@@ -201,7 +201,7 @@ def test_the_network_is_the_kernels():
 
 
 def test_frames_have_the_kernels_sizes():
-    # one flow behind more than a window of buffer keeps the link busy: goodput is 0.9564 R (METHOD.md)
+    # the buffer exceeds a window, so one flow keeps the link busy: its goodput is 0.9564 R (METHOD.md)
     quiet = entry("sf-e1-fq_pie-reno", qdisc="pfifo limit 60")
     result = run(build(quiet, 1))
     values = measure(result, quiet)
@@ -214,7 +214,9 @@ def test_cake_in_the_place_of_the_shaper_shapes_by_itself():
 
 
 def test_a_lone_ping_takes_the_base_round_trip():
-    """Nothing else on the network: HTB lets it go at once; 98 B at 1.02 R, 1 Gbit/s twice, 4 ms."""
+    """With no other traffic, HTB sends a ping at once: 98 B take their time at 1.02 R and
+    twice at 1 Gbit/s, plus 4 ms.
+    """
     given = entry("sf-a-pfifo5-reno", group="x", duration_s=6, warmup_s=2)
     quiet = build(given, 1, (("app.flow0_0000.start", "5.9s"),))
     (rtt,) = set(run(quiet).table("pings").filter(pl.col("t_s") < 4)["rtt_ms"].round(6).to_list())
@@ -231,7 +233,7 @@ def test_ecn_by_group():
 
 
 def test_a_bottleneck_of_the_acks():
-    """h2, the delay, the discipline with its own shaper, 1.02 of its rate, h1."""
+    """ACKs pass h2, the delay, the discipline with its own shaper, a hop of 1.02 of its rate, and h1."""
     links = build(ENTRIES["sf-B-asym20-04-d4-ack-on"], 1).data["link"]
     way = [(links[k]["from"], links[k]["to"], links[k]["rate"]) for k in ("back", "acks", "acks_hop")]
     assert way == [("h2", "s2", "1gbit"), ("s2", "s3", None), ("s3", "h1", "408kbit")]
@@ -264,14 +266,14 @@ def test_senders_have_the_kernels_bursts():
 
 
 def test_a_discipline_of_h1_paces_or_not():
-    """Its access has no rate to speak of: 1514 bytes take 0.12 us at 100 Gbit/s."""
+    """The rate of its access link has no effect: 1514 bytes take 0.12 us at 100 Gbit/s."""
     for h1_qdisc, paced in (("fq", True), ("pfifo", False), ("pfifo limit 1000", False)):
         data = build(entry("sf-D-hystart-20M-40-fq", h1_qdisc=h1_qdisc), 1).data
         assert (data["link"]["nic"]["rate"], data["tcp"]["kernel0"]["paced"]) == ("100gbit", paced)
 
 
 def test_the_state_of_the_law_is_looked_at():
-    """Behind dualpi2, a tenth more datagrams than fit hold p' at sqrt(1 - C/A), and C's head near the target."""
+    """A flood of 1.1 times the rate through dualpi2 holds p' at sqrt(1 - C/A), and the head of C near the target."""
     given = entry(
         "sf-A-40M-40-cu1",
         udp=[{"start_s": 0, "stop_s": 20, "bps": 44e6 * 1472 / 1514, "payload": 1472, "tos": 0}],
@@ -298,7 +300,7 @@ def series(**columns: list[Any]) -> pl.DataFrame:
 
 
 def test_metrics_by_hand():
-    """Two flows for 1 s with a warm-up of 0.5 s: 10 kB in the window for one, 30 kB for the other."""
+    """Two flows run for 1 s with a warm-up of 0.5 s: one delivers 10 kB after it, the other 30 kB."""
     given = {
         "qdisc": "pfifo",
         "rate_bps": 1_000_000,
@@ -320,7 +322,7 @@ def test_metrics_by_hand():
         cwnd_bytes=[1448.0 * 4.7] * 200,
         srtt_ms=[20.0] * 200,
     )
-    # 99 packets before the window are not counted; in it one is dropped of each four
+    # 99 drops are before the end of the warm-up and do not count; afterwards, one packet of four is dropped
     queue_series = series(
         link=["up"] * 100,
         t_s=t,
@@ -329,7 +331,7 @@ def test_metrics_by_hand():
         sent_packets=[0.0 if x < 0.5 else 3.0 for x in t],
         marked_packets=[7.0 if x < 0.5 else 0.6 for x in t],
     )
-    # 5 of 100 in L by the law, 20 by the step; 4 in C
+    # of 100 packets in L, the law marks 5 and the step 20; the law marks 4 in C
     classes = {
         "L": {"offered_packets": 100, "marked_packets": {"law": 5, "step": 20}},
         "C": {"offered_packets": 900, "marked_packets": {"law": 4, "step": 0}},
@@ -348,16 +350,16 @@ def test_metrics_by_hand():
     found = measure(Result(Scenario('{"name":"x","seed":1,"app":{"page":{}}}'), summary, tables), one(given))
     assert found["mark_frac"] == pytest.approx(0.2)
     assert (found["pi_marks"], found["step_marks"], found["mark_per_l_pkt"]) == (9, 20, 0.29)
-    # 20 segments of 1448 bytes
+    # both flows deliver 20 segments of 1448 bytes together, and 2 marks are 0.1 of them
     assert (found["g0_retrans"], found["g0_ce_frac"]) == (7, 0.1)
     assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
-    # of 1 and 3: 16 over 2 times 10
+    # for rates of 1 and 3 the index is 16 / (2 x 10)
     assert found["jain"] == pytest.approx(0.8)
     assert found["drop_frac"] == 0.25
     assert (found["backlog_mean_pkts"], found["backlog_max_pkts"]) == (2.0, 2.0)
     assert found["ping_mean_ms"] == pytest.approx(70 / 3)
     assert found["ping_median_ms"] == 20.0
-    # linear between order statistics: 0.95 * 2 = 1.9 of the way
+    # interpolated between order statistics: the 95th percentile of three values is at 0.95 * 2 = 1.9
     assert found["ping_p95_ms"] == pytest.approx(20 + 0.9 * 20)
     assert (found["page_mean_s"], found["cwnd0_mean"]) == (1.5, 4.0)
 
@@ -381,7 +383,7 @@ def test_a_cell_is_judged_by_the_mean():
 
 
 def test_a_slice_agrees_with_the_kernel():
-    """Reno behind 20 packets, whose period is the queue's alone: what no random number of the kernel touches."""
+    """Reno behind 20 packets: its period depends only on the queue, so no random number of the kernel affects it."""
     done = validate([ENTRIES["sf-a-pfifo20-reno"]], seeds=2)
     cells = {c.metric: c for c in done.cells}
     assert len(cells) == 11
@@ -462,14 +464,16 @@ def test_packets_of_several_segments():
     assert data["tcp"]["kernel0"]["tso"] is True
     split = build(entry(name, qdisc="ROOT cake bandwidth 10mbit besteffort split-gso"), 1).data
     assert split["link"]["up"]["queue"]["cake"]["split_gso"] is True
-    # single segments are no packets of several; any other value is refused
+    # single segments cannot be packets of several segments; any other value is refused
     assert build(entry(name, gso_max_segs=1), 1).data["tcp"]["kernel0"]["tso"] is False
     with pytest.raises(NotSupportedError, match="tso 2"):
         build(entry(name, tso=2), 1)
 
 
 def test_a_burst_is_cut_before_the_queue():
-    """All segments of a burst join at once: with 12 us between them (1 Gbit/s) the step marks fewer."""
+    """All segments of a burst join the queue at the same time. If they were 12 us apart (1 Gbit/s), the step would mark
+    fewer of them.
+    """
     for name, bursts in (("sf-A-40M-10-dc1", True), ("sf-A-40M-10-dc1-gso1", False), ("sf-b-pie-reno", True)):
         data = build(ENTRIES[name], 1).data
         assert (data["tcp"]["kernel0"]["tso"], "cut" in data["link"]) == (bursts, bursts), name

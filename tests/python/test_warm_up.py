@@ -1,4 +1,4 @@
-"""`record.warm_up = "auto"`: found by MSER-5, said, and the same as writing the number."""
+"""`record.warm_up = "auto"`: found by MSER-5, reported, and equal to writing the number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.warm_up import asked, find
 
-#: Nothing for 4 s, then a queue that a constant overload fills in 0.4 s and keeps full: 20 packets of 10 ms.
+#: For 4 s nothing is sent; then a constant overload fills a queue in 0.4 s and keeps it full: 20 packets of 10 ms.
 LATE = """
 duration = "20s"
 record.interval = "20ms"
@@ -35,7 +35,7 @@ def test_what_comes_before_the_load_is_left_out(tmp_path: Path, capsys: pytest.C
     path.write_text(LATE)
     found = find(bloatlab.run(path))
     assert found.steady
-    assert 4.3 <= found.seconds <= 4.6  # in cuts of five bins
+    assert 4.3 <= found.seconds <= 4.6  # the warm-up is a multiple of five bins
     assert (found.of, found.override) == ("queue of link up", ("record.warm_up", f"{round(found.seconds * 1e9)}ns"))
     assert call(["run", str(path), "--set", "record.warm_up=auto", "-o", str(tmp_path / "auto")]) == 0
     said = capsys.readouterr().err
@@ -74,7 +74,8 @@ def test_a_sweep_finds_one_for_each_place(tmp_path: Path, capsys: pytest.Capture
     assert 6.3 <= float(high) <= 6.6
     assert call(arguments) == 0
     assert "4 runs, 4 of them from the store" in capsys.readouterr().err
-    assert call([*arguments, "--force", "--set", "record.warm_up=3s"]) == 0  # what is laid over last holds
+    # the last of several values of a key applies
+    assert call([*arguments, "--force", "--set", "record.warm_up=3s"]) == 0
     assert set(pl.read_parquet(out)["warm_up_s"]) == {3.0}
 
 

@@ -1,8 +1,8 @@
-"""A wheel as people install it: in an empty environment, without Rust, README's commands do what README says.
+"""A wheel as people install it: in an empty environment without Rust, README's commands do what README says.
 
-By itself this takes the build that `make venv` made, and the packages of its environment. `make test-wheel` takes what
-`make wheel` left in dist/ (BLOATLAB_DIST) and installs it with all that it needs from the package index, in an
-environment of every Python of this machine; then it builds the sdist.
+By itself, this test uses the build of `make venv` and the packages of its environment. `make test-wheel` uses the wheel
+that `make wheel` wrote to dist/ (BLOATLAB_DIST) and installs it with its packages from the package index, in an
+environment for every Python of this machine; then it builds the sdist.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ by_name = pytest.mark.skipif(DIST is None, reason="takes minutes: make wheel, th
 
 
 def run(*words: str | Path, cwd: Path = ROOT, **more: str) -> subprocess.CompletedProcess[str]:
-    """A command, to its end; `more` is its environment beside this one's."""
+    """Runs a command to its end; `more` is added to its environment."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "BLOATLAB", "COLUMNS"))} | more
     return subprocess.run([str(w) for w in words], cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
 def done(process: subprocess.CompletedProcess[str]) -> str:
-    """The output of a command that must succeed."""
+    """Returns the output of a command that must succeed."""
     assert process.returncode == 0, f"{shlex.join(process.args)}\n{process.stdout}{process.stderr}"
     return process.stdout
 
@@ -51,7 +51,7 @@ def done(process: subprocess.CompletedProcess[str]) -> str:
 
 
 def maturin(*words: str | Path) -> None:
-    """Python's build tool, from the environment that runs this."""
+    """Runs Python's build tool from the environment of this process."""
     program = Path(sys.executable).with_name("maturin")
     if not program.exists() or shutil.which("cargo") is None:
         pytest.skip("no maturin or no cargo here: make venv")
@@ -69,7 +69,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if DIST is not None:
         return built("*.whl", DIST)
     folder = tmp_path_factory.mktemp("wheel")
-    # what `make venv` compiled is taken as it is: a second
+    # the files compiled by `make venv` are reused, so this takes a second
     maturin("build", "--quiet", "--profile", "editable", "--compatibility", "linux", "--out", folder)
     return built("*.whl", folder)
 
@@ -102,7 +102,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path):
     assert {n.partition("/")[0].partition("-")[0] for n in names} == {"bloatlab"}
     compiled = {n for n in names if n.endswith(".so")}
     assert compiled == {"bloatlab/_core.abi3.so"}
-    # also files that are not committed yet
+    # files that are not committed yet count, too
     source = done(run("git", "ls-files", "--cached", "--others", "--exclude-standard", "python/bloatlab")).split()
     wanted = {name.removeprefix("python/") for name in source if (ROOT / name).exists()}
     if (ROOT / "python" / PAGE).exists():
@@ -124,7 +124,9 @@ def test_the_sdist_has_what_a_build_needs(sdist: Path):
 
 
 def pythons() -> dict[str, Path]:
-    """Every Python from 3.11 on that can make an environment, by its version; of one version the first on the path."""
+    """Returns every Python from 3.11 on that can make an environment, by its version; of each version the first on the
+    path.
+    """
     names = [shutil.which(f"python3.{minor}") for minor in range(11, 31)]
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found: dict[str, Path] = {}
@@ -149,7 +151,7 @@ class Place:
         done(run(self.bin / "python", "-m", "pip", "install", "--quiet", *more, wheel))
         if DIST is None:
             (lib,) = (folder / ".venv" / "lib").glob("python*/site-packages")
-            # the packages beside this one; not the source tree, which a file of names there leads to
+            # the packages of this environment, but not the source tree, to which a .pth file there leads
             places = [p for p in sys.path if p.endswith("site-packages")]
             (lib / "neighbours.pth").write_text("\n".join(places) + "\n")
         tools = folder / "tools"
@@ -188,21 +190,23 @@ def test_the_wheel_has_the_live_bench(place: Place):
 
 
 def blocks(section: str) -> list[str]:
-    """The indented blocks of a section of README or a page after it, without their indent."""
+    """Returns the indented blocks of a section of README or of a page after it, without their indent."""
     (text,) = [s for s in re.split(r"^## ", SHOWN, flags=re.MULTILINE) if s.startswith(section)]
     found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, flags=re.MULTILINE)
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
 
 
-#: Commands in the text that take minutes or a kernel, or are tested by name elsewhere.
+#: Commands in the text that take minutes, need a kernel, or are tested below by name.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
-#: A word that stands for something of the reader's.
+#: A word in capitals, which stands for something of the reader's.
 STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
 
 
 def commands() -> list[list[str]]:
-    """Each command of README and the pages after it: those on lines of their own, then those complete in the text."""
+    """Returns each command of README and the pages after it: those on lines of their own, then complete ones in the
+    text.
+    """
     own = re.findall(r"^    (?:sudo )?\.venv/bin/(bloatlab .*?)(?:  .*)?$", SHOWN, flags=re.MULTILINE)
     within = [" ".join(c.split()) for c in re.findall(r"`(bloatlab [^`]*)`", SHOWN)]
     found = [shlex.split(c) for c in dict.fromkeys(own)]
@@ -211,7 +215,7 @@ def commands() -> list[list[str]]:
 
 
 def test_readme_names_commands():
-    """So that what is run below is not nothing."""
+    """The tests below have commands to run."""
     named = [words[1] for words in commands()]
     expected = {"run", "play", "plot", "diff", "report", "sweep", "check", "live", "show", "list", "collisions"}
     assert expected <= set(named)
@@ -221,13 +225,13 @@ def test_readme_names_commands():
 
 @pytest.fixture(scope="module")
 def ready(place: Place) -> Place:
-    """The place after README's first run and its Python, whose results the other commands read."""
+    """Runs README's first command and its Python in the place, whose results the other commands read."""
     text, command, shown = blocks("A scenario")
     (place.folder / "upload.toml").write_text(text)
     assert done(place.call(*shlex.split(command.removeprefix(".venv/bin/")))) == shown
     code, *_ = blocks("From Python")
     assert done(place.call("python", "-c", code)).splitlines() == re.findall(r"# prints (.*)", code)
-    # stands for what flent measured at home
+    # stands for a measurement by flent
     done(place.call("bloatlab", "export", "runs/upload", "-o", "home.flent.gz"))
     return place
 
@@ -236,7 +240,7 @@ def ready(place: Place) -> Place:
 def test_a_command_of_readme_works(ready: Place, words: list[str]):
     if words[1] == "run":
         assert (ready.folder / "runs/upload/summary.json").exists()
-        return  # done by `ready`, to the letter
+        return  # `ready` has already run this command
     if words[1] == "live" and (why_no_bench() or shutil.which("curl") is None):
         pytest.skip(f"live bench: {why_no_bench() or 'curl is not installed'}")
     answer = ready.call(*words)
@@ -245,7 +249,7 @@ def test_a_command_of_readme_works(ready: Place, words: list[str]):
         assert "make playground" in answer.stderr
         return
     if words[1] == "live":
-        assert answer.returncode in {0, 3}, answer.stderr  # 3: this machine was too busy for its numbers to count
+        assert answer.returncode in {0, 3}, answer.stderr  # 3 means that this machine was too busy for valid numbers
         assert "bottleneck" in answer.stdout
         return
     done(answer)
