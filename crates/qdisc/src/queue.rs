@@ -38,7 +38,7 @@ impl Counters {
     }
 }
 
-/// Counts drops and marks, and passes them on to the host.
+/// A sink that counts drops and marks, and passes them on to the host.
 struct Tally<'a> {
     counters: &'a mut Counters,
     backlog: &'a mut Backlog,

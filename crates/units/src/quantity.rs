@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn transmission_times() {
-        // 1500 B at 5 Mbit/s = 2.4 ms, 50 B at 20 Mbit/s = 20 us
+        // 1500 B take 2.4 ms at 5 Mbit/s, and 50 B take 20 us at 20 Mbit/s
         assert_eq!(BitRate(5_000_000).time_for(1500), Duration::from_micros(2400));
         assert_eq!(BitRate(20_000_000).time_for(50), Duration::from_micros(20));
         assert_eq!(BitRate(5_000_000).bytes_in(Duration::from_secs(600)), 375_000_000);

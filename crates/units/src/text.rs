@@ -51,7 +51,7 @@ pub trait Text: fmt::Display + FromStr<Err = ParseError> {
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = None;
 }
 
-/// Reads a value of a scenario as a [`Text`] or a bare number.
+/// A visitor that reads a value of a scenario as a [`Text`] or a bare number.
 #[doc(hidden)]
 pub struct TextVisitor<T>(pub PhantomData<T>);
 

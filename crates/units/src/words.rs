@@ -185,7 +185,7 @@ impl<'de, A: MapAccess<'de>> VariantAccess<'de> for OneKey<A> {
     }
 }
 
-/// Reads a table through a visitor.
+/// A seed that reads a table through a visitor.
 struct Table<V>(V);
 
 impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Table<V> {

@@ -376,7 +376,7 @@ impl QueueDiscipline for Cake {
         self.wake_at
     }
 
-    /// Is called when the shaper's clock is due; the caller then calls `dequeue`.
+    /// Clears the wake time. Called when the shaper's clock is due; the caller then calls `dequeue`.
     fn wake(&mut self, _cx: &mut Context<'_>) {
         self.wake_at = None;
     }

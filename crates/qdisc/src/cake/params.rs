@@ -41,8 +41,8 @@ pub enum Isolation {
     DualSrchost,
     /// A queue for each flow; receiving hosts have equal shares.
     DualDsthost,
-    /// A queue for each flow; sending hosts and receiving hosts have equal shares. A flow counts at the one of its two hosts that
-    /// has more bulk flows.
+    /// A queue for each flow; sending hosts and receiving hosts have equal shares. A flow's turn is divided by the number of bulk
+    /// flows of its sending or its receiving host, whichever is larger.
     TripleIsolate,
 }
 

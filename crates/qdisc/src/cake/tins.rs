@@ -101,7 +101,7 @@ const DIFFSERV8: Points = (
         (4, &[4, 18, 20, 22]),
         // administration: CS2
         (5, &[16]),
-        // least latency: CS4, CS5, VA, EF
+        // lowest latency: CS4, CS5, VA, EF
         (6, &[32, 40, 44, 46]),
         // network control: CS6, CS7
         (7, &[48, 56]),
@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn tc_shows_the_same_quanta_and_targets() {
-        // tc-cake(8), its example at 100 Mbit/s: thresholds 100, 6.25 and 25 Mbit/s with quanta 1514, 300 and 762, 5 ms in each
+        // in the example of tc-cake(8) at 100 Mbit/s, the thresholds are 100, 6.25 and 25 Mbit/s, the quanta 1514, 300 and 762 B,
+        // and the targets 5 ms
         let tins = of(Diffserv::Diffserv3, Some(100_000_000));
         let seen: Vec<_> = tins.iter().map(|t| (t.name, t.quantum, t.law.target.0 / 1000)).collect();
         assert_eq!(seen, [("best_effort", 1514, 5000), ("bulk", 300, 5000), ("voice", 762, 5000)]);

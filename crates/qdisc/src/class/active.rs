@@ -22,7 +22,8 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Begins without active flows. `min_th`: value and unit; `packet`: bytes of a typical packet; `classes`: number of classes.
+    /// Creates the state without active flows. `min_th`: value and unit; `packet`: bytes of a typical packet; `classes`: number
+    /// of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
         weight: f64,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   deficit round robin   on a class's turn: deficit += quantum_c;  sends while deficit >= head;  if empty: deficit <- 0
-//!                         quantum_c = 1500 B * share_c / least share
+//!                         quantum_c = 1500 B * share_c / smallest share
 //!   a class that may not borrow: a packet of s bytes may leave from the time clear_c on, then
 //!                         clear_c <- max(clear_c, now - burst) + 8 s / (share_c * rate)
 //! ```

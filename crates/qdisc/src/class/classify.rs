@@ -109,7 +109,7 @@ fn has<T: PartialEq>(list: &[T], value: T) -> bool {
     list.is_empty() || list.contains(&value)
 }
 
-/// How the set of values of a first list relates to that of a second.
+/// The relation between the values of a first list and those of a second.
 #[derive(Clone, Copy)]
 struct Relation {
     /// Every value of the first list is in the second.
@@ -186,7 +186,7 @@ impl Classifier {
         Self { order }
     }
 
-    /// Returns the class of `packet`. Validated matches give every packet a class; without validation, it could be the last one.
+    /// Returns the class of `packet`. Validated matches give every packet a class; otherwise, this could be the last class.
     #[inline]
     pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Context<'_>) -> u8 {
         let (tuple, slot) = (packet.tuple(cx.flows), packet.flow.slot());

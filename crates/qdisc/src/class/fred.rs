@@ -39,11 +39,11 @@ params! {
     pub struct FredParams {
         /// Limit of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
-        /// Average below which there are no random drops; also the maximum number of packets that one flow may have queued.
-        /// Packets.
+        /// Average below which there are no random drops; also the maximum number of packets that one flow may have queued. Unit:
+        /// packets.
         min_th: Limit = Limit::Packets(15),
         /// Average at and above which a flow may have at most two packets queued, or every arrival is dropped (`many_flows`).
-        /// Packets.
+        /// Unit: packets.
         max_th: Limit = Limit::Packets(30),
         /// Drop probability just below `max_th`.
         max_p: Prob = Prob::constant(0.1),

@@ -81,7 +81,7 @@ impl Params for Dualpi2Params {
 pub struct Dualpi2 {
     /// The parameters, with the values of the published version filled in.
     params: Dualpi2Params,
-    /// A bit for each code point that goes to L.
+    /// A set of bits, one for each code point whose packets go to L.
     l_dscp: u64,
     room: Room,
     memory: Option<Room>,

@@ -256,7 +256,7 @@ mod tests {
         let real = |p, drop| pi2(Base::Real { p, alpha: 0.15, beta: 3.0 }, drop);
         assert!(!real(0.4999, true).overload() && real(0.5, true).overload());
         let integer = |p, drop| pi2(Base::Integer { p, alpha: 44, beta: 879 }, drop);
-        // 2 x (2^31 - 1) = 2^32 - 2 is still below 1, which is 2^32 - 1; 2 x 2^31 = 2^32 is above
+        // in units of 2^-32, k p' = 2 x (2^31 - 1) = 2^32 - 2 is below 2^32 - 1, which stands for 1; 2 x 2^31 = 2^32 is above it
         assert!(!integer((1 << 31) - 1, true).overload() && integer(1 << 31, true).overload());
         // with `drop_overload` off, p' is at most 1/k and there is no overload
         for mut pi in [real(0.4, false), integer(1 << 30, false)] {

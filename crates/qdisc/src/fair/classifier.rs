@@ -180,7 +180,7 @@ struct Session {
     queue: u32,
     waiting: u32,
     generation: u16,
-    /// Salt under which the queue was chosen.
+    /// Number of the salt with which the queue was chosen.
     epoch: u16,
 }
 

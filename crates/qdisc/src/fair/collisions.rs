@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn plain_hashing_collides_as_birthdays_do() {
-        // 256 queues: any two sessions collide with probability 16.305 % for 10 sessions, and 53.317 % for 20. A given session
-        // collides with probability 3.84 % for 11 sessions, and 7.17 % for 20.
+        // 256 queues: at least two sessions collide with probability 16.305 % for 10 sessions, and 53.317 % for 20. A given
+        // session collides with probability 3.84 % for 11 sessions, and 7.17 % for 20.
         let found = run(r#"{"sfq":{"queues":256}}"#, 20, 20_000);
         for (n, p) in [(10, 0.163_05), (20, 0.533_17)] {
             assert!(near(found[n - 1].any, 20_000, p), "{n}: {:?}", found[n - 1]);

@@ -58,7 +58,7 @@ params! {
         /// Backlog passed to CoDel, which does not drop while at most one packet is queued: that of all queues together (Linux),
         /// or of the packet's own queue (RFC 8290).
         law_sees: LawSees = LawSees::Total,
-        /// Packets dropped at a limit also increment CoDel's count (Linux).
+        /// Lets packets dropped at a limit increment CoDel's count, too (Linux).
         overflow_counts: bool = true,
     }
 }

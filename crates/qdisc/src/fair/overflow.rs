@@ -60,7 +60,8 @@ params! {
         by: Measure = Measure::Bytes,
         /// The end of the queue from which packets are dropped.
         from: End = End::Head,
-        /// Maximum number of packets dropped at once, until half of the queue's bytes are dropped; 1: one at a time.
+        /// Maximum number of packets dropped at once; dropping also ends when half of the queue's bytes are gone. 1: one at a
+        /// time.
         batch: u32 = 1,
     }
 }

@@ -3,8 +3,7 @@
 //! ```text
 //! packet_round_robin   one packet per turn
 //! new_first            one packet per turn; queues that have just become active go first, once (SFQ-CoDel)
-//! byte_round_robin     sends while credit > 0; credit -= s per packet, credit += quantum before the next turn (Linux SFQ's
-//! allot)
+//! byte_round_robin     sends while credit > 0; credit -= s per packet, credit += quantum before the next turn (Linux SFQ)
 //! drr                  deficit += quantum once per turn; sends while deficit >= s; deficit = 0 when the queue becomes empty
 //! strict_priority      one packet of the lowest-numbered queue that has packets (tc prio): it can starve all others
 //! drr_plus_plus        a new and an old list; deficit <= 0: deficit += quantum, and the queue moves to the tail of the old list;

@@ -1,7 +1,7 @@
 //! SFQ: stochastic fairness queueing.
 //!
 //! ```text
-//! queue = h(flow) of n;   round robin;   one memory for all;   overflow: see the variant
+//! queue = h(flow), one of n;   round robin;   one memory for all queues;   overflow: see the variant
 //!
 //! variant    limit  queues  order            overflow                                  each queue
 //! mckenney   128p   128     packets          tail of the longest queue (bytes)         -

@@ -63,7 +63,7 @@ pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     }
 }
 
-/// Any rate: it converts thresholds in time to bytes only to compare them with one another.
+/// An arbitrary rate at which thresholds in time are converted to bytes in order to compare them.
 pub(crate) const ANY_RATE: BitRate = BitRate(8_000_000_000);
 
 /// Refuses thresholds of different kinds, or a minimum that is not below the maximum.
@@ -226,8 +226,8 @@ pub enum Spacing {
     /// As `stretched`, but 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
     Wait,
     /// One draw u from [0, 1) for each gap, which ends when count p >= u (Linux). At a constant p, the gap is uniform on 1 ...
-    /// 1/p, as with method 2. If p changes, the new p applies to the whole gap: if p rises from 0.02 to 0.05 after 10 packets, 35
-    /// % of all gaps end at the next packet, against 8 % with method 2.
+    /// 1/p, as with method 2. If p changes, the new p applies to the whole gap: if p rises from 0.02 to 0.05 after 10 packets, a
+    /// share of 0.35 of all gaps ends at the next packet, against 0.08 with method 2.
     OneDraw,
 }
 
@@ -256,8 +256,8 @@ impl Spacing {
 
     /// Returns the `count` of the first packet after a drop.
     ///
-    /// Method 2 counts the packets before this one that were kept since the drop, from 0, which makes the gap uniform on 1 ...
-    /// 1/p. The code of ns-2 and ALTQ also counts the packet itself, so it starts at 1.
+    /// Method 2 counts the packets that were kept since the drop, from 0, so that the gap is uniform on 1 ... 1/p. The code of
+    /// ns-2 and ALTQ also counts the packet itself, so it starts at 1.
     #[inline]
     pub fn first_count(self) -> f64 {
         if matches!(self, Self::Uniform | Self::OneDraw) { 0.0 } else { 1.0 }

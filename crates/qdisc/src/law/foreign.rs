@@ -188,7 +188,7 @@ mod tests {
     use crate::{LawSpec, QueueDiscipline, Spec};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Counts the laws that it makes.
+    /// A maker that counts the laws it has made.
     #[derive(Default)]
     struct Counting(AtomicU64);
 

@@ -1,8 +1,7 @@
 //! LRED: latency-based random early detection.
 //!
 //! ```text
-//! head       x is its sojourn time (or the depth): with probability curve(x), drop it and examine the next head; otherwise send
-//! it
+//! head       x = its sojourn time (or the depth): with probability curve(x), drop it and examine the next; otherwise, send it
 //! 10a, 10b   curve = 0 below min_th, then linear from 0 to p_max at max_th, and 1 above
 //! 10c        curve = 0 below min_th, then linear from p_min to p_max at max_th, and p_max above
 //! profiles   MINth, MAXth, Pmin and Pmax of a packet are those of the profile for its DSCP or precedence (latency-based WRED)

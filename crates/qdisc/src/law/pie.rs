@@ -58,7 +58,7 @@ impl LawParams for PieParams {
     }
 }
 
-/// Estimates the departure rate, as time per byte.
+/// The estimate of the departure rate, as time per byte.
 ///
 /// It is measured in cycles of `dq_threshold` bytes, which start only while the backlog is at least that.   Source: RFC 8033
 /// §5.2.

@@ -76,7 +76,7 @@ params! {
         ladder_max: Limit = Limit::Packets(40),
         /// max_p of packets without a profile (mark probability denominator 10).
         probability: Prob = Prob::constant(0.1),
-        /// w, the weight of a sample in the average; Cisco's exponent n is 2^-n, by default 9.
+        /// w, the weight of a sample in the average: 2^-n for Cisco's exponent n, which is 9 by default.
         weight: f64 = 1.0 / 512.0,
         /// Thresholds that differ from the ladder, in the ladder's unit (packets, bytes or time).
         profiles: Vec<Profile> = Vec::new(),

@@ -1,8 +1,7 @@
 //! DropTail: one FIFO that drops when it is full.
 //!
 //! An arrival of s bytes is dropped iff q + 1 > limit (packets), bytes + s > limit (bytes), or bytes + s > span x rate / 8
-//! (time).
-//! With `drop_head`, the oldest packets are dropped instead, until the arrival fits.
+//! (time). With `drop_head`, the oldest packets are dropped instead, until the arrival fits.
 //!
 //! With `super_segment` = n > 1, packets are counted as in a Linux queue behind a sender with segmentation offload. There, a
 //! super-segment of up to n segments counts as one packet of the limit. So the queue holds up to n x limit segments, and its

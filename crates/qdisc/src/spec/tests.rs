@@ -72,7 +72,7 @@ fn no_limit_is_less_than_a_packet() {
         }
     }
     // Each discipline has one limit, except cbq (limits per class) and docsis_lld (limits per queue). There is a second one in
-    // sfq, fq_codel, fq_pie, cake and dualpi2, and there are two more in fair: seven in all.
+    // sfq, fq_codel, fq_pie, cake and dualpi2, and there are two more in fair. That makes seven more.
     assert_eq!(limits, QDISCS.len() - 2 + 7);
     let mut cbq = crate::class::CbqParams::default();
     cbq.classes[1].limit = Limit::Bytes(units::Bytes(27));

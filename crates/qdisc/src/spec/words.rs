@@ -20,7 +20,7 @@ trait Choice: Sized {
     fn text(text: &str) -> Result<Self, WordError>;
 }
 
-/// Reads a [`Choice`] in either form.
+/// A visitor that reads a [`Choice`] in either form.
 struct TableOrText<T>(PhantomData<T>);
 
 impl<'de, T: Choice> de::Visitor<'de> for TableOrText<T> {

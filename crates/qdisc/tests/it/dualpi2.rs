@@ -447,7 +447,7 @@ fn datagrams_in_c_that_do_not_respond() {
 }
 
 /// If ECT(1) arrives in L at a rate A > 4C/3 (RFC 9332 Appendix A), p' = sqrt(1 - C/A) > 1/2. Then L drops with probability p_C,
-/// marks every other packet, and has the target delay, not that of the step.
+/// marks all packets that it does not drop, and has the target delay, not that of the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {

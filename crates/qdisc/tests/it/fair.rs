@@ -324,7 +324,7 @@ fn perturbation_moves_a_flow_only_when_nothing_of_it_waits() {
     assert_eq!(b.queue_of('a'), before);
     b.take(2);
     b.offer("a", 1500);
-    // all but one in 1024 salts move the flow, and so does the salt of this seed
+    // 1023 of 1024 salts move the flow, and the salt of this seed is one of them
     assert_ne!(b.queue_of('a'), before);
 }
 
@@ -369,7 +369,7 @@ fn the_pie_of_a_silent_flow_decays_meanwhile() {
     b.offer("a", 1500);
     let after = probability(b.pie('a'));
     assert_eq!(after, probability(&clock));
-    // 33 updates, one every 15 ms, each multiply by 0.98 or less: at most 0.51 is left
+    // each of the 33 updates, 15 ms apart, multiplies the probability by 0.98 or less: at most 0.51 is left
     assert!(after < 0.52 * before, "{after} of {before}");
 }
 

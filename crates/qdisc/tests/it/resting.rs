@@ -51,9 +51,9 @@ impl Bench {
     }
 }
 
-/// Flow 0 sends two packets. The first leaves at once; the second waits 10 ms, longer than the target. So the count of flow 0's
-/// law becomes 1 at 11 ms, and returns to 0 an interval later, at 111 ms. At `ms`, flow 0 sends a third packet, while flow 1 is
-/// an old flow in the middle of its turn. Returns the flow that is served next.
+/// Returns the flow that is served after this scene. Flow 0 sends two packets: the first leaves at once, the second waits 11 ms,
+/// longer than the target. So the count of flow 0's law becomes 1 at 11 ms, and returns to 0 an interval later, at 111 ms.
+/// At `ms`, flow 0 sends a third packet, while flow 1 is an old flow in the middle of its turn.
 fn first_after(holds_queue: bool, ms: u64) -> u32 {
     let mut b = Bench::new(holds_queue);
     b.offer(0, 0, 1000);

@@ -125,7 +125,7 @@ impl Params for DocsisLldParams {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisLld {
     params: DocsisLldParams,
-    /// A bit for each code point that goes to L.
+    /// A set of bits, one for each code point whose packets go to L.
     l_dscp: u64,
     aggregate: Aggregate,
     rates: Option<Rates>,
@@ -145,7 +145,7 @@ pub struct DocsisLld {
     interval_start: Time,
     /// r_L at the last update, bit/s.
     r_l: u64,
-    /// Packets of L, of C, and redirected from L to C.
+    /// Counts of L's packets, of C's packets, and of those redirected from L to C.
     counts: [ClassCount; 3],
     /// L's marks by reason.
     marked: [u64; 2],

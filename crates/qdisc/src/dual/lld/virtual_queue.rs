@@ -141,7 +141,7 @@ impl VirtualQueue {
 mod tests {
     use super::*;
 
-    /// A queue at 50 Mbit/s. A request takes 1.62 ms plus a MAP interval of 2.025 ms. Grants for `ggr` bit/s come without
+    /// Creates a queue at 50 Mbit/s. A request takes 1.62 ms plus a MAP interval of 2.025 ms. Grants for `ggr` bit/s come without
     /// requests, one every 945 us.
     fn queue(ggr: u64) -> VirtualQueue {
         let of = RequestLoop {
@@ -172,7 +172,7 @@ mod tests {
         let mut q = queue(0);
         let delays: Vec<u64> = (0..4).map(|i| q.arrive(Time(i * 200_000), 1518).0).collect();
         assert_eq!(delays, [242_880, 285_760, 328_640, 371_520]);
-        // sanctioned or dropped packets leave no trace
+        // a packet that is sanctioned or dropped no longer counts
         q.take_back(1518);
         assert_eq!(q.arrive(Time(600_000), 1518).0, 371_520);
     }
