@@ -1,7 +1,7 @@
-//! The receiving half: reassembly, acknowledgement policy, SACK blocks, timestamp echo, ECN echo.
+//! The receiving half of an endpoint: reassembly, acknowledgement policy, SACK blocks, time stamp echo, ECN echo.
 //!
-//! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (timestamp to echo), RFC 3168
-//! §6.1.3 (ECE until CWR), RFC 2883 (D-SACK; only for segments that are duplicates as a whole, as retransmissions are).
+//! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (timestamp to echo), RFC 3168 §6.1.3 (ECE
+//! until CWR), RFC 2883 (D-SACK; only for segments that are duplicates as a whole, as retransmissions usually are).
 
 mod ecn;
 mod ranges;
@@ -20,16 +20,17 @@ use ranges::OutOfOrder;
 use space::Space;
 use units::{LINE, Time, prefetch};
 
-/// Ranges above holes that are stored inline. More go to the heap, until no hole is left.
+/// Number of ranges above holes that are stored inline. If there are more, all are stored on the heap until no hole is left.
 const FEW: usize = 3;
-/// The value of `held` that means: the ranges are on the heap.
+/// Value of `held` if the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
-/// An ACK must leave before this call ends. (Nothing is ever due at time 0, since no segment can have arrived by then.)
+/// Value of `ack_at` if an ACK must leave before this call ends. (No delayed ACK is due at time 0, since no segment can have
+/// arrived by then.)
 const AT_ONCE: Time = Time::ZERO;
 
 /// A gap between the sender's segments is a pause only if it is longer than this, in microseconds. No usual RTO is shorter.
 const PAUSE: u32 = 100_000;
-/// Immediate ACKs after a CE mark that begins an echo.   Source: Linux.
+/// Number of immediate ACKs after a CE mark that begins an echo.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
 /// In `flags`: ACKs carry ECE.
@@ -44,10 +45,10 @@ const CAPABLE: u8 = 8;
 const COUNTS: u8 = 16;
 /// In `flags`: every segment carries the window.
 const WINDOW: u8 = 32;
-/// Largest size of the TCP options, and size of the timestamp option, bytes.
+/// Largest size of all TCP options, and size of the time stamp option, bytes.
 const OPTIONS: [usize; 2] = [40, 12];
 
-/// State of the connection.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     #[default]
@@ -58,7 +59,7 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// State of the peer's FIN.
+/// The state of the peer's FIN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fin {
     #[default]
@@ -69,49 +70,50 @@ enum Fin {
     Consumed,
 }
 
-/// The receiving half of an endpoint. While nothing is held above a hole, a segment needs only the first 32 bytes. They include
-/// the phase and the `quiet` flag, which let the endpoint skip the sending half.
+/// The receiving half of an endpoint. As long as there are no holes, a segment needs only the first 32 bytes. They include the
+/// phase and the `quiet` flag, which tell the endpoint whether it can skip the sending half.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Receiver {
     /// Next byte expected.
     pub(crate) next: u64,
-    /// Time at which a delayed ACK is due; [`AT_ONCE`] if before this call ends.
+    /// Time at which a delayed ACK is due; [`AT_ONCE`] if it must leave before this call ends.
     pub(crate) ack_at: Time,
     /// Bytes received in order since the last ACK was sent.
     since_ack: u32,
     ts_recent: u32,
-    /// Data segments since the last ACK.
+    /// Number of data segments since the last ACK.
     unacked: u8,
-    /// Remaining ACKs that are sent at once.
+    /// Number of further ACKs that are sent at once.
     quick: u8,
     /// Number of ranges in `few`, or [`ON_HEAP`].
     held: u8,
-    /// Flags: contents of ACKs and segments ([`ECHO`], [`DUPLICATE`], [`CAPABLE`], [`COUNTS`], [`WINDOW`]), and [`CLOSED`].
+    /// Flags about the contents of ACKs and segments ([`ECHO`], [`DUPLICATE`], [`CAPABLE`], [`COUNTS`], [`WINDOW`]), and
+    /// [`CLOSED`].
     flags: u8,
     fin: Fin,
     /// ECN feedback in use on this connection.
     pub(crate) ecn: EcnUse,
     pub(crate) phase: Phase,
-    /// The connection is established, and the sending half has nothing outstanding and nothing to send.
+    /// True if the connection is established, and the sending half has nothing outstanding and nothing to send.
     pub(crate) quiet: bool,
-    /// Ranges above holes: disjoint, not adjacent, the most recently extended one first.
+    /// Ranges above holes. They are disjoint and not adjacent, and the most recently extended one is the first.
     few: [SackBlock; FEW],
     many: Option<Box<OutOfOrder>>,
-    /// Low 32 bits of the sequence number of the peer's FIN, once seen; enough, since it is within the window.
+    /// Low 32 bits of the sequence number of the peer's FIN, once seen. They suffice, since the FIN is within the window.
     fin_at: u32,
-    /// Time of the first SYN sent, microseconds; for an RTT sample without an echo.
+    /// Time of the first SYN sent, microseconds. It gives an RTT sample if there is no echo.
     pub(crate) syn_sent: u32,
-    /// State used only with AccECN, or where windows change.
+    /// State that is used only with AccECN, or if the window changes.
     rare: Option<Box<Rare>>,
 }
 
 /// State that few connections use.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Only with AccECN.
+    /// AccECN's counters; `None` without AccECN.
     counts: Option<Counts>,
-    /// Only where windows change: where [`WINDOW`] is set.
+    /// The receive buffer; `None` if the window is constant ([`WINDOW`] is not set).
     space: Option<Space>,
 }
 
@@ -144,14 +146,14 @@ impl Receiver {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns the number of bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         let many = self.many.as_ref();
         many.map_or(0, |many| size_of::<OutOfOrder>() + many.ranges.capacity() * size_of::<SackBlock>())
             + self.rare.as_ref().map_or(0, |_| size_of::<Rare>())
     }
 
-    /// Initialises the receive sequence: at the peer's SYN, or at the start without handshake.
+    /// Initialises the receive sequence, at the peer's SYN or at the start of a connection without a handshake.
     pub(crate) fn open(&mut self, ts_val: u32) {
         self.next = 1;
         self.since_ack = 0;
@@ -170,15 +172,15 @@ impl Receiver {
         self.ack_at = AT_ONCE;
     }
 
-    /// Pause of the sender before the segment sent at `ts_val`, microseconds; None if at most [`PAUSE`], and before the first
-    /// data.
+    /// Returns the pause of the sender before the segment that was sent at `ts_val`, microseconds. `None` if it is at most
+    /// [`PAUSE`], and before the first data.
     #[inline]
     pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
         let us = ts_val.wrapping_sub(self.ts_recent);
         (us > PAUSE && us < 1 << 31 && self.next > 1).then_some(us)
     }
 
-    /// Sends the next `acks` ACKs at once.
+    /// Makes at least the next `acks` ACKs leave at once.
     #[cold]
     pub(crate) fn quicken(&mut self, acks: u32) {
         self.quick = self.quick.max(acks as u8);
@@ -201,7 +203,7 @@ impl Receiver {
         self.flags |= CLOSED;
     }
 
-    /// Payload bytes received in order.
+    /// Returns the number of payload bytes received in order.
     pub(crate) fn received(&self) -> u64 {
         self.next.saturating_sub(1 + u64::from(self.finished()))
     }
@@ -237,7 +239,7 @@ impl Receiver {
             self.set_ack_now();
             return;
         }
-        // SEG.SEQ <= Last.ACK.sent
+        // RFC 7323 §4.3: the time stamp to echo is updated if SEG.SEQ <= Last.ACK.sent
         if start + u64::from(self.since_ack) <= self.next {
             self.ts_recent = segment.ts_val;
         }
@@ -249,7 +251,7 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            // not `+= u32::from(...)`: the counters lie in a line that nothing else here needs
+            // an `if` instead of `+= u32::from(...)`, since the counters are in a cache line that nothing else here uses
             if !self.insert(start, end) {
                 stats.duplicates_received += 1;
                 self.note_duplicate(p, start, end);
@@ -263,13 +265,13 @@ impl Receiver {
             self.next = self.take(end);
             self.set_ack_now();
         }
-        // at most the receive window, which is below 4 GiB
+        // fits into 32 bits: at most the receive window, which is below 4 GiB
         self.since_ack += (self.next - old) as u32;
         self.deliver(old, io);
         self.schedule_ack(p, now, segment.len);
     }
 
-    /// Counts every segment of a packet that carries several; it is acknowledged as one (GRO).
+    /// Counts every segment of a packet that carries several. The packet is acknowledged once (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
         if segment.gso_size > 0 {
@@ -277,12 +279,12 @@ impl Receiver {
         }
     }
 
-    /// Adds `[start, end)` above a hole. Returns false if it was already held.
+    /// Adds the range `[start, end)` above a hole. Returns false if it was received before.
     fn insert(&mut self, start: u64, end: u64) -> bool {
         if self.held == ON_HEAP {
             return self.many.get_or_insert_default().insert(start, end);
         }
-        // merges the ranges that it touches, and moves the result to the front; the others keep their order
+        // merges the new range with those that it touches, and moves the result to the front; the others keep their order
         let mut kept = [SackBlock::default(); FEW];
         let mut n = 0;
         let mut merged = SackBlock { start, end };
@@ -315,7 +317,7 @@ impl Receiver {
         many.insert(start, end)
     }
 
-    /// Removes the ranges that continue `next`; returns the new next byte.
+    /// Removes the ranges that continue the data up to `next`; returns the new next byte.
     fn take(&mut self, next: u64) -> u64 {
         if self.held == ON_HEAP {
             let many = self.many.get_or_insert_default();
@@ -325,7 +327,7 @@ impl Receiver {
             }
             return next;
         }
-        // ranges are not adjacent: one that begins above `next` also lies above all those removed
+        // ranges are not adjacent, so a range that begins above `next` also lies above all those removed
         let mut reached = next;
         let mut n = 0;
         for i in 0..usize::from(self.held) {
@@ -358,7 +360,7 @@ impl Receiver {
     fn schedule_ack(&mut self, p: &TcpParams, now: Time, len: u32) {
         self.unacked = self.unacked.saturating_add(1);
         let due = if p.quirks.short_segments_wait {
-            // a peer that deliberately sends smaller segments: these count as full
+            // if the peer deliberately sends smaller segments, these count as full
             let full = if p.control.ecn().small_segments { p.wire.mss.min(len) } else { p.wire.mss };
             u64::from(self.since_ack) >= u64::from(p.receiver.ack_every) * u64::from(full)
         } else {
@@ -371,7 +373,7 @@ impl Receiver {
         }
     }
 
-    /// Fills in the fields common to all segments of an established connection; clears any ACK due.
+    /// Sets the fields that all segments of an established connection have, and clears any ACK due.
     #[inline]
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
         segment.has_ack = true;
@@ -386,14 +388,14 @@ impl Receiver {
         if self.flags & (ECHO | CAPABLE | COUNTS | WINDOW) != 0 {
             self.stamp_rest(p, segment);
         }
-        // a due ACK of data uses up one quick ACK
+        // if an ACK of data was due, it uses up one quick ACK
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
             self.quick -= 1;
         }
         (self.since_ack, self.unacked, self.ack_at) = (0, 0, Time::NEVER);
     }
 
-    /// Fills in the fields that only some connections use.
+    /// Sets the fields that only some connections use.
     #[inline(never)]
     fn stamp_rest(&mut self, p: &TcpParams, segment: &mut Segment) {
         self.stamp_ecn(p, segment);
@@ -402,7 +404,7 @@ impl Receiver {
         }
     }
 
-    /// Reports `[start, end)` as a duplicate in the next ACK; data above the window counts as not received.
+    /// Lets the next ACK report `[start, end)` as a duplicate, unless it lies above the window: then it was not received before.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
         let valid = start < end && end <= self.next + p.receiver.receive_window.bound();

@@ -1,39 +1,40 @@
-//! Reductions: how the window falls to ssthresh while a loss is repaired.
+//! Reductions of the window to ssthresh while a loss is repaired.
 //!
 //! ```text
 //! instant:       cwnd = ssthresh
-//! rate halving:  cwnd = max(ssthresh, cwnd - 1/2 per ACK), not above in flight + 1
-//! held:          cwnd = ssthresh, and room while in flight < held: before what an ACK lets out, held = min(held,
-//!                in flight + 1); after each segment, held = min(held, in flight - 1), at least 1
-//! prr:           pipe > ssthresh:  sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
-//!                else:             sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, DeliveredData)
-//!                                                                + (SafeACK: MSS))
-//!                SafeACK: SND.UNA advances, and nothing more is found lost.  Nothing sent yet: sndcnt >= MSS
+//! rate halving:  per ACK, cwnd = max(ssthresh, cwnd - 1/2), but at most in flight + 1
+//! held:          cwnd = ssthresh, but more may be sent while in flight < held
+//!                for each ACK:            held = min(held, in flight + 1)
+//!                after each segment sent: held = min(held, in flight - 1), at least 1
+//! prr:           if pipe > ssthresh: sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
+//!                otherwise:        sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, DeliveredData)
+//!                                                                + (MSS if SafeACK))
+//!                SafeACK: SND.UNA advances, and no further loss is found.  sndcnt >= MSS until something is sent
 //! ```
 //!
 //! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; ns-2's Agent/TCP/Linux; RFC 9937 §6.
 //! Departs: PRR's shares are rounded up to whole segments. As in Linux, RecoverFS is the value that ssthresh is a share of: the
-//! window, or with `reduce_from_flight` FlightSize. RFC 9937 subtracts from it what was SACKed before.
+//! window, or FlightSize with `reduce_from_flight`. RFC 9937 subtracts the data SACKed before.
 
 use crate::cc::control::Window;
 use crate::params::{Reduction, TcpParams};
 
-/// Clips to 32 bits: no peer's window is larger.
+/// Limits a number of bytes to 32 bits. No peer's window is larger.
 fn narrow(bytes: u64) -> u32 {
     bytes.min(u32::MAX.into()) as u32
 }
 
-/// State of one reduction, in bytes. It stays in its initial state until the first reduction, or for ever if the controller sets
-/// the window itself.
+/// The state of a reduction, in bytes. It stays in its initial state until the first reduction, and always if the controller
+/// makes reductions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReductionState {
     /// RecoverFS: the value that ssthresh is a share of.
     flight: u32,
-    /// prr_delivered.
+    /// prr_delivered: bytes delivered since the reduction began.
     delivered: u64,
-    /// prr_out.
+    /// prr_out: bytes sent since the reduction began.
     out: u64,
-    /// PRR: bytes that may still be sent for this ACK. Held rate halving: limit of the segments in flight.
+    /// In PRR, the bytes that may still be sent for this ACK. In held rate halving, the limit on the segments in flight.
     sndcnt: u32,
 }
 
@@ -51,13 +52,13 @@ impl ReductionState {
         }
     }
 
-    /// Returns true if this is the response to the last congestion event.
+    /// Returns true if a reduction has begun in response to the last congestion event.
     #[inline]
     pub(crate) fn is_begun(&self) -> bool {
         self.flight > 0
     }
 
-    /// Applies an ACK of `delivered` bytes. `pipe`: bytes in flight now; `safe`: RFC 9937's SafeACK.
+    /// Applies an ACK that delivers `delivered` bytes. `pipe` is the number of bytes in flight now, `safe` RFC 9937's SafeACK.
     pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         let mss = f64::from(p.wire.mss);
         match p.reduction.reduction {
@@ -67,7 +68,7 @@ impl ReductionState {
                 w.cwnd = (w.cwnd - 0.5).max(w.ssthresh).min(in_flight + 1.0).max(1.0);
             }
             Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(narrow(pipe / u64::from(p.wire.mss) + 1)),
-            // an ACK that delivers nothing changes nothing
+            // an ACK that delivers nothing does not change the state
             Reduction::Prr if delivered == 0 => {}
             Reduction::Prr => {
                 self.delivered += delivered;
@@ -77,7 +78,7 @@ impl ReductionState {
         }
     }
 
-    /// Bytes that may be sent for this ACK.   Source: RFC 9937 §6.
+    /// Returns the number of bytes that may be sent for this ACK.   Source: RFC 9937 §6.
     fn prr(&self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
         let sndcnt = if pipe > ssthresh {
             ((self.delivered * ssthresh).div_ceil(u64::from(self.flight)).div_ceil(mss) * mss).saturating_sub(self.out)
@@ -89,7 +90,7 @@ impl ReductionState {
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// A timer found `lost` bytes lost: pipe falls, the window stays.   Source: Linux.
+    /// Responds to a timer that found `lost` bytes lost: pipe has decreased, and the window stays the same.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
         match p.reduction.reduction {
             Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
@@ -97,13 +98,13 @@ impl ReductionState {
         }
     }
 
-    /// PRR's room in bytes; None for the other algorithms.
+    /// Returns the bytes that PRR still allows, or `None` for the other algorithms.
     #[inline]
     pub(crate) fn room(&self, p: &TcpParams) -> Option<u64> {
         (p.reduction.reduction == Reduction::Prr).then_some(self.sndcnt.into())
     }
 
-    /// Returns true if `size` bytes may be sent; `cwnd`: the window in bytes, `pipe`: bytes in flight.
+    /// Returns true if `size` bytes may be sent. `cwnd` is the window in bytes, `pipe` the number of bytes in flight.
     #[inline]
     pub(crate) fn permits(&self, p: &TcpParams, size: u64, cwnd: u64, pipe: u64) -> bool {
         match p.reduction.reduction {
@@ -113,7 +114,7 @@ impl ReductionState {
         }
     }
 
-    /// A segment of `size` bytes was sent during the reduction; `pipe` includes it.
+    /// Records that a segment of `size` bytes was sent during the reduction. `pipe` includes it.
     #[inline]
     pub(crate) fn on_send(&mut self, p: &TcpParams, size: u64, pipe: u64) {
         if p.reduction.reduction == Reduction::HeldRateHalving {
@@ -149,15 +150,15 @@ mod tests {
 
     #[test]
     fn prr_sends_one_for_two_then_converges() {
-        // FlightSize 20, the first segment lost, ssthresh 10, every ACK SACKs one segment. RFC 6675 would send nothing for half a
-        // round; PRR sends on every second ACK.
+        // 20 segments are in flight, the first is lost, ssthresh is 10, and every ACK SACKs one segment. RFC 6675 would send
+        // nothing for half a round; PRR sends a segment on every second ACK
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = ReductionState::default();
-        // at the third duplicate: 3 SACKed, 1 lost, so pipe 16
+        // at the third duplicate ACK, 3 segments are SACKed and 1 is lost, so pipe is 16
         s.begin(&p, &mut w, 20.0);
         s.on_ack(&p, &mut w, MSS, 16 * MSS, false);
-        // ceil(1 * 10 / 20): the retransmission
+        // sndcnt = ceil(1 * 10 / 20) = 1 segment: the retransmission
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 17 * MSS);
         let mut pipe = 17 * MSS;
@@ -171,8 +172,9 @@ mod tests {
                 sent.push(ack);
             }
         }
-        // ACK 4 is the second since then: ceil(2 / 2) - 1 = 0; ACK 5: ceil(3 / 2) - 1 = 1, and so every second one. At ACK 15
-        // pipe is 17 - 12 + 5 = 10 = ssthresh: no room; from then on one for one.
+        // ACK 4 is the second one of the reduction: sndcnt = ceil(2 / 2) - 1 = 0. ACK 5 gives ceil(3 / 2) - 1 = 1, and so does
+        // every second ACK. At ACK 15, pipe = 17 - 12 + 5 = 10 equals ssthresh, so nothing is sent. From then on, every ACK lets
+        // one segment leave
         assert_eq!(sent, [5, 7, 9, 11, 13, 16, 17, 18, 19]);
         assert_eq!(pipe, 10 * MSS);
         s.end(&p, &mut w);
@@ -181,36 +183,38 @@ mod tests {
 
     #[test]
     fn prr_after_heavy_loss_conserves_packets_until_the_repair_makes_progress() {
-        // RFC 9937 §8, after RFC 6937 §4: 20 in flight, segments 1 to 15 lost, so pipe (4) is below ssthresh 10: no burst of six
+        // RFC 9937 §8, after RFC 6937 §4: of 20 segments in flight, 1 to 15 are lost, so pipe, 4, is below ssthresh, 10. There
+        // must be no burst of six segments
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = ReductionState::default();
         s.begin(&p, &mut w, 20.0);
-        // the ACK that reports the losses: one segment for one delivered
+        // the ACK that reports the losses delivers one segment, so one may be sent
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
-        // a SACK without cumulative progress: again one
+        // an ACK with SACK but without cumulative progress also allows one
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
-        // the retransmission arrives and nothing more is lost: two for one, as in slow start
+        // the retransmission is acknowledged and no further loss is found: two segments for one delivered, as in slow start
         s.on_ack(&p, &mut w, MSS, 4 * MSS, true);
         assert_eq!((u64::from(s.sndcnt), w.cwnd), (2 * MSS, 6.0));
-        // unused deliveries may be made up for: 5 delivered, 2 sent
+        // 5 segments have been delivered and 2 sent, so 3 may be sent
         s.on_ack(&p, &mut w, 2 * MSS, 2 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), 3 * MSS);
-        // an ACK that delivers nothing changes nothing
+        // an ACK that delivers nothing does not change the state
         s.on_ack(&p, &mut w, 0, MSS, true);
         assert_eq!(u64::from(s.sndcnt), 3 * MSS);
-        // never above ssthresh
+        // pipe never exceeds ssthresh
         s.on_ack(&p, &mut w, MSS, 9 * MSS, true);
         assert_eq!((u64::from(s.sndcnt), w.cwnd), (MSS, 10.0));
     }
 
     #[test]
     fn prr_forces_the_first_retransmission() {
-        // one of four lost, limited transmit has filled the window of two: pipe = ssthresh, no room except for the first
+        // one of four segments is lost, and limited transmit has filled the window of two: pipe equals ssthresh. Only the first
+        // retransmission may be sent
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 4.0, ssthresh: 2.0 };
         let mut s = ReductionState::default();
@@ -220,7 +224,7 @@ mod tests {
         s.on_send(&p, MSS, 3 * MSS);
         s.on_ack(&p, &mut w, MSS, 2 * MSS, true);
         assert_eq!(s.sndcnt, 0);
-        // if a timer finds two more lost, two may leave in their place
+        // if a timer finds two more segments lost, two may be sent in their place
         s.on_timer(&p, &mut w, 2 * MSS, 0);
         assert_eq!(u64::from(s.sndcnt), 2 * MSS);
     }
@@ -238,7 +242,7 @@ mod tests {
             seen.push(w.cwnd);
         }
         assert_eq!(seen, [19.5, 19.0, 18.5, 18.0, 17.5, 17.0, 16.5, 16.0, 16.0, 16.0]);
-        // never a burst: 5 in flight allow one more
+        // there is no burst: with 5 segments in flight, one more may be sent
         s.on_ack(&p, &mut w, MSS, 5 * MSS, false);
         assert_eq!(w.cwnd, 6.0);
         s.end(&p, &mut w);
@@ -264,8 +268,9 @@ mod tests {
                 sent.push(ack);
             }
         }
-        // ACK 1 leaves 19 in flight, below held 20: one segment leaves, held becomes 19. ACK 2 leaves 19: none. ACK 3 leaves 18
-        // and so on, until in flight equals the window of 16 (ACK 9); from then on every ACK releases one
+        // After ACK 1, 19 segments are in flight, below `held` = 20: one segment is sent, and `held` becomes 19. After ACK 2, 19
+        // are in flight: none is sent. After ACK 3, 18 are, and so on. At ACK 9, the data in flight has come down to the window
+        // of 16; from then on, every ACK lets one segment leave
         assert_eq!(sent, [1, 3, 5, 7, 9, 10]);
         assert_eq!(pipe, 16 * MSS);
         s.end(&p, &mut w);

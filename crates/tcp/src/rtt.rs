@@ -5,26 +5,26 @@
 //! ```text
 //! first sample R:  SRTT = R, RTTVAR = R/2
 //! later:           RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|,  SRTT = 7/8 SRTT + 1/8 R
-//! damped, R < SRTT - RTTVAR:   RTTVAR += (SRTT - R - RTTVAR) / 32
-//! RTO = SRTT + max(G, 4 RTTVAR), bounded by min_rto and max_rto, doubled per timeout until the next sample
+//! damped_rttvar:   if R < SRTT - RTTVAR:  RTTVAR += (SRTT - R - RTTVAR) / 32  instead
+//! RTO = SRTT + max(G, 4 RTTVAR), bounded by min_rto and max_rto, doubled at each timeout until the next sample
 //! ```
 //!
-//! With timestamps every ACK of new data gives a sample; the gains are not rescaled for that (RFC 7323 §G suggests it).
+//! With time stamps, every ACK of new data gives a sample. The gains are not reduced for this, although RFC 7323 §G suggests it.
 
 use crate::params::{MinRto, TcpParams};
 use units::Duration;
 
-/// Estimator and backoff of one connection.
+/// The estimator and the backoff of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rtt {
     pub(crate) srtt: Duration,
     /// Variation of the round-trip time; zero before the first sample.
     pub(crate) rttvar: Duration,
-    /// Before backoff.
+    /// RTO before backoff.
     base: Duration,
-    /// Timeouts since the last sample, or since new data was acknowledged.
+    /// Number of doublings of the RTO: timeouts since the last sample, or since new data was acknowledged.
     backoff: u8,
-    /// With `backoff_until_new_data`: low half of the end of what had been sent at the last timeout.
+    /// With `backoff_until_new_data`: end of the data sent before the last timeout, as the low half of the offset.
     sent_to: u32,
 }
 
@@ -42,7 +42,7 @@ impl Rtt {
             r = ((r + g / 2) / g).max(1) * g;
         }
         if self.srtt.is_zero() {
-            // a round trip below the clock's microsecond still counts as a sample
+            // a round trip of less than a microsecond is still a sample; SRTT = 0 would mean that there is none
             self.srtt = Duration(r.max(1));
             self.rttvar = Duration(r / 2);
         } else {
@@ -65,7 +65,7 @@ impl Rtt {
         }
     }
 
-    /// Ends the backoff with `backoff_until_new_data`: everything below `una` is acknowledged.
+    /// Ends the backoff, with `backoff_until_new_data`, if data sent after the last timeout is acknowledged. `una` is SND.UNA.
     #[inline]
     pub(crate) fn acknowledged(&mut self, una: u64) {
         if self.backoff > 0 && ((una as u32).wrapping_sub(self.sent_to) as i32) > 0 {
@@ -73,13 +73,13 @@ impl Rtt {
         }
     }
 
-    /// The retransmission timeout, backoff included.
+    /// Returns the retransmission timeout, including backoff.
     #[inline]
     pub(crate) fn rto(&self, max: Duration) -> Duration {
         if self.backoff == 0 { self.base } else { (self.base * (1 << self.backoff)).min(max) }
     }
 
-    /// Doubles the timeout after an expiry; everything below `next` has been sent.   Source: RFC 6298 §5.5.
+    /// Doubles the timeout after the timer has expired. All data below `next` has been sent.   Source: RFC 6298 §5.5.
     pub(crate) fn back_off(&mut self, p: &TcpParams, next: u64) {
         self.sent_to = next as u32;
         self.backoff = (self.backoff + 1).min(p.rto.backoff_doublings);
@@ -106,10 +106,10 @@ mod tests {
         p.rto.clock_granularity = Duration::from_millis(1);
         let mut r = Rtt::new(&p);
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
-        // R = 400 ms: SRTT 400, RTTVAR 200, RTO 400 + 800 = 1200
+        // first sample R = 400 ms: SRTT = 400, RTTVAR = 400/2 = 200, RTO = 400 + 4 * 200 = 1200 ms
         r.sample(&p, 400_000);
         assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(400), Duration::from_millis(1200)));
-        // R = 480: RTTVAR 150 + 20 = 170, SRTT 350 + 60 = 410, RTO 410 + 680 = 1090
+        // R = 480 ms: RTTVAR = 3/4 * 200 + 80/4 = 170, SRTT = 7/8 * 400 + 480/8 = 410, RTO = 410 + 4 * 170 = 1090 ms
         r.sample(&p, 480_000);
         assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(410), Duration::from_millis(1090)));
         r.back_off(&p, 1);
@@ -118,7 +118,8 @@ mod tests {
             r.back_off(&p, 1);
         }
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(60));
-        // A sample ends the backoff. 410 again: RTTVAR 127.5, RTO 410 + 510 = 920, bounded below by 1 s.
+        // A sample ends the backoff. R = 410 ms: RTTVAR = 3/4 * 170 = 127.5, RTO = 410 + 4 * 127.5 = 920 ms, raised to the
+        // minimum of 1 s
         r.sample(&p, 410_000);
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
     }
@@ -128,11 +129,12 @@ mod tests {
         let p = TcpParams::preset("rfc").unwrap().with(|p| p.quirks.backoff_until_new_data = true);
         let mut r = Rtt::new(&p);
         r.sample(&p, 400_000);
-        // all below 5000 had been sent
+        // at the timeout, all data below 5000 has been sent
         r.back_off(&p, 5000);
         r.sample(&p, 400_000);
         r.acknowledged(5000);
-        // SRTT 400, RTTVAR 150: 1 s, twice
+        // SRTT is 400 ms and RTTVAR 150 ms, so RTO = 400 + 600 ms = 1 s. It stays doubled, since no data from 5000 on is
+        // acknowledged
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(2));
         r.acknowledged(5001);
         assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
@@ -168,7 +170,7 @@ mod tests {
         r.sample(&p, 54_000);
         assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(50), Duration::from_millis(200)));
         let mut r = Rtt::new(&p);
-        // less than a tick counts as one
+        // a round trip shorter than a tick counts as one tick
         r.sample(&p, 100);
         assert_eq!(r.srtt, Duration::from_millis(10));
     }

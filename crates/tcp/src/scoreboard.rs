@@ -1,22 +1,22 @@
 //! The scoreboard: the sender's record of every segment in flight.
 //!
-//! A ring of 16-byte entries, from the first unacknowledged segment to the last one sent, with running counters: an ACK costs
-//! O(1) amortised, whatever the window and the number of holes. A small window's entries are stored in the scoreboard itself, so
-//! that each of ten thousand connections finds its few segments in the cache line beside its counters.
+//! It is a ring of 16-byte entries, from the first unacknowledged segment to the last one sent, with running counters. An ACK
+//! costs O(1) amortised, whatever the window and the number of holes. The entries of a small window are stored in the scoreboard
+//! itself, so even with ten thousand connections the few segments of each are in the cache line beside its counters.
 //!
 //! ```text
-//! pipe     = sum over unSACKed entries of bytes * [not lost] + bytes * [retransmitted]         RFC 6675 SetPipe
+//! pipe     = sum over entries not SACKed of (bytes if not lost) + (bytes if retransmitted)     RFC 6675 SetPipe
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!
-//! Three cursors (positions in the ring) only move up while entries stay. Below `lost_to` IsLost has been decided; SACKed data
-//! above it is counted in bytes and runs. Below `rtx` everything is SACKed or retransmitted (RFC 6675's HighRxt). `high` is one
-//! past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so repeated blocks are skipped,
-//! not walked.
+//! Three cursors are positions in the ring. Relative to the entries, they only move up. Below `lost_to`, IsLost has been decided;
+//! SACKed data above it is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC 6675's HighRxt).
+//! `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the length of the run, so a SACK block
+//! that is repeated is skipped without visiting every entry.
 //!
 //! The rules that move `lost_to` are in [`Detection`](crate::detection::Detection).
 //!
-//! Departs: losses are counted per segment, not per octet. (A receiver acknowledges whole segments, and retransmissions keep the
+//! Departs: losses are counted by segment, not by octet. (A receiver acknowledges whole segments, and retransmissions keep the
 //! boundaries.)
 
 pub(crate) mod entry;
@@ -27,12 +27,12 @@ pub(crate) mod tests;
 use entry::{EVER, Entry, FIN, LOST, Piece, RETX, SACKED, Sent, Taken, Watch};
 use std::collections::VecDeque;
 
-/// Entries stored in the scoreboard itself; if there are more, all are in the ring.
+/// Number of entries that fit into the scoreboard itself. If there are more, all are in the ring.
 pub(super) const FEW: usize = 4;
-/// Value of `held` when the entries are in the ring.
+/// Value of `held` if the entries are in the ring.
 pub(super) const IN_RING: u8 = u8::MAX;
 
-/// The scoreboard; see the module. Fields are in the order in which an ACK needs them, as in [`crate::Endpoint`].
+/// The scoreboard of one sender. Fields are in the order in which an ACK needs them, as in [`crate::Endpoint`].
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Scoreboard {
@@ -42,7 +42,7 @@ pub(crate) struct Scoreboard {
     pub(crate) pipe: u64,
     /// Bytes SACKed at or above `lost_to`.
     pub(crate) above: u64,
-    /// SACKed runs at or above `lost_to`.
+    /// Number of SACKed runs at or above `lost_to`.
     pub(crate) runs: u32,
     pub(crate) lost_to: u32,
     pub(crate) rtx: u32,
@@ -56,12 +56,12 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// An empty scoreboard that starts at offset `base`.
+    /// Creates an empty scoreboard that starts at offset `base`.
     pub(crate) fn new(base: u64) -> Self {
         Self { base, ..Self::default() }
     }
 
-    /// Adds a new segment; segments are contiguous.
+    /// Adds a new segment, which must follow the last one without a gap.
     #[inline]
     pub(crate) fn push(&mut self, seq: u64, len: u32, fin: bool, now_us: u32) {
         if self.held == 0 {
@@ -73,7 +73,7 @@ impl Scoreboard {
         self.push_back(e);
     }
 
-    /// Removes everything below `una`, which is acknowledged.
+    /// Removes all segments below `una`, which are acknowledged.
     #[inline]
     pub(crate) fn ack(&mut self, una: u64, watch: &mut impl Watch) -> Taken {
         let mut taken = Taken::default();
@@ -113,12 +113,12 @@ impl Scoreboard {
         self.runs -= u32::from(!run_goes_on);
     }
 
-    /// Position of the first entry that starts at or after `seq`.
+    /// Returns the position of the first entry that starts at or after `seq`.
     #[inline]
     fn position(&self, seq: u64, mss: u32) -> usize {
         let rel = seq.saturating_sub(self.base) as u32;
         let base = self.base as u32;
-        // all segments except a message's last are full, so the guess nearly always hits
+        // all segments except the last of a message are full, so the guess is nearly always right
         let guess = (rel / mss) as usize;
         match self.get(guess) {
             Some(e) if e.start.wrapping_sub(base) == rel => guess,
@@ -126,7 +126,7 @@ impl Scoreboard {
         }
     }
 
-    /// Position of the first entry that starts `rel` or more above the base.
+    /// Returns the position of the first entry that starts at least `rel` above the base.
     pub(crate) fn search(&self, rel: u32) -> usize {
         let base = self.base as u32;
         if self.held == IN_RING {
@@ -144,7 +144,7 @@ impl Scoreboard {
         let first = self.position(start, mss);
         let mut at = first;
         let mut new = 0;
-        // bound: the ring; every iteration moves `at` up
+        // bound: the length of the scoreboard, since every iteration increases `at`
         while let Some(e) = self.get(at) {
             if e.has(SACKED) {
                 at += e.skip.max(1) as usize;
@@ -181,9 +181,9 @@ impl Scoreboard {
         size
     }
 
-    /// Decides IsLost for every entry that the current SACK information allows. Returns true if an entry is newly lost.
+    /// Decides IsLost for all entries for which the current SACK information suffices. Returns true if an entry is newly lost.
     ///
-    /// Source: RFC 6675 §4; with `forward`, FACK.
+    /// Source: RFC 6675 §4; with `forward`, also FACK.
     pub(crate) fn mark_lost(&mut self, dupthresh: u8, mss: u32, forward: bool) -> bool {
         let mut found = false;
         let bytes = u64::from(dupthresh - 1) * u64::from(mss);
@@ -205,7 +205,7 @@ impl Scoreboard {
         found
     }
 
-    /// Marks a segment lost. Returns false if it already was.
+    /// Marks a segment lost. Returns false if it was marked before.
     pub(crate) fn set_lost(&mut self, at: usize) -> bool {
         let e = self.entry(at);
         if e.has(LOST) {
@@ -226,12 +226,12 @@ impl Scoreboard {
         self.rtx = self.rtx.min(at as u32);
     }
 
-    /// Returns true if the first outstanding segment is SACKed: the receiver had it, but did not acknowledge it.
+    /// Returns true if the first outstanding segment is SACKed. Then the receiver has had it without acknowledging it.
     pub(crate) fn head_sacked(&self) -> bool {
         self.get(0).is_some_and(|e| e.has(SACKED))
     }
 
-    /// Latest transmission of the first segment in flight, microseconds.
+    /// Returns the time of the latest transmission of the first segment in flight, microseconds.
     pub(crate) fn head_sent(&self) -> Option<u32> {
         self.get(0).map(|e| e.sent)
     }
@@ -242,7 +242,8 @@ impl Scoreboard {
         self.get(0).is_some_and(|e| e.flags & (LOST | SACKED | RETX) == LOST)
     }
 
-    /// Marks the first segment in flight lost (duplicate ACKs, partial ACK). Returns false if it already was.
+    /// Marks the first segment in flight lost, after duplicate ACKs or a partial ACK. Returns false if it was SACKed, or marked
+    /// before.
     pub(crate) fn mark_head_lost(&mut self) -> bool {
         if self.get(0).is_none_or(|e| e.has(SACKED)) {
             return false;
@@ -251,7 +252,8 @@ impl Scoreboard {
         self.set_lost(0)
     }
 
-    /// Timeout: marks everything that is not SACKed lost, including retransmissions.
+    /// Marks all segments that are not SACKed lost after a timeout, including retransmissions. `keep_sack`: SACK information is
+    /// kept.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
         for at in 0..self.len() {
@@ -280,13 +282,14 @@ impl Scoreboard {
         Piece { seq, len: u32::from(e.len), fin: e.has(FIN), at }
     }
 
-    /// The lowest lost segment not yet retransmitted.   Source: RFC 6675 NextSeg (1).
+    /// Returns the lowest lost segment that has not yet been retransmitted.   Source: RFC 6675 NextSeg (1).
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<Piece> {
         self.advance(self.lost_to)
     }
 
-    /// The lowest segment below the highest SACKed one, lost or not.   Source: RFC 6675 NextSeg (3).
+    /// Returns the lowest segment below the highest SACKed one that is neither SACKed nor retransmitted, lost or not.   Source:
+    /// RFC 6675 NextSeg (3).
     pub(crate) fn next_hole(&mut self) -> Option<Piece> {
         self.advance(self.high)
     }
@@ -324,18 +327,18 @@ impl Scoreboard {
         true
     }
 
-    /// Number of retransmissions in flight. Bound: the scoreboard.
+    /// Returns the number of retransmissions in flight. Bound: the length of the scoreboard.
     pub(crate) fn resent_in_flight(&self) -> u32 {
         self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
     }
 
-    /// Number of segments in flight, and the latest transmission of the first one, microseconds.
+    /// Returns the number of segments in flight, and the time of the latest transmission of the first one, microseconds.
     #[inline]
     pub(crate) fn outstanding(&self) -> (usize, u32) {
         (self.len(), self.get(0).map_or(0, |e| e.sent))
     }
 
-    /// Clears all LOST marks. Bound: the scoreboard.
+    /// Clears all LOST marks. Bound: the length of the scoreboard.
     pub(crate) fn unmark_lost(&mut self) {
         (self.pipe, self.above, self.runs) = (0, 0, 0);
         let mut in_run = false;
@@ -351,7 +354,7 @@ impl Scoreboard {
         (self.lost_to, self.rtx) = (0, 0);
     }
 
-    /// Counts everything outstanding as in flight again, SACKed or lost. Bound: the scoreboard.
+    /// Clears all marks, so that all outstanding segments count as in flight again. Bound: the length of the scoreboard.
     pub(crate) fn forget_marks(&mut self) {
         self.pipe = 0;
         for at in 0..self.len() {

@@ -8,7 +8,7 @@ use units::Time;
 pub struct SackBlock {
     /// First byte of the run.
     pub start: u64,
-    /// One past its last byte.
+    /// One past the last byte of the run.
     pub end: u64,
 }
 
@@ -17,12 +17,12 @@ pub struct SackBlock {
 pub struct SackBlocks {
     blocks: [SackBlock; Self::MAX],
     count: u32,
-    /// The segment's window. Stored here, where it takes no extra space in a segment without one.
+    /// The segment's window. It is stored here because this padding would otherwise be unused.
     window: u32,
 }
 
 impl SackBlocks {
-    /// Most blocks that 40 bytes of TCP options hold (three beside a timestamp).
+    /// Largest number of blocks that fit into 40 bytes of TCP options (three beside a time stamp).
     pub const MAX: usize = 4;
     /// The empty list.
     pub const NONE: Self = Self { blocks: [SackBlock { start: 0, end: 0 }; Self::MAX], count: 0, window: 0 };
@@ -34,12 +34,12 @@ impl SackBlocks {
             self.count += 1;
         }
     }
-    /// The blocks in order.
+    /// Returns the blocks in order.
     #[inline]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..self.count as usize]
     }
-    /// Number of blocks.
+    /// Returns the number of blocks.
     #[inline]
     pub fn len(&self) -> usize {
         self.count as usize
@@ -50,7 +50,7 @@ impl SackBlocks {
         self.count == 0
     }
 
-    /// Stores an AccECN option in place of the fourth block: 40 bytes of TCP options do not hold both.
+    /// Stores an AccECN option in place of the fourth block. Both would not fit into 40 bytes of TCP options.
     fn keep(&mut self, o: AccEcnOption) {
         let pair = |low: u64, high: u32| low | u64::from(high) << 32;
         let start = pair(u64::from(o.fields) | u64::from(o.ect1_first) << 8, o.e0b);
@@ -69,7 +69,8 @@ impl SackBlocks {
 pub struct AccEcnOption {
     /// Number of counters in the option, at most three; 0 for no option.
     pub fields: u8,
-    /// ECT(1)'s counter comes first (kind 174), otherwise ECT(0)'s (kind 172). CE's counter is always second.
+    /// True if the counter of ECT(1) is the first (kind 174), false if that of ECT(0) is (kind 172). The counter of CE is always
+    /// the second.
     pub ect1_first: bool,
     /// Bytes received with ECT(0), modulo 2^24.
     pub e0b: u32,
@@ -80,45 +81,47 @@ pub struct AccEcnOption {
 }
 
 impl AccEcnOption {
-    /// Length of the option in bytes, padded to whole words.
+    /// Returns the length of the option in bytes, padded to whole words.
     #[inline]
     pub fn wire_bytes(&self) -> u16 {
         if self.fields == 0 { 0 } else { (2 + 3 * u16::from(self.fields)).next_multiple_of(4) }
     }
 
-    /// Number of counters that fit into `room` bytes.
+    /// Returns the number of counters that fit into `room` bytes.
     pub(crate) fn fitting(room: usize) -> u8 {
         (1..=3).rev().find(|n| (2 + 3 * usize::from(*n)).next_multiple_of(4) <= room).unwrap_or(0)
     }
 
-    /// CE's counter, if the option has it.
+    /// Returns the counter of CE, if the option has it.
     pub(crate) fn ceb_counter(&self) -> Option<u32> {
         (self.fields > 1).then_some(self.ceb)
     }
 }
 
-/// A TCP segment. Payload is only a length, never bytes.
+/// A TCP segment. Its payload is represented only by a length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Offset of the first payload byte; 0 for a SYN; the FIN's offset if there is no payload.
+    /// Offset of the first payload byte, or of the FIN if there is no payload; 0 for a SYN.
     pub seq: u64,
     /// Cumulative ACK: the next byte expected. Valid with `has_ack`.
     pub ack: u64,
     /// Payload bytes.
     pub len: u32,
-    /// With [`Flags::GSO`]: payload bytes of each of the segments that this one stands for; the last may have fewer. Otherwise 0.
+    /// With [`Flags::GSO`], the payload bytes of each segment that this packet contains; the last one may have fewer. Otherwise
+    /// 0.
     pub gso_size: u16,
     /// Time of sending, microseconds modulo 2^32.   Source: RFC 7323 §3.
     pub ts_val: u32,
     /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,
-    /// SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW. With ACE set, AE, CWR and ECE form AccECN's counter.
+    /// Flags: SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW, ACE, ACCECN_OPTION. With ACE, the bits AE, CWR and ECE
+    /// are AccECN's counter.
     pub flags: Flags,
-    /// `ack` is valid (in every segment except the first SYN).
+    /// True if `ack` is valid, as in every segment except the first SYN.
     pub has_ack: bool,
     /// ECN codepoint, as sent or as received.
     pub ecn: Ecn,
-    /// Part of the payload was sent before. For measurements only.
+    /// True if part of the payload was sent before. Used only for measurements.
     pub retransmission: bool,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
@@ -140,13 +143,13 @@ pub struct PlainData {
 }
 
 impl Segment {
-    /// The segment's AccECN option; one without counters if it has none.
+    /// Returns the segment's AccECN option, or one without counters if it has none.
     #[inline]
     pub fn accecn(&self) -> AccEcnOption {
         if self.flags.has(Flags::ACCECN_OPTION) { self.sack.kept() } else { AccEcnOption::default() }
     }
 
-    /// The receive window in bytes from `ack` on, if the segment has [`Flags::WINDOW`].
+    /// Returns the receive window in bytes from `ack` on, if the segment has [`Flags::WINDOW`].
     pub fn window(&self) -> Option<u32> {
         self.flags.has(Flags::WINDOW).then_some(self.sack.window)
     }
@@ -163,13 +166,13 @@ impl Segment {
         self.flags = self.flags.with(Flags::ACCECN_OPTION);
     }
 
-    /// Number of segments that this one stands for.
+    /// Returns the number of segments that this packet contains.
     #[inline]
     pub fn segments(&self) -> u32 {
         if self.gso_size == 0 { 1 } else { self.len.div_ceil(u32::from(self.gso_size)).max(1) }
     }
 
-    /// Splits a GSO segment into its segments, in order. CWR goes to the first (RFC 3168), PSH and FIN to the last.
+    /// Splits a GSO packet into its segments, in order. Only the first one has CWR (RFC 3168), and only the last one PSH and FIN.
     pub fn cut(self) -> impl Iterator<Item = Self> {
         let (n, each) = (self.segments(), if self.gso_size == 0 { self.len } else { u32::from(self.gso_size) });
         (0..n).map(move |i| {
@@ -183,7 +186,7 @@ impl Segment {
         })
     }
 
-    /// Sequence numbers occupied: the payload, and one each for SYN and FIN.
+    /// Returns the number of sequence numbers that the segment occupies: its payload bytes, and one each for SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u64 {
         u64::from(self.len) + u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN))
@@ -195,46 +198,46 @@ impl Segment {
 pub enum Event {
     /// The connection is established on this side.
     Connected,
-    /// Payload arrived in order.
+    /// Payload has arrived in order.
     Received {
-        /// Bytes newly in order; every byte of the stream is reported exactly once.
+        /// Number of bytes newly in order. Every byte of the stream is reported exactly once.
         bytes: u64,
     },
-    /// The peer's FIN was consumed: nothing more will be received.
+    /// The peer's FIN has arrived in order, so nothing more will be received.
     PeerFinished,
-    /// Payload of this side was acknowledged cumulatively.
+    /// Payload of this side has been acknowledged cumulatively.
     Acked {
-        /// Bytes newly acknowledged.
+        /// Number of bytes newly acknowledged.
         bytes: u64,
     },
     /// The retries of a SYN or of data are exhausted; `Closed` follows.
     Failed,
-    /// Both directions are done, or the connection failed. Without handshake (and FIN): everything this side wrote before closing
-    /// is acknowledged, and it can still receive. Keep the endpoint if a lost final ACK should be repeated.
+    /// Both directions are done, or the connection has failed. Without a handshake (and FIN), all data that this side wrote
+    /// before it closed is acknowledged, and it can still receive. The host should keep the endpoint if a lost final ACK is to be
+    /// repeated.
     Closed,
 }
 
-/// Receives an endpoint's segments and events.
+/// Receives the segments and events of an endpoint.
 ///
-/// All methods are called from inside the endpoint, in the order in which things happen. The host responds to an event (writes,
-/// closes) after the call that raised it has returned.
+/// All methods are called from inside the endpoint, in the order of events. If the host responds to an event by a write or a
+/// close, it must do so after the call that raised the event has returned.
 pub trait Io {
-    /// Puts a segment on the wire.
+    /// Sends a segment.
     fn send(&mut self, segment: &Segment);
-    /// As [`Io::send`], for an ACK that is sent only after the data it acknowledges has been delivered to the application
-    /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)), if this call delivers any. A host without
-    /// applications sends it at once.
+    /// Sends an ACK after the data that it acknowledges has been delivered to the application, if this call delivers any
+    /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)). A host without applications sends it at once.
     fn send_after_delivery(&mut self, segment: &Segment) {
         self.send(segment);
     }
-    /// Marks the end of one burst of new data, which a host passes to its device in one piece. It began at the last call, or at
-    /// the call into the endpoint.
+    /// Marks the end of a burst of new data, which a host passes to its device in one piece. The burst began at the last call of
+    /// this method, or at the call into the endpoint.
     fn burst_ends(&mut self) {}
     /// Reports an event.
     fn event(&mut self, event: Event);
 }
 
-/// The time as carried in the timestamp option: microseconds modulo 2^32.
+/// Returns the time as it is carried in the time stamp option: microseconds modulo 2^32.
 #[inline]
 pub(crate) fn micros(now: Time) -> u32 {
     (now.0 / 1_000) as u32

@@ -2,19 +2,20 @@
 //!
 //! ```text
 //!            dupthresh / IsLost                 ECN echo
-//!   Recovery <------------------ Open ------------------> Cwr ---> Recovery (loss; no second reduction)
+//!   Recovery <------------------ Open ------------------> Cwr ---> Recovery (a loss; no second reduction)
 //!      |  una >= recover          ^ ^                      | una >= recover
 //!      +--------------------------+ +----------------------+
 //!   Loss <--- timeout, from any state; left to Open at una >= recover
 //! ```
 //!
-//! The window is `floor(cwnd)` segments of MSS bytes. It is compared with the bytes in flight: RFC 6675's pipe with SACK,
-//! otherwise the outstanding bytes less one MSS per duplicate ACK, which is equivalent to RFC 5681's window inflation.
+//! The window is `floor(cwnd)` segments of MSS bytes. It is compared with the bytes in flight. With SACK, these are RFC 6675's
+//! pipe. Without SACK, they are the outstanding bytes less one MSS per duplicate ACK, which is equivalent to RFC 5681's window
+//! inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
-//! Departs: entering recovery always marks the first segment lost (RFC 6675 leaves that to IsLost), so pipe is one MSS smaller
-//! when short segments reached DupThresh. After a timeout the lost segments are resent in order as the window opens, which is
-//! go-back-N when SACK is off or its information was discarded.
+//! Departs: the start of a recovery always marks the first segment lost, whereas RFC 6675 leaves that to IsLost. So pipe is one
+//! MSS smaller if the duplicate ACKs were for short segments. After a timeout, the lost segments are resent in order as the
+//! window opens. This is go-back-N if SACK is off, or its information was discarded.
 
 mod ack;
 mod output;
@@ -41,7 +42,7 @@ use crate::timer::Timer;
 use crate::undo::Undo;
 use units::{LINE, Time, prefetch};
 
-/// Arguments common to the sender's methods.
+/// The arguments that many methods of the sender share.
 pub(crate) struct Context<'a, I> {
     pub(crate) p: &'a TcpParams,
     pub(crate) now: Time,
@@ -50,7 +51,7 @@ pub(crate) struct Context<'a, I> {
     pub(crate) io: &'a mut I,
 }
 
-/// Delivery rate samples, pacing and bursts, for flows that use any of them.
+/// The state of delivery rates, pacing and bursts, for flows that use any of them.
 #[derive(Clone, Debug)]
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
@@ -71,65 +72,65 @@ impl PacingAndRate {
     }
 }
 
-/// `end` of a stream without end.
+/// Value of `end` for an endless stream.
 const ENDLESS: u64 = u64::MAX;
 
-/// The sending half of an endpoint. Every ACK touches three cache lines (the stream and its window, the clock, the controller
-/// with the head of the scoreboard) and a fourth with the scoreboard's entries. Fields that few ACKs need come last.
+/// The sending half of an endpoint. Every ACK uses four cache lines: the stream and its window, the clock, the controller with
+/// the head of the scoreboard, and the scoreboard's entries. Fields that few ACKs need come last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
-    /// SND.UNA: first unacknowledged byte.
+    /// SND.UNA: the first unacknowledged byte.
     pub(crate) una: u64,
-    /// SND.NXT: next new byte.
+    /// SND.NXT: the next new byte.
     pub(crate) next: u64,
     /// End of the data written by the application.
     end: u64,
-    /// When the retransmission timer expires.
+    /// Time at which the retransmission timer expires.
     pub(crate) rto_at: Time,
     pub(crate) window: Window,
     dupacks: u32,
-    /// Consecutive timeouts without progress.
+    /// Number of consecutive timeouts without progress.
     pub(crate) timeouts: u16,
-    /// The application has closed its side.
+    /// True if the application has closed its side.
     closing: bool,
     fin_sent: bool,
-    /// The next new segment carries CWR.
+    /// True if the next new segment must carry CWR.
     cwr_due: bool,
     pub(crate) state: State,
-    /// A partial ACK has already restarted the timer (impatient NewReno).
+    /// True if a partial ACK has restarted the timer in this recovery (impatient NewReno).
     partial_seen: bool,
-    /// The window stopped the sender in the current round, which ends when `usage_until` is acknowledged.
+    /// True if the window stopped the sender in the current round, which ends when `usage_until` is acknowledged.
     limited: bool,
-    /// One past RescueRxt; low half of the offset.   Source: RFC 6675 §2.
+    /// One past RescueRxt, as the low half of the offset.   Source: RFC 6675 §2.
     rescue_rxt: u32,
     pub(crate) rtt: Rtt,
     /// End of the data outstanding when the last recovery, reduction or ECN response began.
     recover: u64,
-    /// Time of the last data transmission; or of the ACK that left nothing outstanding, in stacks that measure idle time from
-    /// there.
+    /// Time of the last data transmission. In stacks that measure idle time from ACKs, time of the ACK that left nothing
+    /// outstanding, if that is later.
     last_active: Time,
-    /// End of the current round for `limited` and `max_flight`; low half of the offset.
+    /// End of the current round for `limited` and `max_flight`, as the low half of the offset.
     usage_until: u32,
-    /// Most bytes outstanding after a transmission in that round.
+    /// Largest number of bytes outstanding after a transmission in that round.
     max_flight: u32,
     peer_rwnd: u32,
-    /// End of the current round: low half of `next` when the round began.
+    /// End of the current round, which is the low half of `next` when the round began.
     round_end: u32,
-    /// CE-marked packets reported by ACKs so far.
+    /// Number of CE-marked packets reported by ACKs so far.
     pub(crate) ce_reported: u32,
-    /// A reduction may still prove spurious: `undo` is open.
+    /// True if a reduction may still prove spurious, so `undo` is open.
     suspicious: bool,
     pub(crate) timer: Timer,
-    /// While duplicate ACKs arrive, the window limits the outstanding bytes instead of the bytes in flight.
+    /// True if the window limits the outstanding bytes, instead of the bytes in flight, while duplicate ACKs arrive.
     counts_outstanding: bool,
     pub(crate) cc: Controller,
-    /// Present only if the controller needs rate samples, or if segments leave paced or in bursts.
+    /// Pacing and delivery rates. Present only if the controller needs rate samples, or if segments leave paced or in bursts.
     pacing: Option<Box<PacingAndRate>>,
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
     reduction: ReductionState,
-    /// Present only in stacks that undo reductions, from the first retransmission on.
+    /// The undo of reductions. Present only in stacks that undo, from the first retransmission on.
     undo: Option<Box<Undo>>,
 }
 
@@ -184,7 +185,7 @@ impl Sender {
         }
     }
 
-    /// Prefetches further data: heap entries, and, during a reduction, its state and the counters beside it.
+    /// Prefetches further data: entries on the heap and, during a reduction, its state and the counters beside it.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
         self.board.prefetch();
@@ -193,7 +194,7 @@ impl Sender {
         }
     }
 
-    /// The SYN was acknowledged, or there is no handshake.
+    /// Begins to send data, after the SYN was acknowledged or without a handshake.
     pub(crate) fn open(&mut self, p: &TcpParams) {
         self.una = 1;
         self.next = self.next.max(1);
@@ -215,7 +216,7 @@ impl Sender {
         self.peer_rwnd = (edge - una).min(u32::MAX.into()) as u32;
     }
 
-    /// The peer's window in bytes, counted from `una`.
+    /// Returns the peer's window in bytes, counted from `una`.
     pub(crate) fn peer_window(&self) -> u64 {
         self.peer_rwnd.into()
     }
@@ -244,17 +245,17 @@ impl Sender {
         self.una == self.next && self.next == self.end && !self.closing
     }
 
-    /// Returns true if everything written is acknowledged, including the FIN if there is one.
+    /// Returns true if all data written is acknowledged, including the FIN if there is one.
     pub(crate) fn done(&self, p: &TcpParams) -> bool {
         self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.opening.handshake)
     }
 
-    /// Payload bytes sent at least once.
+    /// Returns the number of payload bytes sent at least once.
     pub(crate) fn sent(&self) -> u64 {
         self.next.saturating_sub(1 + u64::from(self.fin_sent))
     }
 
-    /// Payload bytes acknowledged.
+    /// Returns the number of payload bytes acknowledged.
     pub(crate) fn acked(&self) -> u64 {
         self.una.saturating_sub(1 + u64::from(self.fin_sent && self.una == self.next))
     }
@@ -265,7 +266,7 @@ impl Sender {
         cwnd.min(u64::from(p.window.window_clamp.unwrap_or(u32::MAX))).max(1) * u64::from(p.wire.mss)
     }
 
-    /// Estimate of the bytes in the network.
+    /// Returns an estimate of the bytes in the network.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
         self.board.pipe.saturating_sub(u64::from(self.board.dup_bytes))

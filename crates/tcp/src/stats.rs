@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-/// The sender's congestion state (names after Linux).
+/// The sender's congestion state, with Linux' names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
@@ -24,7 +24,7 @@ impl State {
         matches!(self, Self::Recovery | Self::Loss)
     }
 
-    /// The state's name in a trace.
+    /// Returns the state's name in a trace.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -35,16 +35,16 @@ impl State {
     }
 }
 
-/// Snapshot of an endpoint for a trace.
+/// A snapshot of an endpoint for a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Probe {
-    /// Congestion window in bytes: a whole number of segments in a stack that counts in segments.
+    /// Congestion window in bytes. It is a whole number of segments in a stack with `whole_segments`.
     pub cwnd_bytes: u64,
     /// Slow start threshold, bytes; `u64::MAX` stands for infinite.
     pub ssthresh_bytes: u64,
     /// Smoothed RTT; zero before the first sample.
     pub srtt: Duration,
-    /// Retransmission timeout, backoff included.
+    /// Retransmission timeout, including backoff.
     pub rto: Duration,
     /// Estimate of the bytes in the network (RFC 6675 pipe).
     pub in_flight: u64,
@@ -57,27 +57,27 @@ pub struct Probe {
 pub struct Stats {
     /// Payload bytes delivered in order to the application.
     pub bytes_received: u64,
-    /// Segments retransmitted.
+    /// Number of segments retransmitted.
     pub retransmits: u32,
-    /// Retransmission timeouts, including those of the SYN.
+    /// Number of retransmission timeouts, including those of the SYN.
     pub timeouts: u32,
     /// Number of fast recoveries.
     pub fast_recoveries: u32,
-    /// Window reductions in response to an ECN echo.
+    /// Number of window reductions in response to an ECN echo.
     pub ecn_reductions: u32,
-    /// CE-marked packets reported by ACKs (see [`crate::cc::control::AckSample::ce_packets`]).
+    /// Number of CE-marked packets reported by ACKs (see [`crate::cc::control::AckSample::ce_packets`]).
     pub ce_reported: u32,
-    /// Segments received that contained nothing new.
+    /// Number of segments received that contained nothing new.
     pub duplicates_received: u32,
-    /// RFC 6675 rescue retransmissions.
+    /// Number of RFC 6675's rescue retransmissions.
     pub rescues: u32,
-    /// Tail loss probes of RFC 8985.
+    /// Number of RFC 8985's tail loss probes.
     pub probes: u32,
-    /// Window reductions that proved spurious and were undone.
+    /// Number of window reductions that proved spurious and were undone.
     pub undone: u32,
 }
 
-/// The part of [`Stats`] that an endpoint counts; all of it is rare. The rest is derived from the endpoint's state.
+/// The part of [`Stats`] that an endpoint counts, all of them rare events. The rest is derived from the endpoint's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) retransmits: u32,

@@ -1,4 +1,4 @@
-//! Two endpoints with a lossy pipe between them: scripts, response functions, and a property of all stacks.
+//! Tests of two endpoints with a lossy pipe between them: scripts, response functions, and a property of all stacks.
 
 mod ecn;
 mod hostile;
@@ -12,7 +12,7 @@ mod script;
 mod undo;
 mod window;
 
-/// Names used by the tests of whole stacks.
+/// The names that tests of whole stacks use.
 mod names {
     pub(super) use crate::cc::cubic::CubicForm;
     pub(super) use crate::cc::dctcp::DctcpForm;
@@ -30,7 +30,7 @@ use units::{Duration, Time};
 fn preset(name: &str) -> TcpParams {
     TcpParams::preset(name).unwrap()
 }
-/// Linux' stack with exact timers.
+/// Returns Linux' stack with exact timers.
 fn exact() -> TcpParams {
     preset("linux-6").with(|p| p.rto.timer_tick = Duration::ZERO)
 }
@@ -46,7 +46,7 @@ fn sizes() {
 
 #[test]
 fn syn_times_of_document_001() {
-    // 3, 6, 12, 24, 48, 60, 60, ... after the first SYN at 1 s
+    // the first SYN leaves at 1 s; the waits after it are 3, 6, 12, 24, 48, 60, 60, ... s
     let mut n = Net::new(&preset("ns2-fulltcp-sack"), 10, |_, _, _| Fate::Drop);
     n.now = Time(1_000_000_000);
     n.connect(1000, false);
@@ -56,7 +56,8 @@ fn syn_times_of_document_001() {
 
 #[test]
 fn a_connection_that_never_opens_fails() {
-    // Linux (ip-sysctl): four timeouts without doubling, then six retries; the last at 67 s, failure at 131 s
+    // Linux (ip-sysctl): four timeouts without doubling, and then six retries. The last SYN leaves at 67 s, and the connection
+    // fails 64 s later
     let mut n = Net::new(&exact(), 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(130.0);
@@ -64,7 +65,7 @@ fn a_connection_that_never_opens_fails() {
     assert!(!n.has(0, Event::Failed));
     n.run(200.0);
     assert!(n.has(0, Event::Failed));
-    // before 6.5: six retries at 1, 3, 7, 15, 31, 63 s, failure at 127 s
+    // before Linux 6.5, there are six retries at 1, 3, 7, 15, 31 and 63 s, and the connection fails at 127 s
     let mut n = Net::new(&exact().with(|p| p.opening.syn_linear_timeouts = 0), 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(126.0);
@@ -77,7 +78,7 @@ fn a_connection_that_never_opens_fails() {
 
 #[test]
 fn handshake_request_answer_and_end() {
-    // 10 ms one way: SYN 0, SYN-ACK 10, ACK and request 20, answer at 30
+    // the delay is 10 ms one way: the SYN leaves at 0 ms, the SYN-ACK at 10, the ACK with the request at 20, the answer at 30
     let p = preset("ns2-fulltcp-sack").with(|p| {
         p.window.nagle = false;
         p.quirks.fin_after_data = false;
@@ -97,7 +98,7 @@ fn handshake_request_answer_and_end() {
         assert!(n.has(i, Event::Connected) && n.has(i, Event::PeerFinished) && n.has(i, Event::Closed));
         assert_eq!(n.events[i].iter().filter(|&&e| e == Event::Closed).count(), 1);
     }
-    // IW 2: two segments, then the last one with the FIN on it
+    // the initial window is 2: two segments leave at once, and the last one, with the FIN, after an ACK
     assert_eq!(n.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
     assert!(n.log.iter().any(|l| l.1 == 1 && l.2.len == 4000 - 2920 && l.2.flags.has(Flags::FIN)));
     assert_eq!(n.ends[0].stats().retransmits + n.ends[1].stats().retransmits, 0);
@@ -105,7 +106,8 @@ fn handshake_request_answer_and_end() {
 
 #[test]
 fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
-    // 10 ms one way, IW 2: answer of 1460 + 1460 + 1080 at 30, ACKs at 40
+    // the delay is 10 ms one way and the initial window 2. Of the answer, 1460 + 1460 + 1080 bytes, two segments leave at 30 ms
+    // and are acknowledged at 40 ms
     let mut n = Net::new(&preset("ns2-fulltcp-sack"), 10, pass);
     n.answer = Some((250, 4000));
     n.connect(250, false);
@@ -113,7 +115,7 @@ fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
     // the ACK of the SYN-ACK is separate, and the request follows it
     let first: Vec<u32> = n.log.iter().filter(|l| l.1 == 0 && l.0.secs() == 0.02).map(|l| l.2.len).collect();
     assert_eq!(first, [0, 250]);
-    // the 1080 bytes wait for both ACKs, as they do with a larger window
+    // the last 1080 bytes wait for both ACKs, even with a larger window
     assert_eq!(n.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
     let wide = preset("ns2-fulltcp-sack").with(|p| p.opening.initial_window = InitialWindow::Segments(4));
     let mut m = Net::new(&wide, 10, pass);
@@ -121,7 +123,8 @@ fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
     m.connect(250, false);
     m.run(10.0);
     assert_eq!(m.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
-    // a short segment is acknowledged after 100 ms, at 160. Then the FIN is sent, at 170, and acknowledged at once
+    // the short segment arrives at 60 ms and is acknowledged 100 ms later, at 160 ms. Then the FIN is sent, at 170 ms, and
+    // acknowledged at once
     assert_eq!(n.times(0, |s| s.ack == 4001), [0.16]);
     assert_eq!(n.times(1, |s| s.flags.has(Flags::FIN)), [0.17]);
     assert_eq!(n.times(0, |s| s.ack == 4002), [0.18]);
@@ -144,7 +147,8 @@ fn slow_start_doubles_and_avoidance_adds_one() {
     let mut n = Net::new(&p, 50, pass);
     n.connect(u64::MAX, false);
     n.run(0.999);
-    // rounds of 100 ms: 2 4 8 16, then +1 (the sum of 1/cwnd over a round is slightly less: 16 + 15.5/16...)
+    // in rounds of 100 ms, 2, 4, 8 and 16 segments are sent; then one more per round, or sometimes none, since the sum of 1/cwnd
+    // over a round is slightly less than 1
     let mut rounds = [0; 10];
     n.times(0, |_| true).iter().for_each(|t| rounds[(t * 10.0 + 0.01) as usize] += 1);
     assert_eq!(rounds[..5], [2, 4, 8, 16, 16]);
@@ -154,7 +158,7 @@ fn slow_start_doubles_and_avoidance_adds_one() {
     assert!((20..=21).contains(&rounds[9]), "{rounds:?}");
 }
 
-/// Drops the data segments with these numbers (offsets in segments) at their first transmission.
+/// Drops the first transmission of the data segments with these numbers (offsets in segments).
 fn lose(p: &TcpParams, list: &'static [u64]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let mss = u64::from(p.wire.mss);
     move |from, _, s| {
@@ -179,7 +183,7 @@ fn fast_retransmit_halves_once_for_a_window() {
         assert_eq!((st.fast_recoveries, st.timeouts), (1, timeouts), "{recovery:?}");
         if timeouts == 0 {
             assert_eq!(st.retransmits, 3, "{recovery:?}");
-            // 20 and three ACKs of congestion avoidance: 20.15 / 2
+            // three ACKs in congestion avoidance have raised the window from 20 to 20.15; ssthresh is half of it
             assert!((n.ends[0].probe(&p).ssthresh_bytes as f64 / 1460.0 - 10.07).abs() < 0.05);
         }
     }
@@ -204,7 +208,8 @@ fn newreno_repairs_one_hole_per_round_trip_and_sack_all_at_once() {
 
 #[test]
 fn limited_transmit_sends_on_the_first_two_duplicates() {
-    // window 3: without RFC 3042 a loss of the first leaves two duplicates, hence a timeout
+    // with a window of 3, the loss of the first segment leaves two duplicate ACKs, too few for fast retransmit. Limited transmit
+    // (RFC 3042) adds the third; without it, there is a timeout
     for (limited_transmit, timeouts) in [(true, 0), (false, 1)] {
         for recovery in [Recovery::Sack, Recovery::Newreno] {
             let p = preset("ns2-reno").with(|p| {
@@ -237,17 +242,17 @@ fn a_timeout_goes_back_and_doubles() {
     n.run(first.secs());
     assert_eq!(n.ends[0].probe(&p).state, State::Loss);
     assert_eq!(n.ends[0].probe(&p).cwnd_bytes, 1460);
-    // nothing else is lost: go-back-N in slow start
+    // no further segment is lost: go-back-N in slow start
     n.run(60.0);
     assert_eq!(n.received[1], 400 * 1460);
     assert_eq!(n.ends[0].stats().timeouts, 1);
-    // 8 segments were in flight: all of them are resent
+    // 8 segments were in flight, and all of them are resent
     assert_eq!(n.ends[0].stats().retransmits, 8);
 }
 
 #[test]
 fn a_full_last_segment_with_its_fin_fits_a_window_of_one() {
-    // payload 1460 and FIN are 1461 sequence numbers; the window counts payload
+    // 1460 bytes of payload and the FIN occupy 1461 sequence numbers, but the window counts only payload
     let p = preset("ns2-fulltcp-sack");
     let mut n = Net::new(&p, 10, |from, _, s| {
         if from == 0 && s.flags.has(Flags::FIN) && !s.retransmission { Fate::Drop } else { Fate::Pass }
@@ -269,7 +274,8 @@ fn repeated_timeouts_double_up_to_the_cap_and_then_fail() {
     n.connect(30 * 1460, false);
     n.run(500.0);
     let t = n.times(0, |s| s.seq == 1461);
-    // RTT sample of 100 ms: RTO 0.3 s after the ACK at 0.1 s (SRTT + 4 * 50); 64-fold would be 19.2, cap 10
+    // after an RTT sample of 100 ms, RTO = 100 + 4 * 50 = 300 ms, and the timer restarts with the ACK at 0.1 s. The RTO doubles
+    // up to the maximum of 10 s
     let gaps: Vec<f64> = t.windows(2).map(|w| ((w[1] - w[0]) * 1000.0).round()).collect();
     assert_eq!(gaps, [400.0, 600.0, 1200.0, 2400.0, 4800.0, 9600.0, 10000.0, 10000.0, 10000.0]);
     assert!(n.has(0, Event::Failed));
@@ -283,7 +289,7 @@ fn delayed_acks_halve_the_acks() {
     n.run(20.0);
     let acks = n.times(1, |s| s.flags.has(Flags::PURE_ACK)).len();
     assert!((500..530).contains(&acks), "{acks}");
-    // the ACK of a single segment waits 40 ms
+    // the handshake takes 20 ms and the segment 10 ms; its ACK waits for 40 ms
     let mut n = Net::new(&p, 10, pass);
     n.connect(100, false);
     n.run(1.0);
@@ -292,7 +298,8 @@ fn delayed_acks_halve_the_acks() {
 
 #[test]
 fn acks_at_once_return_after_a_pause() {
-    // twenty segments: 16 ACKs at once, then one for two; a second later, longer than the receiver's RTO of 20 + 200 ms, again
+    // of twenty segments, 16 are acknowledged at once, and the others in pairs: 18 ACKs. Quick ACKs return after a pause of a
+    // second, which is longer than the receiver's RTO of 20 + 200 ms
     for (quick_acks_return, want) in [(true, [18, 18]), (false, [18, 10])] {
         let p = exact().with(|p| {
             p.quirks.quick_acks_return = quick_acks_return;
@@ -317,9 +324,9 @@ fn silence_restarts_the_window() {
     for (idle_restart, segments) in [(IdleRestart::Off, 32), (IdleRestart::Restart, 2), (IdleRestart::Decay, 8)] {
         let p = preset("ns2-reno").with(|p| p.window.idle_restart = idle_restart);
         let mut n = Net::new(&p, 50, pass);
-        // 2 + 4 + 8 + 16 segments acknowledged: window 32
+        // 2 + 4 + 8 + 16 segments are acknowledged, so the window is 32
         n.connect(30 * 1460, false);
-        // RTO 200 ms (after five samples of 100 ms) to 300; silent since 0.3 s
+        // the RTO has fallen from 300 ms towards 200 ms after some samples of 100 ms. The sender has been idle since 0.3 s
         n.run(0.5);
         let rto = n.ends[0].probe(&p).rto;
         let before = n.log.len();
@@ -331,7 +338,7 @@ fn silence_restarts_the_window() {
 
 #[test]
 fn silence_after_an_ack_is_a_round_trip_shorter() {
-    // the last ACK comes at 0.3 s, 100 ms after the last segment; RTO 0.3 s (test above)
+    // the last ACK arrives 100 ms after the last segment was sent
     let sent = |idle_restart, silent_ms: u64| {
         let p = preset("ns2-reno").with(|p| p.window.idle_restart = idle_restart);
         let mut n = Net::new(&p, 50, pass);
@@ -342,7 +349,7 @@ fn silence_after_an_ack_is_a_round_trip_shorter() {
         n.write(0, 100 * 1460, false);
         n.log.len() - before
     };
-    // the log's last entry is that ACK leaving, 50 ms before it arrives
+    // the last entry of the log is the departure of this ACK, 50 ms before it arrives and 50 ms after the last segment was sent
     for (idle_restart, just_before, just_after) in
         [(IdleRestart::Restart, 2, 2), (IdleRestart::InitialAfterAck, 32, 2), (IdleRestart::OneAfterAck, 32, 1)]
     {
@@ -369,7 +376,7 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
         let st = n.ends[0].stats();
         assert_eq!((st.ecn_reductions, st.retransmits, n.received[1]), (1, 0, 600 * mss), "{reduction:?}");
         assert_eq!(n.log.iter().filter(|l| l.1 == 0 && l.2.flags.has(Flags::CWR) && l.2.len > 0).count(), 1);
-        // echoed from the mark until CWR arrives: about a round trip
+        // the echo lasts from the mark until CWR arrives: about a round trip
         let echoes = n.times(1, |s| s.flags.has(Flags::ECE) && s.flags.has(Flags::PURE_ACK));
         assert!(echoes.len() > 3 && echoes[echoes.len() - 1] - echoes[0] < 0.11, "{echoes:?}");
     }
@@ -377,7 +384,8 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
 
 #[test]
 fn dctcp_s_feedback_ends_with_the_marks() {
-    // two segments of one window are marked: the echo ends with them, not with CWR, and there is still one reduction
+    // two segments of one window are marked. Only their ACKs have ECE, without waiting for CWR, and there is still only one
+    // reduction
     let p = preset("rfc").with(|p| {
         p.ecn.ecn = true;
         p.ecn.ecn_feedback = EcnFeedback::Dctcp;
@@ -398,7 +406,7 @@ fn dctcp_s_feedback_ends_with_the_marks() {
 
 #[test]
 fn a_lost_last_ack_is_repeated() {
-    // the ACK of the passive side's FIN is lost: the closed active side acknowledges its retransmission
+    // the ACK of the passive side's FIN is lost. The active side, already closed, acknowledges the FIN's retransmission
     let mut dropped = false;
     let mut n = Net::new(&preset("rfc"), 10, move |from, _, s| {
         let last = from == 0 && s.flags.has(Flags::PURE_ACK) && s.ack > 1 && !std::mem::replace(&mut dropped, true);

@@ -9,7 +9,7 @@ use packet::{Ecn, Flags};
 use units::Time;
 
 impl Receiver {
-    /// AccECN's counters, created on first use.
+    /// Returns AccECN's counters, which are created on first use.
     pub(crate) fn counts(&mut self) -> &mut Counts {
         self.rare.get_or_insert_default().counts.get_or_insert_default()
     }
@@ -27,7 +27,7 @@ impl Receiver {
         self.flags |= capable | counts;
     }
 
-    /// Counts a packet without payload, for AccECN.
+    /// Counts a packet without payload for AccECN, and requests an ACK if one must leave at once.
     pub(crate) fn on_control_segment(&mut self, ecn: Ecn) {
         let waits = self.unacked > 0;
         if self.counts().on_control(ecn, waits) {
@@ -35,7 +35,7 @@ impl Receiver {
         }
     }
 
-    /// Processes the ECN field and CWR flag of a data segment.
+    /// Processes the ECN field and the CWR flag of a data segment.
     pub(super) fn on_ecn_field(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
             let changes = self.counts().changes(segment.ecn) && p.control.ecn().ack_changes;
@@ -72,7 +72,8 @@ impl Receiver {
         io.send(&ack);
     }
 
-    /// Fills in the ECN field, the echo or the counter; after the SACK blocks, which leave less room for AccECN's option.
+    /// Sets the ECN field, and the echo or the counter. Called after the SACK blocks are set, since these leave less room for
+    /// AccECN's option.
     pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
         if self.flags & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);

@@ -1,32 +1,32 @@
-//! Data above holes, and the order in which it arrived.   Source: RFC 2018 §4.
+//! Ranges of data above holes, and the order in which they arrived.   Source: RFC 2018 §4.
 
 use crate::segment::{SackBlock, SackBlocks};
 
-/// Number of blocks whose order of arrival is kept.
+/// Number of ranges whose order of arrival is kept.
 const RECENT: usize = SackBlocks::MAX;
 
-/// Data above holes, if there are many.
+/// The ranges of data above holes, if there are many.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutOfOrder {
-    /// Sorted, disjoint, not adjacent.
+    /// The ranges: sorted, disjoint, not adjacent.
     pub(crate) ranges: Vec<SackBlock>,
-    /// A byte of each of the most recently extended ranges, newest first.
+    /// One byte offset in each of the most recently extended ranges, newest first.
     pub(crate) recent: [u64; RECENT],
     pub(crate) count: u8,
-    /// Block that the next ACK reports as a duplicate (D-SACK).
+    /// The block that the next ACK reports as a duplicate (D-SACK).
     pub(crate) duplicate: SackBlock,
 }
 
 impl OutOfOrder {
-    /// The range that holds `seq`.
+    /// Returns the range that contains `seq`.
     pub(crate) fn find(&self, seq: u64) -> Option<SackBlock> {
         let i = self.ranges.partition_point(|r| r.end <= seq);
         self.ranges.get(i).copied().filter(|r| r.start <= seq)
     }
 
-    /// Adds `[start, end)`. Returns false if it was already held.
+    /// Adds the range `[start, end)`. Returns false if it was received before.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
-        // first range that touches or follows, and first that lies beyond
+        // the first range that touches or follows the new one, and the first that lies beyond it
         let from = self.ranges.partition_point(|r| r.end < start);
         let to = from + self.ranges[from..].partition_point(|r| r.start <= end);
         let block = if from == to {
@@ -47,7 +47,7 @@ impl OutOfOrder {
         true
     }
 
-    /// Moves the block of `seq` to the front of the order.
+    /// Moves `block`, which contains `seq`, to the front of the order.
     pub(crate) fn remember(&mut self, seq: u64, block: SackBlock) {
         let mut next = [seq; RECENT];
         let mut n = 1;
@@ -61,7 +61,7 @@ impl OutOfOrder {
         self.count = n as u8;
     }
 
-    /// Removes the ranges that continue `next`; returns the new next byte.
+    /// Removes the ranges that continue the data up to `next`; returns the new next byte.
     pub(crate) fn take(&mut self, mut next: u64) -> u64 {
         let n = self.ranges.partition_point(|r| r.start <= next);
         if n > 0 {

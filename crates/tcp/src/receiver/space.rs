@@ -1,28 +1,28 @@
-//! A tuned receive buffer: dynamic right-sizing.
+//! A tuned receive buffer (dynamic right-sizing).
 //!
 //! ```text
-//! rtt     least round trip by timestamps (one above it counts an eighth); or of a whole window's data
-//! copied  bytes that the application has read since the last measurement, at least rtt ago
-//! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before);   before = copied
-//!                   wish   = 2 copied (1 + rtt / 1 ms)          where rtt < 1 ms
-//! a hole:           wish   = 2 before + bytes from the first hole to the highest byte, at each segment above the hole
-//!                   memory = max(memory, min(2 wish, max))
-//! each packet:      limit  = min(limit + 2 mss, memory / 2 - held), or twice its payload if that is more
-//!                   window = max(window, min(limit, memory / 2 - held)), in units of 2^scale, its edge never moves back
+//! rtt     least round trip, by time stamps (a longer sample moves it by an eighth) or by the arrival of a whole window
+//! copied  bytes that the application has read since the last measurement, which was at least rtt ago;  before: largest so far
+//! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before),  or if rtt < 1 ms:  2 copied (1 + rtt / 1 ms)
+//!                   before = copied
+//! segment above a hole:  wish = 2 before + bytes from the first hole to the highest byte
+//! after either:     memory = max(memory, min(2 wish, max))
+//! each packet:      limit  = min(limit + 2 max(mss, payload), memory / 2 - bytes above holes)
+//!                   window = min(limit, memory / 2 - bytes above holes), rounded up to 2^scale;  its right edge never moves back
 //! ```
 //!
-//! The factors allow for slow start: data read now was sent a round trip ago, and data that the next ACK permits arrives in the
-//! next.
+//! The factors of 2 allow for slow start: data read now was sent a round trip ago, and data that the next ACK permits arrives in
+//! the next round trip.
 //!
 //! Source: Fisk & Feng 2001, "Dynamic Right-Sizing in TCP"; ip-sysctl (tcp_rmem, tcp_moderate_rcvbuf, tcp_rcvbuf_low_rtt);
 //! Linux 6.19.
-//! Departs: every byte of payload takes two of memory (Linux measures the memory of its buffers); data received in order is read
-//! before its ACK leaves.
+//! Departs: every byte of payload takes two bytes of memory, whereas Linux measures the memory of its buffers. Data received in
+//! order is read before its ACK leaves.
 
 use crate::params::{Rmem, TcpParams};
 use crate::segment::Segment;
 
-/// Below this RTT the buffer grows less, microseconds.   Source: tcp_rcvbuf_low_rtt.
+/// RTT in microseconds below which the buffer grows less.   Source: tcp_rcvbuf_low_rtt.
 const LOW_RTT: u64 = 1_000;
 /// Smallest payload that raises `limit`, bytes.   Source: Linux.
 const LEAST_PAYLOAD: u32 = 128;
@@ -38,17 +38,17 @@ pub(crate) struct Space {
     limit: u64,
     /// Right edge of the window: one past the last byte that the peer may send.
     edge: u64,
-    /// Most bytes read in a round trip.
+    /// Largest number of bytes read in a round trip so far.
     before: u64,
-    /// Next byte of the stream and time, microseconds, at the last measurement of the bytes read.
+    /// Next byte of the stream, and time in microseconds, at the last measurement of the bytes read.
     measured: (u64, u32),
-    /// RTT, eighths of a microsecond; 0 before the first sample.
+    /// Round-trip time in eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
-    /// End of the window whose arrival is timed, and start of the timing, microseconds.
+    /// End of the window whose arrival is being timed, and time at which this began, microseconds.
     timed: (u64, u32),
-    /// The echo that gave the last sample.
+    /// The echoed time stamp that gave the last sample.
     last_echo: u32,
-    /// Timestamp of the newest ACK without data, which the next segment echoes.
+    /// Time stamp of the newest window update without data, which the next segment echoes.
     echo: u32,
 }
 
@@ -67,18 +67,18 @@ impl Space {
         self.measured = (next, now);
     }
 
-    /// Stores the timestamp of a window update without data, while no data awaits its ACK.
+    /// Stores the time stamp of a window update without data. Called only if no data awaits its ACK.
     pub(super) fn store_timestamp(&mut self, stamp: u32) {
         self.echo = stamp;
     }
 
-    /// Returns the newer of `stamp` and the stored timestamp, for the next segment to echo.
+    /// Returns the newer one of `stamp` and the stored time stamp, which the next segment echoes.
     pub(super) fn newest(&self, stamp: u32) -> u32 {
         if (self.echo.wrapping_sub(stamp) as i32) > 0 { self.echo } else { stamp }
     }
 
-    /// Tunes the buffer after a data segment has been processed. The next byte expected was `old` and is now `next`; `above` is
-    /// the bytes held above the first hole, and the bytes from there to the highest byte received.
+    /// Tunes the buffer after a data segment has been processed. The next byte expected was `old` and is now `next`. `above` has
+    /// the number of bytes received above the first hole, and that of bytes from the hole's start to the highest byte received.
     pub(super) fn on_data(
         &mut self,
         p: &TcpParams,
@@ -104,14 +104,14 @@ impl Space {
         self.measure_copied(now, next, max);
     }
 
-    /// Returns the window from `next` on, with `held` bytes above a hole.
+    /// Returns the window from `next` on. `held` is the number of bytes received above holes.
     pub(super) fn window(&mut self, p: &TcpParams, next: u64, held: u64) -> u32 {
         let free = Rmem::payload(self.memory).saturating_sub(held).min(self.limit);
         self.edge = self.edge.max(next + free.next_multiple_of(1 << p.receiver.window_scale()));
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Adds an RTT sample of `us` microseconds.
+    /// Adds an RTT sample of `us` microseconds. `of_stamps`: it was measured by time stamps.
     fn sample(&mut self, us: u32, of_stamps: bool) {
         let m = 8 * u64::from(us.max(1));
         if self.rtt8 == 0 || m < self.rtt8 {
@@ -137,7 +137,8 @@ impl Space {
         }
     }
 
-    /// Grows the buffer if the application read more in the last round trip than in any before; it has read all before `next`.
+    /// Grows the buffer if the application has read more in the last round trip than in any before. It has read all data below
+    /// `next`.
     fn measure_copied(&mut self, now: u32, next: u64, max: u64) {
         if self.rtt8 == 0 || u64::from(now.wrapping_sub(self.measured.1)) < self.rtt8 / 8 {
             return;

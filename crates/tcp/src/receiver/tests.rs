@@ -28,16 +28,16 @@ fn rfc_2018_order() {
     let p = TcpParams::preset("rfc").unwrap();
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(0);
-    // RFC 2018 §7 case 3 (every second segment is lost): the newest block first, then the ones before
+    // RFC 2018 §7 case 3: every second segment is lost, and blocks are reported from the newest to the oldest
     for i in [1, 3, 5, 7] {
         r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
     }
-    // at most three beside a timestamp
+    // a segment has room for three blocks beside a time stamp
     assert_eq!(blocks(&mut r, &p), [(7, 8), (5, 6), (3, 4)]);
-    // the fourth segment fills the hole between 3 and 5: one block of three, most recent
+    // segment 4 fills the hole between 3 and 5: they become one block of three segments, which is the most recent
     r.on_data(&p, Time(0), &data(4), &mut st, &mut io);
     assert_eq!(blocks(&mut r, &p), [(3, 6), (7, 8), (1, 2)]);
-    // a duplicate is also reported first
+    // a duplicate also makes its block the most recent
     r.on_data(&p, Time(0), &data(7), &mut st, &mut io);
     assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6), (1, 2)]);
     assert_eq!(st.duplicates_received, 1);
@@ -68,17 +68,17 @@ fn rfc_2883_duplicates() {
         }
         blocks(r, &p)
     };
-    // RFC 2883 §4.1.1: the ACK was lost, and the segment is retransmitted; reported once
+    // RFC 2883 §4.1.1: an ACK was lost, so segment 1 is retransmitted. The duplicate is reported once
     assert_eq!(arrive(&mut r, &[0, 1]), []);
     assert_eq!(arrive(&mut r, &[1]), [(1, 2)]);
     assert_eq!(arrive(&mut r, &[]), []);
-    // §4.1.2: below the ACK, while 3 is held above a hole: the duplicate first
+    // §4.1.2: segment 3 is above a hole, and segment 0, below the ACK, arrives again. The duplicate is the first block
     assert_eq!(arrive(&mut r, &[3]), [(3, 4)]);
     assert_eq!(arrive(&mut r, &[0]), [(0, 1), (3, 4)]);
-    // §4.2: inside the block above the ACK, which follows
+    // §4.2: a duplicate inside a block above the ACK is the first block, followed by the whole block
     assert_eq!(arrive(&mut r, &[4, 5]), [(3, 6)]);
     assert_eq!(arrive(&mut r, &[4]), [(4, 5), (3, 6)]);
-    // at most three beside a timestamp: the oldest block is dropped
+    // three blocks fit beside a time stamp, so the oldest is left out
     assert_eq!(arrive(&mut r, &[7]), [(7, 8), (3, 6)]);
     assert_eq!(arrive(&mut r, &[9]), [(9, 10), (7, 8), (3, 6)]);
     assert_eq!(arrive(&mut r, &[7]), [(7, 8), (7, 8), (9, 10)]);
@@ -112,7 +112,8 @@ fn every_second_segment_or_the_timer_or_a_hole() {
 
 #[test]
 fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
-    // RFC 7323 §4.3: with a delayed ACK, the timestamp of the earlier segment; with a hole, the last one in order.
+    // RFC 7323 §4.3: a delayed ACK of two segments echoes the time stamp of the earlier one. While there is a hole, the echo is
+    // from the last segment that advanced the window
     let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(7);
@@ -140,7 +141,8 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
         r.open(0);
         r.ecn = EcnUse::Classic;
         let mut acked = vec![];
-        // 5 is marked; 0 arrives again after 8: its ACK is the first of two sent at once
+        // segment 5 is marked, and segment 0 arrives again after 8. Each makes two ACKs leave at once if quick ACKs return: those
+        // of 5 and 6, and of 0 and 9
         for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
             let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
             r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());
@@ -153,8 +155,8 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
     }
 }
 
-/// The ACKs of a receiver with DCTCP's feedback and an ACK for every second segment, for segments with these marks: the number
-/// that each ACK acknowledges up to, and its ECE.
+/// Returns the ACKs for segments with these marks, from a receiver with DCTCP's feedback that acknowledges every second segment.
+/// For each ACK: the number of segments that it acknowledges, and its ECE flag.
 fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
     #[derive(Default)]
     struct Acks(Vec<Segment>);
@@ -185,13 +187,13 @@ fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
 
 #[test]
 fn dctcp_reports_which_segments_were_marked() {
-    // RFC 8257 §3.2, an ACK for every second segment: 0 and 1 unmarked; 2 marked, so at once; 3 and 4 together; 5 waits, and 6,
-    // which is unmarked, triggers the ACK of 5 before its own
+    // RFC 8257 §3.2: one ACK covers the unmarked segments 0 and 1. Segment 2 is marked, so it is acknowledged at once. One ACK
+    // covers 3 and 4. Segment 5 waits until 6, which is unmarked, triggers an ACK of 5 and then one of its own
     let marks = [false, false, true, true, true, true, false, false];
     assert_eq!(dctcp(&marks), [(2, false), (3, true), (5, true), (6, true), (7, false)]);
-    // every second segment marked: each is acknowledged separately
+    // if every second segment is marked, each segment is acknowledged separately
     assert_eq!(dctcp(&[false, true, false, true]), [(1, false), (2, true), (3, false), (4, true)]);
-    // whatever the marks: the segments that ACKs with ECE acknowledge are the marked ones
+    // with any pattern of marks, ACKs with ECE acknowledge exactly the marked segments
     let mut dice = units::Rng::named(1, "marks");
     for _ in 0..100 {
         let marks: Vec<bool> = (0..50).map(|_| dice.chance(0.3)).collect();
@@ -206,7 +208,8 @@ fn dctcp_reports_which_segments_were_marked() {
 
 #[test]
 fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
-    // segments 3 to 5 are marked. 3: the first mark; 5: the second one since the ACK of 3; 6: DCTCP's change, else one of two
+    // segments 3 to 5 are marked. ACKs leave for 3, since it is the first mark, and for 5, the second mark after the ACK of 3.
+    // With DCTCP, 6 is acknowledged since the marks end; with CUBIC, 6 and 7 share an ACK
     for (congestion_control, want) in
         [(CongestionControl::Dctcp, [2, 4, 6, 7].as_slice()), (CongestionControl::Cubic, &[2, 4, 6, 8])]
     {

@@ -7,7 +7,7 @@ use crate::segment::{Segment, micros};
 use units::Time;
 
 impl Receiver {
-    /// Returns true if windows change on this connection.
+    /// Returns true if windows may change on this connection.
     #[inline]
     pub(crate) fn has_space(&self) -> bool {
         self.flags & WINDOW != 0
@@ -17,7 +17,7 @@ impl Receiver {
         self.rare.as_mut()?.space.as_mut()
     }
 
-    /// Starts the measurement of the bytes read, when the connection is established.
+    /// Starts the measurement of the bytes read. Called when the connection is established.
     pub(crate) fn begin_space(&mut self, now: Time) {
         let next = self.next;
         if let Some(space) = self.space() {
@@ -25,7 +25,8 @@ impl Receiver {
         }
     }
 
-    /// Bytes held above the first hole, and bytes from the hole's start to the highest byte received.
+    /// Returns the number of bytes received above the first hole, and that of bytes from the hole's start to the highest byte
+    /// received.
     fn above_the_hole(&self) -> (u64, u64) {
         if !self.has_holes() {
             return (0, 0);
@@ -38,7 +39,7 @@ impl Receiver {
         ranges.iter().fold((0, 0), |(held, span), r| (held + (r.end - r.start), span.max(r.end - self.next)))
     }
 
-    /// Tunes the buffer after a data segment has been processed; `old` was the next byte expected before it.
+    /// Tunes the buffer after a data segment has been processed. `old` was the next byte expected before the segment.
     #[cold]
     pub(crate) fn right_size(&mut self, p: &TcpParams, now: Time, segment: &Segment, old: u64) {
         let (next, above) = (self.next, self.above_the_hole());
@@ -47,7 +48,7 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment that carries a window: its timestamp is echoed unless data brings a newer one.
+    /// Processes a segment that carries a window. The next segment echoes its time stamp, unless data with a newer one arrives.
     pub(crate) fn on_window_field(&mut self, p: &TcpParams, segment: &Segment) {
         self.flags |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();
@@ -57,7 +58,7 @@ impl Receiver {
         }
     }
 
-    /// Fills in the window, and the newest timestamp to echo.
+    /// Sets the window, and echoes the newest time stamp.
     #[cold]
     pub(super) fn stamp_window(&mut self, p: &TcpParams, segment: &mut Segment) {
         let (next, held) = (self.next, self.above_the_hole().0);

@@ -2,20 +2,21 @@
 
 pub(crate) const SACKED: u8 = 1;
 pub(crate) const LOST: u8 = 2;
-/// Retransmitted in this recovery: counts in pipe.
+/// The segment was retransmitted in this recovery, and the retransmission counts in pipe.
 pub(crate) const RETX: u8 = 4;
-/// Sent more than once: gives no RTT sample (Karn).
+/// The segment was sent more than once, so it gives no RTT sample (Karn's rule).
 pub(crate) const EVER: u8 = 8;
 pub(crate) const FIN: u8 = 16;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
-    /// First sequence number; low half of the offset.
+    /// First sequence number, as the low half of the offset.
     pub(crate) start: u32,
     /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,
-    /// In the first entry of a SACKed run: a lower bound of its length in entries. In a retransmission: its number (FACK).
+    /// In the first entry of a SACKed run: a lower bound of the run's length in entries. In a retransmission: its number, for
+    /// FACK.
     pub(crate) skip: u32,
     /// Payload bytes.
     pub(crate) len: u16,
@@ -25,17 +26,17 @@ pub(crate) struct Entry {
 const _: () = assert!(size_of::<Entry>() == 16);
 
 impl Entry {
-    /// Sequence numbers occupied.
+    /// Returns the number of sequence numbers that the segment occupies.
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         u64::from(self.len) + u64::from(self.flags & FIN != 0)
     }
-    /// Payload bytes, as counted by pipe and the windows. A FIN alone takes no window.
+    /// Returns the payload bytes, which pipe and the windows count. A FIN takes no room in the window.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.len)
     }
-    /// Bytes that count in pipe.
+    /// Returns the bytes that count in pipe.
     #[inline]
     pub(crate) fn in_pipe(&self) -> u64 {
         if self.flags & SACKED != 0 {
@@ -59,13 +60,13 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// One past the last sequence number.
+    /// Returns the sequence number after the last one.
     pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.fin)
     }
 }
 
-/// Send times of the first and the last segment of a group, microseconds modulo 2^32.
+/// Send times of the segments sent first and last among several, microseconds modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) oldest: u32,
@@ -85,14 +86,14 @@ impl Sent {
     }
 }
 
-/// What a cumulative ACK removed from the scoreboard.
+/// The segments that a cumulative ACK has removed from the scoreboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// Send times of the segments that were sent once and not SACKed before.
+    /// Send times of those segments that were sent once and not SACKed before.
     pub(crate) once: Option<Sent>,
-    /// One of the segments was sent twice: the ACK may be for either transmission (Karn).
+    /// True if one of the segments was sent more than once, so the ACK may be for any transmission (Karn's rule).
     pub(crate) resent: bool,
-    /// One of the segments was SACKed before.
+    /// True if one of the segments was SACKed before.
     pub(crate) passed: bool,
     /// Bytes that were SACKed before.
     pub(crate) sacked: u64,
@@ -102,8 +103,8 @@ pub(crate) struct Taken {
 
 /// Observes the segments that arrive at the receiver.
 pub(crate) trait Watch {
-    /// The segment is cumulatively acknowledged; it may have been SACKed before.
+    /// Receives a segment that is cumulatively acknowledged. It may have been SACKed before.
     fn acknowledged(&mut self, e: &Entry);
-    /// The segment at this position is newly SACKed.
+    /// Receives the segment at position `at`, which is newly SACKed.
     fn sacked(&mut self, at: usize, e: &Entry);
 }

@@ -1,18 +1,18 @@
-//! Storage of the scoreboard's entries: a few inline, more in a ring.
+//! Storage of the scoreboard's entries: inline if there are few, otherwise in a ring.
 
 use super::entry::{Entry, LOST, SACKED};
 use super::{IN_RING, Scoreboard};
 use units::prefetch;
 
-/// Number of entries at which they move from the ring back into the scoreboard. It is less than `FEW`, so that a window of about
-/// that size does not move its entries on every ACK.
+/// Number of entries at which they move from the ring back into the scoreboard. It is less than `FEW`, so that the entries of a
+/// window of about `FEW` segments do not move on every ACK.
 const BACK: usize = 2;
 /// Ring capacity that is never released. A larger ring releases half of its capacity once at most a quarter is used, so that a
-/// window that was once large does not keep touching many cache lines.
+/// window which was once large does not continue to use many cache lines.
 const LEAST_ROOM: usize = 8;
 
 impl Scoreboard {
-    /// Prefetches the entries that an ACK will need if they are in the ring: the oldest, and the newest for SACK blocks.
+    /// Prefetches the entries that an ACK will need if they are in the ring: the oldest one, and for SACK blocks the newest one.
     #[inline]
     pub(crate) fn prefetch(&self) {
         if self.held == IN_RING {
@@ -20,12 +20,12 @@ impl Scoreboard {
         }
     }
 
-    /// Number of segments in flight, and the ring's size in bytes.
+    /// Returns the number of segments in flight, and the ring's size in bytes.
     pub(crate) fn footprint(&self) -> (usize, usize) {
         (self.len(), self.ring.capacity() * size_of::<Entry>())
     }
 
-    /// Number of segments marked lost and not SACKed.
+    /// Returns the number of segments marked lost and not SACKed.
     pub(crate) fn lost_segments(&self) -> u32 {
         self.iter().filter(|e| e.flags & (SACKED | LOST) == LOST).count() as u32
     }
@@ -35,7 +35,7 @@ impl Scoreboard {
         if self.held == IN_RING { self.ring.len() } else { usize::from(self.held) }
     }
 
-    /// The entry at position `at`, if it exists.
+    /// Returns the entry at position `at`, if it exists.
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&Entry> {
         if self.held == IN_RING {
@@ -47,7 +47,7 @@ impl Scoreboard {
         }
     }
 
-    /// The entry at a position below `len`.
+    /// Returns the entry at position `at`, which must be below `len`.
     #[inline]
     pub(crate) fn entry(&mut self, at: usize) -> &mut Entry {
         if self.held == IN_RING { &mut self.ring[at] } else { &mut self.few[at] }

@@ -1,4 +1,4 @@
-//! Tests of the scoreboard alone; its running counters are compared with a recount.
+//! Tests the scoreboard alone. Its running counters are compared with a recount.
 
 use super::*;
 
@@ -10,7 +10,7 @@ impl Watch for () {
 }
 
 impl Scoreboard {
-    /// Recounts every counter from the entries and compares.
+    /// Recounts every counter from the entries, and compares. `by_time`: RACK marks losses, so IsLost does not apply.
     pub(crate) fn check(&self, dupthresh: u8, mss: u32, by_time: bool) {
         let mut seq = self.base as u32;
         assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");
@@ -31,7 +31,7 @@ impl Scoreboard {
         }
         assert_eq!(self.runs, runs, "runs");
         for (i, e) in all.iter().enumerate() {
-            // IsLost by its definition
+            // IsLost, computed by its definition
             let bytes: u64 = all.iter().skip(i + 1).filter(sacked).map(Entry::bytes).sum();
             let above = (i + 1..all.len()).filter(|&j| all[j].has(SACKED) && !all[j - 1].has(SACKED)).count();
             let is_lost = bytes > u64::from(dupthresh - 1) * u64::from(mss) || above >= usize::from(dupthresh);
@@ -44,7 +44,7 @@ impl Scoreboard {
     }
 }
 
-/// A scoreboard with ten segments of 1000 bytes, from offset 1.
+/// Returns a scoreboard with ten segments of 1000 bytes, from offset 1 on.
 fn ten() -> Scoreboard {
     let mut b = Scoreboard::new(1);
     for i in 0..10 {
@@ -64,7 +64,7 @@ fn forward_ack_counts_the_distance_and_not_what_was_sacked() {
     let mut b = ten();
     b.sack(4001, 5001, MSS, &mut ());
     b.mark_lost(3, MSS, false);
-    // one segment SACKed: nothing is lost by RFC 6675
+    // one SACKed segment is not enough for a loss by RFC 6675
     assert_eq!((b.head_lost(), b.pipe), (false, 9000));
     b.mark_lost(3, MSS, true);
     b.check(3, MSS, false);
@@ -76,14 +76,14 @@ fn forward_ack_counts_the_distance_and_not_what_was_sacked() {
 fn three_contiguous_segments_are_more_than_two_mss() {
     let mut b = ten();
     assert_eq!(b.pipe, 10_000);
-    // RFC 6675 IsLost: more than (3 - 1) * SMSS SACKed above
+    // RFC 6675 IsLost: a segment is lost if more than (DupThresh - 1) * SMSS = 2000 bytes above it are SACKed
     assert_eq!(seg(&mut b, 1, 2), 1000);
     assert_eq!(seg(&mut b, 1, 3), 1000);
     assert!(!b.head_lost());
     assert_eq!(b.pipe, 8000);
     assert_eq!(seg(&mut b, 1, 4), 1000);
     assert!(b.head_lost());
-    // 10 - 3 SACKed - 1 lost
+    // pipe is 10 segments less 3 SACKed and 1 lost
     assert_eq!(b.pipe, 6000);
     let piece = b.next_lost().unwrap();
     assert_eq!((piece.seq, piece.len), (1, 1000));
@@ -91,7 +91,7 @@ fn three_contiguous_segments_are_more_than_two_mss() {
     assert_eq!(b.pipe, 7000);
     assert_eq!(b.next_lost(), None);
     assert_eq!(b.next_hole(), None);
-    // neither SACKed nor retransmitted segments give a sample
+    // the ACK covers segments that were SACKed or retransmitted, which give no RTT sample
     let resent = Taken { once: None, resent: true, passed: true, sacked: 3000, segments: 1 };
     assert_eq!(b.ack(4001, &mut ()), resent);
     assert_eq!(b.pipe, 6000);
@@ -103,7 +103,7 @@ fn three_contiguous_segments_are_more_than_two_mss() {
 #[test]
 fn three_runs_and_the_order_of_next_seg() {
     let mut b = Scoreboard::new(1);
-    // small segments of 100 bytes, so that the byte rule alone never decides
+    // segments of 100 bytes are so small that only the rule about runs can find losses
     for i in 0..10 {
         b.push(1 + i * 100, 100, false, 0);
     }
@@ -116,7 +116,7 @@ fn three_runs_and_the_order_of_next_seg() {
     s(&mut b, 4);
     assert!(!b.head_lost());
     s(&mut b, 6);
-    // segments 0 and 1 have three runs above; 3 has two
+    // segments 0 and 1 have three SACKed runs above them, so they are lost; segment 3 has two
     assert_eq!(b.pipe, 500);
     for want in [1, 101] {
         let piece = b.next_lost().unwrap();
@@ -124,7 +124,8 @@ fn three_runs_and_the_order_of_next_seg() {
         b.retransmitted(piece, 1, false);
     }
     assert_eq!(b.next_lost(), None);
-    // NextSeg (3): 3 and 5 lie below the highest SACKed segment and are not lost, so they count twice
+    // NextSeg (3): segments 3 and 5 lie below the highest SACKed one and are not lost, so they count in pipe twice once
+    // retransmitted
     let piece = b.next_hole().unwrap();
     assert_eq!(piece.seq, 301);
     b.retransmitted(piece, 1, false);
@@ -132,7 +133,7 @@ fn three_runs_and_the_order_of_next_seg() {
     assert_eq!(b.next_hole().unwrap().seq, 501);
     // NextSeg (4): the highest segment that is not SACKed
     assert_eq!(b.last_hole().unwrap().seq, 901);
-    // two runs joined by the segment between them become one
+    // segment 5 joins the runs of 4 and 6 to one
     s(&mut b, 5);
     b.mark_lost(3, MSS, false);
     b.check(3, MSS, false);

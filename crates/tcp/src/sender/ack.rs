@@ -1,4 +1,4 @@
-//! Processing of an acknowledgement.
+//! The processing of an acknowledgement.
 
 use super::{Context, Sender};
 use crate::cc::control::{AckSample, Turn};
@@ -11,16 +11,16 @@ use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
-/// What one ACK acknowledges.
+/// The data that one ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Acked {
     /// Bytes newly acknowledged by the cumulative ACK.
     bytes: u64,
-    /// Bytes newly delivered, acknowledged cumulatively or by SACK. A duplicate ACK counts as one segment.
+    /// Bytes newly delivered, as acknowledged cumulatively or by SACK. Without SACK, a duplicate ACK counts as one segment.
     delivered: u64,
-    /// What the cumulative ACK removed from the scoreboard; `segments` counts the newly SACKed segments too.
+    /// The segments that the cumulative ACK removed from the scoreboard. `segments` also counts the newly SACKed segments.
     taken: Taken,
-    /// The SACK blocks report something new.
+    /// True if the SACK blocks report new data.
     sacked: bool,
     /// Send times of the newly SACKed segments that were sent only once.
     sacked_once: Option<Sent>,
@@ -79,13 +79,14 @@ impl Sender {
         }
     }
 
-    /// An old ACK, overtaken by newer ones, may still SACK data above the hole (Linux; RFC 9293 §3.10.7.4 allows ignoring it).
+    /// Returns true if an old ACK, which newer ones have overtaken, may still SACK data above the hole, as in Linux. (RFC 9293
+    /// §3.10.7.4 allows ignoring it.)
     #[cold]
     fn may_sack(&self, p: &TcpParams, segment: &Segment) -> bool {
         p.detection.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
     }
 
-    /// Processes the cumulative acknowledgement.
+    /// Processes the cumulative part of an ACK.
     #[inline]
     fn take_cumulative<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment) -> Acked {
         let (p, now) = (cx.p, cx.now);
@@ -97,7 +98,7 @@ impl Sender {
         let (board, mut watch) = self.watched_board();
         let taken = board.ack(segment.ack, &mut watch);
         let delivered = if self.state == State::Recovery && p.detection.recovery != Recovery::Sack {
-            // duplicate ACKs have already reported everything except the hole
+            // duplicate ACKs have already reported all segments except the one that was missing
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
             // an ACK that ends within a SACKed segment delivers less than that segment's size
@@ -148,15 +149,15 @@ impl Sender {
             }
         }
         let (segments, once) = (watch.sacked, watch.once);
-        // a FIN alone has no bytes, but its SACK may be the last evidence of a loss
+        // a FIN without data has no bytes, but its SACK may be the last evidence of a loss
         if segments > 0 {
             self.detection.mark_lost(&mut self.board, p);
         }
         (newly, segments, once)
     }
 
-    /// Takes the RTT samples of an ACK, as the stack's `rtt_source` defines. Returns the sample for the controller: that of the
-    /// newest segment, which excludes the time the receiver delayed the ACK.
+    /// Takes the RTT samples of an ACK, as the stack's `rtt_source` defines. Returns the sample for the controller, which is that
+    /// of the newest segment, since it excludes the time for which the receiver delayed the ACK.
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
@@ -205,7 +206,7 @@ impl Sender {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
-            // an ACK overtaken by newer ones carries an old count
+            // (an ACK overtaken by newer ones, with a lower ACK number, has an old count)
             (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }
@@ -222,7 +223,7 @@ impl Sender {
         flight_before: u64,
     ) -> AckSample {
         let mss = f64::from(p.wire.mss);
-        // nearly always one full segment: skips the division
+        // nearly always there is one full segment, which needs no division
         let segments = |bytes: u64| if bytes == u64::from(p.wire.mss) { 1.0 } else { bytes as f64 / mss };
         let news = segments(bytes);
         let cwnd_limited = match p.window.cwnd_validation {
@@ -258,8 +259,8 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timer (RFC 6298 §5.2 and §5.3). RFC 6582's impatient variant restarts it at the first partial
-    /// ACK only.
+    /// Restarts the retransmission timer (RFC 6298 §5.2 and §5.3). The impatient variant of RFC 6582 restarts it only at the
+    /// first partial ACK.
     #[inline]
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {

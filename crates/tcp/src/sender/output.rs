@@ -13,13 +13,13 @@ use crate::stats::State;
 use packet::Flags;
 use units::Time;
 
-/// The kind of segment sent when no lost and no new data is left.
+/// The kind of segment that is sent when no lost and no new data is left.
 #[derive(PartialEq)]
 enum Hole {
     None,
-    /// NextSeg (3).
+    /// A hole below the highest SACKed segment: NextSeg (3).
     Filled,
-    /// NextSeg (4).
+    /// A rescue retransmission: NextSeg (4).
     Rescued,
 }
 
@@ -45,13 +45,13 @@ impl Sender {
         }
     }
 
-    /// Free room in the window, in bytes.
+    /// Returns the free room in the window, in bytes.
     pub(super) fn room(&self, p: &TcpParams) -> u64 {
         let prr = if self.is_reducing() { self.reduction.room(p) } else { None };
         prr.unwrap_or_else(|| self.cwnd_bytes(p).saturating_sub(self.in_flight()))
     }
 
-    /// Payload length and FIN of the next new segment, if there is one and the peer's window admits it.
+    /// Returns the payload length and the FIN of the next new segment, if there is one and it fits into the peer's window.
     #[inline]
     pub(super) fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
         if self.fin_sent {
@@ -81,7 +81,7 @@ impl Sender {
         self.output_segments(cx);
     }
 
-    /// As [`Self::output`], segment by segment.
+    /// Sends all that may be sent now, segment by segment.
     #[inline]
     pub(super) fn output_segments<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
@@ -97,9 +97,9 @@ impl Sender {
         }
     }
 
-    /// Sends lost segments, then new ones, then those allowed by NextSeg (3) and (4). Returns None if nothing was sent and no
-    /// burst waits for room; otherwise true if the window ended the loop. Bounded: every iteration uses up window.   Source: RFC
-    /// 6675 §4 NextSeg.
+    /// Sends lost segments, then new ones, then those allowed by NextSeg (3) and (4). Returns `None` if nothing was sent and no
+    /// burst waits for room. Otherwise returns true if the window ended the loop. Bound: every iteration takes room of the
+    /// window.   Source: RFC 6675 §4 NextSeg.
     #[inline]
     fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Option<bool> {
         let (p, now) = (cx.p, cx.now);
@@ -166,7 +166,7 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// Records how much of the window a round uses. The window may grow only if it is used.   Source: RFC 7661 §4.2; Linux'
+    /// Records how much of the window a round uses, since the window may grow only if it is used.   Source: RFC 7661 §4.2; Linux'
     /// cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {
@@ -174,13 +174,13 @@ impl Sender {
         let over = (self.una as u32).wrapping_sub(self.usage_until) as i32 >= 0;
         if limited || over || !self.limited && flight > u64::from(self.max_flight) {
             self.limited = limited;
-            // fits: at most the peer's window plus a FIN
+            // fits into 32 bits: at most the peer's window plus a FIN
             self.max_flight = flight as u32;
             self.usage_until = self.next as u32;
         }
     }
 
-    /// NextSeg (3) and (4): no lost and no new data is left, but the window has room.
+    /// Sends a segment by NextSeg (3) or (4), if the window has room but no lost and no new data is left.
     fn send_hole<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.wire.mss)) {
@@ -201,14 +201,14 @@ impl Sender {
         Hole::None
     }
 
-    /// Returns true if HighACK lies above RescueRxt: the first retransmission has arrived, and no rescue was sent since.
+    /// Returns true if HighACK is above RescueRxt. Then the first retransmission has arrived, and no rescue was sent since.
     /// Source: RFC 6675 §4.
     fn may_rescue(&self) -> bool {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0
     }
 
-    /// Restarts the window after an idle time longer than the RTO, unless the controller handles idle periods itself.   Source:
-    /// RFC 5681 §4.1, RFC 2861.
+    /// Restarts the window after an idle period longer than the RTO, unless the controller responds to idle periods itself.
+    /// Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {
             return;

@@ -1,4 +1,4 @@
-//! Pacing and bursts: when a segment may leave, and how many leave together.
+//! Pacing and bursts in the sender: when a segment may leave, and how many leave together.
 
 use super::{Context, Sender};
 use crate::burst::{BurstInputs, Bursts, pacing_rate};
@@ -8,13 +8,13 @@ use crate::segment::{Io, Segment, micros};
 use packet::Flags;
 use units::{Duration, Time};
 
-/// Decision about a new segment.
+/// The decision about a new segment.
 pub(super) enum Burst {
-    /// Sent now, with PSH if it ends a burst or all written data.
+    /// The segment is sent now, with PSH if it ends a burst or all written data.
     Leaves(Flags),
-    /// Held until the window has more room.
+    /// The segment waits until the window has more room.
     Waits,
-    /// Held until the host's device has room.
+    /// The segment waits until the host's device has room.
     DeviceFull,
 }
 
@@ -29,7 +29,7 @@ impl Sender {
         self.pacing.as_mut()?.bursts.as_mut()
     }
 
-    /// Largest payload of a new segment, bytes.
+    /// Returns the largest payload of a new segment, bytes.
     #[inline]
     pub(super) fn segment_bytes(&self, p: &TcpParams) -> u32 {
         match &self.pacing {
@@ -38,12 +38,12 @@ impl Sender {
         }
     }
 
-    /// The pacing rate, payload bytes per second; None if the flow is not paced.
+    /// Returns the pacing rate in payload bytes per second, or `None` if the flow is not paced.
     pub(crate) fn pacing_rate(&self) -> Option<f64> {
         self.pacing.as_ref().and_then(|pacing| pacing.pacer.rate)
     }
 
-    /// When the next waiting paced segment may leave; [`Time::NEVER`] if none waits.
+    /// Returns the time at which the next waiting segment may leave, or [`Time::NEVER`] if none waits for pacing.
     #[inline]
     pub(crate) fn pace_at(&self) -> Time {
         self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at)
@@ -73,13 +73,13 @@ impl Sender {
         flags
     }
 
-    /// Number of segments that pacing allows now.
+    /// Returns the number of segments that pacing allows now.
     #[inline]
     pub(super) fn allowance(&mut self, now: Time) -> u32 {
         self.pacing.as_mut().map_or(u32::MAX, |pacing| pacing.pacer.allowance(now))
     }
 
-    /// A segment must wait for the pacing timer.
+    /// Records that a segment must wait for the pacing timer.
     #[cold]
     pub(super) fn wait_turn(&mut self) {
         if let Some(pacing) = &mut self.pacing {
@@ -128,7 +128,7 @@ impl Sender {
         io.flush();
     }
 
-    /// Returns true if enough of this connection's data is in its host's own queue and device (TCP small queues).
+    /// Returns true if the host's own queue and device hold enough of this connection's data (TCP small queues).
     #[cold]
     pub(super) fn device_is_full(&mut self, p: &TcpParams, again: bool) -> bool {
         let (mss, flight) = (u64::from(p.wire.mss), self.next - self.una);
@@ -138,13 +138,13 @@ impl Sender {
         flight > segments * mss && bursts.device_is_full(p, segments, again)
     }
 
-    /// `bytes` have left the host's device. Returns true if a segment was waiting for that.
+    /// Records that `bytes` have left the host's device. Returns true if a segment was waiting for that.
     #[cold]
     pub(crate) fn on_left(&mut self, bytes: u64) -> bool {
         self.bursts_mut().is_some_and(|bursts| bursts.left(bytes))
     }
 
-    /// Decides about a new segment of `len` bytes. `burst` is (segments left in the burst, its size).
+    /// Decides about a new segment of `len` bytes. `burst` has the number of segments left in the current burst, and its size.
     #[inline(never)]
     pub(super) fn next_of_burst(&mut self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Burst {
         if p.pacing.tsq && (burst.0 == 0 || p.pacing.gso_max_segs == 1) && self.device_is_full(p, false) {
@@ -160,7 +160,7 @@ impl Sender {
         Burst::Leaves(if ends { Flags::PSH } else { Flags::default() })
     }
 
-    /// Size in segments of the next burst of new data; 0 to wait for more room.
+    /// Returns the size in segments of the next burst of new data, or 0 if it must wait for more room.
     fn gather(&self, p: &TcpParams, now: Time) -> u32 {
         let Some(bursts) = self.bursts() else { return u32::MAX };
         let (mss, left) = (u64::from(p.wire.mss), self.end - self.next);
@@ -169,7 +169,7 @@ impl Sender {
         let room = self.room(p).min(peer.saturating_sub(self.next - self.una));
         let fits = (room / mss).min(left.div_ceil(mss)).min(window / mss / 2).max(1);
         let size = bursts.size(p).min(fits.min(u32::MAX.into()) as u32);
-        // only Nagle holds back a single segment, and the end of a stream does not wait for more data
+        // a single segment is held back only by Nagle's algorithm, and the end of a stream does not wait for more data
         let last = self.closing && left <= room;
         if left <= mss || last || self.state.repairs() {
             return size;

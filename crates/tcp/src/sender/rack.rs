@@ -1,18 +1,18 @@
-//! RACK-TLP in the sender: one timer for three purposes, and the tail loss probe.
+//! RACK-TLP in the sender: a timer with three purposes, and the tail loss probe.
 //!
 //! ```text
-//! PTO = 2 SRTT + (one segment in flight: 200 ms, the longest that its ACK may be held; else 2 ms), not after the RTO
-//! armed when new data leaves or is acknowledged, unless losses are being repaired or something is SACKed
-//!   PTO expires -------> new data, or else the last segment again; from here on the RTO runs
-//!   the probe, a retransmission, repaired a loss: its ACK goes beyond TLP.end_seq -> the window is reduced
-//! after an ACK that leaves segments within the reordering window, the timer waits for the end of that window
+//! PTO = 2 SRTT + 2 ms,  or 2 SRTT + 200 ms if one segment is in flight, since its ACK may be delayed;  at most the RTO
+//! PTO is armed when new data is sent or acknowledged, unless losses are being repaired or data is SACKed
+//!   PTO expires -------> the probe: new data if there is any, otherwise the last segment again;  then the RTO is armed
+//!   an ACK above TLP.end_seq shows that a retransmitted probe has repaired a loss -> the window is reduced
+//! if an ACK leaves segments within the reordering window, the timer waits for the end of that window
 //! ```
 //!
-//! Source: RFC 8985 §6.2 to §8. From Linux: the 2 ms, which prevent a probe while the last ACK of a flight is due; the RTO after
-//! a probe or a reordering window, counted from the latest transmission of the first segment; and the fast recovery that begins
-//! when a retransmission is lost after a timeout.
-//! Without D-SACK, a pure duplicate ACK shows that the probe was not needed. If that ACK was lost instead of a segment, the
-//! window is reduced all the same.
+//! Source: RFC 8985 §6.2 to §8. Three rules are those of Linux: the 2 ms, which prevent a probe while the last ACK of a flight is
+//! due; the RTO after a probe or a reordering window, which counts from the latest transmission of the first segment; and the
+//! fast recovery that begins if a retransmission is lost after a timeout.
+//! Without D-SACK, a pure duplicate ACK shows that the probe was not necessary. If this ACK is lost, the window is reduced
+//! although no segment was lost.
 
 use super::{Context, Sender};
 use crate::cc::control::Congestion;
@@ -24,9 +24,9 @@ use crate::timer::Timer;
 use packet::Flags;
 use units::{Duration, Time};
 
-/// Longest time the receiver may delay an ACK.   Source: RFC 8985 §7.2, Linux' minimum RTO.
+/// Longest time for which the receiver may delay an ACK.   Source: RFC 8985 §7.2; the minimum RTO of Linux.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
-/// Added to every other PTO and to every reordering window.   Source: Linux TCP_TIMEOUT_MIN.
+/// Time added to every other PTO, and to every reordering window.   Source: Linux TCP_TIMEOUT_MIN.
 const LEAST_WAIT: Duration = Duration::from_millis(2);
 /// PTO before the first RTT sample.   Source: RFC 8985 §7.2.
 const FIRST_PTO: Duration = Duration::from_secs(1);
@@ -38,15 +38,15 @@ impl Sender {
         self.timer != Timer::Rto
     }
 
-    /// Marks segments lost, once both parts of an ACK are on the scoreboard. Returns true if the timer now waits for a reordering
-    /// window.
+    /// Marks segments lost, once the cumulative part of an ACK and its SACK blocks are on the scoreboard. Returns true if the
+    /// timer now waits for a reordering window.
     #[inline]
     pub(super) fn detect(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
         let wait = self.detection.detect(&mut self.board, p, acked, self.state, self.rtt.srtt);
         wait.is_some_and(|us| self.await_reordering(p, now, us))
     }
 
-    /// Arms the timer: more segments may prove lost after `us` microseconds. Always returns true.
+    /// Arms the timer for `us` microseconds, after which more segments may prove lost. Always returns true.
     fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
@@ -66,8 +66,8 @@ impl Sender {
         (self.timer, self.rto_at) = (timer, at);
     }
 
-    /// Time left of the current RTO. It began with the last ACK of new data (RFC 6298 §5.3), or, in stacks that bound the RTO's
-    /// variation, with the latest transmission of the first segment (Linux).
+    /// Returns the time left of the current RTO. It began with the last ACK of new data (RFC 6298 §5.3). In stacks whose minimum
+    /// bounds the RTO's variation, it began with the latest transmission of the first segment (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
         let began = match p.rto.min_rto_bounds {
             MinRto::Total => self.detection.rto_began(),
@@ -85,13 +85,13 @@ impl Sender {
         self.set_timer(Timer::Rto, p.rto.expiry(now, wait));
     }
 
-    /// Starts a whole RTO.
+    /// Arms the timer for a whole RTO.
     pub(super) fn start_rto(&mut self, p: &TcpParams, now: Time) {
         self.detection.begin_rto(micros(now));
         self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p.rto.max_rto)));
     }
 
-    /// The first segment was retransmitted: with RACK, the RTO restarts here.
+    /// Responds to a retransmission of the first segment: with RACK, the RTO restarts.
     #[inline]
     pub(super) fn on_head_resent(&mut self, p: &TcpParams, now: Time) {
         if self.timer != Timer::Reordering && self.detection.rto_began().is_some() {
@@ -99,7 +99,8 @@ impl Sender {
         }
     }
 
-    /// Arms the probe timer if a probe may follow. Called when new data leaves (`acked` is false) or is acknowledged.
+    /// Arms the probe timer if a probe may follow, and returns true if it does. Called when new data is sent (`acked` is false)
+    /// or acknowledged.
     ///
     /// Source: RFC 8985 §7.2.
     #[inline]
@@ -117,7 +118,7 @@ impl Sender {
         true
     }
 
-    /// The timer expired for a probe or a reordering window.
+    /// Processes the expiry of the timer for a probe or a reordering window.
     #[cold]
     pub(crate) fn on_rack_timer<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
@@ -130,7 +131,7 @@ impl Sender {
         let lost = pipe - self.board.pipe;
         self.report_losses(now);
         if lost > 0 && self.state != State::Recovery {
-            // as if an ACK of one segment had reported the loss (Linux)
+            // recovery begins as if an ACK of one segment had reported the loss (Linux)
             self.enter_recovery(cx, u64::from(p.wire.mss));
         } else if lost > 0 && self.is_reducing() {
             let pipe = self.in_flight();

@@ -1,4 +1,4 @@
-//! Calls the controller for an ACK, and supplies delivery rates to those that need them.
+//! Calls the controller for an ACK, and supplies delivery rates to controllers that need them.
 
 use super::{PacingAndRate, Sender};
 use crate::cc::control::{AckSample, Drive};
@@ -9,7 +9,7 @@ use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, Sent, Watch};
 use units::Time;
 
-/// Observes what an ACK removes from the scoreboard, for loss detection and, where used, for delivery rates.
+/// Observes which segments an ACK delivers, for loss detection and, if used, for delivery rates.
 pub(super) struct Watchers<'a> {
     detection: &'a mut Detection,
     rates: Option<&'a mut Sampler>,
@@ -41,7 +41,7 @@ impl Watch for Watchers<'_> {
 }
 
 impl Sender {
-    /// The scoreboard, and the observers of what an ACK removes from it.
+    /// Returns the scoreboard, and the observers of the segments that an ACK delivers.
     #[inline]
     pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
         let rates = self.pacing.as_mut().and_then(|pacing| pacing.rates.as_mut());
@@ -53,7 +53,7 @@ impl Sender {
         self.pacing.as_mut()?.rates.as_mut()
     }
 
-    /// Applies the controller's answer.
+    /// Applies the controller's output.
     #[inline]
     pub(super) fn follow(&mut self, d: &Drive) {
         self.window.follow(d);
@@ -65,7 +65,7 @@ impl Sender {
         }
     }
 
-    /// Runs the controller for an ACK. Its answer is ignored if `s.rests` is set.
+    /// Runs the controller for an ACK. Its output is ignored if `s.rests` is set.
     #[inline]
     pub(super) fn run_controller(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         if let Some(pacing) = &mut self.pacing {
@@ -82,7 +82,7 @@ impl Sender {
         }
     }
 
-    /// The handshake took `us` microseconds.
+    /// Passes the round-trip time of the handshake, `us` microseconds, to the controller and to pacing.
     #[cold]
     pub(crate) fn on_handshake(&mut self, p: &TcpParams, now: Time, us: u32) {
         if let Some(rates) = self.rates_mut() {
@@ -93,7 +93,7 @@ impl Sender {
         self.update_pacing_rate(p, Some(us));
     }
 
-    /// Segments may have been marked lost: reports each to a controller that uses rates.
+    /// Reports newly lost segments to a controller that uses rates. Called when segments may have been marked lost.
     #[cold]
     pub(super) fn report_losses(&mut self, now: Time) {
         let Some(rates) = self.pacing.as_mut().and_then(|pacing| pacing.rates.as_mut()) else { return };
@@ -101,7 +101,7 @@ impl Sender {
         rates.report_losses(&self.board, |lost| cc.on_lost(w, now, lost));
     }
 
-    /// Nothing is left to send. If the window has room, the rate is application-limited.
+    /// Records that no data is left to send. If the window has room, the rate is then limited by the application.
     #[inline]
     pub(super) fn note_starved(&mut self, p: &TcpParams) {
         if self.pacing.is_none() {

@@ -10,11 +10,12 @@ use crate::reduction::ReductionState;
 use crate::segment::{Io, micros};
 use crate::stats::State;
 
-/// How far the window may exceed the data in flight after the repair of a timeout, in segments: `tcp_max_burst` of Linux 2.6.
+/// Largest number of segments by which the window may exceed the data in flight after the repair of a timeout: `tcp_max_burst` of
+/// Linux 2.6.
 const MAX_BURST: u64 = 3;
 
 impl Sender {
-    /// Advances the state machine for an ACK. Returns true if the window may not grow by it.
+    /// Advances the state machine for an ACK. Returns true if the window must not grow by this ACK.
     #[inline]
     pub(super) fn advance<I: Io>(&mut self, cx: &mut Context<'_, I>, marked: bool, acked: u64, delivered: u64) -> bool {
         let p = cx.p;
@@ -51,7 +52,8 @@ impl Sender {
         }
     }
 
-    /// Responds to the losses found by an ACK: a recovery begins, continues or ends. `lost`: bytes newly marked lost.
+    /// Responds to the losses found by an ACK: begins, continues or ends a recovery. `lost` is the number of bytes newly marked
+    /// lost.
     #[inline]
     pub(super) fn repair<I: Io>(&mut self, cx: &mut Context<'_, I>, lost: u64, acked: u64, delivered: u64) {
         let p = cx.p;
@@ -62,7 +64,7 @@ impl Sender {
         if self.detection.has_new_loss(&self.board, p, self.state, self.dupacks, fresh) {
             self.enter_recovery(cx, delivered);
         } else {
-            // SafeACK of RFC 9937
+            // the last argument is SafeACK of RFC 9937
             self.reduce_by_ack(p, delivered, acked > 0 && lost == 0);
         }
     }
@@ -73,7 +75,7 @@ impl Sender {
         matches!(self.state, State::Recovery | State::Cwr) && self.reduction.is_begun()
     }
 
-    /// Applies an ACK of `delivered` bytes to the current reduction.
+    /// Applies an ACK that delivers `delivered` bytes to the current reduction.
     #[inline]
     fn reduce_by_ack(&mut self, p: &TcpParams, delivered: u64, safe: bool) {
         if self.is_reducing() {
@@ -82,7 +84,7 @@ impl Sender {
         }
     }
 
-    /// Counts a duplicate ACK: `bytes` more have left the network.
+    /// Counts a duplicate ACK, which shows that `bytes` more have left the network.
     fn add_duplicate(&mut self, bytes: u64) {
         self.board.dup_bytes = self.board.dup_bytes.saturating_add(bytes.min(u32::MAX.into()) as u32);
     }
@@ -90,7 +92,7 @@ impl Sender {
     fn reduction_base(&self, p: &TcpParams) -> f64 {
         let cwnd = self.window.cwnd.min(f64::from(p.window.window_clamp.unwrap_or(u32::MAX)));
         if p.reduction.reduce_from_flight {
-            // excludes what limited transmit added (RFC 3042 §2), hence at most the window
+            // at most the window, which excludes the segments that limited transmit has added (RFC 3042 §2)
             cwnd.min((self.next - self.una) as f64 / f64::from(p.wire.mss))
         } else if p.quirks.whole_segments {
             cwnd.floor()
@@ -110,7 +112,8 @@ impl Sender {
         d.reduction
     }
 
-    /// Reports a congestion event to the controller and begins the reduction that follows. Returns true if there is one.
+    /// Reports a congestion event to the controller, and begins the reduction if the sender must make one. Returns true if it
+    /// must.
     pub(super) fn reduce(&mut self, p: &TcpParams, kind: Congestion) -> bool {
         let base = self.reduction_base(p);
         self.reduction = ReductionState::default();
@@ -139,20 +142,21 @@ impl Sender {
         let at_once = self.detection.enter_recovery(&mut self.board);
         self.reduce_by_ack(p, delivered, false);
         if at_once && let Some(piece) = self.board.next_lost() {
-            // RescueRxt: the segment just resent has not had time to arrive (RFC 6675 §5 step 4.3)
+            // RescueRxt: a rescue makes no sense before the segment that is resent now has had time to arrive (RFC 6675 §5 step
+            // 4.3)
             self.rescue_rxt = piece.end() as u32;
             self.retransmit(cx, piece, false);
         }
     }
 
-    /// New data is acknowledged, but not all that was outstanding when recovery began.
+    /// Processes a partial ACK: it acknowledges new data, but not all that was outstanding when the recovery began.
     fn on_partial_ack<I: Io>(&mut self, cx: &mut Context<'_, I>, acked: u64) {
         let p = cx.p;
         match p.detection.recovery {
             Recovery::Sack => {}
             Recovery::Reno => self.end_reduction(p),
             Recovery::Newreno => {
-                // RFC 6582 §3.2: deflate by what was acknowledged, give one segment back, resend the next hole
+                // RFC 6582 §3.2: deflates the window by the data acknowledged, adds back one segment, and resends the next hole
                 let left = u64::from(self.board.dup_bytes) + u64::from(p.wire.mss);
                 self.board.dup_bytes = left.saturating_sub(acked).min(u32::MAX.into()) as u32;
                 self.board.mark_head_lost();
@@ -173,8 +177,9 @@ impl Sender {
         self.detection.end_repair(&mut self.board);
     }
 
-    /// All data outstanding at the timeout is acknowledged. ns-2's Agent/TCP/Linux then sets the window to ssthresh at once, but
-    /// at most to the data in flight plus 3 segments, instead of waiting for slow start to reach it.
+    /// Ends the repair after a timeout, once all data outstanding at the timeout is acknowledged. ns-2's Agent/TCP/Linux then
+    /// sets the window to ssthresh at once, but at most to the data in flight plus 3 segments, instead of waiting for slow start
+    /// to reach it.
     fn end_loss(&mut self, p: &TcpParams) {
         self.state = State::Open;
         if self.detection.end_repair(&mut self.board) {
@@ -203,7 +208,7 @@ impl Sender {
         self.state = State::Cwr;
         cx.stats.ecn_reductions += 1;
         if self.una >= self.recover {
-            // nothing is outstanding: no further ACK will drive the reduction
+            // nothing is outstanding, so no further ACK would complete the reduction
             self.end_reduction(p);
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         } else if p.quirks.marking_ack_reduces {
@@ -211,17 +216,18 @@ impl Sender {
         }
     }
 
-    /// Returns true if the ACK that reports a mark already counts towards the reduction that the mark begins.
+    /// Returns true if an ACK that reports a mark already counts towards the reduction that the mark begins.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().responder == Responder::Sender
     }
 
-    /// The retransmission timer expired with data outstanding.
+    /// Responds to the expiry of the retransmission timer while data is outstanding.
     pub(crate) fn on_rto<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
         cx.stats.timeouts += 1;
-        // RFC 5681 §3.1: no second reduction if the same data times out again, or if the current recovery has already reduced
+        // RFC 5681 §3.1: there is no second reduction if the same data times out again, or if the current recovery has already
+        // reduced the window
         let reduced_already = !p.quirks.every_timeout_reduces
             && (self.timeouts > 0 || self.state == State::Recovery && !p.reduction.reduce_from_flight);
         let base = (!reduced_already).then(|| self.reduction_base(p));
@@ -236,11 +242,12 @@ impl Sender {
         self.window.cwnd = 1.0;
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p, self.next);
-        // RFC 2018 §8: a receiver that SACKed the first segment but does not acknowledge it has discarded it, and perhaps others
+        // RFC 2018 §8: if the receiver has SACKed the first segment but does not acknowledge it, it has discarded it, and perhaps
+        // others
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
-        // segments not yet overdue are still in flight; the window of one segment comes on top of them
+        // segments that are not yet overdue are still in flight; the window allows one segment more than these
         self.window.cwnd += (self.board.pipe / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;

@@ -1,4 +1,4 @@
-//! F-RTO, Eifel and D-SACK in the sender: undoes a reduction that proves spurious.
+//! Undoes reductions that prove spurious, by F-RTO, Eifel and D-SACK.
 
 use super::Sender;
 use crate::params::TcpParams;
@@ -8,17 +8,17 @@ use crate::undo::{Evidence, Undo, duplicate};
 use units::Time;
 
 impl Sender {
-    /// Number of reductions undone.
+    /// Returns the number of reductions undone.
     pub(crate) fn undone(&self) -> u32 {
         self.undo.as_ref().map_or(0, |undo| undo.undone)
     }
 
-    /// The [`Undo`] state, created when first needed; None in stacks that never undo.
+    /// Returns the [`Undo`] state, which is created when first needed. `None` in stacks that never undo.
     fn undo_mut(&mut self, p: &TcpParams) -> Option<&mut Undo> {
         Undo::is_kept(p).then(|| &mut **self.undo.get_or_insert_default())
     }
 
-    /// A fast recovery or a timeout begins. `reduces`: it lowers the window.
+    /// Records that a fast recovery or a timeout begins. `reduces`: it lowers the window.
     pub(super) fn begin_episode(&mut self, p: &TcpParams, reduces: bool) {
         if !Undo::is_kept(p) {
             return;
@@ -30,7 +30,7 @@ impl Sender {
         self.suspicious = true;
     }
 
-    /// A segment was retransmitted.
+    /// Records that a segment was retransmitted.
     #[inline]
     pub(super) fn note_resent(&mut self, p: &TcpParams, now: Time) {
         if let Some(undo) = self.undo_mut(p) {
@@ -46,7 +46,7 @@ impl Sender {
         self.detection.set_once_until(self.recover as u32);
     }
 
-    /// At the start of an ACK: lost data goes first again, unless F-RTO decides otherwise.
+    /// Lets lost data be sent before new data again, until F-RTO decides otherwise. Called at the start of an ACK.
     #[inline]
     pub(super) fn reset_new_first(&mut self) {
         if self.suspicious
@@ -56,7 +56,7 @@ impl Sender {
         }
     }
 
-    /// Applies an ACK's D-SACK, if it has one. `resent`: retransmissions so far.
+    /// Applies an ACK's D-SACK, if it has one. `resent` is the number of retransmissions so far.
     pub(super) fn on_dsack(&mut self, p: &TcpParams, segment: &Segment, resent: u32) {
         let Some(dup) = duplicate(segment) else { return };
         let segments = (dup.end - dup.start).div_ceil(u64::from(p.wire.mss)) as u32;
@@ -67,7 +67,7 @@ impl Sender {
         }
     }
 
-    /// Checks whether the reduction was spurious, once both parts of an ACK are on the scoreboard.
+    /// Checks whether the reduction was spurious, once the cumulative part of an ACK and its SACK blocks are on the scoreboard.
     #[cold]
     pub(super) fn check_spurious(&mut self, p: &TcpParams, segment: &Segment, acked: u64, sacked: bool) {
         let Some(undo) = &self.undo else { return };
@@ -86,19 +86,19 @@ impl Sender {
         }
     }
 
-    /// The steps of F-RTO after the first.   Source: RFC 5682 §3.1, with SACK as in Linux.
+    /// Performs steps 2 and 3 of F-RTO.   Source: RFC 5682 §3.1, with SACK as in Linux.
     fn frto(&mut self, p: &TcpParams, acked: u64, sacked: bool) {
         let more = self.next_new(p).is_some();
         let Some(undo) = &mut self.undo else { return };
         if self.detection.once_delivered() {
-            // step 3.b: data that was never retransmitted arrives
+            // step 3.b: data that was never retransmitted has arrived, so the timeout was spurious
             return self.undo(true);
         }
         if self.next > self.recover {
-            // step 3.a: the new data arrives, and the lost data does not
+            // step 3.a: if the new data has arrived but the lost data has not, the loss was real
             undo.frto &= !sacked;
         } else if acked > 0 && self.una < self.recover {
-            // step 2.b
+            // step 2.b: the first ACK advances the window, so new data is sent, if there is any
             (undo.new_first, undo.frto) = (more, more);
             self.detection.set_once_until(self.next as u32);
             self.recover = self.next;
@@ -106,7 +106,7 @@ impl Sender {
         self.suspicious = undo.is_open();
     }
 
-    /// Undoes the reduction. `unmark`: segments marked lost count as in flight again.
+    /// Undoes the reduction. `unmark`: the marks of lost segments are cleared, so these count as in flight again.
     fn undo(&mut self, unmark: bool) {
         if unmark {
             self.detection.unmark_lost(&mut self.board);
