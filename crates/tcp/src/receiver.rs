@@ -71,7 +71,7 @@ enum Fin {
 }
 
 /// The receiving half of an endpoint. As long as there are no holes, a segment needs only the first 32 bytes. They include the
-/// phase and the `quiet` flag, which tell the endpoint whether it can skip the sending half.
+/// phase and the `quiet` flag, which let the endpoint skip the sending half if it has nothing to do.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Receiver {

@@ -213,8 +213,8 @@ pub enum Event {
     /// The retries of a SYN or of data are exhausted; `Closed` follows.
     Failed,
     /// Both directions are done, or the connection has failed. Without a handshake (and FIN), all data that this side wrote
-    /// before it closed is acknowledged, and it can still receive. The host should keep the endpoint if a lost final ACK is to be
-    /// repeated.
+    /// before it closed is acknowledged, and it can still receive. As long as the host keeps the endpoint, it can repeat a lost
+    /// final ACK.
     Closed,
 }
 

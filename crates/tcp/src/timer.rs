@@ -1,19 +1,20 @@
-//! Timer expiry: exactly when due, or delayed as by a timer wheel.
+//! The expiry of timers: exactly when due, or later, as by a timer wheel.
 //!
 //! ```text
-//! level n holds what expires less than 63 * 8^n ticks away, in buckets of 8^n ticks;  a timer never expires early:
+//! level n has the timers that expire in less than 63 * 8^n ticks, in buckets of 8^n ticks;  a timer never expires early:
 //! expires = now in whole ticks + wait rounded up to ticks;  fires = (expires / 8^n + 1) 8^n
 //! ```
 //!
-//! With a tick of 1 ms, waits below 63 ms end up to 1 ms late, below 504 ms up to 8 ms, below 4 s up to 64 ms, below 32 s up to
-//! 512 ms, and longer ones up to 4096 ms. All timers of a level share a grid, so flows that back off retransmit together.
+//! With a tick of 1 ms, waits below 63 ms end up to 1 ms late, those below 504 ms up to 8 ms, below 4 s up to 64 ms, below 32 s
+//! up to 512 ms, and longer ones up to 4096 ms. All timers of a level expire at multiples of its bucket, so flows that back off
+//! retransmit together.
 //!
 //! Source: LWN, "Reinventing the timer wheel" (2015); Linux since 4.8, HZ 1000.
 
 use crate::params::RtoParams;
 use units::{Duration, Time};
 
-/// Purpose of the retransmission timer.   Source: RFC 8985 §8.
+/// The purpose of the retransmission timer.   Source: RFC 8985 §8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// A retransmission timeout.
@@ -24,13 +25,14 @@ pub(crate) enum Timer {
     Reordering,
 }
 
-/// Reach of the lowest level in ticks. Each further level reaches eight times as far, in buckets eight times as wide.
+/// Longest wait on the lowest level, in ticks. On each further level, waits are eight times as long, and buckets eight times as
+/// wide.
 const REACH: u64 = 63;
 /// Number of levels of the wheel with HZ 1000.
 const LEVELS: u32 = 9;
 
 impl RtoParams {
-    /// Expiry of a timer set now for `wait`.
+    /// Returns the expiry of a timer that is set at `now` for `wait`.
     #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Duration) -> Time {
         if self.timer_tick.is_zero() { now + wait } else { on_wheel(self.timer_tick.0, now, wait) }
@@ -58,24 +60,26 @@ mod tests {
         let at = |now_us: u64, wait_us: u64| {
             linux.expiry(Time(now_us * 1000), Duration::from_micros(wait_us)).0 as f64 / 1e6
         };
-        // 10.3 ms is within tick 10; 40 ms away is tick 50, over at 51. 39.2 ms are rounded up to 40
+        // 10.3 ms is within tick 10, and 40 ms later is tick 50, which ends at 51 ms. A wait of 39.2 ms is rounded up to 40 ticks
         assert_eq!((at(10_300, 40_000), at(10_300, 39_200)), (51.0, 51.0));
-        // 62 ticks are level 0, 63 are level 1: 1000 + 63 = 1063 = 132 * 8 + 7, over at 133 * 8
+        // a wait of 62 ticks is on level 0, and expires at 1000 + 62 + 1 = 1063. One of 63 is on level 1: 1000 + 63 = 132 * 8 +
+        // 7, so the bucket ends at 133 * 8 = 1064
         assert_eq!((at(1_000_000, 62_000), at(1_000_000, 63_000)), (1063.0, 1064.0));
-        // 250 ms: 1250 = 156 * 8 + 2
+        // a wait of 250 ms: 1250 = 156 * 8 + 2, so the bucket ends at 157 * 8 = 1256
         assert_eq!(at(1_000_000, 250_000), 1256.0);
-        // 504 ms: level 2. 1504 = 23 * 64 + 32, over at 24 * 64 = 1536. A SYN's second: 2000 = 31 * 64 + 16, over at 2048
+        // a wait of 503 ms is on level 1; one of 504 ms is on level 2: 1504 = 23 * 64 + 32, so the bucket ends at 24 * 64 = 1536.
+        // A SYN's wait of a second: 2000 = 31 * 64 + 16, so it ends at 32 * 64 = 2048
         assert_eq!(
             (at(1_000_000, 503_000), at(1_000_000, 504_000), at(1_000_000, 1_000_000)),
             (1504.0, 1536.0, 2048.0)
         );
-        // four timers set within 500 ms for 4.1 s expire at two times: from 5100 to 5599 ms, multiples of 512: 9 * 512 = 4608,
-        // 10, 11
+        // four timers of 4.1 s, set 100 ms apart, are due at 5100, 5200, 5300 and 5400 ms. They expire at two times, multiples of
+        // 512 ms: 10 * 512 = 5120 and 11 * 512 = 5632
         let together: Vec<f64> = (0..4).map(|i| at(1_000_000 + i * 100_000, 4_100_000)).collect();
         assert_eq!(together, [5120.0, 5632.0, 5632.0, 5632.0]);
-        // 32 s ahead: multiples of 4096 ms
+        // waits of more than 32 s expire at multiples of 4096 ms
         assert_eq!(at(0, 32_300_000), 32_768.0);
-        // an exact timer
+        // with a tick of 0, timers are exact
         let exact = RtoParams { timer_tick: Duration::ZERO, ..linux.clone() };
         assert_eq!(exact.expiry(Time(10_300), Duration::from_micros(7)), Time(17_300));
     }

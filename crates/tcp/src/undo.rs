@@ -1,48 +1,49 @@
-//! Recognising spurious reductions.
+//! Recognises spurious reductions.
 //!
 //! ```text
-//! begins   with a fast recovery or a timeout: undo_marker = SND.UNA; the window and ssthresh of before are kept
-//! D-SACK   of everything that was sent again since then: nothing was lost                                   RFC 2883, RFC 3708
-//! Eifel    SND.UNA advances with an echo from before the first retransmission: the original arrived         RFC 3522
-//! F-RTO    after a timeout, the first ACK lets new data out instead of retransmissions; if then something that was
-//!          sent only once is (S)ACKed, the timeout was spurious; if the new data is, it was not             RFC 5682 §3.1
-//! undo     cwnd = max(cwnd, before), ssthresh = max(ssthresh, before)                                       RFC 4015, Linux
+//! begin    a fast recovery or a timeout begins: undo_marker = SND.UNA; the window and ssthresh are stored
+//! D-SACK   it has reported all segments retransmitted since then: nothing was lost                   RFC 2883, RFC 3708
+//! Eifel    an ACK of new data echoes a time before the first retransmission: the original arrived    RFC 3522
+//! F-RTO    after a timeout, the first ACK lets new data leave instead of retransmissions.  If data is then delivered that
+//!          was sent only once before the timeout, the timeout was spurious                           RFC 5682 §3.1
+//!          If the new data is delivered first, it was not
+//! undo     cwnd and ssthresh are raised to the stored values                                         RFC 4015, Linux
 //! ```
 //!
 //! D-SACK counts even after the recovery has ended.
 //!
 //! Source: the RFCs as Linux combines them.
-//! Departs: BBR's model is not reset; a D-SACK counts by its length, whichever retransmission it reports.
+//! Departs: BBR's model is not reset. A D-SACK counts by its length, whichever retransmission it reports.
 
 use crate::cc::control::Window;
 use crate::params::{TcpParams, Undo as UndoAxis};
 use crate::segment::{SackBlock, Segment};
 
-/// State of the last recovery or timeout.
+/// The state of the last recovery or timeout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
-    /// SND.UNA at its beginning; None if there is nothing to undo.
+    /// SND.UNA when it began; `None` if there is nothing to undo.
     marker: Option<u64>,
-    /// Retransmissions not yet reported by D-SACK; None before the first retransmission.
+    /// Number of retransmissions not yet reported by D-SACK; `None` before the first retransmission.
     resent: Option<u32>,
     /// Time of the first retransmission, microseconds modulo 2^32.
     first_resent: Option<u32>,
-    /// The window before the reduction, unless an ECN echo had already reduced it.
+    /// The window before the reduction; `None` if an ECN echo had already reduced it.
     before: Option<Window>,
-    /// F-RTO is in progress.
+    /// True while F-RTO is in progress.
     pub(crate) frto: bool,
-    /// This ACK lets new data out before lost data (F-RTO).
+    /// True if F-RTO sends new data before lost data in response to this ACK.
     pub(crate) new_first: bool,
     /// Number of reductions undone.
     pub(crate) undone: u32,
 }
 
-/// Evidence that the last reduction was spurious.
+/// The evidence that the last reduction was spurious.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Evidence {
-    /// D-SACK has reported every retransmission.
+    /// True if D-SACK has reported every retransmission as a duplicate.
     pub(crate) duplicates: bool,
-    /// An original segment arrived late.
+    /// True if the original of the first retransmission has arrived.
     pub(crate) delayed: bool,
 }
 
@@ -57,8 +58,8 @@ impl Undo {
         self.marker.is_some() || self.frto
     }
 
-    /// A fast recovery or a timeout begins at `una`. `out`: retransmissions still in flight, which D-SACK may report too.
-    /// `before`: the window, if it is reduced.
+    /// Begins a fast recovery or a timeout at `una`. `out` is the number of retransmissions still in flight, which D-SACK may
+    /// report too. `before` is the window, if it is reduced.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
             marker: Some(una),
@@ -70,7 +71,7 @@ impl Undo {
         };
     }
 
-    /// A segment was retransmitted.
+    /// Records that a segment was retransmitted.
     pub(crate) fn note_resent(&mut self, now_us: u32) {
         self.resent = Some(self.resent.unwrap_or(0) + 1);
         self.first_resent.get_or_insert(now_us);
@@ -83,7 +84,7 @@ impl Undo {
         }
     }
 
-    /// The evidence after an ACK that echoes `ts_ecr`; empty without a marker.   Source: RFC 3522 §3.2.
+    /// Returns the evidence after an ACK that echoes `ts_ecr`. There is none without a marker.   Source: RFC 3522 §3.2.
     pub(crate) fn evidence(&self, p: &TcpParams, ts_ecr: u32) -> Evidence {
         if p.detection.undo != UndoAxis::Linux || self.marker.is_none() {
             return Evidence::default();
@@ -93,7 +94,7 @@ impl Undo {
         Evidence { duplicates: self.resent == Some(0), delayed: echo != 0 && self.first_resent.is_some_and(before) }
     }
 
-    /// Ends the episode, whose reduction is undone. Returns the window before it.
+    /// Records that the reduction is undone. Returns the window before it.
     pub(crate) fn close(&mut self) -> Option<Window> {
         (self.marker, self.resent, self.frto) = (None, None, false);
         self.undone += 1;
@@ -101,8 +102,8 @@ impl Undo {
     }
 }
 
-/// The SACK block that reports a duplicate, if there is one: it lies below the ACK, or within the second block.   Source: RFC
-/// 2883 §4.
+/// Returns the SACK block that reports a duplicate, if there is one. It is the first block, and lies below the ACK or within the
+/// second block.   Source: RFC 2883 §4.
 pub(crate) fn duplicate(segment: &Segment) -> Option<SackBlock> {
     let blocks = segment.sack.as_slice();
     let first = *blocks.first()?;

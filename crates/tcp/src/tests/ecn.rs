@@ -1,4 +1,5 @@
-//! ECN between two ends: the result of the handshake, which packets are ECN-capable, and a property: every mark is counted once.
+//! Tests of ECN between two ends: the result of the handshake, which packets are ECN-capable, and the property that every mark is
+//! counted once.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -15,8 +16,8 @@ impl Io for (Vec<Segment>, ()) {
     fn event(&mut self, _: Event) {}
 }
 
-/// ECN bits of the SYN, the SYN-ACK and the packet after it; and the ECN mode of client and server afterwards. `marks`:
-/// whether SYN and SYN-ACK are marked on the way.
+/// Runs a handshake. Returns the ECN bits of the SYN, the SYN-ACK and the next packet, and the use of ECN by client and server
+/// afterwards. `marks`: whether the network marks the SYN and the SYN-ACK.
 fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 3], [EcnUse; 2]) {
     let (mut c, mut s) = (Endpoint::new(client, 100_000), Endpoint::new(server, 100_000));
     let (mut out, now) = ((Vec::new(), ()), Time(1_000_000));
@@ -53,13 +54,13 @@ fn both_ends_use_what_both_support() {
         // the client falls back to RFC 3168's ECN, or to none
         (&accecn, &old, quiet, [0b111, 0b001, 0b000], [Classic, Classic]),
         (&accecn, &none, quiet, [0b111, 0b000, 0b000], [Off, Off]),
-        // SYN and SYN-ACK not capable, capable, and marked
+        // the SYN and the SYN-ACK are not ECN-capable, ECN-capable, or marked
         (&accecn, &accecn, quiet, [0b111, 0b010, 0b010], [Accurate, Accurate]),
         (&all, &all, quiet, [0b111, 0b100, 0b100], [Accurate, Accurate]),
         (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),
         (&all, &all, [true, false], [0b111, 0b110, 0b100], [Accurate, Accurate]),
         (&all, &all, [false, true], [0b111, 0b100, 0b110], [Accurate, Accurate]),
-        // Prague uses AccECN or nothing; the server assumes that the client uses ECN, and receives no ECN-capable packet
+        // Prague uses AccECN or no ECN. In the second case, the server takes ECN as agreed, but receives no ECN-capable packets
         (&prague, &accecn, quiet, [0b111, 0b011, 0b010], [Accurate, Accurate]),
         (&prague, &old, quiet, [0b111, 0b001, 0b000], [Off, Classic]),
         (&old, &prague, quiet, [0b011, 0b000, 0b000], [Off, Off]),
@@ -68,7 +69,7 @@ fn both_ends_use_what_both_support() {
     }
 }
 
-/// The ECN fields of an end's packets: SYN, new data, retransmissions, pure ACKs.
+/// Returns the ECN fields of the packets of a connection: of SYNs, new data, retransmissions and pure ACKs.
 fn fields(p: &TcpParams) -> [Vec<Ecn>; 4] {
     let mut dropped = false;
     let mut n = Net::new(p, 10, move |from, _, s| {
@@ -138,7 +139,7 @@ fn invalid_combinations_are_refused() {
     }
 }
 
-/// Ten segments of 1000 bytes are in flight when the first mark is reported, by an ACK of two.
+/// Ten segments of 1000 bytes are in flight when an ACK of two of them reports the first mark.
 #[test]
 fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
     for at_once in [true, false] {
@@ -164,15 +165,16 @@ fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
         };
         let first = ack(2001, Flags::PURE_ACK.with(Flags::ECE));
         if !at_once {
-            // the window first grows by two, then half of 12 remains; nothing leaves
+            // the window first grows from 10 to 12 and is then halved to 6; nothing is sent
             assert_eq!((first.0, first.4), (0, 6));
             continue;
         }
-        // half of ten; 8 in flight, and one may follow for the two that left the network: ceil(2 * 5 / 10)
+        // ssthresh is half of ten. 8 segments are in flight, and for the two delivered, ceil(2 * 5 / 10) = 1 may be sent, so cwnd
+        // is 9
         assert_eq!(first, (1, 1, State::Cwr, 9, 5));
-        // everything sent before is acknowledged, nothing sent after: the reduction continues
+        // an ACK of all data sent before the reduction, but of none sent after it began, does not end the reduction
         assert_eq!(ack(10_001, Flags::PURE_ACK).2, State::Cwr);
-        // the first segment sent after ends it, and a mark begins the next one: 5 becomes 2
+        // the ACK of the first segment sent after ends it. Its mark begins the next one, which halves ssthresh from 5 to 2
         let (_, _, state, _, ssthresh) = ack(11_001, Flags::PURE_ACK.with(Flags::ECE));
         assert_eq!((state, ssthresh), (State::Cwr, 2));
     }
@@ -207,17 +209,18 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
     n.run(10.0);
     let full: Vec<&Segment> = n.log.iter().map(|l| &l.2).filter(|s| s.len == 1436).collect();
     assert!(full.len() >= 20 && full.iter().all(|s| p.wire.packet_size(s) == 1500 && s.accecn().fields == 3));
-    // all were marked: the last ACK reports their bytes
+    // all 20 segments were marked, and the last ACK reports all their bytes
     let last = n.log.iter().rev().find(|l| l.1 == 1).unwrap().2.accecn();
     assert_eq!((last.ceb, last.e1b), (20 * 1436, 1));
     assert_eq!(n.ends[0].stats().ce_reported, 20);
 }
 
-/// Sends 400 segments, marks a `share` of them, and loses ACKs; an ACK that arrives covers at most seven segments (nine with the
-/// option). Returns the segments received, those marked and those reported to the sender; and the number of
+/// Sends 400 segments, marks a `share` of them, and loses ACKs. Each ACK that arrives covers at most seven segments (nine with
+/// the option). Returns the numbers of segments received, of marks set and of marks reported to the sender, and the number of
 /// retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
-    // BBR's window does not respond to marks, so a lost ACK never stalls it until its timer
+    // BBR's window does not respond to marks, so it stays large enough that lost ACKs do not stall the sender until its timer
+    // expires
     let p = preset("bbr").with(|p| {
         p.receiver.ack_every = ack_every;
         p.ecn.ecn = true;
@@ -229,7 +232,7 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     let mut rng = Rng::named(seed, "pipe");
     let (marks, acked) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
-    // at most nine of ten in flight: the window must keep growing
+    // at most nine of ten segments in flight: the window must continue to grow
     let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
     let mut n = Net::new(&p, 10, move |from, _, s| {
         if from == 0 && s.len > 0 {
@@ -260,8 +263,9 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// The sender counts exactly the marks that were set. A lost ACK may trigger a tail loss probe, so that a segment arrives
-    /// twice. If the second copy is marked, only the ACK of a later segment reports the mark, and the last segment has none.
+    /// The sender counts exactly the marks that were set, with one exception. A lost ACK may trigger a tail loss probe, so that a
+    /// segment arrives twice. If its second copy is marked, only the ACK of a later segment reports the mark, and after the last
+    /// segment there is none.
     #[test]
     fn every_mark_is_counted_once(seed: u64, share in 0.0..1.0f64, loss in 0.0..0.9f64, ack_every in 1u32..3, option: bool) {
         let ([segments, marked, reported], retransmits) = marks(seed, share, loss, ack_every, option);

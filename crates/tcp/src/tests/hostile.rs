@@ -1,4 +1,4 @@
-//! ACKs that no honest receiver sends.
+//! Tests with ACKs that an honest receiver would not send.
 
 use super::names::*;
 use packet::Flags;
@@ -13,7 +13,7 @@ impl Io for Out {
     fn event(&mut self, _: Event) {}
 }
 
-/// A sender of ten segments that has sent its first window, and the end of its first segment.
+/// Returns a sender of ten segments that has sent its first window, and the end of the first segment.
 fn sending(p: &TcpParams, now: Time, out: &mut Out) -> (Endpoint, u64) {
     let mut end = Endpoint::new(p, p.first_window());
     end.connect(p, now, out);
@@ -30,7 +30,8 @@ fn ack(at: u64, start: u64, end: u64) -> Segment {
 
 #[test]
 fn a_head_that_is_sacked_and_never_acknowledged_is_sent_again() {
-    // RFC 2018 §8: the receiver may discard what it has SACKed; after a timeout the sender must not rely on it
+    // RFC 2018 §8: the receiver may discard data that it has SACKed, so after a timeout the sender must not rely on SACK
+    // information
     for (name, _) in PRESETS {
         let p = TcpParams::preset(name).unwrap().with(|p| {
             p.opening.handshake = false;

@@ -1,18 +1,18 @@
-//! The pipe between two endpoints, and the checks on every call.
+//! A pipe between two endpoints, with checks on every call.
 
 use super::names::*;
 use packet::{Ecn, Flags};
 use std::collections::BTreeMap;
 use units::{Duration, Time};
 
-/// Fate of a segment in the pipe.
+/// The fate of a segment in the pipe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Pass,
     Drop,
     Late(Duration),
     Mark,
-    /// A packet is split into its segments; those whose bit is set are lost.
+    /// The packet is split into its segments, and those whose bit is set are lost.
     Cut(u64),
 }
 
@@ -30,7 +30,7 @@ impl Io for Out {
     }
 }
 
-/// The pipe: a fixed delay, and a fate for each segment. End 0 is the active one.
+/// The two endpoints and the pipe, which has a fixed delay and decides the fate of each segment. End 0 is the active one.
 pub(super) struct Net<F> {
     pub(super) p: TcpParams,
     pub(super) ends: [Endpoint; 2],
@@ -41,17 +41,17 @@ pub(super) struct Net<F> {
     pub(super) fate: F,
     pub(super) log: Vec<(Time, usize, Segment)>,
     pub(super) events: [Vec<Event>; 2],
-    /// Bytes reported by `Received`, and a map of the bytes that arrived.
+    /// Number of bytes reported by `Received` at each end, and which bytes have arrived there.
     pub(super) received: [u64; 2],
     pub(super) arrived: [Vec<bool>; 2],
-    /// End 1 answers the first `.0` bytes with `.1` bytes and closes.
+    /// End 1 answers the first `.0` bytes with `.1` bytes, and closes.
     pub(super) answer: Option<(u64, u64)>,
-    /// Recount the counters on every call.
+    /// True if the counters are recounted on every call, and segments and events are logged.
     pub(super) checked: bool,
 }
 
 impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
-    /// `fate(from, segments sent before by that end, segment)`.
+    /// Creates the pipe. `fate` receives the sending end, the number of segments that it has sent before, and the segment.
     pub(super) fn new(p: &TcpParams, delay_ms: u64, fate: F) -> Self {
         p.validate().unwrap();
         let end = || Endpoint::new(p, p.first_window());
@@ -108,7 +108,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
             }
         }
         if self.checked {
-            // bytes must have been reported exactly up to the first gap in `arrived`
+            // exactly the bytes below the first gap in `arrived` must have been reported
             let prefix = self.arrived[i].iter().position(|a| !a).unwrap_or(self.arrived[i].len());
             assert_eq!(self.received[i], prefix as u64);
         }
@@ -131,7 +131,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
         }
     }
 
-    /// Runs until no event is left or `secs` have passed.
+    /// Runs until no event is left, or until the time is `secs` seconds.
     pub(super) fn run(&mut self, secs: f64) {
         let end = Time((secs * 1e9) as u64);
         for _ in 0..20_000_000 {
@@ -153,7 +153,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
                         a[s.seq as usize - 1..top].fill(true);
                     }
                 }
-                // as a host's fast path does with a plain pure ACK
+                // a host's fast path does not carry these two fields of a plain pure ACK
                 let s = if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
                     Segment { seq: 0, ts_val: 0, ..s }
                 } else {

@@ -1,5 +1,5 @@
-//! Packets of several segments: scripts, marks, and a property: every byte arrives exactly once, whatever packets are split, lost
-//! or retransmitted.
+//! Tests of packets with several segments: scripts, marks, and the property that every byte arrives exactly once, whichever
+//! packets are split, lost or retransmitted.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -16,21 +16,22 @@ fn tso() -> TcpParams {
     })
 }
 
-/// Data sent by end 0: time (ms), first byte and length.
+/// Returns the data packets sent by end 0: time in ms, first byte and length.
 fn data<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> Vec<(u64, u64, u32)> {
     n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0.0 / 1_000_000, l.2.seq, l.2.len)).collect()
 }
 
 #[test]
 fn a_burst_is_one_packet_and_has_one_ack() {
-    // at an RTT of 2 ms: 14 140 bytes at 2 x 10 segments per RTT, plus 64 KB / 8: 15 segments, but half a window is 5
+    // autosizing at an RTT of 2 ms: 2 x 10 segments per RTT are 14 140 bytes in 1/1024 s. With 64 KB / 8 added, a burst has 15
+    // segments, but half of the window is only 5
     let p = tso();
     let mut n = Net::new(&p, 1, pass);
     n.connect(14_480, true);
     n.run(1.0);
     assert_eq!(data(&n), [(2, 1, 7240), (2, 7241, 7240)]);
     let acks: Vec<u64> = n.log.iter().filter(|l| l.1 == 1 && l.2.flags == Flags::PURE_ACK).map(|l| l.2.ack).collect();
-    // the last segment carries the FIN, which takes one more
+    // the last segment carries the FIN, which occupies one more sequence number
     assert_eq!(acks, [7241, 14_482]);
     let first = n.log.iter().find(|l| l.2.len > 0).unwrap().2;
     assert_eq!((first.segments(), p.wire.packet_size(&first)), (5, 5 * 1500));
@@ -46,7 +47,7 @@ fn a_packet_is_cut_into_its_segments() {
     let end = Flags::PSH.with(Flags::FIN);
     assert_eq!(seen, [(101, 1000, 0, Flags::CWR), (1101, 1000, 0, Flags::default()), (2101, 500, 0, end)]);
     assert!(pieces.iter().all(|s| s.ts_val == 7));
-    // each has AccECN's counter
+    // every segment has AccECN's counter
     let counted = Segment { flags: Flags::GSO.with(Flags::ACE).with_ace(7), ..s };
     assert!(counted.cut().all(|s| s.flags == Flags::ACE.with_ace(7)));
     let one = Segment { gso_size: 0, flags: end, ..s };
@@ -55,8 +56,8 @@ fn a_packet_is_cut_into_its_segments() {
     assert_eq!(pieces.iter().map(|s| p.wire.packet_size(s)).sum::<u16>(), p.wire.packet_size(&s));
 }
 
-/// The first of two packets of five is lost. The second's SACK reports all five lost, and PRR retransmits them as the window
-/// allows, neighbours together.
+/// The first of two packets of five segments is lost. The SACK of the second shows that all five are lost. PRR retransmits them
+/// as the window allows, adjacent ones in one packet.
 #[test]
 fn a_lost_packet_is_five_lost_segments() {
     let mut n = Net::new(&tso(), 1, |from, count, _| if from == 0 && count == 2 { Fate::Drop } else { Fate::Pass });
@@ -89,7 +90,8 @@ fn a_mark_counts_for_every_segment() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Packets are lost whole, split and lost in part, delayed or marked: every byte arrives once, in both directions.
+    /// Packets are lost as a whole, split and lost in part, delayed or marked. Every byte arrives exactly once, in both
+    /// directions.
     #[test]
     fn every_byte_once(
         seed: u64,

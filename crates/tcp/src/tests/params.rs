@@ -1,4 +1,4 @@
-//! Presets, parameter tables, and the resulting packet sizes.
+//! Tests of presets, parameter tables, and the resulting packet sizes.
 
 use super::names::*;
 use super::preset;
@@ -21,7 +21,7 @@ fn presets_are_valid_and_round_trip() {
     assert_eq!(e.path, "mss");
     let e = p.with(|p| p.rto.max_rto = Duration::from_millis(1)).validate().unwrap_err();
     assert_eq!(e.path, "max_rto");
-    // parameters that need RACK to undo a reduction are refused with another loss detection
+    // parameters that need RACK's state are refused with another loss detection
     let p = preset("linux-6").with(|p| p.detection.loss_detection = LossDetection::Dupthresh);
     let e = p.validate().unwrap_err();
     let needs = "is not valid with loss_detection = \"dupthresh\": it needs \"rack-tlp\"; expected";
@@ -34,8 +34,8 @@ fn presets_are_valid_and_round_trip() {
 
 #[test]
 fn wire_sizes_of_the_sources() {
-    // CableLabs 2012: SYN and ACK 50 B with ns-2's ten bytes of timestamps; Agent/TCP/Linux with timestamps: 1510 (measured in
-    // ns-2 2.35)
+    // CableLabs 2012: SYN and ACK have 50 bytes, of which ns-2's time stamps take ten. Data packets of Agent/TCP/Linux have 1510
+    // bytes with time stamps (measured in ns-2 2.35)
     let full = preset("ns2-fulltcp-sack");
     let syn = Segment { flags: Flags::SYN, ..Segment::default() };
     let ack = Segment { flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -45,7 +45,7 @@ fn wire_sizes_of_the_sources() {
     assert_eq!(cubic.wire.packet_size(&data), 1510);
     let reno = preset("ns2-reno");
     assert_eq!((reno.wire.packet_size(&data), reno.wire.packet_size(&ack)), (1500, 40));
-    // Linux: SYN 60, ACK 52, data 1500, ACK with one SACK block 64
+    // Linux: a SYN has 60 bytes, an ACK 52, a full data packet 1500, an ACK with one SACK block 64
     let linux = preset("linux-6");
     assert_eq!((linux.wire.packet_size(&syn), linux.wire.packet_size(&ack)), (60, 52));
     assert_eq!(linux.wire.packet_size(&Segment { len: 1448, ..data }), 1500);
@@ -56,7 +56,8 @@ fn wire_sizes_of_the_sources() {
 
 #[test]
 fn initial_windows() {
-    // RFC 3390: MSS 1460 -> 4380 / 1460 = 3; RFC 5681: 3; RFC 6928: 10; small MSS 536: RFC 3390 gives 4
+    // with an MSS of 1460, RFC 3390 gives 4380 / 1460 = 3 segments, RFC 5681 also 3, and RFC 6928 gives 10. With 536, RFC 3390
+    // gives 4
     let w = |iw, mss| {
         preset("rfc")
             .with(|p| {

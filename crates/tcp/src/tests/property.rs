@@ -1,4 +1,4 @@
-//! Response functions under random loss, and a property of all stacks.
+//! Tests of response functions under random loss, and of a property of all stacks.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -7,7 +7,8 @@ use crate::cc::control::Feedback;
 use proptest::prelude::*;
 use units::{Duration, Rng};
 
-/// Mean window of an endless flow under random loss `p`, in segments: segments delivered per round trip.
+/// Returns the mean window of an endless flow in segments, which is the number of segments delivered per round trip, for a share
+/// `loss` of packets lost at random.
 fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
     let mut rng = Rng::named(seed, "loss");
     let mut n = Net::new(
@@ -25,14 +26,15 @@ fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
 
 #[test]
 fn response_function_of_reno() {
-    // W = 1.2247 / sqrt(p) = 12.25 at 1 % with an ACK for every segment; by PFTK's formula, with timeouts, 11.7
+    // with an ACK for every segment, W = sqrt(3/2) / sqrt(p) = 1.2247 / sqrt(0.01) = 12.25. PFTK's formula, which includes
+    // timeouts, gives 11.7
     let p = preset("ns2-reno").with(|p| {
         p.detection.recovery = Recovery::Sack;
         p.detection.limited_transmit = true;
     });
     let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
     assert!((w / 12.25 - 1.0).abs() < 0.15, "{w}");
-    // with an ACK for every second segment: 0.866 / sqrt(p) = 8.66, for growth of 1/cwnd per ACK
+    // with an ACK for every second segment and growth of 1/cwnd per ACK, W = sqrt(3/4) / sqrt(p) = 0.866 / sqrt(0.01) = 8.66
     let p = p.with(|p| {
         p.receiver.ack_every = 2;
         p.window.abc_limit = 1;
@@ -43,7 +45,7 @@ fn response_function_of_reno() {
 
 #[test]
 fn response_function_of_cubic() {
-    // RFC 9438 §5.2: 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
+    // RFC 9438 §5.2: W = 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
     let p = preset("linux-6").with(|p| {
         p.control.shared.hystart = HyStart::Off;
         p.receiver.ack_every = 1;
@@ -125,8 +127,8 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever is dropped, delayed or marked: every byte arrives in order exactly once, all counters equal a recount on every
-    /// call (`Net::call`), and both ends finish.
+    /// Whichever segments are dropped, delayed or marked, every byte is delivered in order exactly once, all counters equal a
+    /// recount after every call (`Net::call`), and both ends finish.
     #[test]
     fn every_byte_once(
         p in any_params(),
@@ -139,7 +141,7 @@ proptest! {
     ) {
         let mut rng = Rng::named(seed, "pipe");
         let mut n = Net::new(&p, 20, move |_, count, _| {
-            // the pipe stops losing packets, so that the test ends
+            // the pipe stops losing packets at some point, so that the test ends
             if count < 2000 && rng.chance(loss) {
                 Fate::Drop
             } else if rng.chance(late) {

@@ -1,14 +1,16 @@
-//! RACK-TLP against the clock: which segments are lost, and when each one leaves.
+//! Tests of RACK-TLP: which segments it marks lost, and when each retransmission leaves.
 //!
 //! The one-way delay is 50 ms unless stated otherwise, packets have no transmission time, and all segments are full. RTT and SRTT
-//! are 100 ms: PTO 2 * 100 + 2 = 202 ms, min RTT / 4 = 25 ms.
+//! are 100 ms, so PTO = 2 SRTT + 2 = 202 ms, and the reordering window is min RTT / 4 = 25 ms. Times in comments are in ms after
+//! the message is written.
 
 use super::names::*;
 use super::net::{Fate, Net};
 use super::{pass, preset};
 use units::Duration;
 
-/// Linux' stack with an initial window of ten that idle periods do not reduce, exact timers, and an ACK for every segment.
+/// Returns Linux' stack with an initial window of ten that idle periods do not reduce, exact timers, and an ACK for every
+/// segment.
 pub(super) fn stack() -> TcpParams {
     let timer_tick = Duration::ZERO;
     preset("linux-6").with(|p| {
@@ -18,12 +20,12 @@ pub(super) fn stack() -> TcpParams {
     })
 }
 
-/// The number of a data segment.
+/// Returns the number of a data segment, from 0.
 pub(super) fn index(p: &TcpParams, s: &Segment) -> u64 {
     (s.seq.max(1) - 1) / u64::from(p.wire.mss)
 }
 
-/// Loses data segment `i` in its first `times` transmissions, for each pair.
+/// Loses data segments: for each pair (`i`, `times`) of the list, the first `times` transmissions of segment `i`.
 pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let p = p.clone();
     let mut sent = std::collections::BTreeMap::<u64, u32>::new();
@@ -38,8 +40,8 @@ pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usi
     }
 }
 
-/// Sends a message of `segments` on an established, idle connection whose SRTT is the RTT, without a FIN. Returns the
-/// retransmissions with their times, in milliseconds since the message was written at 1 s.
+/// Sends a message of `segments` segments without a FIN, on an established, idle connection whose SRTT is the RTT. Returns the
+/// retransmissions, each as its time in milliseconds after the message was written (at 1 s) and its segment.
 pub(super) fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
     p: &TcpParams,
     segments: u64,
@@ -59,13 +61,13 @@ pub(super) fn message<F: FnMut(usize, usize, &Segment) -> Fate>(
 #[test]
 fn a_lost_tail_is_probed_after_two_round_trips() {
     let p = stack();
-    // segments 8 and 9 of ten are lost. The ACK of 7 arrives at 100, so the PTO ends at 100 + 202. The probe is segment 9. At 402
-    // its SACK shows that 8, sent earlier, is lost.
+    // segments 8 and 9 of ten are lost. The ACK of 7 arrives at 100, so the PTO ends at 100 + 202 = 302. The probe is segment 9.
+    // At 402, its SACK shows that 8, sent earlier, is lost
     let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 1)]));
     assert_eq!(again, [(302, 9), (402, 8)]);
     let st = n.ends[0].stats();
     assert_eq!((st.timeouts, st.probes, st.fast_recoveries), (0, 1, 1));
-    // without a probe: a timeout at least 200 + 100 ms after the last ACK; then one segment per round trip
+    // without probes, there is a timeout at least 200 + 100 ms after the last ACK, and then one segment is sent per round trip
     let p = p.with(|p| {
         p.detection.loss_detection = LossDetection::Dupthresh;
         p.detection.undo = Undo::None;
@@ -80,21 +82,23 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
 #[test]
 fn the_window_answers_a_loss_that_the_probe_repaired() {
     let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
-    // only the last segment is lost. The probe repairs that loss, which only a later ACK shows. With one segment in flight, a
-    // PTO of 2 SRTT + 200 ms would end at 500, but the RTO ends at 400
+    // only the last segment is lost. The probe repairs this loss, which only a later ACK shows. With one segment in flight, a PTO
+    // of 2 SRTT + 200 ms after the ACK at 100 would end at 500, but the RTO ends at 400
     let (mut n, again) = message(&p, 10, lose(&p, &[(9, 1)]));
     assert_eq!(again, [(400, 9)]);
-    // slow start: ten, plus nine acknowledged one by one, plus the one acknowledged by the probe
+    // in slow start the window has grown from ten by the nine segments acknowledged one by one, and by the one that the probe
+    // delivered
     let before = n.ends[0].probe(&p);
     assert_eq!((before.cwnd_bytes / 1448, before.ssthresh_bytes), (20, u64::MAX));
     n.write(0, 1448, false);
     n.run(20.0);
     let after = n.ends[0].probe(&p);
-    // the ACK halves the window, which then grows again
+    // the later ACK halves the window, which then grows again
     assert_eq!((after.ssthresh_bytes / 1448, n.ends[0].stats().retransmits), (10, 1));
     assert!(after.cwnd_bytes / 1448 <= 11);
 
-    // nothing is lost, but the last segment arrives 350 ms late: it and its probe are acknowledged separately
+    // no segment is lost, but the last one arrives 350 ms late. It and the probe are acknowledged separately, so nothing is
+    // reduced
     let q = p.clone();
     let (mut n, again) = message(&p, 10, move |from, _, s| {
         let last = from == 0 && s.len > 0 && index(&q, s) == 9 && !s.retransmission;
@@ -108,7 +112,7 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
 
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
-    // a window of four is lost. The fifth segment is the probe, and its SACK shows that all four are lost
+    // a whole window of four segments is lost. The fifth segment is sent as the probe, and its SACK shows that all four are lost
     let p = stack().with(|p| p.window.window_clamp = Some(4));
     let (n, again) = message(&p, 5, lose(&p, &[(0, 1), (1, 1), (2, 1), (3, 1)]));
     assert_eq!(n.times(0, |s| s.len > 0 && index(&p, s) == 4), [1.202]);
@@ -122,13 +126,13 @@ fn a_lone_segment_waits_for_its_delayed_ack() {
         p.receiver.quick_acks = 0;
         p.receiver.ack_every = 2;
     });
-    // lost: the PTO would be 2 SRTT + 200 = 400 ms, but the RTO is 100 + 200 = 300 ms
+    // if the segment is lost, the PTO would be 2 SRTT + 200 = 400 ms, but the RTO is 100 + 200 = 300 ms
     let (n, again) = message(&p, 1, lose(&p, &[(0, 1)]));
     assert_eq!(again.len(), 1);
     let rto = again[0].0;
     assert!((300..=400).contains(&rto), "{rto}");
     assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 0));
-    // not lost: the ACK is delayed by 40 ms, which causes no retransmission
+    // if it is not lost, its ACK is delayed by 40 ms, which causes no retransmission
     let (n, again) = message(&p, 1, pass);
     assert_eq!(again, []);
     assert_eq!(n.ends[0].stats().probes, 0);
@@ -137,7 +141,7 @@ fn a_lone_segment_waits_for_its_delayed_ack() {
 #[test]
 fn a_lost_probe_is_followed_by_a_timeout() {
     let p = stack();
-    // 8 and 9 are lost, and so is the probe at 302. A whole RTO of 100 + 200 ms follows, not another probe
+    // segments 8 and 9 are lost, and so is the probe at 302. It is followed by a whole RTO of 100 + 200 ms, not by another probe
     let (n, again) = message(&p, 10, lose(&p, &[(8, 1), (9, 2)]));
     assert_eq!(again, [(302, 9), (602, 8), (702, 9)]);
     assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 1));
@@ -147,7 +151,8 @@ fn a_lost_probe_is_followed_by_a_timeout() {
 fn a_whole_window_lost() {
     let p = stack();
     const ALL: &[(u64, u32)] = &[(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1)];
-    // the probe at 202 is the last segment. Its SACK at 302 shows all others lost; they are retransmitted in order, as PRR allows
+    // the probe at 202 is the last segment. Its SACK at 302 shows that all others are lost; they are retransmitted in order, as
+    // PRR allows
     let (n, again) = message(&p, 10, lose(&p, ALL));
     assert_eq!(again[..2], [(202, 9), (302, 0)]);
     assert_eq!(again[1..].iter().map(|a| a.1).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -157,15 +162,15 @@ fn a_whole_window_lost() {
 
 #[test]
 fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
-    // segment 0 is lost twice. The loss is found at 100 (three SACKs), when it is retransmitted; data sent after that is SACKed
-    // from 200 on
+    // segment 0 is lost twice. The first loss is found at 100, by three SACKs. Data sent after the retransmission at 100 is
+    // SACKed from 200 on, which shows the second loss
     let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
     let (n, again) = message(&p, 40, lose(&p, &[(0, 2)]));
     assert_eq!(again.len(), 2, "{again:?}");
     assert_eq!((again[0], again[1].1), ((100, 0), 0));
     assert!((200..=225).contains(&again[1].0), "{again:?}");
     assert_eq!((n.ends[0].stats().timeouts, n.ends[0].stats().fast_recoveries), (0, 1));
-    // lost three times: another round trip
+    // if it is lost three times, the third loss is found another round trip later
     let (n, again) = message(&p, 60, lose(&p, &[(0, 3)]));
     assert_eq!((again.len(), n.ends[0].stats().timeouts), (3, 0), "{again:?}");
     assert!(again[2].0 <= 350, "{again:?}");
@@ -174,7 +179,7 @@ fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
 #[test]
 fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     let p = stack();
-    // one segment arrives 24 ms late, after two later ones: fewer than DupThresh
+    // segment 7 arrives 24 ms late, after two later ones, which are fewer than DupThresh
     let late = |ms| {
         let p = stack();
         move |from: usize, _: usize, s: &Segment| {
@@ -184,10 +189,10 @@ fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     };
     let (n, again) = message(&p, 10, late(24));
     assert_eq!((again, n.ends[0].stats().fast_recoveries), (vec![], 0));
-    // 40 ms late: the reordering window of 25 + 2 ms ends earlier
+    // if it arrives 40 ms late, the reordering window of 25 + 2 ms ends before, at 127
     let (_, again) = message(&p, 10, late(40));
     assert_eq!(again, [(127, 7)]);
-    // once reordering has been seen, even three and more SACKs do not mean a loss
+    // once reordering has been seen, even three or more SACKs do not indicate a loss at once
     let first = late(24);
     let q = p.clone();
     let mut n = Net::new(&p, 50, move |from: usize, count: usize, s: &Segment| {
@@ -207,10 +212,10 @@ fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
 #[test]
 fn three_sacks_are_a_loss_at_once_while_no_reordering_was_seen() {
     let p = stack();
-    // 0 is lost; the SACKs of 1, 2 and 3 arrive together at 100
+    // segment 0 is lost. The SACKs of 1, 2 and 3 arrive together at 100
     let (n, again) = message(&p, 10, lose(&p, &[(0, 1)]));
     assert_eq!(again, [(100, 0)]);
-    // 8 is lost: only 9 is above it, so the whole reordering window must pass
+    // segment 8 is lost. Only 9 is SACKed above it, so the whole reordering window of 25 + 2 ms must pass
     let (_, again) = message(&p, 10, lose(&p, &[(8, 1)]));
     assert_eq!(again, [(127, 8)]);
     assert_eq!(n.ends[0].stats().probes, 0);
@@ -219,14 +224,15 @@ fn three_sacks_are_a_loss_at_once_while_no_reordering_was_seen() {
 #[test]
 fn segments_not_overdue_at_a_timeout_stay_in_flight() {
     let p = stack();
-    // X, the second segment, is lost twice; Y is sent 50 ms before the timeout that follows X's probe
+    // the second segment, X, is lost, and so is its probe. The third one, Y, is sent 50 ms before the timeout that follows the
+    // probe
     let mut n = Net::new(&p, 50, lose(&p, &[(1, 2)]));
     n.connect(0, false);
     n.run(1.0);
     n.write(0, 1448, false);
     n.run(2.0);
     n.write(0, 1448, false);
-    // a PTO of 2 SRTT + 200 ms is longer than the RTO, so the probe is sent when that ends
+    // a PTO of 2 SRTT + 200 ms would be longer than the RTO, so the probe is sent when an RTO has passed
     let probe_at = n.ends[0].deadline();
     n.run(probe_at.secs() + 0.001);
     assert_eq!((n.ends[0].stats().probes, n.ends[0].stats().timeouts), (1, 0));
@@ -235,7 +241,7 @@ fn segments_not_overdue_at_a_timeout_stay_in_flight() {
     n.write(0, 1448, false);
     n.run(rto_at.secs() + 0.01);
     assert_eq!(n.ends[0].stats().timeouts, 1);
-    // X, retransmitted, and Y
+    // X, which was retransmitted, and Y are in flight
     assert_eq!(n.ends[0].probe(&p).in_flight, 2 * 1448);
     n.run(9.0);
     assert_eq!((n.received[1], n.ends[0].stats().retransmits), (3 * 1448, 2));

@@ -1,4 +1,4 @@
-//! Which segment gives the RTT sample. Four full segments leave at 0, 1, 2 and 3 ms; an ACK arrives at 50 ms.
+//! Tests which segment gives the RTT sample. Four full segments are sent at 0, 1, 2 and 3 ms, and an ACK arrives at 50 ms.
 
 use super::names::*;
 use packet::Flags;
@@ -8,8 +8,8 @@ fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
 
-/// SRTT in ms after an ACK of all segments below `below`, with a SACK block for those from `.0` to below `.1`, that echoes the
-/// timestamp of `echo` ms. `again`: the first segment was retransmitted at 46 ms.
+/// Returns SRTT in ms after an ACK of all segments below `below`, with a SACK block for those from `.0` to below `.1`, which
+/// echoes the time stamp of `echo` ms. `again`: the first segment was retransmitted at 46 ms.
 fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, again: bool) -> u64 {
     let p = TcpParams::preset("linux-6").unwrap().with(|p| {
         p.rto.rtt_source = source;
@@ -50,9 +50,9 @@ fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, 
 #[test]
 fn the_sample_is_from_the_oldest_segment_or_the_echo() {
     use RttSource::{Echo, SendTime};
-    // the ACK of the first was filtered: the remaining one echoes the third
+    // one ACK covers the first three segments, and echoes the third: the oldest was sent 50 ms ago, the echoed one 48 ms ago
     assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
-    // SACK alone: the third, of the third and the fourth
+    // if an ACK only SACKs the third and the fourth segment, the sample is from the third, the older one. The echo gives none
     assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
     // acknowledged segments take precedence over SACKed ones
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);
@@ -61,8 +61,8 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
 #[test]
 fn a_segment_sent_twice_gives_no_sample() {
     use RttSource::{Echo, SendTime};
-    // the ACK may be for either transmission: the echo shows which
+    // the first segment was sent twice, so only the echo shows which transmission the ACK is for
     assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);
-    // the SACKed one was sent once
+    // the third segment, which is SACKed, was sent once, 48 ms ago
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 1, true), 48);
 }

@@ -1,11 +1,11 @@
-//! A single sender that receives scripted ACKs. Segments are full and numbered from 0. Without timestamps, RTT
-//! samples come from send times.
+//! Tests of a single sender that receives scripted ACKs. Segments are full and numbered from 0. RTT samples come from send times,
+//! since there are no time stamps.
 
 use super::names::*;
 use packet::Flags;
 use units::{Duration, Time};
 
-/// A sender without handshake, and the segments it has sent.
+/// A sender without a handshake, and the segments that it has sent.
 struct Script {
     p: TcpParams,
     end: Endpoint,
@@ -20,7 +20,7 @@ impl Io for Vec<Segment> {
 }
 
 impl Script {
-    /// Writes `segments` at time zero; the first window of `iw` leaves at once.
+    /// Creates a sender and writes `segments` segments at time 0. The first window, of `iw` segments, is sent at once.
     fn new(p: TcpParams, iw: u32, segments: u64) -> Self {
         let p = p.with(|p| {
             p.opening.handshake = false;
@@ -39,7 +39,7 @@ impl Script {
         1 + segment * u64::from(self.p.wire.mss)
     }
 
-    /// Numbers of the segments sent since the last call.
+    /// Returns the numbers of the segments sent since the last call.
     fn news(&mut self) -> Vec<u64> {
         let mss = u64::from(self.p.wire.mss);
         self.sent.drain(..).map(|s| (s.seq - 1) / mss).collect()
@@ -50,8 +50,8 @@ impl Script {
         self.end.write(&self.p, Time(us * 1000), bytes, &mut self.sent);
     }
 
-    /// Delivers an ACK of all segments below `below`, with a SACK block for those from `.0` to below `.1`. Returns the segments
-    /// sent in response.
+    /// Delivers an ACK of all segments below `below`, with a SACK block for each pair: the segments from `.0` to below `.1`.
+    /// Returns the segments sent in response.
     fn ack(&mut self, us: u64, below: u64, sack: &[(u64, u64)]) -> Vec<u64> {
         let mut s = Segment { ack: self.byte(below), has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
         for &(from, to) in sack {
@@ -85,20 +85,20 @@ fn after_a_timeout_only_newly_delivered_data_grows_the_window() {
         let p = preset(name).with(|p| p.control.congestion_control = CongestionControl::Reno);
         let mut s = Script::new(p, 20, 20);
         assert_eq!(s.news().len(), 20);
-        // all but the first arrive; its retransmission is lost
+        // all segments but the first arrive, and the retransmission of the first is lost
         assert_eq!(s.ack(100_000, 0, &[(1, 20)]), [0], "{name}");
         let (us, sent) = s.timer();
         assert_eq!(sent, [0], "{name}");
         s.write(us, 100);
         assert!(s.news().is_empty());
-        // one segment is delivered, not twenty: the window was 1 and is 2
+        // the ACK delivers one segment, not twenty, so the window grows from 1 to 2
         assert_eq!(s.ack(us + 100_000, 20, &[]), [20, 21], "{name}");
     }
 }
 
 #[test]
 fn a_segment_just_retransmitted_is_not_rescued() {
-    // RFC 6675 §5 (4.3): RescueRxt is the end of the first retransmission
+    // RFC 6675 §5 (4.3): RescueRxt is set to the end of the first retransmission
     for name in ["rfc", "ns2-fulltcp-sack", "ledbat"] {
         let p = preset(name).with(|p| p.control.congestion_control = CongestionControl::Reno);
         let mut s = Script::new(p, 4, 4);
@@ -106,7 +106,7 @@ fn a_segment_just_retransmitted_is_not_rescued() {
         assert_eq!(s.ack(100_000, 0, &[(1, 4)]), [0], "{name}");
         assert_eq!((s.ack(200_000, 4, &[]), s.end.stats().rescues), (vec![], 0), "{name}");
     }
-    // §4 NextSeg (4): once the ACK has passed it, the highest unacknowledged segment is sent once
+    // §4 NextSeg (4): once the ACK is above RescueRxt, the highest unacknowledged segment is sent again, once
     let p = preset("rfc").with(|p| p.opening.initial_ssthresh = Some(12.0));
     let mut s = Script::new(p, 12, 12);
     s.news();
@@ -122,10 +122,10 @@ fn an_overtaken_ack_still_reports_arrivals() {
         s.news();
         s.ack(100_000, 5, &[]);
         assert_eq!(s.in_flight(), 5, "{name}");
-        // the ACK of 3 was overtaken by that of 5, but its blocks are new: 5 is lost
+        // the ACK of 3 was overtaken by that of 5, but its SACK block is new, and shows that segment 5 is lost
         assert_eq!(s.ack(101_000, 3, &[(6, 10)]), [5], "{name}");
         assert_eq!(s.in_flight(), 1, "{name}");
-        // without new blocks it changes nothing
+        // without new blocks, an overtaken ACK does not change anything
         assert!(s.ack(102_000, 3, &[(6, 10)]).is_empty(), "{name}");
         assert_eq!(s.end.probe(&s.p).state, State::Recovery);
     }
@@ -133,7 +133,8 @@ fn an_overtaken_ack_still_reports_arrivals() {
 
 #[test]
 fn a_bounded_timeout_counts_from_the_last_ack() {
-    // 5 Mbit/s and 50 ms: a segment every 2.4 ms, an endless queue, 414 segments. The window grows, and the RTT with it.
+    // 414 segments are sent over 5 Mbit/s, one every 2.4 ms, with a delay of 50 ms and an unlimited queue. The RTT grows with the
+    // window, but there must be no timeout
     let p = preset("linux-6").with(|p| {
         p.rto.min_rto_bounds = MinRto::Total;
         p.control.shared.hystart = HyStart::Off;

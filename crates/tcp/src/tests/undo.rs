@@ -1,4 +1,5 @@
-//! Spurious reductions. Times as in [`super::rack`]: one-way delay 50 ms, SRTT 100 ms, PTO 202 ms.
+//! Tests of spurious reductions. As in [`super::rack`], the one-way delay is 50 ms, SRTT 100 ms and the PTO 202 ms, and times are
+//! in ms after the message is written.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -18,7 +19,7 @@ fn late(p: &TcpParams, list: &'static [u64], ms: u64) -> impl FnMut(usize, usize
     }
 }
 
-/// ssthresh in segments, and the number of reductions undone.
+/// Returns ssthresh in segments, and the number of reductions undone.
 fn left<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> (u64, u32) {
     let ssthresh = n.ends[0].probe(&n.p).ssthresh_bytes;
     (if ssthresh == u64::MAX { ssthresh } else { ssthresh / 1448 }, n.ends[0].stats().undone)
@@ -26,22 +27,25 @@ fn left<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> (u64, u32) {
 
 #[test]
 fn a_recovery_for_a_late_segment_is_undone() {
-    // segment 7 arrives 40 ms late, after the reordering window of 25 + 2 ms: it is retransmitted at 127, when the window is 17
+    // segment 7 arrives 40 ms late, after the reordering window of 25 + 2 ms. So it is retransmitted at 127, when the window is
+    // 17
     let both = reno();
     let (n, again) = message(&both, 10, late(&both, &[7], 40));
     assert_eq!((again, left(&n)), (vec![(127, 7)], (u64::MAX, 1)));
-    // the ACK of the original at 140 echoes a timestamp from before 127: enough evidence even without D-SACK
+    // the ACK of the original arrives at 140, and echoes a time stamp from before 127. This is enough evidence, even without
+    // D-SACK
     let eifel = reno().with(|p| p.receiver.dsack = false);
     let (n, _) = message(&eifel, 10, late(&eifel, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
-    // without timestamps: the D-SACK of the retransmission, one round trip later
+    // without time stamps, the evidence is the D-SACK of the retransmission: it is sent at 177, when the retransmission arrives
     let dsack = reno().with(|p| p.wire.timestamps = false);
     let (n, _) = message(&dsack, 10, late(&dsack, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
     let dsacks = n.log.iter().filter(|l| l.1 == 1 && l.2.sack.as_slice().first().is_some_and(|b| b.start < l.2.ack));
     let dsacks: Vec<_> = dsacks.map(|l| (l.0.0 / 1_000_000 - 1000, l.2.sack.as_slice()[0])).collect();
     assert_eq!(dsacks, [(177, SackBlock { start: 1 + 7 * 1448, end: 1 + 8 * 1448 })]);
-    // without either, or without undo, the window of 17 (ten, and seven acknowledged before the SACKs of 8 and 9) is halved
+    // without both, or without undo, the window is halved and stays so. It was 17: ten, plus seven segments acknowledged before
+    // the SACKs of 8 and 9
     for p in [
         reno().with(|p| {
             p.wire.timestamps = false;
@@ -62,8 +66,8 @@ fn a_recovery_for_a_lost_segment_stands() {
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 10, lose(&p, &[(7, 1)]));
         assert_eq!((again, left(&n)), (vec![(127, 7)], (8, 0)));
-        // segment 3 is lost and segment 5 is late: a D-SACK for 5 alone does not cover both retransmissions, and its echo is
-        // too late
+        // segment 3 is lost and segment 5 is late. The D-SACK for 5 does not cover both retransmissions, and the echoed time
+        // stamp is too late
         let q = p.clone();
         let mut both = late(&p, &[5], 40);
         let (n, again) = message(&p, 10, move |from, count, s| {
@@ -86,15 +90,16 @@ fn the_reordering_window_grows_by_d_sack() {
         }
         n.run(9.0);
         assert_eq!(n.received[1], 20 * 1448);
-        // a window of 25 ms (and Linux' 2) is too short for 40 ms, one of two quarters of 100 ms is not
+        // a reordering window of 25 ms, plus Linux' 2 ms, is too short for a delay of 40 ms. After a D-SACK it is two quarters of
+        // 100 ms, which is long enough
         assert_eq!(n.ends[0].stats().retransmits, retransmits, "dsack {dsack}");
     }
 }
 
 #[test]
 fn a_timeout_for_a_longer_delay_is_undone() {
-    // from 1 s on, data takes 600 ms longer. The probe at 202 is new data, and the RTO ends 100 + 200 ms later. The ACKs of the
-    // first window arrive at 700
+    // the data of the message takes 600 ms longer. The probe at 202 is new data, and the RTO ends 100 + 200 ms later, at 502. The
+    // ACKs of the first window arrive at 700
     let slow = |from: usize, _: usize, s: &Segment| {
         if from == 0 && s.len > 0 { Fate::Late(Duration::from_millis(600)) } else { Fate::Pass }
     };
@@ -104,16 +109,16 @@ fn a_timeout_for_a_longer_delay_is_undone() {
         p.detection.undo = Undo::None;
     });
     let (n, again) = message(&frto, 30, slow);
-    // the first ACK releases new data; the second is for a segment that was sent only once
+    // after the first ACK, new data is sent. The second ACK is for a segment that was sent only once, so the timeout was spurious
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
-    // timestamps show it with the first ACK
+    // with time stamps, the first ACK shows it
     let eifel = reno().with(|p| {
         p.detection.frto = false;
         p.receiver.dsack = false;
     });
     let (n, again) = message(&eifel, 30, slow);
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
-    // with none of these, everything in flight is retransmitted
+    // without F-RTO and undo, all data in flight is retransmitted
     let none = frto.with(|p| p.detection.frto = false);
     let (n, again) = message(&none, 30, slow);
     assert!(again.len() > 5, "{again:?}");
@@ -124,7 +129,8 @@ fn a_timeout_for_a_longer_delay_is_undone() {
 fn a_timeout_for_a_lost_window_stands() {
     const ALL: &[(u64, u32)] =
         &[(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1)];
-    // the probe (10) and the first retransmission are lost, too: two timeouts. F-RTO sends new data, whose SACK shows the loss
+    // the probe, segment 10, and the first retransmission are lost, too, so there are two timeouts. F-RTO sends new data, whose
+    // SACK shows that the loss was real
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 30, lose(&p, ALL));
         assert_eq!(left(&n).1, 0, "{again:?}");
@@ -135,7 +141,7 @@ fn a_timeout_for_a_lost_window_stands() {
 
 #[test]
 fn a_probe_that_was_not_needed_reduces_nothing() {
-    // the ACK of the last segment is lost. The probe triggers a cumulative ACK with D-SACK
+    // the ACK of the last segment is lost. The probe triggers a cumulative ACK, with a D-SACK if the receiver sends these
     for (dsack, halved) in [(true, false), (false, true)] {
         let p = reno().with(|p| p.receiver.dsack = dsack);
         let mut lost = false;

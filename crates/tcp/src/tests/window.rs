@@ -1,4 +1,4 @@
-//! The receiver's window, as advertised to the sender.
+//! Tests of the receive window that is advertised to the sender.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -8,7 +8,7 @@ use units::{Bytes, Duration, Time};
 
 const MSS: u64 = 1448;
 
-/// Linux' stack with tuned windows: the initial and the largest buffer, in bytes.
+/// Returns Linux' stack with a tuned window. `default` and `max` are the initial and the largest memory of the buffer, in bytes.
 fn tuned(default: u64, max: u64) -> TcpParams {
     let rmem = Some(Rmem { default: Bytes(default), max: Bytes(max) });
     exact().with(|p| {
@@ -18,12 +18,12 @@ fn tuned(default: u64, max: u64) -> TcpParams {
     })
 }
 
-/// Payload segments sent by end 0, with their times.
+/// Returns the data segments sent by end 0: time, first byte and length.
 fn data<F>(n: &Net<F>) -> Vec<(Time, u64, u32)> {
     n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).map(|l| (l.0, l.2.seq, l.2.len)).collect()
 }
 
-/// Windows advertised by end 1 where they change, with the time in ms.
+/// Returns the windows that end 1 advertises, whenever they change, with the time in ms.
 fn advertised<F>(n: &Net<F>) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = vec![];
     for (at, window) in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some((l.0, l.2.window()?))) {
@@ -36,7 +36,8 @@ fn advertised<F>(n: &Net<F>) -> Vec<(u64, u64)> {
 
 #[test]
 fn the_first_window_is_that_of_linux() {
-    // half of 131072 bytes holds 44 segments of 1460 bytes; the scale is 7, units of 128 bytes
+    // half of 131072 bytes holds 44 segments of 1460 bytes, including time stamps. The scale is 7, so windows are in units of 128
+    // bytes
     let p = exact().with(|p| p.receiver.receive_window = ReceiveWindow::AUTO);
     p.validate().unwrap();
     assert_eq!((p.first_window(), p.receiver.most_window(), p.receiver.window_scale()), (64_240, 3_145_728, 7));
@@ -80,25 +81,26 @@ fn invalid_windows_are_refused() {
 
 #[test]
 fn the_buffer_follows_what_is_read_in_a_round_trip() {
-    // 100 ms RTT, no transmission time: a whole window arrives at once. SYN 0, SYN-ACK 50, data 100, at the receiver 150.
+    // the RTT is 100 ms, and packets have no transmission time, so a whole window arrives at once. The SYN leaves at 0 ms, the
+    // SYN-ACK at 50, and data at 100, which arrives at 150
     let p = tuned(131_072, 6_291_456).with(|p| p.opening.initial_window = InitialWindow::Segments(10_000));
     let mut n = Net::new(&p, 50, pass);
     n.connect(2_000 * MSS, false);
     n.run(0.26);
     let arrived = |ms: u64| data(&n).iter().filter(|d| d.0.0 / 1_000_000 == ms).map(|d| u64::from(d.2)).sum::<u64>();
-    // 64240 bytes hold 44 segments, in the first flight after the handshake
+    // the first window of 64240 bytes allows a first flight of 44 segments
     assert_eq!(arrived(100), 44 * MSS);
     let windows = advertised(&n);
-    // at 150 each segment raises the window by 2896 bytes, up to half of the memory: 65536, which is whole units of 128
+    // at 150 ms, each segment raises the window by 2896 bytes, up to half of the memory, 65536 bytes
     assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
     assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
-    // at 250 the first segment ends a round trip in which 44 + 1 segments were read; `before` was ten (14480 bytes), so
-    // wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later segment raises the window by
-    // 2896 bytes from 65536 on. The last ACK of the flight is for the 44th: 65536 + 43 x 2896 = 190064, or 190080 in units of
-    // 128.
+    // at 250 ms, the first segment ends a round trip in which 44 + 1 segments were read, 65160 bytes. `before` was ten segments,
+    // 14480 bytes, so wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later segment raises
+    // the window by 2896 bytes from 65536 on. The last ACK of the flight is for the 44th segment: its window is 65536 + 43 x 2896
+    // = 190064 bytes, rounded up to 190080, a multiple of 128
     assert_eq!(arrived(200), 45 * MSS);
     assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(190_080));
-    // the ACKs of the second flight have announced 65536 bytes to the sender, and its trace reports that
+    // the ACKs of the first flight have announced 65536 bytes, which the sender's trace reports
     let mut window = None;
     let mut note = |item: Item<'_>| {
         if let Item::Value("snd_wnd", Unit::Bytes, Value::Number(bytes)) = item {
@@ -111,7 +113,7 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
 
 #[test]
 fn a_tuned_window_does_not_limit_slow_start() {
-    // a flight doubles in a round trip; the window is six times the data read in the last one
+    // the data in flight doubles in a round trip, whereas the window is six times the data read in the last round trip
     for delay in [5, 50, 150] {
         let run = |p: TcpParams| {
             let mut n = Net::new(&p, delay, pass);
@@ -127,7 +129,8 @@ fn a_tuned_window_does_not_limit_slow_start() {
 
 #[test]
 fn a_window_at_its_maximum_limits_the_rate() {
-    // 64 KiB of payload and 40 ms: W / RTT = 65536 x 8 / 40 ms = 13.1 Mbit/s, in whole segments 45 x 1448 x 8 / 40 ms
+    // 64 KiB of payload per RTT of 40 ms allow 65536 x 8 / 40 ms = 13.1 Mbit/s. In whole segments, 45 are sent per RTT, in 25
+    // RTTs per second
     let p = tuned(131_072, 131_072).with(|p| p.receiver.ack_every = 1);
     let mut n = Net::new(&p, 20, pass);
     n.connect(10_000 * MSS, false);
@@ -138,7 +141,7 @@ fn a_window_at_its_maximum_limits_the_rate() {
         sent.iter().filter(of).map(|d| u64::from(d.2)).sum::<u64>()
     };
     assert_eq!(between(2_000, 3_000), 25 * 45 * MSS);
-    // and the data in flight never exceeds the advertised window
+    // the data in flight never exceeds the advertised window
     for (at, from, s) in &n.log {
         if *from == 0 && s.len > 0 {
             let delivered =
@@ -150,7 +153,7 @@ fn a_window_at_its_maximum_limits_the_rate() {
 
 #[test]
 fn data_above_a_hole_opens_the_window() {
-    // the 21st segment is lost once; the window keeps opening, and everything is delivered
+    // the 21st segment is lost once. The window continues to open, and all data is delivered
     let p = tuned(131_072, 6_291_456);
     let mut lost = false;
     let fate = move |from: usize, _: usize, s: &Segment| {
@@ -162,7 +165,7 @@ fn data_above_a_hole_opens_the_window() {
     n.connect(1_000 * MSS, true);
     n.run(10.0);
     assert!(n.has(1, Event::PeerFinished));
-    // the edge never moves back
+    // the window's right edge never moves back
     let mut edge = 0;
     for now in n.log.iter().filter(|l| l.1 == 1).filter_map(|l| Some(l.2.ack + u64::from(l.2.window()?))) {
         assert!(now >= edge);
@@ -172,7 +175,7 @@ fn data_above_a_hole_opens_the_window() {
 
 #[test]
 fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
-    // a sender whose own window is constant still reads its peer's, and echoes the timestamps by which the peer measures
+    // a sender whose own window is constant still reads its peer's, and echoes the time stamps by which the peer measures the RTT
     let (fixed, auto) = (exact(), tuned(131_072, 6_291_456));
     let mut a = Endpoint::new(&fixed, auto.first_window());
     let mut segments: Vec<Segment> = vec![];
@@ -192,6 +195,7 @@ fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
     };
     ack.set_window(4 * MSS as u32);
     a.on_segment(&fixed, Time(40_000_000), &ack, &mut segments);
-    // the first 64240 bytes admit 44 segments: the right edge of the window never moves back
+    // the first window of 64240 bytes allowed 44 segments. Since its right edge never moves back, slow start can send 20,
+    // although the new window has room for four
     assert!(segments.len() == 20 && segments.iter().all(|s| s.ts_ecr == 40_000 && s.flags.has(Flags::WINDOW)));
 }

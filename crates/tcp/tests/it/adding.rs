@@ -1,4 +1,4 @@
-//! docs/adding-a-controller.md shows the compiled code, and its promises follow from the registration.
+//! Tests that docs/adding-a-controller.md shows the compiled code, and that a line in the list has the effects which it promises.
 
 use crate::pipe::{Fate, Pipe};
 use tcp::{CongestionControl, Segment, TcpParams};
@@ -7,7 +7,7 @@ use units::{Duration, Rng, Time};
 const DOC: &str = include_str!("../../../../docs/adding-a-controller.md");
 const LIST: &str = include_str!("../../src/cc/list.rs");
 
-/// The Rust code blocks of the page.
+/// Returns the Rust code blocks of the page.
 fn blocks() -> Vec<&'static str> {
     DOC.split("```rust\n").skip(1).map(|rest| rest.split("```\n").next().unwrap()).collect()
 }
@@ -16,7 +16,8 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line, keys] = blocks()[..] else { panic!("expected three blocks of Rust") };
     let ours = include_str!("../../src/cc/westwood.rs");
-    // the file's module doc contains a code block, which ends the page's block early: compare up to it, then the whole
+    // the module doc of the file contains ```, which ends the first block early. So the block is compared up to there, and the
+    // page must contain the whole file
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-controller.md is stale"
@@ -39,7 +40,8 @@ fn one_line_makes_the_word() {
     assert!(CongestionControl::ALL.contains(&p.control.congestion_control));
 }
 
-/// Segments delivered in a minute over 6 Mbit/s, 40 ms and a loss of one in a hundred not caused by a queue.
+/// Returns the number of segments delivered in a minute over a path with 6 Mbit/s, 40 ms, and random loss of one packet in a
+/// hundred.
 fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
     let p = TcpParams::preset("reno").unwrap().with(|p| p.control.congestion_control = congestion_control);
     let mut dice = Rng::named(seed, "air");
@@ -55,7 +57,8 @@ fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
 
 #[test]
 fn losses_that_no_queue_causes_cost_westwood_less_than_reno() {
-    // the path carries 500 segments/s, 30 000 in all. Reno: 12.2 segments per RTT of 45 ms, 0.866 of that with delayed ACKs
+    // the path can carry 500 segments per second, 30 000 in all. By its response function, Reno sends at most 12.2 segments per
+    // RTT of 45 ms, 16 300 in a minute
     let sum = |control| (1..=3).map(|seed| delivered(control, seed)).sum::<u64>() / 3;
     let (reno, westwood) = (sum(CongestionControl::Reno), sum(CongestionControl::Westwood));
     assert!((10_000..18_000).contains(&reno), "{reno}");

@@ -1,10 +1,10 @@
-//! The behaviour of every preset, ACK by ACK: one table each in `tests/golden/`.
+//! Compares the behaviour of every preset, ACK by ACK, with a table in `tests/golden/`.
 //!
-//! One sender behind 6 Mbit/s (a full packet takes 2 ms), 20 ms each way, and a queue of 12 packets. It writes 60 segments, 12
-//! more two seconds later, and 4 more after another two seconds. The 24th data packet sent, the last two of the second message
-//! and the last of the third are lost, once each; the queue adds its own losses. Two more tables are for linux-6: with ECN, where
-//! the 24th packet is marked, and with reordering, where it arrives 50 ms late; neither loses it. dctcp and prague also have a
-//! table with that packet marked.
+//! The path of the sender has 6 Mbit/s (a full packet takes 2 ms), 20 ms each way, and a queue of 12 packets. The sender writes
+//! 60 segments, 12 more two seconds later, and 4 more after another two seconds. The 24th data packet, the last two of the second
+//! message and the last of the third are lost, once each; further losses are those of the queue. linux-6 has two more tables:
+//! with ECN, the 24th packet is marked, and with reordering, it arrives 50 ms late. dctcp and prague also have a table in which
+//! this packet is marked.
 
 use crate::pipe::{Fate, Pipe, Step};
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ const HEAD: &str = "\
 #      at   ack sacked               cwnd ssthresh flight state     srtt sent
 ";
 
-/// `a-b` for a run of segments.
+/// Writes a run of segments as `a-b`, or as `a` if there is only one.
 fn run(p: &TcpParams, start: u64, end: u64) -> String {
     let number = |byte: u64| (byte.max(1) - 1) / u64::from(p.wire.mss);
     let (first, last) = (number(start), number(end - 1));
@@ -56,10 +56,10 @@ fn line<F: FnMut(usize, &Segment) -> Fate>(pipe: &Pipe<F>, step: &Step) -> Strin
     text.trim_end().to_owned() + "\n"
 }
 
-/// The table `name` of the stack `p`; `fate` is the fate of the 24th data packet.
+/// Returns the table `name` of the stack `p`. `fate` is the fate of the 24th data packet.
 fn table(name: &str, p: &TcpParams, fate: Fate) -> String {
     let mut count = 0;
-    // data packets in the order of their first transmission, from 1
+    // `count` numbers data packets in the order of their first transmission, from 1
     let fate = move |from: usize, s: &Segment| {
         let first = from == 0 && s.len > 0 && !s.retransmission;
         count += u32::from(first);

@@ -1,4 +1,4 @@
-//! Tests of senders and receivers from outside. One test binary, since each binary links the whole core again.
+//! Tests of the crate's public interface, in a single binary, since every test binary links the whole core again.
 
 mod adding;
 mod golden;

@@ -1,4 +1,4 @@
-//! Every congestion controller reports its state under the same names from the first segment to the last.
+//! Tests that every congestion controller reports its state under the same names from the first segment to the last.
 
 use crate::pipe::{Fate, Pipe};
 use packet::{Item, Reading, Value};
@@ -21,7 +21,8 @@ fn read(end: &Endpoint, p: &TcpParams, now: Time) -> Vec<(String, String)> {
     columns
 }
 
-/// State of the sender, every 100 ms of a transfer of 20 s: 6 Mbit/s, 40 ms, losses of one in five hundred.
+/// Returns the state of the sender every 100 ms of a transfer of 20 s, over 6 Mbit/s and 40 ms, with one packet in five hundred
+/// lost.
 fn rows_of(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
     let mut dice = Rng::named(3, "air");
     let fate = move |from: usize, s: &Segment| {
@@ -72,7 +73,8 @@ fn every_controller_reports_its_state() {
 
 #[test]
 fn estimates_match_the_path() {
-    // 1500 bytes in 2 ms are 6 Mbit/s; 1448 of them are payload: 5.79 Mbit/s. The RTT is 42 ms plus the queueing delay
+    // 1500 bytes in 2 ms are 6 Mbit/s; 1448 of them are payload, which makes 5.79 Mbit/s. The RTT is 40 + 2 = 42 ms plus the
+    // queueing delay
     let rows = rows_of(&stack(CongestionControl::Bbr));
     let last = rows.last().unwrap();
     let number = |name: &str| last[name].parse::<f64>().unwrap();

@@ -1,11 +1,11 @@
-//! Two endpoints, a bottleneck with a queue between them, and a record of all segments sent and received.
+//! Two endpoints and, between them, a bottleneck with a queue.
 
 use packet::{Ecn, Flags};
 use std::collections::BTreeMap;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
 use units::{Duration, Time};
 
-/// Treatment of a segment by the pipe, besides queueing.
+/// The fate of a segment in the pipe, apart from queueing.
 #[allow(dead_code, reason = "not every test needs them all")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
@@ -24,12 +24,12 @@ impl Io for Out {
     fn event(&mut self, _: Event) {}
 }
 
-/// End 0 sends data, end 1 receives it.
+/// The two endpoints and the bottleneck. End 0 sends data, and end 1 receives it.
 pub(crate) struct Pipe<F> {
     pub p: TcpParams,
     pub ends: [Endpoint; 2],
     pub now: Time,
-    /// Transmission time of 1500 bytes, and one-way delay without it.
+    /// Transmission time of 1500 bytes, and the one-way delay without it.
     segment_time: Duration,
     delay: Duration,
     /// Queue limit of the bottleneck, packets.
@@ -102,7 +102,8 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
         self.call(0, |e, p, now, io| e.write(p, now, bytes, io))
     }
 
-    /// Processes the next event up to `end`: one at end 0, or elsewhere (`None`).
+    /// Processes the next event, if there is one up to `end`. Returns the step if it happened at end 0, or an inner `None` for
+    /// end 1.
     pub(crate) fn step(&mut self, end: Time) -> Option<Option<Step>> {
         let packet = self.flying.first_key_value().map_or(Time::NEVER, |(k, _)| k.0);
         let timers = [self.ends[0].deadline(), self.ends[1].deadline()];
@@ -114,7 +115,7 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
         self.now = self.now.max(next);
         let (i, ack, sent) = if packet == next {
             let (_, (to, mut s)) = self.flying.pop_first()?;
-            // as a host's fast path does to a plain pure ACK
+            // a host's fast path does not carry these two fields of a plain pure ACK
             if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
                 (s.seq, s.ts_val) = (0, 0);
             }
