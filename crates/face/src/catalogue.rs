@@ -87,8 +87,8 @@ fn params(schema: &Value) -> Vec<Value> {
     properties(schema, schema)
 }
 
-/// Returns the name, default, description and valid words of every property in an object's schema. `root` is the whole schema,
-/// which references are resolved in.
+/// Returns the name, default, description and valid words of every property in an object's schema. `root` is the whole schema, in
+/// which references are resolved.
 fn properties(root: &Value, schema: &Value) -> Vec<Value> {
     let Some(map) = schema["properties"].as_object() else { return Vec::new() };
     map.iter()

@@ -40,8 +40,8 @@ pub(crate) fn charts<'a>(
     })
 }
 
-/// How the bins of a series are merged. A drawn bin consists of `group` bins. The last drawn bin also contains the remainder,
-/// since the rate over a very short bin is meaningless.
+/// The layout of the drawn bins, into which the bins of a series are merged. A drawn bin consists of `group` bins. The last drawn
+/// bin also contains the remainder, since the rate over a very short bin is meaningless.
 struct Bins {
     /// Number of series bins merged into one drawn bin.
     group: usize,

@@ -162,7 +162,7 @@ mod tests {
         [Ip { src: v4(1), dst: v4(2), tos: 0xb9 }, Ip { src: v6(1), dst: v6(2), tos: 0xb9 }]
     }
 
-    /// Checks a packet as a receiver does: the one's complement sum of the pseudo-header and of all bytes behind the IP header
+    /// Checks a packet as a receiver does: the one's complement sum of the pseudo-header and of all bytes after the IP header
     /// must be all ones.
     fn checks(packet: &[u8], pseudo_header: bool) -> bool {
         let (at, addresses, protocol) =

@@ -25,7 +25,7 @@ pub struct Header {
     pub flags: Flags,
     /// The cumulative ACK number of a pure ACK; otherwise the sequence number of TCP or of an ICMP echo.
     pub seq: u32,
-    /// Bytes behind the transport header.
+    /// Bytes after the transport header.
     pub payload: usize,
 }
 

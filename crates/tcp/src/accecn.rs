@@ -344,7 +344,7 @@ mod tests {
                 let share = rng.below(101);
                 let (mut sent, mut counted, mut bytes) = (0, 0, 0);
                 for _ in 0..500 {
-                    // `d` segments arrive, and only the last of their ACKs is not lost
+                    // `d` segments arrive, and all of their ACKs but the last are lost
                     let d = 1 + rng.below(most) as u32;
                     for _ in 0..d {
                         let ecn = if rng.below(100) < share { Ecn::Ce } else { Ecn::Ect1 };

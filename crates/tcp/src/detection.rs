@@ -255,12 +255,12 @@ impl Detection {
         self.with_rack(|rack| rack.on_dsack(dup, segments, resent, una, next))
     }
 
-    /// Sets, for F-RTO, the end of the data sent before the timeout. `until` is the low half of the offset.
+    /// Sets the end of the data sent before the timeout, for F-RTO. `until` is the low half of the offset.
     pub(crate) fn set_once_until(&mut self, until: u32) {
         self.with_rack(|rack| rack.once_until = until);
     }
 
-    /// Returns, for F-RTO, true if this ACK delivers data that was sent before the timeout and only once.
+    /// Returns true if this ACK delivers data that was sent before the timeout and only once, for F-RTO.
     pub(crate) fn once_delivered(&self) -> bool {
         self.rack().is_some_and(|rack| rack.once_delivered)
     }

@@ -306,7 +306,7 @@ impl Scoreboard {
         None
     }
 
-    /// The highest segment that is not SACKED.   Source: RFC 6675 NextSeg (4).
+    /// Returns the highest segment that is not SACKed.   Source: RFC 6675 NextSeg (4).
     pub(crate) fn last_hole(&mut self) -> Option<Piece> {
         let at = self.iter().rposition(|e| !e.has(SACKED))?;
         Some(self.piece(at as u32))

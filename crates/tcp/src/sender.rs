@@ -130,7 +130,7 @@ pub(crate) struct Sender {
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
     reduction: ReductionState,
-    /// The undo of reductions. Present only in stacks that undo, from the first retransmission on.
+    /// State for the undo of reductions. Present only in stacks that undo, from the first retransmission on.
     undo: Option<Box<Undo>>,
 }
 
@@ -194,7 +194,7 @@ impl Sender {
         }
     }
 
-    /// Begins to send data, after the SYN was acknowledged or without a handshake.
+    /// Prepares the sender for data, after the SYN was acknowledged or without a handshake.
     pub(crate) fn open(&mut self, p: &TcpParams) {
         self.una = 1;
         self.next = self.next.max(1);

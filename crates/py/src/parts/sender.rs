@@ -165,7 +165,7 @@ impl TcpSender {
         self.end.probe(&self.stack).srtt.millis()
     }
 
-    /// Retransmission timeout, ms, backoff included.
+    /// Retransmission timeout including backoff, ms.
     #[getter]
     fn rto_ms(&self) -> f64 {
         self.end.probe(&self.stack).rto.millis()

@@ -345,7 +345,7 @@ impl Bbr {
         }
     }
 
-    /// Sets the window at the begin and the end of a recovery, and during packet conservation. Returns true while packets are
+    /// Sets the window at the beginning and the end of a recovery, and during packet conservation. Returns true while packets are
     /// conserved.
     fn recover_or_restore(&mut self, w: &mut Window, a: &AckSample, acked: f64) -> bool {
         let in_flight = a.in_flight as f64 / self.mss;

@@ -46,8 +46,8 @@ impl EcnParams {
 words! {
     /// How a receiver reports CE marks, if ECN is in use.
     pub enum EcnFeedback {
-        /// Whether there was a mark: from a mark on, every ACK carries ECE until the sender responds with CWR.   Source: RFC 3168
-        /// §6.1.3.
+        /// Only the presence of marks: from a mark on, every ACK carries ECE until the sender responds with CWR.   Source: RFC
+        /// 3168 §6.1.3.
         "rfc3168" Rfc3168,
         /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, the segments before the
         /// change are acknowledged at once, by a separate ACK, and so is the segment that changes it.   Source: RFC 8257 §3.2.

@@ -36,8 +36,8 @@ impl Bbr3 {
         }
     }
 
-    /// CheckStartupHighLoss(): takes the pipe as full at the end of a round that began with a loss, was in recovery throughout,
-    /// and had too many losses.
+    /// CheckStartupHighLoss(): takes the pipe to be full at the end of a round that began with a loss, was in recovery
+    /// throughout, and had too many losses.
     fn check_startup_high_loss(&mut self, s: &AckSample, rs: &RateSample) {
         let losses = self.bounds.loss_round_start
             && s.state == State::Recovery
