@@ -2,7 +2,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`resolve`], [`scenario()`] | read a scenario from text; every problem names its path |
+//! | [`resolve`], [`scenario()`] | reads a scenario from text; every problem names its path |
 //! | [`Run`] | runs a world in slices; its summary as JSON has the same bytes in all interfaces |
 //! | [`catalogue()`] | lists the available choices, with all parameters |
 //! | [`measures()`] | lists the measures of a summary: names, units, better direction |

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! next_at = time at which the next burst may leave;  each segment sent adds  bytes / rate
-//! internal:  if a burst leaves late, its delay is subtracted from this, up to half of it;  the first ten segments are not paced
+//! linux-internal:  if a burst leaves late, its delay is subtracted from its  bytes / rate,  up to half of that;
+//!                  the first ten segments are not paced
 //! ```
 //!
 //! A burst is the number of segments that a host with offload would send as one packet: the controller's quantum, or the size

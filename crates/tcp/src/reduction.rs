@@ -7,8 +7,8 @@
 //!                for each ACK:            held = min(held, in flight + 1)
 //!                after each segment sent: held = min(held, in flight - 1), at least 1
 //! prr:           if pipe > ssthresh: sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
-//!                otherwise:        sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, DeliveredData)
-//!                                                                + (MSS if SafeACK))
+//!                otherwise:          sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, DeliveredData)
+//!                                                                  + (MSS if SafeACK))
 //!                SafeACK: SND.UNA advances, and no further loss is found.  sndcnt >= MSS until something is sent
 //! ```
 //!

@@ -5,7 +5,7 @@
 //! itself, so even with ten thousand connections the few segments of each are in the cache line beside its counters.
 //!
 //! ```text
-//! pipe     = sum over entries not SACKed of (bytes if not lost) + (bytes if retransmitted)     RFC 6675 SetPipe
+//! pipe     = sum over entries not SACKed of (bytes if not lost) + (bytes if retransmitted)   RFC 6675 SetPipe
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! virtual round trip     v = max(srtt, 25 ms)
-//! each round of v or more:  alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
+//! each round, at least v: alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
 //! the first mark:        W <- W / 2
 //! first mark of a round: W <- W (1 - alpha / 2);  or the first after all data sent before the last cut (`prague_cut`)
 //! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, otherwise 1;

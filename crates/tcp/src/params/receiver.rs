@@ -79,9 +79,8 @@ impl ReceiverParams {
         if window.is_auto() { Rmem::payload(self.memory().max.0) } else { window.bound() }
     }
 
-    /// Returns the window scale, which is the shift of the window in the header. As in Linux, it follows from the largest memory.
-    /// The maximum is
-    /// 14.   Source: RFC 7323 §2.3.
+    /// Returns the window scale: the shift of the window in the header. As in Linux, it follows from the largest memory. It is at
+    /// most 14 (RFC 7323 §2.3).
     pub fn window_scale(&self) -> u32 {
         let window = self.receive_window;
         let most = if window.is_auto() { self.memory().max.0 } else { window.bound() };

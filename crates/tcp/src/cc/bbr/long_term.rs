@@ -1,8 +1,8 @@
 //! The long-term bandwidth of a path with a token-bucket policer, which drops what exceeds its rate instead of delaying it.
 //!
 //! ```text
-//! an interval begins with a loss, has 4 to 16 rounds, and ends with a loss if then  lost >= 50/256 of delivered
-//! its rate = delivered / time
+//! an interval begins with a loss;  after 4 to 16 rounds, it ends with a loss at which  lost >= 50/256 of delivered
+//! rate of the interval = delivered / time
 //! if two consecutive rates differ by at most 1/8, or 500 bytes/s:  send at their mean for 48 rounds, without probing
 //! ```
 //!
