@@ -9,9 +9,7 @@ results and stores record the trace itself, and a cluster's workers need no file
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from bloatlab import _core, files
 
@@ -31,23 +29,13 @@ def completed(text: str, folder: Path | None, source: str) -> str:
     if _SIGN not in text:
         return text
     tree = json.loads(text)
-    unread = [(path, trace) for path, trace in _traces(tree) if "source" not in trace]
-    for path, trace in unread:
+    traces = {name: link.get("delivery", {}).get("trace", {"source": None}) for name, link in tree["link"].items()}
+    unread = {name: trace for name, trace in traces.items() if "source" not in trace}
+    for name, trace in unread.items():
+        path = f"link.{name}.delivery.trace.file"
         at = f"{source}: {path}" if source else path
         trace["source"] = read((folder or Path()) / trace["file"], at)["compact"]
     return json.dumps(tree) if unread else text
-
-
-def _traces(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The path and table of each link's trace."""
-    for name, link in tree["link"].items():
-        if "trace" in link.get("delivery", {}):
-            yield f"link.{name}.delivery.trace.file", link["delivery"]["trace"]
-
-
-def written(resolved: str, link: str) -> str:
-    """A link's delivery opportunities in mahimahi's format. Raises `ScenarioError`."""
-    return _core.delivery_file(resolved, link)
 
 
 def read(path: Path, at: str = "") -> _core.DeliveryTrace:

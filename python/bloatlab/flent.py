@@ -104,7 +104,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
     for way, frame in flows:
         counts[way] += 1
         series = _flow_series(result, frame, name, way, counts[way])
-        rates = _rates(frame, x)
+        rates = _binned(frame, "goodput_bytes", len(x))[0] * 8e-6 / STEP  # Mbit/s of payload
         results[series] = _listed(rates)
         raw[series] = [
             {"t": round(t + STEP, 6), "dur": STEP, "val": r} for t, r in zip(x.tolist(), rates.tolist(), strict=True)
@@ -112,7 +112,8 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
     for place, (app, frame) in enumerate(asked.items()):
         series = told.get(app) or (f"{_PING} ICMP" if place == 0 and not told else f"{_PING} ICMP {app} (extra)")
         results[series] = _listed(_means(frame, x))
-        raw[series] = _echoes(frame)
+        replies = zip(frame["t_s"].to_list(), frame["rtt_ms"].to_list(), strict=True)
+        raw[series] = [{"seq": i, "t": round(t + rtt / 1e3, 9), "val": rtt} for i, (t, rtt) in enumerate(replies)]
     results |= _sums(results)
     return {
         "metadata": _metadata(result, name, title, local, counts) | {"SERIES_META": _series_meta(results)},
@@ -167,22 +168,11 @@ def _binned(frame: pl.DataFrame, column: str, bins: int) -> tuple[NDArray[np.flo
     return np.asarray(np.bincount(place, values, bins), np.float64), np.bincount(place, None, bins).astype(np.float64)
 
 
-def _rates(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mbit/s of payload in each bin."""
-    return _binned(frame, "goodput_bytes", len(x))[0] * 8e-6 / STEP
-
-
 def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean round-trip time of each bin in ms; NaN if there is none."""
     sums, counts = _binned(frame, "rtt_ms", len(x))
     with np.errstate(invalid="ignore", divide="ignore"):
         return sums / counts
-
-
-def _echoes(frame: pl.DataFrame) -> list[dict[str, float]]:
-    """Each reply: its number, its time in s, and its round-trip time in ms."""
-    rows = zip(frame["t_s"].to_list(), frame["rtt_ms"].to_list(), strict=True)
-    return [{"seq": i, "t": round(t + rtt / 1e3, 9), "val": rtt} for i, (t, rtt) in enumerate(rows)]
 
 
 def _sums(results: Mapping[str, list[float | None]]) -> dict[str, list[float | None]]:

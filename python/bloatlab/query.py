@@ -14,7 +14,7 @@ other files, extensions or settings. DuckDB may open the store's files, and link
 names, in a temporary folder.
 """
 
-# Names and texts in the SQL of views are quoted by `_name` and `_text`.
+# Names and texts in the SQL of views are quoted by `quoted` and `_text`.
 # ruff: noqa: S608
 
 import contextlib
@@ -113,7 +113,7 @@ class Views:
 
     def columns(self, view: str) -> list[tuple[str, str]]:
         """The columns of a view, with DuckDB's types."""
-        return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE SELECT * FROM {_name(view)}").fetchall()]
+        return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE SELECT * FROM {quoted(view)}").fetchall()]
 
     def _shelf(self, stock: Stock, store: Store, held: contextlib.ExitStack) -> _Shelf:
         with contextlib.suppress(OSError):
@@ -160,7 +160,7 @@ class Views:
 
     def _view(self, name: str, sql: str) -> None:
         if name.casefold() not in {other.casefold() for other in self.names}:
-            self._db.execute(f"CREATE VIEW {_name(name)} AS {sql}")
+            self._db.execute(f"CREATE VIEW {quoted(name)} AS {sql}")
             self.names.append(name)
 
 
@@ -187,7 +187,7 @@ def _runs(shelf: _Shelf) -> str:
 
 def _summary(shelf: _Shelf, before: Sequence[_Shelf]) -> str:
     """The rows of a measure, except the runs that are already in one of `before`."""
-    values = "".join(f", {_name(name)}" for name in shelf.values)
+    values = "".join(f", {quoted(name)}" for name in shelf.values)
     known = " AND ".join(f'"run.hash" NOT IN (SELECT "run.hash" FROM {other.scan()})' for other in before)
     select = f'SELECT {_RUN}, "run.name" AS name{values} FROM {shelf.scan()}'
     return f"{select} WHERE {known}" if known else select
@@ -206,7 +206,7 @@ def _numbered(of: sweeps.Asked) -> str:
 
 def _frame(shelf: _Shelf, name: str, *, named: bool) -> str:
     labels = f', {_text(shelf.measure)} AS measure, {_text(name)} AS "table"' if named else ""
-    return f"SELECT {_RUN}{labels}, unnest({_name(FRAME + name)}, recursive := true) FROM {shelf.scan()}"
+    return f"SELECT {_RUN}{labels}, unnest({quoted(FRAME + name)}, recursive := true) FROM {shelf.scan()}"
 
 
 def _union(selects: Sequence[str], none: str) -> str:
@@ -243,7 +243,7 @@ def _simple(answer: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
     columns: list[str] = []
     for place, (name, kind) in enumerate(zip(answer.columns, types, strict=True), 1):
         cast = f"CAST(#{place} AS {'DOUBLE' if _NUMBER.fullmatch(kind) else 'VARCHAR'})"
-        columns.append(f"{f'#{place}' if _PLAIN.fullmatch(kind) else cast} AS {_name(name)}")
+        columns.append(f"{f'#{place}' if _PLAIN.fullmatch(kind) else cast} AS {quoted(name)}")
     return answer.project(", ".join(columns))
 
 
@@ -260,7 +260,8 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 _FIRST_DAY, _LAST_DAY = dt.date.min.toordinal() - _EPOCH, dt.date.max.toordinal() - _EPOCH
 
 
-def _name(word: str) -> str:
+def quoted(word: str) -> str:
+    """A name in SQL."""
     return '"' + word.replace('"', '""') + '"'
 
 

@@ -76,7 +76,8 @@ def open_result(folder: str | Path) -> Result:
     for name, frame in tables.items():
         if missing := [column for column in _COLUMNS.get(name, "").split() if column not in frame.columns]:
             raise ResultError(f"{folder}: the table {name} has no column {', '.join(missing)}")
-    return Result(Scenario(canonical(scenario)), summary, tables)
+    text = json.dumps(scenario, separators=(",", ":"), ensure_ascii=False)  # the core's form of JSON
+    return Result(Scenario(text), summary, tables)
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
@@ -96,11 +97,6 @@ def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
         "polars": pl.__version__,
         "command": sys.argv,
     }
-
-
-def canonical(data: dict[str, Any]) -> str:
-    """A resolved scenario's values in the core's JSON form: keys in their order, no spaces."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
 
 def json_text(data: Any, *, sort_keys: bool = False) -> str:
@@ -158,17 +154,14 @@ def table_text(frame: pl.DataFrame, form: Literal["csv", "json"]) -> str:
     return csv_text(frame) if form == "csv" else frame.write_json() + "\n"
 
 
-def _unquoted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Undoes the quoting of `csv_text`."""
-    names = {name: name.removeprefix(_QUOTE) for name in frame.columns}
-    return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
-
-
 def read_table(path: Path) -> pl.DataFrame:
     """Reads a frame that `write_table` wrote."""
     match path.suffix:
         case ".csv":
-            return _unquoted(pl.read_csv(path, infer_schema_length=None))
+            frame = pl.read_csv(path, infer_schema_length=None)
+            # undoes the quoting of `csv_text`
+            names = {name: name.removeprefix(_QUOTE) for name in frame.columns}
+            return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
         case ".json":
             return pl.read_json(path, infer_schema_length=None)
         case _:

@@ -211,12 +211,15 @@ def frames(
     access, so that a sweep which needs only the summary does not pay for tables. `made` has further frames. Numbers are
     rounded to the resolution of their unit.
     """
-    return _Frames(tables, {name: _fine(frame) for name, frame in (made or {}).items()})
-
-
-def _fine(frame: pl.DataFrame) -> pl.DataFrame:
-    floats = [name for name, kind in frame.schema.items() if kind == pl.Float64]
-    return frame.with_columns(pl.col(name).round(digits) for name in floats if (digits := digits_of(name)) is not None)
+    fine = {
+        name: frame.with_columns(
+            pl.col(column).round(digits)
+            for column, kind in frame.schema.items()
+            if kind == pl.Float64 and (digits := digits_of(column)) is not None
+        )
+        for name, frame in (made or {}).items()
+    }
+    return _Frames(tables, fine)
 
 
 class _Frames(Mapping[str, pl.DataFrame]):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bloatlab.advice import catalogue
 from bloatlab.advice import line as line_of
@@ -39,42 +40,69 @@ class Question:
         return concerned(self.objective, self.load)
 
 
-def asked(
-    *,
-    up: str,
-    rtt: str,
-    device: str,
-    load: str = "home",
-    down: str | None = None,
-    peak: str | None = None,
-    burst: str | None = None,
-    objective: str = "balanced",
-    weights: Mapping[str, float] | None = None,
-    seeds: int = SEEDS,
-    runs: int | None = None,
-    quick: bool = False,
-    seconds: float | None = None,
-) -> Question:
-    """Parses a question, without running anything. Raises `AdviceError`, and `OSError` for a file."""
-    if not 2 <= seeds <= MOST_SEEDS:
-        raise AdviceError(f"--seeds {seeds}: is not within 2 and {MOST_SEEDS}; an interval needs two")
-    if runs is not None and not 1 <= runs <= MOST_RUNS:
-        raise AdviceError(f"--runs {runs}: is not within 1 and {MOST_RUNS}")
-    found, of = catalogue.device(device), catalogue.load(load)
-    line = line_of.line(up, rtt, down, peak, burst)
-    if seconds is not None:
-        if not 1.0 <= seconds <= 36000.0:
-            raise AdviceError(f"--seconds {seconds:g}: is not within 1 and 36000")
-        of = replace(of, seconds=seconds, warm_up=of.warm_up * seconds / of.seconds)
-    wanted = catalogue.objective(objective).weighted(weights or {})
-    today(found, line)
-    standards(found, line)
-    every = options(found, line)
-    try:
-        for chosen in every:
-            line_of.build(line, found, of, chosen.queues, rtt=line.rtts[0], seed=1, name=of.name)
-    except ScenarioError as error:
-        raise AdviceError(problems(error)[0]) from None
-    concerned(wanted, of)
-    most = runs or budget(len(every), len(line.rtts))
-    return Question(line, found, of, wanted, QUICK_SEEDS if quick else seeds, most, quick)
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A question in words, as options of the command line and arguments of `recommend`.
+
+    Args:
+        up: Upstream rate, such as 10mbit: a service flow's Maximum Sustained Traffic Rate, or a line's rate.
+        rtt: Round-trip time of transfers, or a range or list of them: 50ms, 20ms..200ms, 20ms,100ms.
+        device: docsis3.0, docsis3.1, linux, cake, or a device.toml; from the papers: cablelabs2012, scte2013-a,
+            scte2013-c.
+        load: home, office, gamer, a load.toml, or the applications of a scenario.toml; from the papers: cablelabs2012,
+            scte2013.
+        down: Downstream rate. Default: five times the upstream rate.
+        peak: Peak Traffic Rate during a burst, such as 20mbit.
+        burst: Maximum Traffic Burst, such as 10MB.
+        objective: Goal: balanced, scte2013, or an objective.toml with thresholds and weights.
+        seeds: Maximum number of seeds per setting. More seeds separate settings that are closer.
+        runs: Maximum number of runs in total. Default: 66, or 1.5 times settings times round-trip times if larger.
+        quick: A quick look with one seed, without a verdict.
+        seconds: Simulated duration of each run, instead of the load's.
+    """
+
+    up: str
+    rtt: str
+    device: str
+    load: str = "home"
+    down: str | None = None
+    peak: str | None = None
+    burst: str | None = None
+    objective: str = "balanced"
+    seeds: int = SEEDS
+    runs: int | None = None
+    quick: bool = False
+    seconds: float | None = None
+
+    def question(self, weights: Mapping[str, float]) -> Question:
+        """Reads the files and checks all values; `weights` replace those of the objective's measures, by name.
+
+        Raises `AdviceError`, and `OSError` for a file.
+        """
+        if not 2 <= self.seeds <= MOST_SEEDS:
+            raise AdviceError(f"--seeds {self.seeds}: is not within 2 and {MOST_SEEDS}; an interval needs two")
+        if self.runs is not None and not 1 <= self.runs <= MOST_RUNS:
+            raise AdviceError(f"--runs {self.runs}: is not within 1 and {MOST_RUNS}")
+        device, load = catalogue.device(self.device), catalogue.load(self.load)
+        line = line_of.line(self.up, self.rtt, self.down, self.peak, self.burst)
+        if self.seconds is not None:
+            if not 1.0 <= self.seconds <= 36000.0:
+                raise AdviceError(f"--seconds {self.seconds:g}: is not within 1 and 36000")
+            load = replace(load, seconds=self.seconds, warm_up=load.warm_up * self.seconds / load.seconds)
+        objective = catalogue.objective(self.objective).weighted(weights)
+        today(device, line)
+        standards(device, line)
+        every = options(device, line)
+        try:
+            for chosen in every:
+                line_of.build(line, device, load, chosen.queues, rtt=line.rtts[0], seed=1, name=load.name)
+        except ScenarioError as error:
+            raise AdviceError(problems(error)[0]) from None
+        concerned(objective, load)
+        runs = self.runs or budget(len(every), len(line.rtts))
+        return Question(line, device, load, objective, QUICK_SEEDS if self.quick else self.seeds, runs, self.quick)
+
+
+def asked(*, weights: Mapping[str, float] | None = None, **words: Any) -> Question:
+    """The question that the arguments of `recommend` ask, without running anything. Raises as `Asked.question` does."""
+    return Asked(**words).question(weights or {})

@@ -6,11 +6,13 @@ done.sentence                     # the setting with its reason
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Signature, signature
+from typing import Any
 
 from bloatlab.advice import line as line_of
 from bloatlab.advice.catalogue import Device, Discipline
 from bloatlab.advice.options import Option, option, options, standards, today
-from bloatlab.advice.question import SEEDS, Question, asked
+from bloatlab.advice.question import Asked, Question, asked
 from bloatlab.advice.race import Raced, race
 from bloatlab.advice.recommendation import Guess, Recommendation, alike
 from bloatlab.advice.remedies import failed, remedies
@@ -24,39 +26,27 @@ WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 def recommend(
     *,
-    up: str,
-    rtt: str,
-    device: str,
-    load: str = "home",
-    down: str | None = None,
-    peak: str | None = None,
-    burst: str | None = None,
-    objective: str = "balanced",
     weights: Mapping[str, float] | None = None,
-    seeds: int = SEEDS,
-    runs: int | None = None,
-    quick: bool = False,
-    seconds: float | None = None,
     store: Store | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
     watch: Callable[[int], Watch] = lambda _runs: silent(),
+    **words: Any,
 ) -> Recommendation:
     """Recommends a device's buffer and queue discipline, by simulation.
 
-    `up`, `down` (default: five times `up`) and `peak` are rates, `burst` is a size, `rtt` a round trip or a range of
-    them ("20ms..200ms"); `device`, `load` and `objective` are names or TOML files, `weights` replace those of the
-    objective's measures by name; `seeds` limits the seeds of a setting, `runs` the runs of the race; `quick` looks at
-    one seed only; `seconds` is the simulated time instead of the load's. docs/recommend.md describes all of them.
-    Without a `store` no runs are kept.
+    `words` are the fields of `Asked`: `up`, `rtt` and `device`, and more if wanted. `weights` replace those of the
+    objective's measures, by name. Without a `store` no runs are kept.
 
     Raises `AdviceError` for an invalid question, `OSError` for a file, and what `bloatlab.sweep.gather` raises.
     """
-    question = asked(
-        up=up, rtt=rtt, device=device, load=load, down=down, peak=peak, burst=burst, objective=objective,
-        weights=weights, seeds=seeds, runs=runs, quick=quick, seconds=seconds,
-    )  # fmt: skip
+    question = asked(weights=weights, **words)
     return answered(question, store=store, jobs=jobs, executor=executor, watch=watch)
+
+
+# help() and notebooks show the fields of `Asked`
+_parts = [signature(of).parameters.values() for of in (Asked, recommend)]
+recommend.__signature__ = Signature([p for part in _parts for p in part if p.name != "words"])  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def answered(

@@ -89,7 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def call(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     try:
-        _load(arguments)
+        # imports the requested command, whose whole docstring then replaces the first line as its help
+        if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
+            app[arguments[0]].help = None
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  the last resort
@@ -127,12 +129,6 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
         raise error
     _say(f"a bug: {type(error).__name__}: {error} (BLOATLAB_TRACEBACK=1 shows where)")
     return EXIT_BUG
-
-
-def _load(arguments: Sequence[str]) -> None:
-    """Imports the requested command, whose full docstring then replaces the first line as its help."""
-    if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
-        app[arguments[0]].help = None
 
 
 def _refused(error: CycloptsError, name: str) -> str:

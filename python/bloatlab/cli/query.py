@@ -1,7 +1,5 @@
 """`bloatlab query`: SQL over the results of earlier sweeps."""
 
-from typing import Any
-
 import polars as pl
 
 from bloatlab.cli.common import BadInput, writing
@@ -37,7 +35,7 @@ def command(
     """
     check_table_name(output)
     # no other command should wait for DuckDB's import, a tenth of a second
-    from bloatlab.query import QueryError, Views  # noqa: PLC0415
+    from bloatlab.query import QueryError, Views, quoted  # noqa: PLC0415
 
     console = Console(stderr=True)
     place = store or default_store()
@@ -45,7 +43,12 @@ def command(
         raise BadInput(f"{place}: no store here; bloatlab sweep makes one, or give its folder with --store")
     try:
         with Views(opened(place, console), fingerprint.core()) as db:
-            frame = _views(db) if sql is None else db.query(sql)
+            if sql is not None:
+                frame = db.query(sql)
+            else:
+                counts = [db.query(f"SELECT count(*) FROM {quoted(name)}").item() for name in db.names]  # noqa: S608
+                columns = [len(db.columns(name)) for name in db.names]
+                frame = pl.DataFrame({"view": db.names, "rows": counts, "columns": columns})
     except QueryError as error:
         raise BadInput(f"query: {error}") from None
     if output is not None:
@@ -56,15 +59,6 @@ def command(
     else:
         emit(table_text(frame, form))
     return 0
-
-
-def _views(db: Any) -> pl.DataFrame:
-    rows: list[dict[str, Any]] = []
-    for name in db.names:
-        quoted = '"' + name.replace('"', '""') + '"'
-        (count,) = db.query(f"SELECT count(*) FROM {quoted}").row(0)  # noqa: S608
-        rows.append({"view": name, "rows": count, "columns": len(db.columns(name))})
-    return pl.DataFrame(rows)
 
 
 def _print(frame: pl.DataFrame) -> None:

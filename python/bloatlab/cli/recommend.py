@@ -5,11 +5,11 @@ import sys
 import time
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from bloatlab.advice import Recommendation, answered, asked
+from bloatlab.advice import Asked, Recommendation, answered
 from bloatlab.cli.common import BadInput, fresh, writing
-from bloatlab.cli.options import Count, Force, Output, TextJson
+from bloatlab.cli.options import Force, Output, TextJson
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.results import json_text
 from bloatlab.sweep import watch
@@ -19,25 +19,11 @@ from bloatlab.terminal import Console, emit, show
 #: The report in the folder of `-o`.
 REPORT = "report.html"
 
-#: Largest number of seeds.
-MOST_SEEDS = 1000
-
 
 def command(
     *,
-    up: str,
-    rtt: str,
-    device: str,
-    load: str = "home",
-    down: str | None = None,
-    peak: str | None = None,
-    burst: str | None = None,
-    objective: str = "balanced",
+    asked: Annotated[Asked, Parameter(name="*")],
     weights: Annotated[tuple[str, ...], Parameter(name="--weight")] = (),
-    seeds: Annotated[int, Parameter(validator=validators.Number(gte=2, lte=MOST_SEEDS))] = 10,
-    runs: Count | None = None,
-    quick: bool = False,
-    seconds: float | None = None,
     output: Output = None,
     form: TextJson = "text",
     everything: Annotated[bool, Parameter(name="--all")] = False,
@@ -51,30 +37,13 @@ def command(
     clearly worse are dropped early. Ctrl-C loses only the runs in progress. See docs/recommend.md.
 
     Args:
-        up: Upstream rate, such as 10mbit: a service flow's Maximum Sustained Traffic Rate, or a line's rate.
-        rtt: Round-trip time of transfers, or a range or list of them: 50ms, 20ms..200ms, 20ms,100ms.
-        device: docsis3.0, docsis3.1, linux, cake, or a device.toml; from the papers: cablelabs2012, scte2013-a,
-            scte2013-c.
-        load: home, office, gamer, a load.toml, or the applications of a scenario.toml; from the papers: cablelabs2012,
-            scte2013.
-        down: Downstream rate. Default: five times the upstream rate.
-        peak: Peak Traffic Rate during a burst, such as 20mbit.
-        burst: Maximum Traffic Burst, such as 10MB.
-        objective: Goal: balanced, scte2013, or an objective.toml with thresholds and weights.
         weights: Override the weight of a measure: --weight call=3. Repeatable.
-        seeds: Maximum number of seeds per setting. More seeds separate settings that are closer.
-        runs: Maximum number of runs in total. Default: 66, or 1.5 times settings times round-trip times if larger.
-        quick: A quick look with one seed, without a verdict.
-        seconds: Simulated duration of each run, instead of the load's.
         output: Folder for report.html, recommendation.json, options.csv, figures, and the chosen setting as
             scenario.toml.
         everything: Print every option, not only the Pareto front, the ties and today's setting.
     """
     console = Console(stderr=True)
-    question = asked(
-        up=up, rtt=rtt, device=device, load=load, down=down, peak=peak, burst=burst, objective=objective,
-        weights=_weights(weights), seeds=seeds, runs=runs, quick=quick, seconds=seconds,
-    )  # fmt: skip
+    question = asked.question(_weights(weights))
     fresh(output, REPORT, force=force)
     kept = run.opened(console)
     begun = time.perf_counter()

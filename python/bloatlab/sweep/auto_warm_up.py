@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bloatlab.scenario import Scenario
-from bloatlab.simulation import Result
 from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Executor
@@ -17,13 +16,8 @@ from bloatlab.sweep.progress import Watch
 from bloatlab.sweep.store import Store
 from bloatlab.warm_up import WarmUp, find
 
-
-def _found(result: Result) -> Mapping[str, float | str | bool]:
-    return asdict(find(result))
-
-
 #: The measure of the runs that look for a warm-up.
-WARM_UP = Measure("warm-up", _found)
+WARM_UP = Measure("warm-up", lambda result: asdict(find(result)))
 
 
 def with_warm_ups(

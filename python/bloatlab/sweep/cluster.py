@@ -88,7 +88,10 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
     except ModuleNotFoundError:
         raise ClusterError(f"{where}: dask is not installed: pip install dask distributed") from None
     with contextlib.ExitStack() as held:
-        _silence()
+        # silenced until the process ends, since threads still write after the last answer
+        for name in [*logging.root.manager.loggerDict]:
+            if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         held.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         try:
@@ -132,13 +135,6 @@ def exposed(address: str) -> str | None:
         if ipaddress.ip_address(host).is_loopback:
             return None
     return f"--dask {address}: no TLS: anyone who reaches this port can run programs on its machines (docs/cluster.md)"
-
-
-def _silence() -> None:
-    """Silences the logs of Dask and its network, until the process ends: threads still write after the last answer."""
-    for name in [*logging.root.manager.loggerDict]:
-        if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _close(client: Any) -> None:

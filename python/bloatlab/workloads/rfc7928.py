@@ -23,10 +23,14 @@ _SEGMENT = 1448
 LEVELS = {"mild": 0.001, "medium": 0.005, "heavy": 0.01}
 
 _RENO: Data = {"preset": "rfc", "initial_window": {"segments": 3}}
+#: The stacks of the applications, by the names that these give.
 _TCP: Data = {
     "reno": _RENO,
     "iw10": {"preset": "rfc", "initial_window": {"segments": 10}},
-    "cubic": {"preset": "rfc", "initial_window": {"segments": 3}, "congestion_control": "cubic"},
+    "cubic": {**_RENO, "congestion_control": "cubic"},
+    "ecn": {**_RENO, "ecn": True},
+    "small": {**_RENO, "mss": 536},
+    "scavenger": {"preset": "ledbat", "ledbat": {"target": "5ms"}},
 }
 
 
@@ -47,39 +51,24 @@ def _bulk(flows: int = 1, tcp: str = "reno", **more: Any) -> Data:
     return app(("left", ["right"]), {"ftp": {"flows": flows}}, **{"tcp": tcp, **more})
 
 
-def _files(packets: int, tcp: str) -> Data:
-    size = f"{packets * _SEGMENT}B"
-    return app(("left", ["right"]), {"ftp": {"size": size, "pause": "100ms"}}, tcp=tcp)
-
-
 def _level(p: Parameters, level: str) -> int:
     """Flows for a level of congestion, by the bandwidth-delay product and as large a buffer."""
     return flows_for(LEVELS[level], 2.0 * bdp(p.quantity("rate", "rate"), p.quantity("rtt", "duration")))
 
 
-def _packet_sizes(p: Parameters) -> Data:
-    made = _dumbbell(p, {"large": _bulk(), "small": _bulk(tcp="small")})
-    made["tcp"]["small"] = {**_RENO, "mss": 536}
-    return made
-
-
 def _ecn(p: Parameters) -> Data:
     made = _dumbbell(p, {"bulk": _bulk(tcp="ecn"), "deaf": _bulk()})
-    made["tcp"]["ecn"] = {**_RENO, "ecn": True}
     made["link"]["bottleneck"]["queue"] = marking(made["link"]["bottleneck"]["queue"])
     return made
 
 
 def _short(p: Parameters) -> Data:
     window = "iw10" if p.number("iw", 3, 10) == 10 else "reno"
-    files = {f"short_{n}": _files(n, window) for n in (11, 33, 55, 77, 99)}
-    return _dumbbell(p, {"bulk": _bulk(), **files})
-
-
-def _ledbat(p: Parameters) -> Data:
-    made = _dumbbell(p, {"bulk": _bulk(), "background": _bulk(tcp="scavenger")})
-    made["tcp"]["scavenger"] = {"preset": "ledbat", "ledbat": {"target": "5ms"}}
-    return made
+    apps = {"bulk": _bulk()}
+    for packets in (11, 33, 55, 77, 99):
+        files = {"size": f"{packets * _SEGMENT}B", "pause": "100ms"}
+        apps[f"short_{packets}"] = app(("left", ["right"]), {"ftp": files}, tcp=window)
+    return _dumbbell(p, apps)
 
 
 def _unresponsive(share: float, *, beside: bool) -> Callable[[Parameters], Data]:
@@ -122,10 +111,6 @@ def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
         **call,
     }
     return _dumbbell(p, apps)
-
-
-def _congested(level: str) -> Callable[[Parameters], Data]:
-    return lambda p: _dumbbell(p, {"bulk": _bulk(_level(p, level))})
 
 
 def _varying(p: Parameters) -> Data:
@@ -181,20 +166,32 @@ def _named(section: str, words: str, make: Callable[[Parameters], Data], **more:
 
 
 FAMILY: tuple[Workload, ...] = (
-    _named("4.4", "two flows, of segments of 1448 and 536 bytes", _packet_sizes),
+    _named(
+        "4.4",
+        "two flows, of segments of 1448 and 536 bytes",
+        lambda p: _dumbbell(p, {"large": _bulk(), "small": _bulk(tcp="small")}),
+    ),
     _named("4.5", "a flow with ECN beside one without", _ecn),
     _named("5.1.1", "one long flow", lambda p: _dumbbell(p, {"bulk": _bulk()})),
     _named("5.1.2", "a long flow and repeated short ones, of 11 to 99 packets", _short, iw="3"),
     _named("5.2", "CUBIC beside Reno", lambda p: _dumbbell(p, {"bulk": _bulk(), "cubic": _bulk(tcp="cubic")})),
     _named("5.3", "UDP at 1.2 times the capacity", _unresponsive(1.2, beside=False)),
     _named("5.3-tcp", "UDP at 0.75 of the capacity, and a Reno flow", _unresponsive(0.75, beside=True)),
-    _named("5.4", "LEDBAT (target 5 ms) beside Reno", _ledbat),
+    _named(
+        "5.4",
+        "LEDBAT (target 5 ms) beside Reno",
+        lambda p: _dumbbell(p, {"bulk": _bulk(), "background": _bulk(tcp="scavenger")}),
+    ),
     _named(
         "6.2", "two groups of flows: round trips of `rtt` and of `other` (5 to 560 ms)", _rtts, other="20ms", flows="1"
     ),
     _named("7.2", "video, web, CBR and bulk", lambda p: _mix(p, bulk=1, web=1, calls=False)),
     *(
-        _named(f"8.2.{n}", f"{level} congestion: flows for {LEVELS[level] * 100:g} % of loss", _congested(level))
+        _named(
+            f"8.2.{n}",
+            f"{level} congestion: flows for {LEVELS[level] * 100:g} % of loss",
+            lambda p, level=level: _dumbbell(p, {"bulk": _bulk(_level(p, level))}),
+        )
         for n, level in enumerate(LEVELS, 2)
     ),
     _named("8.2.5", "mild, medium and heavy congestion, a third of the run each", _varying),

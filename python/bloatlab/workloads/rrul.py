@@ -163,10 +163,6 @@ def _flood(p: Parameters) -> Data:
     return {**_line(p), "app": {"flood": flood, "ping": _icmp()}}
 
 
-def _ping_only(p: Parameters) -> Data:
-    return {**_line(p, beside=0.0), "app": {"ping": _icmp()}}
-
-
 def _loads(*ways: str, mark: str = "") -> dict[str, str]:
     return {f"{way}load": f"TCP {way}load{mark}" for way in ways}
 
@@ -203,5 +199,5 @@ FAMILY: tuple[Workload, ...] = (
     _test("http-rrul", "rrul_be and a web user (page sizes ours)", _http, _series(_BE, _BE_PROBES)),
     _test("bursts", "150 kB of UDP up at once every 10 s (size ours); UDP probes, ICMP", _bursts, _series((), _PROBES)),
     _test("udp_flood", "UDP at 1.2 times `up`, ICMP", _flood, _ICMP),
-    _test("ping", "ICMP on the idle line", _ping_only, _ICMP),
+    _test("ping", "ICMP on the idle line", lambda p: {**_line(p, beside=0.0), "app": {"ping": _icmp()}}, _ICMP),
 )
