@@ -104,5 +104,5 @@ class Asked:
 
 
 def asked(*, weights: Mapping[str, float] | None = None, **words: Any) -> Question:
-    """The question that the arguments of `recommend` ask, without running anything. Raises as `Asked.question` does."""
+    """The question in the arguments of `recommend`, without any run. Raises as `Asked.question` does."""
     return Asked(**words).question(weights or {})
