@@ -55,11 +55,11 @@ mod tests {
     fn the_manuals_keywords_by_hand() {
         let docsis = Overhead { add: 18, mpu: 64, framing: Framing::None };
         assert_eq!((docsis.of(1500), docsis.of(40)), (1518, 64));
-        // 1500 + 32 = 1532 B need 1532 / 48 = 31.9, so 32 cells of 53 B: 1696 B
+        // with 32 B of overhead, 1532 B fill 1532 / 48 = 31.9 cells; 32 cells of 53 B are 1696 B
         let atm = Overhead { add: 32, mpu: 0, framing: Framing::Atm };
         assert_eq!(atm.of(1500), 1696);
         assert_eq!(atm.of(40), 106, "72 bytes are two cells");
-        // 1500 + 30 = 1530 B are 1530 / 64 = 23.9, so 24 blocks of 64 B, each with an extra byte: 1554 B
+        // with 30 B of overhead, 1530 B fill 1530 / 64 = 23.9 blocks; each of the 24 blocks adds a byte, which makes 1554 B
         let ptm = Overhead { add: 30, mpu: 0, framing: Framing::Ptm };
         assert_eq!(ptm.of(1500), 1554);
         let ethernet = Overhead { add: 38, mpu: 84, framing: Framing::None };

@@ -207,10 +207,12 @@ mod tests {
 
     #[test]
     fn linux_gains_and_one_update_in_integers() {
-        // 0.16 is rounded to 41/256 Hz, 3.2 to 819/256 Hz: 41 (2^32 - 1) / 4 / 10^9 = 44.02, and with 819, 879.4
+        // In units of 1/256 Hz, the gains 0.16 and 3.2 are rounded to 41 and 819. Then 41 (2^32 - 1) / 4 / 10^9 = 44.02, and 819
+        // (2^32 - 1) / 4 / 10^9 = 879.4, both rounded down.
         let base = Base::integer(0.16, 3.2);
         assert_eq!(base, Base::Integer { p: 0, alpha: 44, beta: 879 });
-        // p' is 0.1; the delay is 20 ms, after 18 ms, and the target 15 ms: (5e6 x 44 + 2e6 x 879) / 64 = 30 906 250 is added
+        // The delay rises from 18 to 20 ms, 5 ms above the target of 15 ms: (5e6 x 44 + 2e6 x 879) / 64 = 30 906 250 is added to
+        // p' = 0.1.
         let tenth = 429_496_730;
         let mut pi = pi2(Base::Integer { p: tenth, alpha: 44, beta: 879 }, true);
         pi.qdelay_old = Duration(18 * MS);
@@ -218,7 +220,7 @@ mod tests {
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250, alpha: 44, beta: 879 });
         // p' = 0.10720, so p_C = p'^2 = 1.149 % and p_CL = 2 p' = 21.44 %
         assert!((pi.p() * pi.p() - 0.01149).abs() < 5e-6 && (pi.coupled() - 0.2144).abs() < 5e-5, "{}", pi.p());
-        // the delay falls from 20 ms to 0: (15e6 x 44 + 20e6 x 879) / 64 = 285 000 000 is subtracted
+        // the delay falls from 20 ms to 0, 15 ms below the target: (15e6 x 44 + 20e6 x 879) / 64 = 285 000 000 is subtracted
         pi.update(Duration::ZERO);
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250 - 285_000_000, alpha: 44, beta: 879 });
         // The delay is unchanged, 1 ns above or below the target of 15 ms: the step of 44 / 64 or -44 / 64 is rounded towards
@@ -239,12 +241,14 @@ mod tests {
 
     #[test]
     fn one_update_of_rfc_9332() {
-        // p' is 0.1; the delay is 20 ms, after 18 ms, and the target 15 ms: p' = 0.1 + 0.15 x 0.005 + 3 x 0.002 = 0.10675
+        // p' is 0.1, and the delay rises from 18 to 20 ms, 5 ms above the target of 15 ms: p' = 0.1 + 0.15 x 0.005 + 3 x 0.002 =
+        // 0.10675
         let mut pi = pi2(Base::Real { p: 0.1, alpha: 0.15, beta: 3.0 }, true);
         pi.qdelay_old = Duration(18 * MS);
         pi.update(Duration(20 * MS));
         assert!((pi.p() - 0.10675).abs() < 1e-15, "{}", pi.p());
-        // the delay falls from 20 ms to 0: the step is -0.15 x 0.015 - 3 x 0.020 = -0.06225, and at the next update -0.00225
+        // The delay falls from 20 ms to 0, so the step is -0.15 x 0.015 - 3 x 0.020 = -0.06225. Then the delay stays at 0, so the
+        // next step is -0.15 x 0.015 = -0.00225.
         pi.update(Duration::ZERO);
         assert!((pi.p() - 0.0445).abs() < 1e-15, "{}", pi.p());
         pi.update(Duration::ZERO);
@@ -269,10 +273,11 @@ mod tests {
     fn recur_hits_on_packets_3_5_7() {
         let mut recur = Recur::default();
         let hits: Vec<usize> = (1..=8).filter(|_| recur.hit(0.5)).collect();
-        // the sum is 0.5, 1.0 (which does not exceed 1), 1.5: the third packet is a hit, and 0.5 is left; then 1.0, 1.5: a hit
+        // The sum is 0.5, 1.0 (which does not exceed 1) and 1.5, so the third packet is a hit, and 0.5 is left. From there, every
+        // second packet raises the sum to 1.5 and is a hit.
         assert_eq!(hits, [3, 5, 7]);
         let mut recur = Recur::default();
-        // 10 000 / 32 = 312.5, so 312 hits
+        // 10 000 packets add 10 000 / 32 = 312.5 to the sum, which makes 312 hits
         assert_eq!((0..10_000).filter(|_| recur.hit(1.0 / 32.0)).count(), 312);
     }
 

@@ -101,7 +101,8 @@ mod tests {
     fn ns2_sfq_by_hand() {
         // ns-2's defaults are 40 packets and 16 queues, so a share is 40 / 16 = 2 packets, rounded down
         let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
-        // a queue that is alone grows until own >= (40 - own) / 2: with 13 packets, 27 places are free, and half of these is 13
+        // if there is only one queue, it grows until own >= (40 - own) / 2: with 13 packets, 27 places are free, and half of
+        // these, rounded down, is 13
         assert!(fits(12, 12) && !fits(13, 13));
         // with fewer than 16 places free, a queue with more than 2 packets may not grow
         assert!(fits(2, 25) && !fits(3, 25), "15 free");

@@ -232,7 +232,7 @@ impl Scheduler {
             self.leave(queues);
             return true;
         }
-        // RFC 8290 §4.2: an empty new queue moves to the old list; if it left, its next packet would make it new again
+        // RFC 8290 §4.2: an empty new queue moves to the old list; if it were removed, its next packet would make it new again
         self.requeue(queues);
         false
     }

@@ -93,7 +93,7 @@ mod tests {
     fn overflow_raises_idle_lowers_and_freeze_time_spaces_them() {
         let mut blue = BlueParams::default().law();
         let at = |ms: u64| Time(ms * 1_000_000);
-        // although the queue overflows every 10 ms, p steps only at 0, 100, 200 ... 900 ms: 10 x 0.02
+        // although the queue overflows every 10 ms, p rises by 0.02 only at 0, 100, 200 ... 900 ms, ten times
         (0..100).for_each(|i| blue.overflow(at(10 * i)));
         assert!((blue.p - 0.2).abs() < 1e-12, "{}", blue.p);
         // an idle link subtracts 0.002 at 1000 ms; at 1050 ms, p is still frozen

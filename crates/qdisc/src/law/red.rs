@@ -263,7 +263,7 @@ impl AtRate {
         let weight = match (p.weight, p.auto_weight()) {
             (Some(w), _) => w,
             (None, AutoWeight::OneSecond) => 1.0 - math::exp(-1.0 / c),
-            // 10 rtt c = 10 max(0.1 s, 3 / c) c, in a form that is defined for a stopped link (c = 0)
+            // 10 rtt c = 10 max(0.1 s, 3 / c) c = max(c, 30); the last form is defined for a stopped link (c = 0), too
             (None, AutoWeight::TenRtts) => 1.0 - math::exp(-1.0 / c.max(30.0)),
         };
         Self {

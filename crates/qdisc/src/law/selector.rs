@@ -107,7 +107,7 @@ mod tests {
             assert!(read(bad).unwrap_err().contains("VALUE/MASK"), "{bad}");
         }
         assert!(read("4/3").unwrap_err().contains("chooses nothing"));
-        // the byte 1 is ECT(1); 0xb4 is DSCP 45 with Not-ECT, 0xb5 with ECT(1)
+        // the TOS byte 1 is ECT(1); 0xb4 is DSCP 45 with Not-ECT, and 0xb5 is DSCP 45 with ECT(1)
         let chosen = |text: &str| {
             [0, 1, 2, 3, 0xb4, 0xb5].map(|tos| read(text).unwrap().has(&PacketMeta { tos, ..Default::default() }))
         };

@@ -278,8 +278,8 @@ fn tins_take_turns_by_weight_where_nothing_shapes() {
 
 #[test]
 fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
-    // One flow sends at 3 times the rate, with 100 kB of memory, so 2/3 of its packets must be dropped. CoDel alone would take
-    // long to reach that; BLUE steps every 5 ms.
+    // One flow sends at 3 times the rate, so 2/3 of its packets must be dropped. CoDel alone would take long to reach that; BLUE
+    // takes a step every 5 ms while the memory of 100 kB overflows.
     let mut home = Home::new(r#"{"bandwidth":"8mbit","memory_limit":"100KB","diffserv":"besteffort"}"#);
     home.flow(0, 1, 2);
     home.flow(1, 3, 4);
@@ -289,8 +289,8 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
     assert!(home.gone.0.iter().any(|(_, r)| *r == DropReason::HeadFull));
     let full = |gone: &[(u32, DropReason)]| gone.iter().filter(|(_, r)| *r == DropReason::HeadFull).count();
     let early = full(&home.gone.0);
-    // BLUE needs (1 - 1/3) x 256 steps of 5 ms = 0.85 s to reach 2/3, or less, as CoDel drops, too. After that, overflows are
-    // rare.
+    // BLUE's steps are 1/256, so it reaches 2/3 after 171 steps, or 0.85 s; earlier if CoDel drops some packets. After that,
+    // overflows are rare.
     let before = home.gone.0.len();
     home.streams(&[(0, 24e6, 0), (1, 0.4e6, 0)], 2000);
     let late = full(&home.gone.0[before..]);

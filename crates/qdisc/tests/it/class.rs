@@ -132,8 +132,8 @@ fn cbq_gives_shares_and_lends_what_is_left() {
         for (i, share) in [0.5, 0.3, 0.2].into_iter().enumerate() {
             assert!((run.rate(i) / LINK - share).abs() < 0.01, "{borrow}: source {i} has {}", run.rate(i) / LINK);
         }
-        // TCP sends 2 of its 5 Mbit/s. If `other` may borrow, it and `tagged` share the remaining 8 Mbit/s as 2 : 3; otherwise it
-        // stays at its 2 Mbit/s.
+        // TCP's share is 5 Mbit/s, but it sends only 2. If `other` may borrow, it and `tagged` share the remaining 8 Mbit/s as 2
+        // : 3; otherwise, `other` stays at its share of 2 Mbit/s.
         let some = [Source::tcp(2.0 * MBIT, 1500), all[1].clone(), all[2].clone()];
         let run = Bench::new(queue(borrow), LINK).run(&some, 2.0, 30.0);
         let expected = if borrow { [2.0, 4.8, 3.2] } else { [2.0, 6.0, 2.0] };

@@ -140,7 +140,7 @@ fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
 fn the_step_in_packets_and_its_least_queue() {
     let mut q = Script::new(r#"{"step_thresh": "2p"}"#);
     (0..5).for_each(|seq| q.put(seq, Ecn::Ect1));
-    // packets 0 and 1 leave 4 and 3 packets behind, more than 2; packet 2 leaves 2
+    // packets 0 and 1 leave 4 and 3 packets behind, more than the threshold of 2; packet 2 leaves 2 behind
     assert_eq!((0..5).map_while(|_| q.pull()).count(), 5);
     assert_eq!(q.fates(), ["s0", "s1"]);
     // packets 0 and 1 found fewer than two packets in L when they arrived
@@ -174,13 +174,13 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.put(0, Ecn::NotEct);
     q.until(4000);
     q.put(1, Ecn::Ect1);
-    // At 16 ms, C's head has waited 15 ms and L's 12 ms. The target is 15 ms, so the longer wait is 0 above the target and 15 ms
-    // above the last delay, 0: (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
+    // At 16 ms, C's head has waited 15 ms and L's 12 ms. The longer wait is 0 above the target of 15 ms, and 15 ms above the last
+    // delay of 0, so p' rises to (0 x 44 + 15e6 x 879) / 64 = 206 015 625.
     assert_eq!(q.queue.next_wake(), Some(Time(16 * MS)));
     q.until(16_000);
     assert_eq!((q.p() * 4_294_967_296.0) as u64, 206_015_625);
-    // C's packet leaves at 20 ms. At 32 ms, L's head has waited 28 ms, 13 ms above the target and 13 ms above the last delay:
-    // (13e6 x 44 + 13e6 x 879) / 64 = 187 484 375.
+    // C's packet leaves at 20 ms. At 32 ms, L's head has waited 28 ms, 13 ms above the target and 13 ms above the last delay, so
+    // p' rises by (13e6 x 44 + 13e6 x 879) / 64 = 187 484 375.
     q.until(20_000);
     while q.waiting()[1] > 0 {
         q.pull();
@@ -190,7 +190,7 @@ fn updates_on_the_grid_by_the_longer_wait() {
     assert!(q.waiting()[1] == 0, "C has been served");
     let expected = match q.queue.discipline().heads(q.now) {
         // If L's first packet left before C's, L's head is the second, which has waited for 12 ms, 3 ms less than the target and
-        // than the last delay: -3e6 x (44 + 879) / 64.
+        // the last delay. So p' changes by -3e6 x (44 + 879) / 64.
         [wait, _] if wait == Duration(12 * MS) => 206_015_625 - 43_265_625,
         _ => 206_015_625 + 187_484_375,
     };
@@ -307,7 +307,6 @@ fn limits() {
     q.put(1, Ecn::NotEct);
     q.put(2, Ecn::Ect1);
     assert_eq!((q.fates(), q.waiting()), (vec!["f2".to_owned()], [1, 1]));
-    // a memory limit of 4000 bytes
     let mut q = Script::new(r#"{"memory_limit": "4000B"}"#);
     (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
     assert_eq!(q.fates(), ["f2"]);
@@ -474,7 +473,7 @@ fn overload_without_drops_fills_the_queue() {
         assert_eq!(seen.most, 500);
         within(seen.mean_p(), 0.5, 1e-6);
         within(seen.loss(0), 1.0 / 3.0, 0.01);
-        // 500 packets take 0.3 ms each
+        // each of the 500 packets takes 0.3 ms
         within(seen.wait_ms(0), 150.0, 0.01);
     }
 }
@@ -505,7 +504,7 @@ fn what_is_refused() {
     assert!(refusal(r#"{"target": "0s"}"#).contains("more than 0s"));
     assert!(refusal(r#"{"tupdate": "1us"}"#).contains("100us"));
     assert!(refusal(r#"{"alpha": 0}"#).contains("dualpi2.alpha"));
-    // alpha would be 0.1 x 16 ms / (1 us)^2
+    // alpha = 0.1 tupdate / rtt_max^2 would be 0.1 x 16 ms / (1 us)^2
     assert!(refusal(r#"{"rtt_max": "1us", "tupdate": "16ms"}"#).contains("dualpi2.rtt_max: gives a gain of"));
     assert!(refusal(r#"{"time_shift": "50ms", "classic_protection": 0.1}"#).contains("two ways"));
     assert!(refusal(r#"{"drop_early": true, "native": "ramp"}"#).contains("step"));

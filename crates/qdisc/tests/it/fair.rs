@@ -200,8 +200,8 @@ fn sfq_codel_puts_new_bins_behind_new_ones_and_before_the_rest() {
 
 #[test]
 fn the_longest_queue_pays() {
-    // a has packets 0 to 3 of 100 B, b has 4 to 6 of 1500 B. The eighth packet, of c, does not fit: by bytes, b is the longest
-    // queue, and by packets a. It loses its head or its tail.
+    // a has packets 0 to 3 of 100 B, b has 4 to 6 of 1500 B. The eighth packet, of c, does not fit, so the longest queue loses
+    // its head or its tail. That is b if bytes are compared, and a if packets are.
     let longest = |by: &str, from: &str| {
         let overflow = format!(r#"{{"longest":{{"by":"{by}","from":"{from}"}}}}"#);
         let mut b = Bench::new(&format!(r#"{{"perfect":{{"limit":"7p","overflow":{overflow}}}}}"#));
@@ -235,7 +235,8 @@ fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
         assert!(dropped.iter().all(|d| d.1 == DropReason::HeadFull));
         (dropped.first().unwrap().0, dropped.len())
     };
-    // 40 packets of a make 41 in all, one too many: half of a's 60 000 bytes, 20 packets, is dropped from its head, packet 1
+    // With b's packet 0 and 40 packets of a, one is too many. Half of a's 60 000 bytes, which is 20 packets, is dropped from a's
+    // head, which is packet 1.
     assert_eq!(drops(40, 40), (1, 20));
     assert_eq!(drops(1000, 1000), (1, 64));
 }

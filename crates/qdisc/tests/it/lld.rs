@@ -153,9 +153,9 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     q.until(16_000);
     close(q.read("min_th"), 3.2);
     close(q.read("max_th"), 3.724_288);
-    // r_L = 0, so r_C = min(50, 20) = 20 Mbit/s
+    // L has sent nothing, so r_L = 0, and r_C = min(50, 20) = 20 Mbit/s: the rate that is left, or C's MSR
     close(q.qdelay_c(), 20.0 * 12.144 / 20.0);
-    // r_L = min(44.9, 10, 30.36) = 10 Mbit/s, so r_C = min(40, 20) = 20 Mbit/s
+    // L sends at 30.36 Mbit/s, but r_L is limited to L's MSR of 10 Mbit/s, so r_C = min(50 - 10, 20) = 20 Mbit/s
     q.through_l(40);
     q.until(32_000);
     close(q.read("r_l"), 10.0);
@@ -208,7 +208,7 @@ fn the_gains_of_the_coupled_pie_by_hand() {
     let second = first + 0.25 * 4.5728e-3 / 128.0;
     close(q.read("drop_prob"), second); // 2.7278e-5
     close(q.read("p_cl"), 2.0 * second.sqrt());
-    // L sends at 30.36 Mbit/s, so q = 60 x 12 144 bit / 19.64 Mbit/s = 37.0998 ms
+    // L sends at 30.36 Mbit/s and leaves 19.64 Mbit/s for C's 60 packets, so q = 60 x 12 144 bit / 19.64 Mbit/s = 37.0998 ms
     q.through_l(40);
     q.until(48_000);
     let slow = 60.0 * 12_144.0 / 19.64e6;

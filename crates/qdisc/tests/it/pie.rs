@@ -85,10 +85,10 @@ fn the_tuning_tables() {
 fn a_step_up_is_capped_at_two_percent_from_ten_percent_on() {
     let gains = Gains { alpha: 0.125, beta: 1.25, target: Duration::from_millis(15), tuning: Tuning::Rfc8033 };
     let ms = Duration::from_millis;
-    // the delay rises from 0 to 100 ms: the step would be 0.125 x 0.085 + 1.25 x 0.1 = 0.135625
+    // the delay rises from 0 to 100 ms, 85 ms above the target: the step would be 0.125 x 0.085 + 1.25 x 0.1 = 0.135625
     close(gains.step(0.1, ms(100), Duration::ZERO), 0.12);
     close(gains.step(0.0999, ms(100), Duration::ZERO), 0.0999 + 0.135_625 / 2.0);
-    // a step down is not limited: 0.125 x (-0.015) - 1.25 x 0.1 = -0.126875
+    // a step down is not limited: if the delay falls from 100 ms to 0, it is 0.125 x (-0.015) - 1.25 x 0.1 = -0.126875
     close(gains.step(0.5, Duration::ZERO, ms(100)), 0.5 - 0.126_875);
 }
 
@@ -96,19 +96,22 @@ fn a_step_up_is_capped_at_two_percent_from_ten_percent_on() {
 fn first_updates_by_hand() {
     let mut b = Bench::new(PieParams::default().law());
     b.arrive(0, 0);
-    // the delay is 35 ms, after 0, and the target 15 ms: 0.125 x 0.020 + 1.25 x 0.035 = 0.04625, divided by 2048 (below 1e-6)
+    // A step is alpha x (delay - target) + beta x (change of the delay), divided by a number that depends on drop_prob. The delay
+    // rises from 0 to 35 ms, and the target is 15 ms: 0.125 x 0.020 + 1.25 x 0.035 = 0.04625, divided by 2048 as drop_prob is
+    // below 1e-6.
     b.left(1000, 30_000, 35);
     assert_eq!(b.tick(30_000), 15_000);
     close(b.law.state().drop_prob, 0.04625 / 2048.0);
-    // the delay is unchanged: 0.125 x 0.020 = 0.0025, divided by 128 (below 1e-4)
+    // the delay is unchanged, so the step is 0.125 x 0.020 = 0.0025, divided by 128 as drop_prob is from 1e-5 to 1e-4
     assert_eq!(b.tick(30_000), 30_000);
     close(b.law.state().drop_prob, 0.04625 / 2048.0 + 0.0025 / 128.0);
-    // the delay rises to 135 ms: 0.125 x 0.120 + 1.25 x 0.1 = 0.14, divided by 128
+    // the delay rises by 100 ms to 135 ms: the step is 0.125 x 0.120 + 1.25 x 0.1 = 0.14, again divided by 128
     b.left(31_000, 30_000, 135);
     b.tick(30_000);
     let p = 0.04625 / 2048.0 + 0.0025 / 128.0 + 0.14 / 128.0;
     close(b.law.state().drop_prob, p);
-    // the delay falls to 15 ms: 0 - 1.25 x 0.12 = -0.15, divided by 8 (from 1e-3 on); the result is below 0, so drop_prob is 0
+    // The delay falls by 120 ms to the target: the step is -1.25 x 0.12 = -0.15, divided by 8 as drop_prob is from 1e-3 to 1e-2.
+    // The sum would be below 0, so drop_prob is 0.
     b.left(46_000, 30_000, 15);
     b.tick(30_000);
     assert_eq!(b.law.state().drop_prob, 0.0);
@@ -303,7 +306,7 @@ fn the_departure_rate_of_2013() {
         b.left(1000 + n * 1200, 30_000, 99);
     }
     assert_eq!(b.tick(30_000), 30_000);
-    // 30 000 bytes take 24 ms: 0.125 x 0.004 + 1.25 x 0.024 = 0.0305, divided by 8
+    // 30 000 bytes take 24 ms, 4 ms above the target of 20 ms: the step is 0.125 x 0.004 + 1.25 x 0.024 = 0.0305, divided by 8
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(24));
     close(b.law.state().drop_prob, 0.0305 / 8.0);
     // At half the rate, the sample is 1600 ns per byte. With a weight of 0.5, the average becomes 1200 ns per byte, or 36 ms.
@@ -369,17 +372,20 @@ fn docsis_pie_predicts_the_delay_from_the_tokens() {
 fn docsis_pie_first_updates_by_hand() {
     let mut b = modem(Limit::Bytes(Bytes(60_000)));
     b.arrive(0, 0);
-    // the delay is 12 ms, after 0, and the target 10 ms: 0.25 x 0.002 + 2.5 x 0.012 = 0.0305, divided by 2048
+    // the delay rises from 0 to 12 ms, 2 ms above the target of 10 ms: the step is 0.25 x 0.002 + 2.5 x 0.012 = 0.0305, divided
+    // by 2048
     b.tick(15_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0);
-    // the delay rises to 28 ms: 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, divided by 128 (below 1e-4)
+    // the delay rises by 16 ms to 28 ms: the step is 0.25 x 0.018 + 2.5 x 0.016 = 0.0445, divided by 128 as drop_prob is from
+    // 1e-5 to 1e-4
     b.tick(25_000);
     close(b.law.state().drop_prob, 0.0305 / 2048.0 + 0.0445 / 128.0);
-    // the delay falls to 3.2 ms: the result is below 0, so drop_prob is 0
+    // the delay falls to 3.2 ms: the sum would be below 0, so drop_prob is 0
     b.tick(8000);
     b.tick(8000);
     assert_eq!(b.law.state().drop_prob, 0.0);
-    // the delay rises to 244 ms: 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, divided by 2048; plus 0.02, as it is above 200 ms
+    // The delay rises by 240.8 ms to 244 ms: the step is 0.25 x 0.234 + 2.5 x 0.2408 = 0.6605, divided by 2048. It is larger by
+    // 0.02, as the delay is above 200 ms.
     b.tick(160_000);
     close(b.law.state().drop_prob, 0.6605 / 2048.0 + 0.02);
     // drop_prob never exceeds 0.85 x 1024 / 64 = 13.6

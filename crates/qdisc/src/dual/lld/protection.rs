@@ -120,8 +120,8 @@ mod tests {
         let b = q.pick(flow(1), Time(0));
         assert_eq!(q.fill(b, 1500, 0.5, Time(0)), Duration(1_536 * US));
         assert_eq!(q.fill(b, 1500, 0.5, Time(1_000 * US)), Duration(2_072 * US));
-        // One packet every 1.536 ms or more: the score is that of a single packet. One every 1.5 ms: it grows by 36 us per
-        // packet.
+        // If the packets are 1.536 ms or more apart, the score is that of a single packet. If they are 1.5 ms apart, it grows by
+        // 36 us per packet.
         let at = |gap: u64| {
             let (mut q, mut score) = (protection(), Duration::ZERO);
             let b = q.pick(flow(1), Time(0));

@@ -155,10 +155,11 @@ mod tests {
 
     #[test]
     fn what_the_loop_holds_is_allowed() {
-        // bytes that wait for a request: 3.645 ms x 50 Mbit/s / 8 = 22 781 B. With 5 Mbit/s granted without requests:
-        // 3.645 ms x 45 Mbit/s / 8 = 20 503 B for requests, and 0.945 ms x 5 Mbit/s / 8 = 590 B for grants
+        // A packet that needs a request waits for 3.645 ms, in which 3.645 ms x 50 Mbit/s / 8 = 22 781 B arrive. If 5 Mbit/s are
+        // granted without requests, those packets wait for 0.945 ms: 3.645 ms x 45 Mbit/s / 8 = 20 503 B with requests, and 0.945
+        // ms x 5 Mbit/s / 8 = 590 B without.
         assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
-        // the whole rate is granted without requests: 0.945 ms x 50 Mbit/s / 8 = 5906 B
+        // if the whole rate is granted without requests, 0.945 ms x 50 Mbit/s / 8 = 5906 B are allowed
         assert_eq!(queue(50_000_000).allowed, 5906);
     }
 
