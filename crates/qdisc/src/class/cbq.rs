@@ -106,8 +106,7 @@ impl Params for CbqParams {
             let check = || {
                 Room::validate(class.limit, false)?;
                 check_weight("weight", class.weight)?;
-                // The class with the smallest share sends 1500 bytes per turn. If no share is below 0.001, no turn exceeds 1.5
-                // MB.
+                // The class with the smallest share has turns of 1500 B. If no share is below 0.001, no turn exceeds 1.5 MB.
                 let share = class.share;
                 ensure!(share.get() >= 0.001, "share", "{share} is not valid; expected at least 0.001");
                 class.red.as_ref().map_or(Ok(()), |red| red.validate(class.limit).map_err(|p| p.under("red")))

@@ -268,7 +268,7 @@ impl Spacing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ByteMode {
-    /// None: every packet has the same probability (packet mode).
+    /// Packet mode: the probability does not depend on a packet's size.
     Off,
     /// p_b is multiplied by size / avpkt, before the spacing (Floyd & Jacobson).
     Scaled,
