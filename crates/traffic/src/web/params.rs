@@ -152,9 +152,9 @@ pub enum Quota {
     /// Requests count: each object is requested once, and the page waits for the slowest connection.
     #[default]
     Asked,
-    /// Retrieved objects count: an idle connection requests objects again while some of its server are missing, so that the other
-    /// connections make up for one that is stuck in its handshake. Transfers still in progress when the page is complete are not
-    /// measured.
+    /// Retrieved objects count: while a server's objects are incomplete, its idle connections request objects again, from the
+    /// first one on. So the other connections make up for one that is stuck in its handshake. Transfers still in progress when
+    /// the page is complete are not measured.
     Retrieved,
 }
 
