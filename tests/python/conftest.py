@@ -138,3 +138,12 @@ def notices() -> list[str]:
 def store(tmp_path: Path, notices: list[str]) -> Store:
     """An empty store."""
     return Store(tmp_path / "store", notices.append)
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens the playground with a scenario and waits for its first result; checks each page when the test is done."""
+    from playground import pages  # noqa: PLC0415 - only tests of the playground need it
+
+    with pages(browser) as begin:
+        yield begin

@@ -1,99 +1,30 @@
-"""The playground's page in Chromium, opened from disk and without a network."""
+"""The playground's page in Chromium: from disk, with the network off."""
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import tomllib
-import zlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bloatlab import run
-from bloatlab.cli.play import PAGE, fragment
 from bloatlab.scenario import catalogue, from_dict, load, parse
-from browser import Opened, opened, serious
+from browser import Opened, serious
+from playground import HOME, NASTY, PAGE, Open, held, packed, settled, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: One upload and a call, with names that would be markup if the page did not escape them.
-NASTY = "<script>alert(1)</script>"
-HOME: dict[str, Any] = {
-    "name": NASTY,
-    "duration": "20s",
-    "link": {
-        "up": {"from": "home", "to": "net", "rate": "5mbit", "delay": "10ms", "queue": {"droptail": {"limit": "250p"}}},
-        "down": {"from": "net", "to": "home", "rate": "50mbit", "delay": "10ms"},
-    },
-    "app": {
-        NASTY: {"from": "home", "to": ["net"], "traffic": {"ftp": {}}},
-        "call": {"from": "home", "to": ["net"], "traffic": {"voip": {}}},
-    },
-}
-
-Open = Callable[..., Opened]
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Open]:
-    """Opens the page with a scenario and waits for its first result; after the test, checks every opened page."""
-    if not PAGE.is_file():
-        pytest.skip("the playground is not built: make playground")
-    contexts: list[Any] = []
-
-    def begin(scenario: dict[str, Any] | None = None, **options: Any) -> Opened:
-        end = fragment(from_dict(scenario)) if scenario is not None else ""  # type: ignore[arg-type]
-        context = opened(browser, PAGE, fragment=options.pop("fragment", end), **options)
-        found = context.__enter__()
-        contexts.append(context)
-        found.page.wait_for_selector("body[data-runs]", timeout=30_000)
-        return found
-
-    yield begin
-    for context in contexts:
-        context.__exit__(None, None, None)
-
-
-def settled(found: Opened, act: Callable[[], object]) -> None:
-    """Does something that reruns the scenario, and waits until the new result is drawn."""
-    before = runs(found)
-    act()
-    until(found, f"Number(document.body.dataset.runs) > {before}")
-    found.page.wait_for_timeout(400)
-
-
-def until(found: Opened, condition: str) -> None:
-    """Waits for a condition, evaluated from outside because the page's policy forbids `eval`."""
-    for _ in range(400):
-        if found.page.evaluate(condition):
-            return
-        found.page.wait_for_timeout(50)
-    raise AssertionError(f"never: {condition}")
-
-
-def runs(found: Opened) -> int:
-    return int(found.page.evaluate("document.body.dataset.runs"))
-
 
 def greatest(found: Opened, chart: str = "delay-chart") -> float:
-    """Returns the greatest value that a chart shows, without dashed lines."""
+    """The greatest value that a chart shows, but for dashed lines."""
     return float(found.page.get_attribute(f"#{chart}", "data-greatest"))
 
 
 def slide(found: Opened, label: str, step: int) -> None:
-    """Moves a slider to a step, as a user does."""
+    """Moves a slider there, as a hand does."""
     found.page.get_by_role("slider", name=label, exact=True).first.fill(str(step))
-
-
-def held(found: Opened) -> Any:
-    """Returns the experiment in the address, after the page has updated it."""
-    found.page.wait_for_timeout(600)
-    packed = found.page.evaluate("location.hash").partition("#1=")[2]
-    return json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -15))
 
 
 def test_it_loads_from_disk_and_says_what_happens(page: Open):
@@ -201,7 +132,7 @@ def test_a_slider_moves_the_chart(page: Open):
 def test_every_parameter_of_a_discipline_has_a_control(page: Open):
     found = page(HOME)
     select = found.page.locator('[data-path="link.up.queue"] > select')
-    # the page cannot run a law in Python
+    # a page cannot run Python
     qdiscs = {q["name"]: q["params"] for q in catalogue()["qdiscs"] if q["name"] != "python"}
     assert sorted(select.locator("option").all_inner_texts()) == sorted(qdiscs)
     for discipline, parameters in qdiscs.items():
@@ -262,7 +193,7 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
     found = page(HOME)
     shown = {s: found.page.inner_text(s) for s in ("#sentence", "#cards", "#delay-title")}
     assert not found.page.is_visible("#stale")
-    # in the new scenario another link is the slowest, which also exists in the old one
+    # another link is the slowest, and is there in both scenarios
     other = {
         "name": "other",
         "duration": "5s",
@@ -271,9 +202,7 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
             "up": {"from": "a", "to": "b", "rate": "9mbit"},
         },
     }
-    packed = zlib.compressobj(9, zlib.DEFLATED, -15)
-    end = packed.compress(json.dumps({"scenario": other}).encode()) + packed.flush()
-    found.page.evaluate("end => { location.hash = end; }", "#1=" + base64.urlsafe_b64encode(end).decode().rstrip("="))
+    found.page.evaluate("end => { location.hash = end; }", packed({"scenario": other}))
     found.page.wait_for_selector("#stale:not(:empty)")
     assert found.page.input_value('[data-path="look"] select') == "down"
     assert {s: found.page.inner_text(s) for s in shown} == shown

@@ -19,7 +19,7 @@ export class Address {
   private own = "";
 
   constructor(private readonly lab: Lab, private readonly places: Places) {
-    lab.listen({ changed: () => this.remember() });
+    lab.listen({ changed: () => this.remember(), shown: (ms) => { if (ms !== null) this.remember(); } });
   }
 
   /** Writes the experiment into the address once changes have paused. */

@@ -1,0 +1,91 @@
+"""The playground's page for tests: opened in Chromium from disk, with the network off."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from bloatlab.cli.play import PAGE, fragment
+from bloatlab.scenario import from_dict
+from browser import Opened, opened
+
+#: Names that are markup if anything takes them for it.
+NASTY = "<script>alert(1)</script>"
+#: One upload and a call.
+HOME: dict[str, Any] = {
+    "name": NASTY,
+    "duration": "20s",
+    "link": {
+        "up": {"from": "home", "to": "net", "rate": "5mbit", "delay": "10ms", "queue": {"droptail": {"limit": "250p"}}},
+        "down": {"from": "net", "to": "home", "rate": "50mbit", "delay": "10ms"},
+    },
+    "app": {
+        NASTY: {"from": "home", "to": ["net"], "traffic": {"ftp": {}}},
+        "call": {"from": "home", "to": ["net"], "traffic": {"voip": {}}},
+    },
+}
+
+Open = Callable[..., Opened]
+
+
+@contextmanager
+def pages(browser: Any) -> Generator[Open]:
+    """Opens the page with a scenario and waits for its first result; checks each page at the end."""
+    if not PAGE.is_file():
+        pytest.skip("the playground is not built: make playground")
+    with ExitStack() as contexts:
+
+        def begin(scenario: dict[str, Any] | None = None, **options: Any) -> Opened:
+            end = fragment(from_dict(scenario)) if scenario is not None else ""  # type: ignore[arg-type]
+            context = opened(browser, PAGE, fragment=options.pop("fragment", end), **options)
+            found = contexts.enter_context(context)
+            found.page.wait_for_selector("body[data-runs]", timeout=30_000)
+            return found
+
+        yield begin
+
+
+def until(found: Opened, condition: str) -> None:
+    """Waits for a condition, evaluated from outside because the page's policy forbids `eval`."""
+    for _ in range(400):
+        if found.page.evaluate(condition):
+            return
+        found.page.wait_for_timeout(50)
+    raise AssertionError(f"never: {condition}")
+
+
+def runs(found: Opened) -> int:
+    """The number of runs that the page has shown."""
+    return int(found.page.evaluate("document.body.dataset.runs"))
+
+
+def settled(found: Opened, act: Callable[[], object]) -> None:
+    """Does something that reruns the scenario, and waits for its picture."""
+    before = runs(found)
+    act()
+    until(found, f"Number(document.body.dataset.runs) > {before}")
+    found.page.wait_for_timeout(400)
+
+
+def packed(experiment: Any) -> str:
+    """The fragment of an experiment, or of a text in its place, made by other means than the page's."""
+    text = experiment if isinstance(experiment, str) else json.dumps(experiment)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    end = packer.compress(text.encode()) + packer.flush()
+    return "#1=" + base64.urlsafe_b64encode(end).decode().rstrip("=")
+
+
+def held(found: Opened) -> Any:
+    """What the address holds, when it has come to rest."""
+    found.page.wait_for_timeout(600)
+    text = found.page.evaluate("location.hash").partition("#1=")[2]
+    return json.loads(zlib.decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), -15))
+
+
+__all__ = ["HOME", "NASTY", "PAGE", "Open", "held", "packed", "pages", "runs", "settled", "until"]

@@ -1,0 +1,207 @@
+"""The playground's essays: every step runs in Chromium; its claims and numbers are those of the native simulator."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bloatlab
+from playground import Open, settled, until
+
+ROOT = Path(__file__).resolve().parents[2]
+ESSAYS = sorted(p.stem.partition("-")[2] for p in (ROOT / "web/essays").glob("[0-9]-*.md"))
+
+#: Digits that are part of a name.
+NAMES = re.compile(r"L4S|DualPI2|DOCSIS 3\.[01]|G\.711|RTT to 1 s|flows to 64")
+HOLE = re.compile(r"\{([^{}]+)\}")
+SHOWN = re.compile(r"(-?[\d.\u202f]+) ?(Gbit/s|Mbit/s|kbit/s|bit/s|ms|µs|s\b|%|MB|kB|bytes|packets?|times)?")
+SCALES = {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "ms": 1e-3, "µs": 1e-6, "MB": 1e6, "kB": 1e3}
+#: What a format's number is multiplied with, to come to bit/s and seconds.
+BASE = {"ms": 1e-3, "mbit": 1e6}
+UNITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "s": 1.0, "ms": 1e-3, "p": 1.0, "KB": 1e3, "MB": 1e6}
+
+
+class Tree:
+    """A table whose keys are attributes, for Python's own evaluation of an essay's expressions."""
+
+    def __init__(self, of: dict[str, Any]) -> None:
+        self._of = of
+
+    def __getattr__(self, key: str) -> Any:
+        value = self._of[key]
+        if isinstance(value, dict):
+            return Tree(value)  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(value, str):
+            number, unit = re.fullmatch(r"([\d.]+)([a-zA-Z]+)", value).groups()  # type: ignore[union-attr]
+            return float(number) * UNITS[unit]
+        return value
+
+
+class Names(dict[str, Any]):
+    """The names of an expression: those of the essay, and the keys of a summary."""
+
+    def __init__(self, scenario: dict[str, Any], before: dict[str, Any] | None, names: dict[str, str]) -> None:
+        super().__init__()
+        self.scenario, self.earlier, self.short = scenario, before, names
+
+    def __missing__(self, key: str) -> Any:
+        if key in self.short:
+            return eval(self.short[key].partition(":")[0], {}, self)  # noqa: S307 - the project's own essays
+        if key == "here":
+            return Tree(self.scenario)
+        if key == "before":
+            assert self.earlier is not None
+            return Earlier(Names(self.earlier, None, self.short))
+        return getattr(Tree(summary(json.dumps(self.scenario))), key)
+
+
+class Earlier:
+    """`before.NAME` of an expression."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def __getattr__(self, key: str) -> Any:
+        return self._names[key]
+
+
+@cache
+def summary(text: str) -> dict[str, Any]:
+    return bloatlab.run(bloatlab.parse(text, form="json")).summary
+
+
+def value(expression: str, names: Names) -> float:
+    return float(eval(expression, {}, names))  # noqa: S307 - the project's own essays
+
+
+def essay(found: Any, name: str) -> dict[str, Any]:
+    """The essay as the page has it."""
+    texts = json.loads(found.page.evaluate("document.getElementById('essays').textContent"))
+    return next(e for e in texts["essays"] if e["id"] == name)
+
+
+def check_numbers(template: list[str], shown: str, names: Names) -> int:
+    """Compares each number of a text with the native simulator's; returns how many there were."""
+    text = "\n".join(template)
+    pattern = "".join(re.escape(part) if i % 2 == 0 else "(.+?)" for i, part in enumerate(HOLE.split(text)))
+    match = re.fullmatch(pattern, re.sub(r"\n+", "\n", shown.strip()))
+    assert match is not None, (text, shown)
+    for hole, words in zip(HOLE.findall(text), match.groups(), strict=True):
+        expression, _, given = (part.strip() for part in hole.partition(":"))
+        short = names.short.get(expression.removeprefix("before."), expression)
+        form = given or short.partition(":")[2].strip()
+        if form == "verdict":
+            assert re.fullmatch("[a-z ]+", words), words
+            continue
+        number, unit = SHOWN.fullmatch(words).groups()  # type: ignore[union-attr]
+        path = short.partition(":")[0].strip().split(".")
+        suffix = next((m[1] for p in path[:-3:-1] if (m := re.search(r"(?:^|_)(ms|mbit)$", p))), "")
+        real = value(expression, names) * BASE.get(form or suffix, 1.0)
+        last = 10.0 ** -len(number.partition(".")[2]) * SCALES.get(unit or "", 1.0)
+        is_close = pytest.approx(real, rel=0.05 if unit in {"times", "%"} else 0.006, abs=0.51 * last)
+        assert float(number.replace("\u202f", "")) * SCALES.get(unit or "", 1.0) == is_close, (hole, words, real)
+    return len(match.groups())
+
+
+def answered(found: Any, step: dict[str, Any]) -> None:
+    """Waits for the step's numbers, after a guess if it has a question."""
+    if "guess" in step:
+        until(found, "document.querySelector('[data-option=\"0\"]').textContent !== ''")
+        assert found.page.locator(".answer").is_hidden()
+        found.page.click('[data-option="0"]')
+    until(found, "document.querySelector('#essay .answer').dataset.broken !== undefined")
+
+
+def steps(found: Any, of: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Goes through an essay by its buttons; yields each step with the one before."""
+    before = None
+    for i, step in enumerate(of["steps"]):
+        if i > 0:
+            found.page.click("#essay .primary")
+        answered(found, step)
+        yield step, before
+        before = step
+
+
+@pytest.mark.parametrize("name", ESSAYS)
+def test_every_step_runs_and_every_claim_holds(name: str, page: Open):
+    found = page(fragment=f"#essay/{name}/1")
+    seen = 0
+    for step, before in steps(found, of := essay(found, name)):
+        panel = found.page.inner_text("#essay")
+        assert not re.search(r"[{}–…]|NaN|Infinity|undefined", panel), panel
+        answer = found.page.locator(".answer")
+        assert answer.get_attribute("data-broken") == "", step["title"]
+        assert len(step["claims"]) >= 1
+        earlier = before["scenario"] if before is not None and step["compare"] else None
+        names = Names(step["scenario"], earlier, of["names"])
+        for claim in step["claims"]:
+            assert value(claim, names) == 1.0, (step["title"], claim)
+        if "guess" in step:
+            assert answer.get_attribute("data-right") == "1", step["title"]
+            assert sum(value(o["claim"], names) for o in step["guess"]["options"]) == 1.0
+            assert re.match("You guessed right|Not so: ", answer.locator(".verdict").inner_text())
+        for part in ("text", "look"):
+            shown = found.page.locator(f'[data-part="{part}"] p').all_inner_texts()
+            seen += check_numbers(step.get(part, []), "\n".join(shown), names)
+    assert seen >= 12
+
+
+@pytest.mark.parametrize("name", ESSAYS)
+def test_every_number_of_a_text_is_computed(name: str, page: Open):
+    of = essay(page(), name)
+    for step in of["steps"]:
+        guess = step.get("guess", {"question": "", "options": []})
+        texts = [*step["text"], *step.get("look", []), *step.get("try", []), guess["question"]]
+        texts += [o["text"] for o in guess["options"]]
+        for text in texts:
+            assert not re.search(r"\d", NAMES.sub("", HOLE.sub("", text))), (step["title"], text)
+        scenario = bloatlab.parse(json.dumps(step["scenario"]), form="json")
+        assert step.get("stage") is None or set(step["stage"]) == {"from", "until", "speed"}
+        assert scenario.data["duration"]
+
+
+def test_essays_are_chosen_from_a_list_and_closed(page: Open):
+    found = page()
+    found.page.click("#show-essays")
+    assert found.page.locator("#essay li").count() == len(ESSAYS) == 6
+    settled(found, found.page.locator("#essay .link").first.click)
+    assert "step 1 of" in found.page.inner_text("#essay .step")
+    assert found.page.evaluate("document.activeElement.tagName") == "H2"
+    found.page.click("#essay button:text-is('Close')")
+    assert not found.page.is_visible("#essay")
+    assert found.page.evaluate("document.activeElement.id") == "show-essays"
+
+
+def test_a_step_is_opened_by_its_address_and_tells_the_stage(page: Open):
+    found = page()
+    found.page.evaluate("document.addEventListener('bloatlab:stage', (e) => { window.told = e.detail; })")
+    settled(found, lambda: found.page.evaluate("location.hash = '#essay/codel/2'"))
+    step = essay(found, "codel")["steps"][1]
+    answered(found, step)
+    assert found.page.evaluate("window.told") == step["stage"]
+    found.page.evaluate("location.hash = '#essay/no-such-essay/1'")
+    until(found, "document.getElementById('notice').textContent !== ''")
+    assert found.page.inner_text("#notice") == "this page has no essay of the name no-such-essay"
+
+
+def test_a_changed_experiment_leaves_the_text_alone(page: Open):
+    found = page(fragment="#essay/bloat/1")
+    answered(found, {})
+    before = found.page.inner_text("#essay")
+    settled(found, lambda: found.page.get_by_role("slider", name="rate", exact=True).first.fill("300"))
+    assert found.page.inner_text("#essay") == before
+
+
+def test_questions_for_a_class_open_their_experiments(page: Open):
+    found = page()
+    found.page.click("#show-class")
+    assert found.page.locator("#questions li").count() == 5
+    settled(found, found.page.locator("#questions button").last.click)
+    assert found.page.evaluate("window.bloatlab.scenario().name") == "modem"
