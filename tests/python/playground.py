@@ -15,7 +15,7 @@ from bloatlab.cli.play import PAGE, fragment
 from bloatlab.scenario import from_dict
 from browser import Opened, opened
 
-#: Names that are markup if anything takes them for it.
+#: A name that would be markup if the page did not escape it.
 NASTY = "<script>alert(1)</script>"
 #: One upload and a call.
 HOME: dict[str, Any] = {
@@ -36,7 +36,7 @@ Open = Callable[..., Opened]
 
 @contextmanager
 def pages(browser: Any) -> Generator[Open]:
-    """Opens the page with a scenario and waits for its first result; checks each page at the end."""
+    """Opens the page with a scenario and waits for its first result; checks every opened page at the end."""
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")
     with ExitStack() as contexts:
@@ -66,7 +66,7 @@ def runs(found: Opened) -> int:
 
 
 def settled(found: Opened, act: Callable[[], object]) -> None:
-    """Does something that reruns the scenario, and waits for its picture."""
+    """Does something that reruns the scenario, and waits until the new result is drawn."""
     before = runs(found)
     act()
     until(found, f"Number(document.body.dataset.runs) > {before}")
@@ -82,7 +82,7 @@ def packed(experiment: Any) -> str:
 
 
 def held(found: Opened) -> Any:
-    """What the address holds, when it has come to rest."""
+    """Returns the experiment in the address, after the page has updated it."""
     found.page.wait_for_timeout(600)
     text = found.page.evaluate("location.hash").partition("#1=")[2]
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), -15))

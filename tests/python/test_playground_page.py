@@ -1,4 +1,4 @@
-"""The playground's page in Chromium: from disk, with the network off."""
+"""The playground's page in Chromium, opened from disk and without a network."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def greatest(found: Opened, chart: str = "delay-chart") -> float:
-    """The greatest value that a chart shows, but for dashed lines."""
+    """Returns the greatest value that a chart shows, without dashed lines."""
     return float(found.page.get_attribute(f"#{chart}", "data-greatest"))
 
 
 def slide(found: Opened, label: str, step: int) -> None:
-    """Moves a slider there, as a hand does."""
+    """Moves a slider to a step, as a user does."""
     found.page.get_by_role("slider", name=label, exact=True).first.fill(str(step))
 
 
@@ -132,7 +132,7 @@ def test_a_slider_moves_the_chart(page: Open):
 def test_every_parameter_of_a_discipline_has_a_control(page: Open):
     found = page(HOME)
     select = found.page.locator('[data-path="link.up.queue"] > select')
-    # a page cannot run Python
+    # the page cannot run a law in Python
     qdiscs = {q["name"]: q["params"] for q in catalogue()["qdiscs"] if q["name"] != "python"}
     assert sorted(select.locator("option").all_inner_texts()) == sorted(qdiscs)
     for discipline, parameters in qdiscs.items():
@@ -193,7 +193,7 @@ def test_a_scenario_that_cannot_run_leaves_the_last_run_whole(page: Open):
     found = page(HOME)
     shown = {s: found.page.inner_text(s) for s in ("#sentence", "#cards", "#delay-title")}
     assert not found.page.is_visible("#stale")
-    # another link is the slowest, and is there in both scenarios
+    # in the new scenario another link is the slowest, which also exists in the old one
     other = {
         "name": "other",
         "duration": "5s",
