@@ -14,6 +14,7 @@
 #   make live-torture  live runs in a row, disturbed: the host must be as before (root, TUN; N=100 SEED=1)
 #   make venv     only set up: .venv with the package (editable) and the command .venv/bin/bloatlab
 #   make wheel    a wheel for any Linux of glibc 2.17 or newer, and an sdist, in dist/           (docs/install.md)
+#   make release  wheels for x86-64 and ARM, glibc and musl, the sdist, SBOM, notes and checksums, in dist/   (TARGETS=...)
 #   make test-wheel  install them in empty environments of every Python there is, and run README's commands
 #   make docs     write docs/scenario.md, docs/scenario/ and the tables of docs/results.md from what the core declares
 #   make site     the docs as a site, in target/site/html: studies with their answers, a page per discipline, the playground where it is
@@ -45,7 +46,7 @@ unexport PYTHONPATH
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 
-.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million least-rust miri dependencies prose live-torture venv wheel test-wheel docs site format lock clean
+.PHONY: help run test rust-tests test-rust test-python check check-rust check-python bench playground fuzz fuzz-million least-rust miri dependencies prose live-torture venv wheel release test-wheel docs site format lock clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -54,11 +55,13 @@ help:
 
 $(BIN)/python:
 	@tools/preflight.sh $(PYTHON) python rust
-	@echo "setting up $(VENV) and Python's packages: a minute or two"
 	@$(PYTHON) -m venv $(VENV)
 
+# Prints what a step does and how long it usually takes on two cores, runs it, and prints how long it took.
+STEP = step() { what=$$1; echo "$$what: $$2"; shift 2; begun=$$(date +%s); "$$@" || exit 1; echo "$$what: done in $$(($$(date +%s) - begun)) s"; }; step
+
 $(VENV)/.run-stamp: requirements/run.txt | $(BIN)/python
-	@$(PIP_INSTALL) -r requirements/run.txt
+	@$(STEP) "Python's packages" "half a minute" $(PIP_INSTALL) -r requirements/run.txt
 	@touch $@
 
 $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
@@ -68,8 +71,8 @@ $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
 # The release build of bloatlab._core, and the package itself, editable: Python edits need no rebuild.
 $(VENV)/.core-stamp: $(RUST_SOURCES) pyproject.toml $(VENV)/.run-stamp
 	@tools/preflight.sh $(BIN)/python rust
-	@echo "building the simulator: some 5 minutes on two cores the first time"
-	@MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --no-deps --no-index --no-build-isolation -e .
+	@$(STEP) "the simulator" "2 minutes the first time" env MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" \
+		$(BIN)/python -m pip install --quiet --no-deps --no-index --no-build-isolation -e .
 	@touch $@
 
 venv: $(VENV)/.core-stamp
@@ -88,8 +91,8 @@ test:
 
 rust-tests:
 	@tools/preflight.sh $(PYTHON) rust
-	@echo "compiling Rust's tests: some 3 minutes on two cores the first time"
-	@MAKEFLAGS= cargo test --workspace --exclude bloatlab-py --locked --quiet --no-run
+	@$(STEP) "Rust's tests, compiled" "4 minutes the first time" \
+		env MAKEFLAGS= cargo test --workspace --exclude bloatlab-py --locked --quiet --no-run
 
 test-rust:
 	@tools/preflight.sh $(PYTHON) rust
@@ -137,8 +140,8 @@ web/node_modules/.stamp: web/package.json web/package-lock.json
 playground: $(VENV)/.core-stamp
 	@tools/preflight.sh $(BIN)/python rust web
 	@$(MAKE) --no-print-directory web/node_modules/.stamp
-	@echo "building the simulator for the browser: some 2 minutes on two cores the first time"
-	@cargo build --profile web -p bloatlab-web --target wasm32-unknown-unknown --locked --quiet
+	@$(STEP) "the simulator for the browser" "2 minutes the first time" \
+		cargo build --profile web -p bloatlab-web --target wasm32-unknown-unknown --locked --quiet
 	$(BIN)/python tools/playground_presets.py web/generated/presets.json
 	cd web && npm run --silent check && node build.mjs ../$(WASM) generated/presets.json ../$(PLAYGROUND)
 
@@ -184,21 +187,20 @@ live-torture: $(VENV)/.core-stamp
 
 # ------------------------------------------------------------------------------------------------------------ to install
 
-# glibc 2.17 is as old as Rust's own standard library allows: CentOS 7, Debian 8, Ubuntu 14.04.
-MANYLINUX := manylinux2014
+TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-unknown-linux-musl aarch64-unknown-linux-musl
 
 $(VENV)/.wheel-stamp: requirements/wheel.txt | $(BIN)/python
 	$(PIP_INSTALL) -r requirements/wheel.txt
 	@touch $@
 
-# Zig links against the old glibc; maturin finds it as a Python package, by the python3 that is first on the path.
 wheel: $(VENV)/.wheel-stamp
 	@tools/preflight.sh $(BIN)/python rust
 	@echo "building the wheel and the sdist: some 6 minutes on two cores"
-	rm -rf dist
-	PATH="$(abspath $(BIN)):$$PATH" maturin build --quiet --zig --compatibility $(MANYLINUX) --out dist
-	PATH="$(abspath $(BIN)):$$PATH" maturin sdist --out dist
-	$(BIN)/python tools/wheel_facts.py dist
+	@$(BIN)/python tools/release.py dist $(HOST)
+
+release: $(VENV)/.wheel-stamp playground
+	@echo "building a wheel for each of $(words $(TARGETS)) targets, and the sdist: some 6 minutes each on two cores"
+	@$(BIN)/python tools/release.py dist $(TARGETS)
 
 test-wheel: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	@ls dist/*.whl dist/*.tar.gz >/dev/null || { echo "make wheel comes first" >&2; exit 1; }

@@ -67,7 +67,7 @@ def built(pattern: str, folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if DIST is not None:
-        return built("*.whl", DIST)
+        return built("*manylinux*_x86_64.whl", DIST)
     folder = tmp_path_factory.mktemp("wheel")
     # the files compiled by `make venv` are reused, so this takes a second
     maturin("build", "--quiet", "--profile", "editable", "--compatibility", "linux", "--out", folder)

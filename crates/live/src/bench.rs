@@ -250,8 +250,7 @@ impl<S: Sink> Bench<S> {
     /// Asserts that every packet left is in a queue, so that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so each deadline serves a packet or runs a timer; the count is limited because timers of a stopped
-        // link may go on for ever
+        // no packet enters, so every deadline serves a packet or is a timer; behind a stopped link, timers may go on for ever
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {

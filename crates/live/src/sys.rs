@@ -14,23 +14,28 @@ pub(crate) type IfReq = [u8; 40];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ioctl(libc::Ioctl);
 
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_possible_truncation,
+    reason = "glibc has these numbers as u64, musl as i32"
+)]
 impl Ioctl {
     /// Attaches a TUN device to a descriptor.
-    pub(crate) const TUN_SET_IFF: Self = Self(libc::TUNSETIFF);
+    pub(crate) const TUN_SET_IFF: Self = Self(libc::TUNSETIFF as libc::Ioctl);
     /// Reads an interface's flags.
-    pub(crate) const GET_FLAGS: Self = Self(libc::SIOCGIFFLAGS);
+    pub(crate) const GET_FLAGS: Self = Self(libc::SIOCGIFFLAGS as libc::Ioctl);
     /// Writes an interface's flags.
-    pub(crate) const SET_FLAGS: Self = Self(libc::SIOCSIFFLAGS);
+    pub(crate) const SET_FLAGS: Self = Self(libc::SIOCSIFFLAGS as libc::Ioctl);
     /// Sets an address.
-    pub(crate) const SET_ADDR: Self = Self(libc::SIOCSIFADDR);
+    pub(crate) const SET_ADDR: Self = Self(libc::SIOCSIFADDR as libc::Ioctl);
     /// Sets a netmask.
-    pub(crate) const SET_NETMASK: Self = Self(libc::SIOCSIFNETMASK);
+    pub(crate) const SET_NETMASK: Self = Self(libc::SIOCSIFNETMASK as libc::Ioctl);
     /// Sets the MTU.
-    pub(crate) const SET_MTU: Self = Self(libc::SIOCSIFMTU);
+    pub(crate) const SET_MTU: Self = Self(libc::SIOCSIFMTU as libc::Ioctl);
     /// Sets the length of the transmit queue.
-    pub(crate) const SET_TX_QUEUE_LEN: Self = Self(libc::SIOCSIFTXQLEN);
+    pub(crate) const SET_TX_QUEUE_LEN: Self = Self(libc::SIOCSIFTXQLEN as libc::Ioctl);
     /// Reads the index of an interface.
-    pub(crate) const GET_INDEX: Self = Self(libc::SIOCGIFINDEX);
+    pub(crate) const GET_INDEX: Self = Self(libc::SIOCGIFINDEX as libc::Ioctl);
 }
 
 /// Performs one ioctl, which may read and write `request`.

@@ -32,8 +32,7 @@ measures! {
         "max": Kind::SAME, "maximum", "" => ms(h.max());
         "cv": Kind::VARIATION, "coefficient of variation", "" => h.variation();
     }
-    /// Statistics of a distribution of round trips over time: each value is weighted by its own length (see
-    /// [`Histogram::mean_of_time`]).
+    /// Statistics of a distribution of delays over time, if each value lasts as long as itself.
     pub(super) const OVER_TIME = fn over_time(h: &Histogram) -> Value {
         "mean": Kind::SAME, "mean", "" => ms(h.mean_of_time());
         "p50": Kind::SAME, "median", "" => ms(h.percentile_of_time(50.0));

@@ -34,8 +34,7 @@ params! {
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// Shares apply while the average of the whole queue is at least this. Its unit, packets or bytes, is also that of the
-        /// shares.
+        /// Shares apply while the average of the whole queue is at least this. Its unit, packets or bytes, is also that of the shares.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a sample in the average of the whole queue.
         weight: f64 = WEIGHT,

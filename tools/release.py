@@ -1,0 +1,120 @@
+"""Builds what a release consists of: `make wheel` for this machine, `make release` for all.
+
+    .venv/bin/python tools/release.py dist x86_64-unknown-linux-gnu aarch64-unknown-linux-musl
+
+The folder then has a wheel for each of Rust's targets, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
+this version from CHANGELOG.md, and SHA256SUMS. Zig links against an old C library, and auditwheel reads from the
+compiled module how old it may be. Exit code 1 if a target is not installed, or if the tag of a wheel promises an older
+C library than its module needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = "bloatlab/playground/index.html"
+#: The oldest C library of each kind. glibc 2.17 is as old as Rust's own standard library allows: CentOS 7, Debian 8.
+OLDEST = {"gnu": "manylinux2014", "musl": "musllinux_1_2"}
+
+
+def main(dist: Path, targets: list[str]) -> int:
+    """Builds everything; prints a line per file."""
+    if missing := [t for t in targets if not installed(t)]:
+        print(
+            f"Rust's standard library is missing for {', '.join(missing)}. Run: rustup target add {' '.join(missing)}"
+        )
+        print("Or choose fewer: make release TARGETS=x86_64-unknown-linux-gnu")
+        return 1
+    shutil.rmtree(dist, ignore_errors=True)
+    dist.mkdir()
+    wheels = [wheel(dist, target) for target in targets]
+    maturin("sdist", "--out", str(dist))
+    version = wheels[0].name.split("-")[1]
+    (dist / f"bloatlab-{version}.cdx.json").write_bytes(sbom(wheels[0]))
+    (dist / "NOTES.md").write_text(notes((ROOT / "CHANGELOG.md").read_text(), version))
+    files = sorted(dist.iterdir())
+    (dist / "SHA256SUMS").write_text(
+        "".join(f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}\n" for f in files)
+    )
+    for path in sorted(dist.iterdir()):
+        print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+    faults = [fault for path in wheels if (fault := dishonest(path))]
+    print(*faults, sep="\n", end="\n" if faults else "")
+    return 1 if faults else 0
+
+
+def installed(target: str) -> bool:
+    """Whether Rust's standard library for a target is on this machine."""
+    folder = output("rustc", "--print", "target-libdir", "--target", target)
+    return Path(folder.strip()).is_dir()
+
+
+def wheel(dist: Path, target: str) -> Path:
+    """Builds one wheel, and says how long that took."""
+    begun, before = time.monotonic(), set(dist.iterdir())
+    print(f"{target} ...", end=" ", flush=True)
+    kind = OLDEST[target.rsplit("-", 1)[-1]]
+    maturin("build", "--zig", "--target", target, "--compatibility", kind, "--out", str(dist))
+    (made,) = set(dist.iterdir()) - before
+    with zipfile.ZipFile(made) as archive:
+        page = "with" if PAGE in archive.namelist() else "without"
+    print(f"{time.monotonic() - begun:.0f} s, {page} the playground")
+    return made
+
+
+def sbom(wheel: Path) -> bytes:
+    """The list of Rust crates that maturin puts into a wheel (PEP 770)."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [n for n in archive.namelist() if re.search(r"\.dist-info/sboms/.*\.cyclonedx\.json$", n)]
+        return archive.read(name)
+
+
+def notes(changelog: str, version: str) -> str:
+    """The section of one version, without its heading."""
+    found = re.search(rf"^## {re.escape(version)}\b[^\n]*\n+(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    return found[1] if found else f"CHANGELOG.md has no section for {version}.\n"
+
+
+def dishonest(wheel: Path) -> str | None:
+    """The fault of a wheel's tag, if its module needs a newer C library than the tag promises."""
+    audit = json.loads(output(sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)))
+    promised, needed = oldest(wheel.name), oldest(audit["overall_tag"])
+    if needed is not None and promised is not None and needed <= promised:
+        return None
+    return f"{wheel.name}: auditwheel finds {audit['overall_tag']}"
+
+
+def oldest(tag: str) -> tuple[str, int, int] | None:
+    """The C library of `manylinux_2_17_x86_64` or `musllinux_1_2_aarch64`; the oldest where there are several."""
+    found = [(kind, int(a), int(b)) for kind, a, b in re.findall(r"(many|musl)linux_(\d+)_(\d+)_", tag)]
+    return min(found, default=None)
+
+
+def maturin(*words: str) -> None:
+    """Runs maturin from this environment, where Zig is found by the python3 that is first on the path."""
+    folder = Path(sys.executable).parent
+    env = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    run = subprocess.run(
+        [folder / "maturin", *words], cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True, check=False
+    )
+    if run.returncode != 0:
+        raise SystemExit(f"maturin {words[0]} failed:\n{run.stderr}")
+
+
+def output(*command: str) -> str:
+    """The output of a command."""
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
