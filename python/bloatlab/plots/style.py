@@ -1,16 +1,17 @@
 """The look of every figure, in one place.
 
-The colours can be distinguished by colour-blind readers and in print, on white and on dark paper. Text in SVG stays
-text, so it can be searched and takes the font of the page.
+`style.toml` declares it. Text in SVG stays text, so it can be searched and takes the font of the page.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 import warnings
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -18,63 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure  # noqa: PLC0414
 else:  # matplotlib is imported by functions that draw
     Axes = Figure = Any
-
-#: Axes and text: lighter than the data, and legible on white and on dark paper.
-INK = "#6b7480"
-GRID = "#8a939e"
-
-#: Colours of categories, in order (Okabe and Ito, without yellow, which is hard to see on white).
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-
-#: Published values.
-PUBLISHED = "#b0413e"
-
-RC: dict[str, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": INK,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 9,
-    "axes.linewidth": 0.7,
-    "axes.prop_cycle": None,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.xmargin": 0.0,
-    "figure.dpi": 100,
-    "font.family": ["DejaVu Sans"],
-    "font.size": 9,
-    "grid.alpha": 0.28,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "legend.fontsize": 8.5,
-    "legend.frameon": False,
-    "legend.labelcolor": INK,
-    "lines.linewidth": 1.25,
-    "lines.solid_capstyle": "round",
-    "lines.solid_joinstyle": "round",
-    "savefig.bbox": "tight",
-    "savefig.pad_inches": 0.04,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "bloatlab",
-    "text.color": INK,
-    # texts have the same width in every file format and resolution as in the layout: no label is cut
-    "text.hinting": "none",
-    "xtick.color": INK,
-    "xtick.labelsize": 8.5,
-    "ytick.color": INK,
-    "ytick.labelsize": 8.5,
-}
-
-#: Besides colours, so that lines differ in grey, too: solid, dashed, dotted, dash-dot ...
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (6, 1.6, 1.4, 1.6)), (0, (9, 2)), (0, (3, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P")
-
-#: Ticks of drops and of marks.
-DROP, MARK = "#b0413e", "#8a5fbf"
 
 Width = Literal["column", "page", "slide"]
 
@@ -88,13 +32,24 @@ class Size:
     dpi: float
 
 
-#: A column of a paper, a page (1280 pixels as PNG), a slide.
-WIDTHS: Mapping[Width, Size] = {
-    "column": Size(3.5, 7.0, 300.0),
-    "page": Size(7.2, 8.0, 1280.0 / 7.2),
-    "slide": Size(13.33, 15.0, 144.0),
-}
+_FILE = tomllib.loads(resources.files("bloatlab.plots").joinpath("style.toml").read_text(encoding="utf-8"))
 
+#: Colours: of axes and text, of the grid, of published values, of ticks of drops and of marks.
+INK, GRID, PUBLISHED, DROP, MARK = (str(_FILE[name]) for name in ("ink", "grid", "published", "drop", "mark"))
+
+#: Colours of categories in order; markers; and dashes, so that lines differ in grey, too.
+COLOURS: Sequence[str] = tuple(_FILE["colours"])
+MARKERS: Sequence[str] = tuple(_FILE["markers"])
+DASHES = tuple(dash if isinstance(dash, str) else (dash[0], tuple(dash[1])) for dash in _FILE["dashes"])
+
+#: A column of a paper, a page (1280 pixels as PNG), a slide.
+WIDTHS: Mapping[Width, Size] = {name: Size(**size) for name, size in _FILE["widths"].items()}
+
+#: matplotlib's parameters.
+RC: dict[str, Any] = {
+    name: {"ink": INK, "grid": GRID}.get(value, value) if isinstance(value, str) else value
+    for name, value in _FILE["rc"].items()
+}
 
 #: Axes whose scale is logarithmic; `none` is neither.
 Log = Literal["x", "y", "xy", "none"]
@@ -139,7 +94,7 @@ def rc(width: Width) -> dict[str, Any]:
         "legend.handlelength": 2.6,
         "axes.labelpad": 4.0 * scale,
     }
-    return {k: v for k, v in RC.items() if k != "axes.prop_cycle"} | sized | ticks | own
+    return RC | sized | ticks | own
 
 
 @contextmanager

@@ -7,13 +7,14 @@ it are run (`rules.EXPLANATIONS`). The other experiments have no published value
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from bloatlab.studies.cablelabs2012.disciplines import DISCIPLINES
-from bloatlab.studies.cablelabs2012.published import DECLARED
 from bloatlab.studies.cablelabs2012.rules import calibration
 from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.cable_home import SECONDS, Setup
@@ -41,35 +42,16 @@ READINGS = {name: Reading(**table) for name, table in _FILE["readings"].items()}
 
 UNKNOWNS = unknowns("cablelabs2012", Setup())
 
+_EXPERIMENTS = toml("cablelabs2012", "experiments.toml")
+
 #: The question of each experiment, by name.
-EXPERIMENTS = DECLARED.experiments | {name: f"all cases, judged: {of.what}" for name, of in READINGS.items()}
+EXPERIMENTS = {name: str(table["what"]) for name, table in _EXPERIMENTS.items()}
+EXPERIMENTS |= {name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()}
 
-TARGETS = ("2ms", "5ms", "10ms", "20ms")
+#: The transmit queue alternatives by name.
+ALTERNATIVES: Mapping[str, Changes] = toml("cablelabs2012", "alternatives.toml")
 
-#: Windows of the bursty sender in segments, about the 67 with which voice packets become late, and far above.
-WINDOWS = (64, 66, 67, 68, 70, 80, 96, 112, 128)
-
-#: Steps between the round trips of transfers that start together, ms. 2 ms are those of the CoDel scripts of the time.
-STEPS_MS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-
-#: The transmit queue alternatives of CableLabs 2012 §2.2.3. The sojourn over both queues exists for CoDel only.
-ALTERNATIVES: dict[str, Changes] = {
-    "drop between queues": {},
-    "back-pressure": {"transmit_queue": "back_pressure"},
-    "sojourn over both": {"sojourn_both": True},
-    "back-pressure, sojourn over both": {"transmit_queue": "back_pressure", "sojourn_both": True},
-}
-
-#: The points that the page's description leaves open: the values that were tried, and their words in the name of a run.
-PAGE_AXES: dict[str, dict[Any, str]] = {
-    "request_vector": {"recorded": "recorded", "live": "live"},
-    "map_clock": {"from_first_packet": "from first packet", "free_running": "free-running"},
-    "ns2_droptail": {True: "n - 1", False: "n"},
-    "web_html_server": {1: "html from server 1", 4: "html from server 4"},
-    "web_nagle": {True: "Nagle", False: "no Nagle"},
-    "web_open_order": {"by_server": "by_server", "interleaved": "interleaved"},
-    "web_measure_from": {"connected": "from connected", "open": "from open"},
-}
+_FIELDS = {field.name for field in fields(Setup)}
 
 #: The cases in which a free parameter can change anything; all cases, if it is not listed.
 MATTERS = {
@@ -148,17 +130,35 @@ def trials(name: str) -> list[Trial]:
             return [*(Trial(c, "as the study", Setup()) for c in chosen_on), *tried]
         case "sensitivity":
             return _one_at_a_time([Case(n, q) for n in (1, 4, 6, 8) for q in Queue])
-        case "page":
-            rows = [Case(1, Queue.DROPTAIL_417), Case(1, Queue.DROPTAIL_21), Case(2, Queue.DROPTAIL_21)]
-            return [trial for label, changes in _pages_tried().items() for trial in _each(rows, {label: changes})]
         case "disciplines":
             cases = _cases(Queue.CODEL, *NUMBERS)
             return [trial for d in DISCIPLINES for trial in _each(cases, {d.label: {"queue": d.queue}})]
-        case "congestion":
-            crossed = _each(grid(congested=True), ALTERNATIVES)
-            return [t for t in crossed if t.case.queue is Queue.CODEL or not t.setup.sojourn_both]
         case _:
-            return _each(*_CROSSED[name])
+            return _crossed(_EXPERIMENTS[name])
+
+
+def _crossed(table: Mapping[str, Any]) -> list[Trial]:
+    """Every case of an experiment with every combination of its axes."""
+    variants: dict[str, Changes] = {}
+    for chosen in itertools.product(*(_axis(name, values) for name, values in table["axes"].items())):
+        words = dict(zip(table["axes"], (word for word, _ in chosen), strict=True))
+        label = table["label"].format(**words) if "label" in table else ", ".join(words.values())
+        changes = READINGS[table["reading"]].changes if "reading" in table else {}
+        variants[label] = functools.reduce(operator.or_, (own for _, own in chosen), dict(changes))
+    if "cases" in table:  # each variant for all cases
+        listed = [Case(number, Queue[queue]) for number, queue in table["cases"]]
+        return [trial for label, changes in variants.items() for trial in _each(listed, {label: changes})]
+    queues = [Queue[name] for name in table["queues"]] if "queues" in table else list(Queue)
+    crossed = _each((Case(n, queue) for queue in queues for n in table.get("rows", NUMBERS)), variants)
+    return [trial for trial in crossed if trial.case.queue is Queue.CODEL or not trial.setup.sojourn_both]
+
+
+def _axis(name: str, values: str | list[Any] | dict[str, Any]) -> list[tuple[str, Changes]]:
+    """The values of an axis: words and changes."""
+    if isinstance(values, str):
+        return list(ALTERNATIVES.items())
+    named = values if isinstance(values, dict) else {str(value): value for value in values}
+    return [(word, {name: value} if name in _FIELDS else value) for word, value in named.items()]
 
 
 def _each(cases: Iterable[Case], variants: Mapping[str, Changes]) -> list[Trial]:
@@ -180,56 +180,3 @@ def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> l
         for c in cases
         if MATTERS.get(unknown.field, lambda _: True)(c)
     ]
-
-
-def _pages_tried() -> dict[str, Changes]:
-    """Every combination of `PAGE_AXES`, by its words."""
-    made = itertools.product(*(values.items() for values in PAGE_AXES.values()))
-    return {
-        ", ".join(words for _, words in chosen): dict(zip(PAGE_AXES, (value for value, _ in chosen), strict=True))
-        for chosen in made
-    }
-
-
-#: Experiments that run every case with every variant.
-_CROSSED: Mapping[str, tuple[Iterable[Case], Mapping[str, Changes]]] = {
-    "peak": (
-        _cases(Queue.CODEL, 3),
-        {
-            f"limit {limit}p, {vector}, first page at {start}": {
-                "limit": f"{limit}p", "request_vector": vector, "web_start": start
-            }
-            for vector in ("recorded", "live")
-            for start in ("1s", "20s")
-            for limit in (130, 170, 417)
-        },
-    ),
-    "pages": (
-        grid(),
-        {"listed sizes": {"page": "listed"}, "lognormal sizes": {"page": {"lognormal": {"draw": "each_page"}}}},
-    ),
-    "bytes": (
-        _cases(Queue.DROPTAIL_21, *NUMBERS),
-        {"50 ms in bytes": {"limit": "31250B"}, "50 ms in time": {"limit": "50ms"}},
-    ),
-    "targets": (
-        _cases(Queue.CODEL, 2, 3, 4, 5, 12, 13, 14, 15),
-        {
-            f"{label}, target {target}": {**changes, "target": target}
-            for label, changes in ALTERNATIVES.items()
-            for target in TARGETS
-        },
-    ),
-    "window": (
-        _cases(Queue.DROPTAIL_417, 8, 9),
-        {f"{n} segments": {**READINGS["bursty_window_67"].changes, "bursty_window": n} for n in WINDOWS},
-    ),
-    "phase": (
-        _cases(Queue.DROPTAIL_21, 4, 5, 6, 7),
-        {
-            f"{vector}, {step:g} ms apart": {"request_vector": vector, "round_trip_step_ms": step}
-            for vector in ("recorded", "live")
-            for step in STEPS_MS
-        },
-    ),
-}  # fmt: skip
