@@ -9,39 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bloatlab.plots import style
-from bloatlab.plots.elements import (
-    SizedFigure,
-    beside,
-    curve,
-    fits_beside,
-    legend,
-    line_labels,
-    log_scale,
-    rug,
-    settle,
-    shade,
-    sized_figure,
-)
+from bloatlab.plots import elements, measures, style
 from bloatlab.plots.kind import Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import (
-    Array,
-    Flow,
-    Line,
-    bins,
-    bottleneck,
-    busy,
-    carried,
-    drops,
-    flows,
-    has,
-    link_series,
-    pings,
-    rate,
-    step_of,
-    window,
-)
 from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run
 from bloatlab.scenario import quantity
@@ -61,7 +31,7 @@ class Ticks:
     """Times, drawn as ticks at the top edge."""
 
     label: str
-    times: Array
+    times: measures.Array
     colour: str
 
 
@@ -71,7 +41,7 @@ class TimePanel:
 
     name: str
     y_label: str
-    lines: Sequence[tuple[Line, int]]
+    lines: Sequence[tuple[measures.Line, int]]
     ticks: Sequence[Ticks] = field(default_factory=tuple)
 
 
@@ -82,15 +52,15 @@ def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
 
 
 def _of_run(run: Run) -> list[TimePanel]:
-    width, whole = window(run), flows(run)
+    width, whole = measures.window(run), measures.flows(run)
     shown = _by_app(whole) if len(whole) > MOST_FLOWS else {f.label: f.frame for f in whole}
     place = {label: i for i, label in enumerate(shown)}
-    column, word = carried([run])
-    rates = [(rate(run, frame, column, safe(label)), place[label]) for label, frame in shown.items()]
-    links = [(name, len(shown) + i) for i, name in enumerate(busy(run)[:3])]
-    tcp = [f for f in whole if has(f.frame, "cwnd_bytes")][:MOST_FLOWS]
+    column, word = measures.carried([run])
+    rates = [(measures.rate(run, frame, column, safe(label)), place[label]) for label, frame in shown.items()]
+    links = [(name, len(shown) + i) for i, name in enumerate(measures.busy(run)[:3])]
+    tcp = [f for f in whole if measures.has(f.frame, "cwnd_bytes")][:MOST_FLOWS]
     seats = {f.label: place.get(f.label, i) for i, f in enumerate(tcp)}
-    events = [ticks(run, links[0][0], column, drops(run, links[0][0], column)) for column in EVENTS if links]
+    events = [ticks(run, links[0][0], column, measures.drops(run, links[0][0], column)) for column in EVENTS if links]
     return [
         TimePanel("rate", f"{word} (Mbit/s)", rates),
         TimePanel(
@@ -104,24 +74,28 @@ def _of_run(run: Run) -> list[TimePanel]:
     ]
 
 
-def _rtts(run: Run, width: float, seats: Mapping[str, int], free: int, tcp: Sequence[Flow]) -> list[tuple[Line, int]]:
+def _rtts(
+    run: Run, width: float, seats: Mapping[str, int], free: int, tcp: Sequence[measures.Flow]
+) -> list[tuple[measures.Line, int]]:
     """Round-trip times of pings, or else those that the senders estimate."""
-    pinged = pings(run)
+    pinged = measures.pings(run)
     if pinged:
         return [
             (_rtt(part, width, safe(app)), free + i) for i, (app, part) in enumerate(list(pinged.items())[:MOST_FLOWS])
         ]
-    return [(_mean(f.frame, "srtt_ms", width, f.label), seats[f.label]) for f in tcp if has(f.frame, "srtt_ms")]
+    return [
+        (_mean(f.frame, "srtt_ms", width, f.label), seats[f.label]) for f in tcp if measures.has(f.frame, "srtt_ms")
+    ]
 
 
 def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
     """One line per run: the bottleneck's queue, the rate of all flows, their mean window, the pings."""
-    link = bottleneck(runs)
+    link = measures.bottleneck(runs)
     of = safe(link, 12) if link else ""
-    column, word = carried(runs)
+    column, word = measures.carried(runs)
     found = [TimePanel("rate", f"{word}, all data\n(Mbit/s)", _each(runs, lambda run: _all_data(run, column)))]
     if link is not None:
-        each = [Ticks("", drops(run, link), style.colour(i)) for i, run in enumerate(runs) if len(runs) <= 4]
+        each = [Ticks("", measures.drops(run, link), style.colour(i)) for i, run in enumerate(runs) if len(runs) <= 4]
         found += [
             TimePanel(
                 "queue", f"queue of {of}\n(packets)", _each(runs, lambda run: _queue(run, link, run.label)), each
@@ -135,60 +109,64 @@ def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
     ]
 
 
-def _each(runs: Sequence[Run], line: Any) -> list[tuple[Line, int]]:
+def _each(runs: Sequence[Run], line: Any) -> list[tuple[measures.Line, int]]:
     made = [(line(run), i) for i, run in enumerate(runs)]
     return [(of, i) for of, i in made if of is not None]
 
 
-def _all_data(run: Run, column: str) -> Line | None:
-    whole = flows(run)
-    return rate(run, pl.concat([f.frame for f in whole]), column, run.label) if whole else None
+def _all_data(run: Run, column: str) -> measures.Line | None:
+    whole = measures.flows(run)
+    return measures.rate(run, pl.concat([f.frame for f in whole]), column, run.label) if whole else None
 
 
-def _over_flows(run: Run, column: str, scale: float) -> Line | None:
-    whole = [f.frame for f in flows(run) if has(f.frame, column)]
-    return _mean(pl.concat(whole), column, window(run), run.label, scale) if whole else None
+def _over_flows(run: Run, column: str, scale: float) -> measures.Line | None:
+    whole = [f.frame for f in measures.flows(run) if measures.has(f.frame, column)]
+    return _mean(pl.concat(whole), column, measures.window(run), run.label, scale) if whole else None
 
 
-def _one_rtt(run: Run) -> Line | None:
-    pinged = pings(run)
+def _one_rtt(run: Run) -> measures.Line | None:
+    pinged = measures.pings(run)
     if pinged:
-        return _rtt(pl.concat(list(pinged.values())), window(run), run.label)
+        return _rtt(pl.concat(list(pinged.values())), measures.window(run), run.label)
     return _over_flows(run, "srtt_ms", 1.0)
 
 
-def _by_app(whole: Sequence[Flow]) -> dict[str, pl.DataFrame]:
+def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
     apps: dict[str, list[pl.DataFrame]] = {}
     for flow in whole:
         apps.setdefault(flow.app, []).append(flow.frame)
     return {app: pl.concat(frames) for app, frames in apps.items()}
 
 
-def ticks(run: Run, link: str, column: str, times: Array) -> Ticks:
+def ticks(run: Run, link: str, column: str, times: measures.Array) -> Ticks:
     """A column of `EVENTS` at these times, labelled with the summary's count."""
     word, colour = EVENTS[column]
     return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
 
 
-def _queue(run: Run, link: str, label: str) -> Line:
-    wide = bins(link_series(run, link), {"queue_packets_mean": "mean"}, window(run) / 2.0)
-    return Line(safe(label), wide["t_s"].to_numpy(), wide["queue_packets_mean"].to_numpy())
+def _queue(run: Run, link: str, label: str) -> measures.Line:
+    wide = measures.bins(measures.link_series(run, link), {"queue_packets_mean": "mean"}, measures.window(run) / 2.0)
+    return measures.Line(safe(label), wide["t_s"].to_numpy(), wide["queue_packets_mean"].to_numpy())
 
 
-def sojourn_line(run: Run, link: str, label: str) -> Line:
+def sojourn_line(run: Run, link: str, label: str) -> measures.Line:
     """The time in a link's queue: mean and maximum of each bin."""
-    wide = bins(link_series(run, link), {"sojourn_ms_mean": "mean", "sojourn_ms_max": "max"}, window(run) / 2.0)
-    return Line(safe(label), *(wide[c].to_numpy() for c in ("t_s", "sojourn_ms_mean", "sojourn_ms_max")))
+    wide = measures.bins(
+        measures.link_series(run, link),
+        {"sojourn_ms_mean": "mean", "sojourn_ms_max": "max"},
+        measures.window(run) / 2.0,
+    )
+    return measures.Line(safe(label), *(wide[c].to_numpy() for c in ("t_s", "sojourn_ms_mean", "sojourn_ms_max")))
 
 
-def _mean(frame: pl.DataFrame, column: str, width: float, label: str, scale: float = 1.0) -> Line:
-    wide = bins(frame.sort("t_s"), {column: "mean"}, max(width, step_of(frame)))
-    return Line(safe(label), wide["t_s"].to_numpy(), wide[column].to_numpy() * scale)
+def _mean(frame: pl.DataFrame, column: str, width: float, label: str, scale: float = 1.0) -> measures.Line:
+    wide = measures.bins(frame.sort("t_s"), {column: "mean"}, max(width, measures.step_of(frame)))
+    return measures.Line(safe(label), wide["t_s"].to_numpy(), wide[column].to_numpy() * scale)
 
 
-def _rtt(part: pl.DataFrame, width: float, label: str) -> Line:
-    wide = bins(part.with_columns(top=pl.col("rtt_ms")).sort("t_s"), {"rtt_ms": "mean", "top": "max"}, width)
-    return Line(label, wide["t_s"].to_numpy(), wide["rtt_ms"].to_numpy(), wide["top"].to_numpy())
+def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Line:
+    wide = measures.bins(part.with_columns(top=pl.col("rtt_ms")).sort("t_s"), {"rtt_ms": "mean", "top": "max"}, width)
+    return measures.Line(label, wide["t_s"].to_numpy(), wide["rtt_ms"].to_numpy(), wide["top"].to_numpy())
 
 
 # ------------------------------------------------------------------------------------------------------------- drawn
@@ -202,7 +180,7 @@ def ticks_of(found: Sequence[TimePanel]) -> str:
 def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *, step: bool = False) -> Figure:
     """Draws panels below each other; with `step`, values hold until the next one, on linear axes."""
     each = _HEIGHT[options.width]
-    of = sized_figure(options.width, each * len(found) + 0.08)
+    of = elements.sized_figure(options.width, each * len(found) + 0.08)
     grid = list(of.figure.subplots(len(found), 1, sharex=True, squeeze=False).ravel())
     end, height = max(run.end for run in runs), each * style.WIDTHS[options.width].inches * 0.8
     for axes, panel in zip(grid, found, strict=True):
@@ -212,8 +190,8 @@ def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *
     of.figure.align_ylabels(grid)
     mark_changes(of, grid, runs[0])
     if len(runs) > 1:
-        legend(of, [run.label for run in runs], ticks=ticks_of(found))
-    settle(of)
+        elements.legend(of, [run.label for run in runs], ticks=ticks_of(found))
+    elements.settle(of)
     return of.figure
 
 
@@ -227,14 +205,14 @@ def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
     return style.logarithmic([f(y) for y in _positive(panel) for f in (np.median, np.max)], "y", log)
 
 
-def _positive(panel: TimePanel) -> list[Array]:
+def _positive(panel: TimePanel) -> list[measures.Array]:
     """The values above 0 of each line that has some."""
     found = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
     return [y for y in found if len(y)]
 
 
 def draw_time_panel(
-    of: SizedFigure,
+    of: elements.SizedFigure,
     axes: Axes,
     panel: TimePanel,
     end: float,
@@ -252,25 +230,25 @@ def draw_time_panel(
     axes.set_xlim(0.0, end)
     for line, place in panel.lines:
         if tops and line.top is not None:
-            shade(axes, line.t, line.y, line.top, place)
-        curve(axes, line.t, line.y, place, step=step)
+            elements.shade(axes, line.t, line.y, line.top, place)
+        elements.curve(axes, line.t, line.y, place, step=step)
     axes.set_ylabel(panel.y_label)
     events = [t for t in panel.ticks if len(t.times)]
     if log:
         low = 0.1 * min(float(np.median(y)) for y in _positive(panel))
         high = max(float(np.max(y)) for y in _positive(panel))
-        log_scale(axes, "y")
+        elements.log_scale(axes, "y")
         axes.set_ylim(low, high * (high / low) ** (0.05 + 0.09 * len(events)))
     else:
         high = axes.get_ylim()[1]
         axes.set_ylim(0.0, high * (1.0 + 0.09 * len(events)) if high > 0.0 else 1.0)
-    labels = line_labels(axes, [(line.label, line.y, place) for line, place in panel.lines]) if named else []
+    labels = elements.line_labels(axes, [(line.label, line.y, place) for line, place in panel.lines]) if named else []
     for i, tick in enumerate(events):
         at = 0.97 - 0.07 * i
-        rug(of, axes, tick.times, at, tick.colour)
+        elements.rug(of, axes, tick.times, at, tick.colour)
         labels += [(tick.label, at, tick.colour)] if tick.label else []
-    if labels and fits_beside(of, height, len(labels)):
-        beside(axes, labels, of.text)
+    if labels and elements.fits_beside(of, height, len(labels)):
+        elements.beside(axes, labels, of.text)
 
 
 def changes(run: Run) -> list[tuple[float, str]]:
@@ -295,7 +273,7 @@ def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def mark_changes(of: SizedFigure, stack: Sequence[Axes], run: Run) -> None:
+def mark_changes(of: elements.SizedFigure, stack: Sequence[Axes], run: Run) -> None:
     """Draws a vertical line at each change, and above the first panel the new values, in up to three rows."""
     moments = [(at, words) for at, words in changes(run) if at < run.end]
     ends: list[float] = []

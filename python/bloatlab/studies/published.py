@@ -11,7 +11,7 @@ import csv
 import functools
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
@@ -66,6 +66,15 @@ def places(study: str) -> Sequence[Place]:
     return tuple(
         Place(r["case"], r["metric"], r["scenario"], r["path"], r["unit"], float(Fraction(r["share"]))) for r in found
     )
+
+
+def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
+    """The reading of each line of a study's `readback.csv` by case and metric; `resolved` gives a scenario by its name."""
+
+    def read(place: Place) -> float:
+        return place.read(resolved(place.scenario))
+
+    return {(place.case, place.metric): functools.partial(read, place) for place in places(study)}
 
 
 def text(study: str, name: str) -> str:

@@ -45,8 +45,10 @@ UNKNOWNS = unknowns("cablelabs2012", Setup())
 _EXPERIMENTS = toml("cablelabs2012", "experiments.toml")
 
 #: The question of each experiment, by name.
-EXPERIMENTS = {name: str(table["what"]) for name, table in _EXPERIMENTS.items()}
-EXPERIMENTS |= {name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()}
+EXPERIMENTS = {
+    **{name: str(table["what"]) for name, table in _EXPERIMENTS.items()},
+    **{name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()},
+}
 
 #: The transmit queue alternatives by name.
 ALTERNATIVES: Mapping[str, Changes] = toml("cablelabs2012", "alternatives.toml")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from bloatlab.studies.cablelabs2012.build import build
 from bloatlab.studies.cablelabs2012.published import (
@@ -31,7 +33,7 @@ from bloatlab.studies.cablelabs2012.published import (
     rows,
 )
 from bloatlab.studies.claims import NOT_EXPLAINED, Runs, over_seeds
-from bloatlab.studies.published import places, toml
+from bloatlab.studies.published import parameter_cell, parameters, toml
 from bloatlab.studies.scorecard import Band, Cell, Finding, Goal, Tolerance, Verdict, judge
 from bloatlab.tables import Spread, TextCell, TextTable, row
 from bloatlab.workloads.cable_loads import Case, Queue, grid
@@ -252,44 +254,28 @@ def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- read back
 
-#: The paper's parameters that our scenarios have.
-PARAMETERS = places("cablelabs2012")
+
+@functools.cache
+def _resolved(key: str) -> Any:
+    """The scenario of a case."""
+    (case,) = [case for congested in (False, True) for case in grid(congested=congested) if case.key == key]
+    return build(case, 1).data
 
 
-@dataclass(frozen=True, slots=True)
-class ReadBack:
-    """A parameter of the paper and its value in the scenario."""
-
-    parameter: str
-    unit: str
-    published: str
-    ours: float
-    agrees: bool
-
-
-def read_back() -> Sequence[ReadBack]:
-    """Every parameter of `PARAMETERS`, out of the scenarios that the study runs."""
+def read_back() -> Sequence[Cell]:
+    """Every parameter of the paper, and its value in the scenarios that the study runs."""
     printed = {(r.case, r.metric): r for r in rows()}
-    cases = {case.key: case for congested in (False, True) for case in grid(congested=congested)}
-    resolved = {key: build(cases[key], 1).data for key in {place.scenario for place in PARAMETERS}}
-    found: list[ReadBack] = []
-    for place in PARAMETERS:
-        its, ours = printed[place.case, place.metric], place.read(resolved[place.scenario])
-        agrees = abs(ours - float(its.value)) <= 1e-9 * max(1.0, abs(ours))
-        found.append(ReadBack(f"{place.case}: {place.metric}", its.unit, its.value, ours, agrees))
-    return found
+    found = parameters("cablelabs2012", _resolved)
+    return [parameter_cell(printed[key], float(printed[key].value), read()) for key, read in found.items()]
 
 
 def parameters_table() -> TextTable:
     """The parameters for a reader."""
-    lines = [
-        row(
-            p.parameter,
-            f"{p.published} {p.unit}".strip(),
-            TextCell(f"{p.ours:g}", "good" if p.agrees else "bad", word="the same" if p.agrees else "differs"),
-        )
-        for p in read_back()
-    ]
-    return TextTable(
-        "The paper's parameters", ["parameter", "published", "ours"], lines, DECLARED.text("parameters"), left=1
-    )
+
+    def ours(cell: Cell) -> TextCell:
+        same = cell.verdict is Verdict.PARAMETER
+        return TextCell(f"{cell.ours:g}", "good" if same else "bad", word="the same" if same else "differs")
+
+    lines = [row(f"{c.case}: {c.metric}", f"{c.printed} {c.unit}".strip(), ours(c)) for c in read_back()]
+    heads = ["parameter", "published", "ours"]
+    return TextTable("The paper's parameters", heads, lines, DECLARED.text("parameters"), left=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from bloatlab.studies.cablelabs2012.measure import measure
 from bloatlab.studies.cablelabs2012.published import DECLARED
 from bloatlab.studies.cablelabs2012.rules import GOALS, RULES, cells, explained, parameters_table, read_back, wanted
 from bloatlab.studies.claims import Runs
-from bloatlab.studies.scorecard import Cell, Scorecard
+from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
 from bloatlab.studies.study import Batch, Options, Ran, Results, Study
 from bloatlab.sweep import Measure
 from bloatlab.tables import TextTable
@@ -126,7 +126,17 @@ def _data(results: Results) -> Mapping[str, Any]:
         name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
         for name, card in _readings(results).items()
     }
-    return {"parameters": [asdict(p) for p in read_back()], **({"readings": shares} if shares else {})}
+    parameters = [
+        {
+            "parameter": f"{c.case}: {c.metric}",
+            "unit": c.unit,
+            "published": c.printed,
+            "ours": c.ours,
+            "agrees": c.verdict is Verdict.PARAMETER,
+        }
+        for c in read_back()
+    ]
+    return {"parameters": parameters, **({"readings": shares} if shares else {})}
 
 
 #: The blocks of the page by the anchor of their section.

@@ -10,6 +10,7 @@ import polars as pl
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.report import Answer, Drawn, Point
 from bloatlab.studies import page
+from bloatlab.studies import tables as t
 from bloatlab.studies.claims import Checked, Runs, median_of, tally
 from bloatlab.studies.csc458.build import (
     DECLARED,
@@ -28,18 +29,6 @@ from bloatlab.studies.csc458.rules import LARGEST, MEAN, PRINTED, SD, WAITS, in_
 from bloatlab.studies.drawing import answered, of_cases, points, ticks
 from bloatlab.studies.published import rows as published
 from bloatlab.studies.study import Live, Results
-from bloatlab.studies.tables import (
-    Field,
-    as_printed,
-    between,
-    cells_table,
-    claims_table,
-    judged_cell,
-    median_cell,
-    medians_table,
-    origin_cell,
-    verdict_cell,
-)
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 # ------------------------------------------------------------------------------------------------------------ tables
@@ -53,20 +42,20 @@ COLUMNS = DECLARED.columns("cases")
 
 def published_tables(results: Results) -> list[TextTable]:
     """Each published number, ours, and the verdict with its reason; then every case, simulated."""
-    fields: dict[str, Field] = {
+    fields: dict[str, t.Field] = {
         "case": lambda c: c.case,
         "metric": lambda c: c.metric,
-        "published": as_printed,
-        "ours": lambda c: judged_cell(c, number(c.ours, DIGITS[c.metric])),
-        "central 80 %": lambda c: between(c, DIGITS[c.metric]),
+        "published": t.as_printed,
+        "ours": lambda c: t.judged_cell(c, number(c.ours, DIGITS[c.metric])),
+        "central 80 %": lambda c: t.between(c, DIGITS[c.metric]),
         "accepted": lambda c: c.accepted(DIGITS[c.metric]),
-        "by": lambda c: origin_cell(c.origin),
-        "": verdict_cell,
+        "by": lambda c: t.origin_cell(c.origin),
+        "": t.verdict_cell,
         "why": lambda c: c.reason,
     }
     return [
-        cells_table("Published and ours", results.scorecard.cells, fields, DECLARED.text("published")),
-        medians_table("All cases, simulated", results.runs, cases(), COLUMNS, note=DECLARED.text("cases")),
+        t.cells_table("Published and ours", results.scorecard.cells, fields, DECLARED.text("published")),
+        t.medians_table("All cases, simulated", results.runs, cases(), COLUMNS, note=DECLARED.text("cases")),
     ]
 
 
@@ -92,7 +81,7 @@ def readings_table(results: Results) -> TextTable:
 def experiment_tables(results: Results) -> list[TextTable]:
     """The cases of the requested experiments: medians over seeds."""
     return [
-        medians_table(f"{name}: {EXPERIMENTS[name]}", results.ran[name].runs, experiment_cases(name), COLUMNS)
+        t.medians_table(f"{name}: {EXPERIMENTS[name]}", results.ran[name].runs, experiment_cases(name), COLUMNS)
         for name in results.asked
     ]
 
@@ -122,7 +111,7 @@ def _live_row(case: Case, runs: Runs, live: Live) -> list[TextCell]:
     found = [TextCell(str(case))]
     for measure, _, digits in LIVE_COLUMNS:
         muted = own is None or reason is not None
-        found.append(median_cell(runs, str(case), measure, digits))
+        found.append(t.median_cell(runs, str(case), measure, digits))
         found.append(TextCell("-" if own is None else number(own[measure], digits), "muted" if muted else "plain"))
         if metric := REPORTED.get(measure):
             known = case.congestion == "reno" and case.limit is not None and case.segments > 1
@@ -149,7 +138,7 @@ BLOCKS: Mapping[str, page.Blocks] = {
     "tables": published_tables,
     "live": live_tables,
     "beyond": experiment_tables,
-    "claims": lambda results: [claims_table(results.claims), readings_table(results)],
+    "claims": lambda results: [t.claims_table(results.claims), readings_table(results)],
     "rules": DECLARED.rules(lambda: [setup_table()]),
 }
 

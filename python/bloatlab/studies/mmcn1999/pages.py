@@ -9,6 +9,7 @@ import polars as pl
 
 from bloatlab.plots import Series, style
 from bloatlab.report import Answer, Drawn, Point
+from bloatlab.studies import tables
 from bloatlab.studies.claims import Runs, median_of
 from bloatlab.studies.drawing import answered, of_cases
 from bloatlab.studies.mmcn1999.build import DECLARED, PAPER, SCHEMES, Case
@@ -16,16 +17,6 @@ from bloatlab.studies.mmcn1999.rules import ORDERS, SLIDES
 from bloatlab.studies.mmcn1999.small import DRAWN, TWO_FTP_LIMITS, TWO_FTP_MIN_TH, small_cases
 from bloatlab.studies.published import rows
 from bloatlab.studies.scorecard import Scorecard
-from bloatlab.studies.tables import (
-    Field,
-    as_printed,
-    between,
-    cells_table,
-    medians_table,
-    origin_cell,
-    verdict_cell,
-    with_interval,
-)
 from bloatlab.tables import TextCell, TextTable, Tone, counted, listed, number
 
 # ------------------------------------------------------------------------------------------------------------ tables
@@ -37,46 +28,46 @@ _GROUPS = [("", 1), ("under the blast", 6), ("share of the buffer, %", 3)]
 
 def queues_tables(card: Scorecard, runs: Runs) -> list[TextTable]:
     """Every queue under the slides' workload, the orders, and the state of each queue."""
-    ratio: dict[str, Field] = {
+    ratio: dict[str, tables.Field] = {
         "of": lambda c: c.metric,
         "ratio": lambda c: c.case,
         "wanted": lambda c: c.printed,
-        "ours": lambda c: f"{number(c.ours, 3)} ({between(c, 3)})",
-        "by": lambda c: origin_cell(c.origin),
-        "": verdict_cell,
+        "ours": lambda c: f"{number(c.ours, 3)} ({tables.between(c, 3)})",
+        "by": lambda c: tables.origin_cell(c.origin),
+        "": tables.verdict_cell,
         "why": lambda c: c.reason,
     }
     orders = [c for c in card.cells if c.tables == ORDERS]
     return [
-        medians_table("Nine queues", runs, [((s.name,), s.key) for s in SCHEMES], COLUMNS, ("queue",), DECLARED.text("queues"), _GROUPS),
-        cells_table("Orders, in every seed", orders, ratio, DECLARED.text("orders"), below=True),
-        medians_table("State", runs, [((s.name, s.state), s.key) for s in SCHEMES], STATE, ("queue", "state beside the packets"), DECLARED.text("state")),
+        tables.medians_table("Nine queues", runs, [((s.name,), s.key) for s in SCHEMES], COLUMNS, ("queue",), DECLARED.text("queues"), _GROUPS),
+        tables.cells_table("Orders, in every seed", orders, ratio, DECLARED.text("orders"), below=True),
+        tables.medians_table("State", runs, [((s.name, s.state), s.key) for s in SCHEMES], STATE, ("queue", "state beside the packets"), DECLARED.text("state")),
     ]  # fmt: skip
 
 
 def cases_table(title: str, runs: Runs, cases: Sequence[Case], *, voice: bool = False, note: str = "") -> TextTable:
     """Cases of the slides' workload."""
     columns, groups = ([*COLUMNS, *VOICE], [*_GROUPS, ("", 3)]) if voice else (COLUMNS, _GROUPS)
-    return medians_table(title, runs, cases, columns, note=note, groups=groups)
+    return tables.medians_table(title, runs, cases, columns, note=note, groups=groups)
 
 
 def slides_table(card: Scorecard) -> TextTable:
     """Every row of the slides."""
-    fields: dict[str, Field] = {
+    fields: dict[str, tables.Field] = {
         "slide": lambda c: c.case,
         "what": lambda c: c.metric,
-        "printed": as_printed,
-        "ours (central 80 %)": with_interval,
-        "verdict": verdict_cell,
+        "printed": tables.as_printed,
+        "ours (central 80 %)": tables.with_interval,
+        "verdict": tables.verdict_cell,
         "why": lambda c: TextCell(c.reason, "muted"),
     }
     found = [c for c in card.cells if c.tables == SLIDES]
-    return cells_table("Every number of the slides", found, fields, DECLARED.text("slides"), below=True)
+    return tables.cells_table("Every number of the slides", found, fields, DECLARED.text("slides"), below=True)
 
 
 def small_table(runs: Runs) -> TextTable:
     """The small networks, each with the measures that it has."""
-    return medians_table("Small networks", runs, small_cases(), SMALL, note=DECLARED.text("small"))
+    return tables.medians_table("Small networks", runs, small_cases(), SMALL, note=DECLARED.text("small"))
 
 
 # ----------------------------------------------------------------------------------------------------------- figures

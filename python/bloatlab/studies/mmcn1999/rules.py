@@ -14,7 +14,7 @@ import numpy as np
 from bloatlab.studies.claims import NOT_EXPLAINED, Measures, Runs, median_of, over_seeds, words
 from bloatlab.studies.mmcn1999.build import DECLARED, LAW, PROPAGATION_MS, SCHEMES, Case, build, limited_transmit
 from bloatlab.studies.mmcn1999.small import TWO_FTP_LIMITS, TWO_FTP_MIN_TH
-from bloatlab.studies.published import NOTHING, Place, Row, at_path, parameter_cell, places, quantity, row_cell, rows
+from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, parameters, quantity, row_cell, rows
 from bloatlab.studies.scorecard import Band, Cell, Goal, Origin, Tolerance, Verdict
 from bloatlab.tables import Spread, spread
 
@@ -165,10 +165,6 @@ def _resolved(key: str) -> Mapping[str, Any]:
     return build(Case(key, queue), 1).data
 
 
-def _read(place: Place) -> float:
-    return place.read(_resolved(place.scenario))
-
-
 def _session_kbps() -> float:
     """The rate of one session: its audio packets and its video frames."""
     traffic = at_path(_resolved("red"), "app.mm_blast_0.traffic.proshare")
@@ -177,7 +173,7 @@ def _session_kbps() -> float:
 
 
 PARAMETERS: Mapping[tuple[str, str], Callable[[], float]] = {
-    **{(p.case, p.metric): functools.partial(_read, p) for p in places("mmcn1999")},
+    **parameters("mmcn1999", _resolved),
     ("setup", "ProShare flows"): lambda: float(sum(name.startswith("mm_blast_") for name in _resolved("red")["app"])),
     ("setup", "ProShare rate"): _session_kbps,
     ("CBT", "traffic classes"): lambda: float(len(at_path(_resolved("cbt"), "link.bottleneck.queue.cbt.classes"))),

@@ -29,7 +29,6 @@ from bloatlab.studies.claims import NOT_EXPLAINED, Runs, Value, each, judged, me
 from bloatlab.studies.declared import evaluate, judgement
 from bloatlab.studies.published import (
     NOTHING,
-    Place,
     Row,
     at_path,
     parameter_cell,
@@ -52,38 +51,8 @@ from bloatlab.tables import Spread
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Theory:
-    """Computed: `value` and the published one agree to the printed digits (`slack`, relative)."""
-
-    value: Callable[[], float]
-    why: str
-    slack: float = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """An input: read back from the resolved scenario, or counted from the grid."""
-
-    value: Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A number of the runs and its accepted range; the claim called `claim` must hold as well."""
-
-    reading: Reading
-    claim: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Untested:
-    """A statement that cannot be run or computed."""
-
-    why: str
-
-
-Rule = Theory | Parameter | Result | Untested
+#: A table of `statements.toml`, or the `place` of a parameter of `readback.csv`.
+Rule = Mapping[str, Any]
 
 
 def cells(runs: Runs) -> list[Cell]:
@@ -95,21 +64,24 @@ def _cell(row: Row, runs: Runs) -> Cell:
     number = published_number(row.value)
     published = [] if number is None else [number]
     match rule_of(row):
-        case Parameter(value):
-            return parameter_cell(row, published[0], value())
-        case Untested(why):
+        case {"place": place}:
+            return parameter_cell(row, published[0], place.read(_resolved(place.scenario)))
+        case {"parameter": value}:
+            return parameter_cell(row, published[0], evaluate(value, _NAMES))
+        case {"untested": why}:
             return row_cell(row, published, NOTHING, Verdict.UNTESTED, why)
-        case Theory(value, why, slack):
-            ours, printed = value(), published[0]
+        case {"theory": value, "why": why, **more}:
+            ours, printed, slack = evaluate(value, _NAMES), published[0], more.get("slack", 1e-9)
             at_least = row.value.startswith(">")
             agrees = ours > printed if at_least else math.isclose(ours, printed, rel_tol=slack)
             band = Band(printed, math.inf) if at_least else symmetric(printed, slack * printed)
             found, reason = Spread(ours, ours, ours), why if agrees else f"{why}: {ours:.6g}"
-        case Result(reading, ident):
+        case rule:
+            reading: Reading = evaluate(rule["reading"], _NAMES)
             spread, band = reading.value(runs), reading.band
             if spread is None:
                 return row_cell(row, published, NOTHING, Verdict.UNTESTED, "not run")
-            claim = next((c.check(runs) for c in CLAIMS if c.ident == ident), None)
+            claim = next((c.check(runs) for c in CLAIMS if c.ident == rule.get("claim")), None)
             agrees = band.holds(spread.median) and (claim is None or claim.holds is True)
             more = f"; {claim.says}: {claim.ours}" if claim is not None else ""
             found, reason = spread, f"accepted: {band.words()} {reading.unit}".strip() + more
@@ -130,14 +102,13 @@ def published_number(text: str) -> float | None:
 def rule_of(row: Row | Cell) -> Rule:
     """The rule of a row, or of its cell. Raises `KeyError` for a row without one."""
     if match := re.fullmatch(r"buffer=(\d+)kB,RTT=(\d+)ms", row.case):
-        kilobytes, rtt = float(match[1]), float(match[2])
-        return Theory(lambda: theory.peak_rate_mbit(kilobytes, rtt), "8 x buffer / RTT, kB = 1000 bytes")
+        return {"theory": f"peak_rate_mbit({match[1]}, {match[2]})", "why": "8 x buffer / RTT, kB = 1000 bytes"}
     return RULES[row.case, row.metric]
 
 
 GOALS = (
-    Goal("statements that arithmetic decides", THEORY_SHARE, lambda cell: isinstance(rule_of(cell), Theory)),
-    Goal("statements that runs decide", RESULT_SHARE, lambda cell: not isinstance(rule_of(cell), Theory)),
+    Goal("statements that arithmetic decides", THEORY_SHARE, lambda cell: "theory" in rule_of(cell)),
+    Goal("statements that runs decide", RESULT_SHARE, lambda cell: "theory" not in rule_of(cell)),
 )
 
 
@@ -145,10 +116,6 @@ GOALS = (
 def _resolved(series: str) -> Mapping[str, Any]:
     """The resolved scenario of a series: a buffer of 960 ms, seed 1."""
     return build(replace(SERIES[series], buffer_ms=960), 1).data
-
-
-def _place(place: Place) -> float:
-    return place.read(_resolved(place.scenario))
 
 
 def read_back(series: str, path: str, unit: str = "") -> float:
@@ -211,21 +178,9 @@ _NAMES: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def _rule(table: Mapping[str, Any]) -> Rule:
-    match table:
-        case {"untested": why}:
-            return Untested(why)
-        case {"theory": value, "why": why}:
-            return Theory(lambda: evaluate(value, _NAMES), why, table.get("slack", 1e-9))
-        case {"parameter": value}:
-            return Parameter(lambda: evaluate(value, _NAMES))
-        case _:
-            return Result(evaluate(table["reading"], _NAMES), table.get("claim", ""))
-
-
 RULES: Mapping[tuple[str, str], Rule] = {
-    **{(p.case, p.metric): Parameter(functools.partial(_place, p)) for p in places("scte2013")},
-    **{(t["case"], t["metric"]): _rule(t) for t in toml("scte2013", "statements.toml")["statements"]},
+    **{(p.case, p.metric): {"place": p} for p in places("scte2013")},
+    **{(t["case"], t["metric"]): t for t in toml("scte2013", "statements.toml")["statements"]},
 }
 
 
