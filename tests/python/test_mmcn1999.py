@@ -19,7 +19,6 @@ from bloatlab.studies.mmcn1999.build import (
     experiment_cases,
     main_cases,
     second_reading,
-    sensitivity_cases,
 )
 from bloatlab.studies.mmcn1999.measure import measure
 from bloatlab.studies.mmcn1999.rules import CLAIMS, GATES, LINK_KBS, OFFERED_KBS, Gate, explain
@@ -34,7 +33,7 @@ def measured(case: Case, seed: int = 1) -> dict[str, float]:
 
 
 def case(key: str) -> Case:
-    return next(c for c in [*main_cases(), *sensitivity_cases()] if c.key == key)
+    return next(c for c in [*main_cases(), *experiment_cases("sensitivity")] if c.key == key)
 
 
 @pytest.mark.parametrize("key", [LAW, "red"])
@@ -174,7 +173,7 @@ def test_gates_and_cases_are_those_of_the_study():
     keys |= {c.key for c in second_reading()}
     assert len(GATES) == 12
     assert {g.low for g in GATES} | {g.high for g in GATES} <= keys
-    cases = [*main_cases(), *sensitivity_cases()]
+    cases = [*main_cases(), *experiment_cases("sensitivity")]
     assert len({c.key for c in cases}) == len(cases)
     for name in EXPERIMENTS:
         for c in experiment_cases(name):

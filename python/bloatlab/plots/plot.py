@@ -6,7 +6,9 @@ import html
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import get_args
 
 import polars as pl
@@ -139,31 +141,13 @@ def _other(found: list[Run] | Sweep, name: str) -> str:
     return f"{found[0].label}: is one run, and {name} draws a sweep's table"
 
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark }}
-body {{ margin: 1rem auto; max-width: {width}px; padding: 0 1rem; font-family: "DejaVu Sans", Verdana, sans-serif }}
-svg {{ width: 100%; height: auto }}
-.narrow {{ display: none }}
-@media (max-width: 600px) {{ .wide {{ display: none }} .narrow {{ display: block }} }}
-</style>
-<div class="wide">{wide}</div>
-<div class="narrow">{narrow}</div>
-</html>
-"""
-
-
 def _write(drawn: Drawn, path: Path, suffix: str) -> None:
     figure = drawn.figure
     if suffix == ".html":
         narrow = figure if drawn.narrow is None else drawn.narrow()
         pictures = {"wide": svg_text(figure, drawn.title), "narrow": apart(svg_text(narrow, drawn.title))}
-        page = _PAGE.format(title=html.escape(drawn.title), width=1100, **pictures)
-        files.write(path, page)
+        page = Template(resources.files("bloatlab.plots").joinpath("page.html").read_text(encoding="utf-8"))
+        files.write(path, page.substitute(title=html.escape(drawn.title), **pictures))
         return
     with files.beside(path) as aside:
         match suffix:

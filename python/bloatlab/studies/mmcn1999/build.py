@@ -10,6 +10,7 @@ so that each part has its own delays and drops.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,22 +46,16 @@ class Scheme:
     state: str
 
 
-#: RED with the slides' settings, and ALTQ's where they have none.
-RED = {"variant": "altq", "limit": "60p", "min": "15p", "max": "30p", "probability": 0.1, "weight": 0.002}
+_FILE = toml("mmcn1999", "cases.toml")
 
-SCHEMES = (
-    Scheme("fifo", "FIFO", {"droptail": {"limit": "60p"}}, "none"),
-    Scheme("red", "RED", {"red": RED}, "one average"),
-    Scheme("fred", "FRED", {"fred": {}}, "packets and strikes per active flow"),
-    Scheme("cbt", "CBT", {"cbt": {}}, "packets, average per class (3)"),
-    Scheme("dcbt", "D-CBT", {"dcbt": {}}, "bytes, average per class; time per active flow"),
-    Scheme("cbq", "CBQ", {"cbq": {}}, "queue, deficit, share per class (3)"),
-    Scheme("fq_codel", "fq_codel", {"fq_codel": {}}, "queue, bytes per flow (1024 slots)"),
-    Scheme("pie", "PIE", {"pie": {}}, "one probability"),
-    Scheme("sfq_codel", "SFQ-CoDel", {"sfq_codel": {}}, "queue, bytes per flow (1024 slots)"),
-)
+#: The slides' queues, and all compared ones.
 PAPER = ("fifo", "red", "fred", "cbt", "cbq")
-
+SCHEMES = tuple(
+    Scheme(key, **_FILE["schemes"][key])
+    for key in ("fifo", "red", "fred", "cbt", "dcbt", "cbq", "fq_codel", "pie", "sfq_codel")
+)
+QUEUES = {scheme.key: scheme.queue for scheme in SCHEMES}
+RED: Json = QUEUES["red"]["red"]
 
 #: The case in which a FIFO drops all traffic alike: arrivals that hardly depend on each other.
 LAW = "fifo, blast of fifty flows, smooth sessions"
@@ -94,39 +89,22 @@ def limited_transmit(key: str) -> str:
 
 def second_reading() -> list[Case]:
     """The queues of the orders of tagged datagrams with limited transmit in the senders."""
-    queues = {s.key: s.queue for s in SCHEMES}
-    return [Case(limited_transmit(k), queues[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
-
-
-def sensitivity_cases() -> list[Case]:
-    """Cases for the things that the slides leave open: a session's packets, 30 or 240 FTPs, an irregular blast, weights, FRED's readings."""
-    by_key = {s.key: s.queue for s in SCHEMES}
-    cases = [Case(f"{key}, smooth sessions", by_key[key], session="cbr") for key in PAPER]
-    cases += [Case(f"{key}, 240 FTPs", by_key[key], ftps=240) for key in PAPER]
-    cases += [Case(f"{key}, blast of ten flows", by_key[key], blasts=10) for key in PAPER]
-    weights = (("1/128", 1 / 128), ("1/16", 1 / 16), ("1", 1.0))
-    return [
-        *cases,
-        *(Case(f"cbt, weight {label}", cbt(weight=w)) for label, w in weights),
-        Case(LAW, by_key["fifo"], session="cbr", blasts=50),
-        Case("cbt, averages by the clock", cbt(sampling="time")),
-        Case("fred, drop all", {"fred": {"many_flows": "drop_all"}}),
-    ]
+    return [Case(limited_transmit(k), QUEUES[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 
 def experiment_cases(name: str) -> list[Case]:
     """The cases of an experiment. Raises `KeyError` for an unknown one."""
-    return {
-        "sensitivity": sensitivity_cases(),
-        "thresholds": [
-            Case(f"mm-th {mm}, udp-th {udp}", cbt(mm=mm, udp=udp)) for mm in (2, 5, 10, 20) for udp in (1, 2, 5, 10)
-        ],
-        "classes": [Case("one tagged class", cbt(), calls=4), Case("voice and video", cbt(apart=True), calls=4)],
-        "early_drop": [
-            Case("cbt, early drop to the threshold", cbt(early=1.0)),
-            Case("cbt, early drop to twice it", cbt(early=2.0)),
-        ],
-    }[name]
+    if name == "thresholds":
+        pairs = itertools.product((2, 5, 10, 20), (1, 2, 5, 10))
+        return [Case(f"mm-th {mm}, udp-th {udp}", cbt(mm=mm, udp=udp)) for mm, udp in pairs]
+    found: list[Case] = []
+    for key, table in _FILE["experiments"][name].items():
+        changes = {field: value for field, value in table.items() if field not in ("of", "cbt")}
+        if "of" in table:
+            found += [Case(key.format(queue), QUEUES[queue], **changes) for queue in table["of"]]
+        else:
+            found.append(Case(key, **({"queue": cbt(**table["cbt"])} if "cbt" in table else {}), **changes))
+    return found
 
 
 def cbt(

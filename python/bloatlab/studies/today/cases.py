@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from bloatlab.scenario import Scenario, from_dict
+from bloatlab.studies.published import toml
 from bloatlab.workloads import cable_loads
 from bloatlab.workloads.cable_home import DOWN, UP, Setup, describe
 from bloatlab.workloads.cable_loads import NUMBERS, Queue
@@ -121,7 +122,7 @@ OVERHEAD, MPU = 18, 64
 
 LOW_MBIT, SLOW_MBIT = 1.0, 1.25
 
-#: Transfers of the short flows: least and largest size in bytes, the law's shape, and their share of 5 Mbit/s.
+#: Transfers of the short flows (`considerations.toml`): least and largest size in bytes, the law's shape, and their share of 5 Mbit/s.
 LEAST, LARGEST, SHAPE, OFFERED = 3e3, 1e6, 1.2, 0.5
 
 
@@ -184,24 +185,10 @@ def _shaped(line: Line, mbit: float) -> dict[str, Any]:
 
 def _add_uploads(apps: dict[str, Any], what: Consideration) -> None:
     """Adds the applications of a consideration, or changes the number of uploads."""
-    ftp: dict[str, Any] = {"from": "home", "to": ["ftp"], "start": "1s"}
-    match what:
-        case Consideration.LEDBAT:
-            apps[BACKGROUND] = ftp | {"tcp": "ledbat", "traffic": {"ftp": {"flows": 5, "stagger": "200ms"}}}
-        case Consideration.SESSIONS:
-            apps["ftp"]["traffic"] = {"ftp": {"flows": 50, "stagger": "20ms"}}
-        case Consideration.LOW_RATE:
-            apps["ftp"]["traffic"] = {"ftp": {"flows": 5, "stagger": "200ms"}}
-        case Consideration.BURSTS:
-            burst = {"bytes": "150KB", "transport": "udp", "interval": "6s"}
-            apps["burst"] = ftp | {"traffic": {"burst": burst}}
-        case Consideration.SHORT:
-            size = {"pareto": {"min": f"{LEAST:.0f}B", "max": f"{LARGEST:.0f}B", "shape": SHAPE}}
-            interval = f"{mean_size() * 8 / (OFFERED * 5e6) * 1e9:.0f}ns"
-            short = {"interval": interval, "size": size, "direction": "up"}
-            apps[SHORT] = ftp | {"tcp": "bulk", "traffic": {"short": short}}
-        case Consideration.RATE:
-            pass
+    for name, app in toml("today", "considerations.toml")[what.name].items():
+        apps[name] = apps.get(name, {}) | app
+    if what is Consideration.SHORT:
+        apps[SHORT]["traffic"]["short"]["interval"] = f"{mean_size() * 8 / (OFFERED * 5e6) * 1e9:.0f}ns"
 
 
 def mean_size() -> float:
