@@ -30,8 +30,8 @@ export class Address {
 
   /** Writes the experiment into the address. */
   async write(): Promise<void> {
-    const { tree, link, pinned } = this.lab;
-    this.own = await encode({ scenario: tree, ...(link === bottleneck(tree) ? {} : { link }), ...(pinned === null ? {} : { pinned: pinned.tree }) });
+    const { tree, link, pinned, beside } = this.lab;
+    this.own = await encode({ scenario: tree, ...(link === bottleneck(tree) ? {} : { link }), ...(pinned === null ? {} : { pinned: pinned.tree }), ...(beside.length === 0 ? {} : { beside }) });
     history.replaceState(null, "", this.own);
   }
 
@@ -54,6 +54,7 @@ export class Address {
 
   private show(read: Experiment): void {
     this.lab.pinned = null;
+    this.lab.beside = read.beside ?? [];
     this.lab.open(read.scenario, { look: read.link, against: read.pinned });
   }
 }

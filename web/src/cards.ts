@@ -4,7 +4,7 @@ import { h } from "./dom";
 import { get, isTable } from "./paths";
 import type { Json, Summary, Tree } from "./types";
 
-interface Card {
+export interface Card {
   /** What `value` measures: "quality", "page load". */
   title: string;
   value: string;
@@ -101,7 +101,8 @@ const transfers: Make = (app) => {
     lines: [took === null ? "" : `${digits(took, 2)} s per file (median)`, fairness === null ? "" : `Jain's index of ${digits(number(app, "flows"), 0)} flows ${digits(fairness, 2)}`] };
 };
 
-function cards(summary: Summary): Card[] {
+/** A card for the link's delay and one per application. */
+export function cards(summary: Summary): Card[] {
   const apps = Object.entries(summary.apps).filter(([, app]) => isTable(app));
   return [latency(summary), ...apps.map(([name, app]) => ({ ...(KINDS[String(app["kind"])] ?? transfers)(app, summary), app: name, kind: String(app["kind"]) }))];
 }

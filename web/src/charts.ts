@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import { put } from "./dom";
+import { Cursor } from "./stage/cursor";
 import type { Charts, FlowLine } from "./types";
 
 /** Okabe & Ito 2008, without black and yellow, which each vanish on one ground; and an olive. */
@@ -89,8 +90,11 @@ export interface Drawn {
 class Chart {
   private plot: uPlot | null = null;
   private key = "";
+  private readonly cursor: Cursor | null;
+  private second = NaN;
 
-  constructor(private readonly root: HTMLElement, private readonly kind: Kind) {
+  constructor(private readonly root: HTMLElement, private readonly kind: Kind, seek?: (second: number) => void) {
+    this.cursor = seek === undefined ? null : new Cursor(seek);
     new ResizeObserver(() => this.plot?.setSize(this.size())).observe(root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.rebuild());
   }
@@ -113,6 +117,12 @@ class Chart {
 
   drawn(title: string): Drawn | null {
     return this.shown === null ? null : { title, kind: this.kind, ...this.shown };
+  }
+
+  /** Moves the line at the stage's time. */
+  move(second: number): void {
+    this.second = second;
+    if (this.plot !== null) this.cursor?.move(this.plot, second);
   }
 
   private last: { data: uPlot.AlignedData; lines: Line[] } | null = null;
@@ -144,7 +154,7 @@ class Chart {
         n: { auto: false, range: [0, 1] },
       },
       // values stand in the legend only while the pointer is over a chart
-      hooks: { draw: [(u) => { rugs(u, lines); this.root.dataset["top"] = String(u.scales["y"]?.max); }], setLegend: [(u) => this.root.classList.toggle("pointed", u.legend.idx !== null && u.legend.idx !== undefined)] },
+      hooks: { draw: [(u) => { rugs(u, lines); this.cursor?.move(u, this.second); this.root.dataset["top"] = String(u.scales["y"]?.max); }], setLegend: [(u) => this.root.classList.toggle("pointed", u.legend.idx !== null && u.legend.idx !== undefined)] },
       axes: [
         { ...axis, size: 28, ...(log ? { filter: decades, values: (_u: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : String(Number(t.toPrecision(2))))), grid: { ...axis.grid, filter: decades } } : {}) },
         { ...axis, size: 48 },
@@ -161,6 +171,7 @@ class Chart {
       ],
     };
     this.plot = new uPlot(options, data, this.root);
+    this.cursor?.attach(this.plot);
   }
 }
 
@@ -169,9 +180,15 @@ export class Board {
   private readonly rates: Chart;
   private readonly curves: Chart;
 
+  private paint: Paint = paint([]);
+
+  /** Receives the second to which the visitor moves the line of the charts over time. */
+  onSeek: (second: number) => void = () => undefined;
+
   constructor(delay: HTMLElement, rates: HTMLElement, curves: HTMLElement) {
-    this.delay = new Chart(delay, { unit: "ms", x: "time (s)", sync: "time", least: 1 });
-    this.rates = new Chart(rates, { unit: "Mbit/s", x: "time (s)", sync: "time", least: 0.1 });
+    const seek = (second: number) => this.onSeek(second);
+    this.delay = new Chart(delay, { unit: "ms", x: "time (s)", sync: "time", least: 1 }, seek);
+    this.rates = new Chart(rates, { unit: "Mbit/s", x: "time (s)", sync: "time", least: 0.1 }, seek);
     this.curves = new Chart(curves, { unit: "%", x: "delay (ms)", log: true, top: 100, steps: true });
   }
 
@@ -186,12 +203,23 @@ export class Board {
       ...delayLines(now, link, grid),
       ...(pinned === null ? [] : delayLines(pinned, link, grid).filter((l) => !l.faint && !l.ticks).map(asPinned)),
     ]);
-    const colour = paint([now, pinned]);
+    const colour = this.paint = paint([now, pinned]);
     this.rates.draw(grid, [
       ...rateLines(now, grid, colour),
       ...(pinned === null ? [] : rateLines(pinned, grid, colour).map((l) => ({ ...l, label: `pinned: ${l.label}`, dashed: true }))),
     ]);
     this.curves.draw(...curveLines(now, link, pinned, colour));
+  }
+
+  /** Moves the line of the charts over time. */
+  move(second: number): void {
+    this.delay.move(second);
+    this.rates.move(second);
+  }
+
+  /** The colour of a flow's line; ACKs have that of the data they acknowledge. */
+  colourOf(app: string, flow: number, reverse: boolean): string {
+    return this.paint.of(app, flow, reverse ? "reverse" : "forward");
   }
 }
 
@@ -234,7 +262,11 @@ const PINNED: Record<string, string> = { mean: "#cc79a7", "in C": "#cc79a7", "in
 
 const asPinned = (line: Line): Line => ({ ...line, label: `pinned: ${line.label}`, colour: PINNED[line.label] ?? line.colour, dashed: true });
 
-type Paint = (app: string, flow: number | null, direction: string) => Pick<Line, "colour" | "dash">;
+interface Paint {
+  (app: string, flow: number | null, direction: string): Pick<Line, "colour" | "dash">;
+  /** The colour alone; one that has no line takes that of the other direction, or of its application. */
+  of(app: string, flow: number, direction: string): string;
+}
 
 /** Gives each application, flow and direction a colour, the same in both runs, and dashes once the colours are used up. */
 function paint(charts: (Charts | null)[]): Paint {
@@ -243,10 +275,13 @@ function paint(charts: (Charts | null)[]): Paint {
   const add = (name: string) => { if (!names.has(name)) names.set(name, names.size); };
   for (const one of charts) if (one !== null) watched(one).forEach((line) => add(key(line.app, line.flow, line.direction)));
   for (const one of charts) for (const line of one?.delays ?? []) add(key(line.app, 0, line.direction));
-  return (app, flow, direction) => {
-    const place = names.get(key(app, flow, direction)) ?? 0;
-    return { colour: COLOURS[place % COLOURS.length] ?? "", dash: STROKES[Math.floor(place / COLOURS.length) % STROKES.length] ?? null };
+  const style = (place: number) => ({ colour: COLOURS[place % COLOURS.length] ?? "", dash: STROKES[Math.floor(place / COLOURS.length) % STROKES.length] ?? null });
+  const of = (app: string, flow: number, direction: string): string => {
+    const other = direction === "forward" ? "reverse" : "forward";
+    const place = [key(app, flow, direction), key(app, flow, other), key(app, 0, direction), key(app, 0, other)].map((k) => names.get(k)).find((n) => n !== undefined);
+    return place === undefined ? GREY : style(place).colour;
   };
+  return Object.assign((app: string, flow: number | null, direction: string) => style(names.get(key(app, flow, direction)) ?? 0), { of });
 }
 
 const label = (line: FlowLine): string =>

@@ -1,7 +1,7 @@
 // The page's end of the worker. Only the newest request waits while a run is under way; it replaces a run that takes long, so
 // the charts keep up with a moving slider.
 
-import type { Answer, Description, Json, Problem, Request, Result, Tree } from "./types";
+import type { Answer, Description, Job, Json, Problem, Request, Result, Tree } from "./types";
 
 /** A run that takes longer than this is cancelled when another is requested. */
 const PATIENCE_MS = 250;
@@ -14,13 +14,16 @@ export interface Watch {
   bug(message: string): void;
 }
 
+/** A job without its number. */
+type Wish = Job extends infer J ? (J extends Job ? Omit<J, "id"> : never) : never;
+
 type Reading = { tree?: Tree; resolved?: Json; problems?: Problem[] };
 
 export class Engine {
   private id = 0;
   private running: { id: number; since: number; tree: Tree } | null = null;
   private next: Tree | null = null;
-  private readonly waiting = new Map<number, (text: string) => void>();
+  private readonly waiting = new Map<number, (answer: Answer) => void>();
 
   private constructor(private readonly worker: Worker, private readonly watch: Watch) {}
 
@@ -58,10 +61,45 @@ export class Engine {
     return JSON.parse(await this.ask((id) => ({ kind: "toml", id, tree: JSON.stringify(tree) })));
   }
 
+  /** Records the packets of a window, as soon as no run is under way; null if the simulator refuses, or the window is no longer wanted. */
+  async window(tree: Tree, from: number, until: number, most: number, stop: AbortSignal): Promise<ArrayBuffer | null> {
+    const answer = await this.job({ kind: "window", scenario: JSON.stringify(tree), from, until, most }, stop);
+    return answer.kind === "table" ? answer.bytes : null;
+  }
+
+  /** The time of the first landmark after `after`, ns; null if there is none. */
+  async find(tree: Tree, landmark: string, link: string, after: number, stop: AbortSignal): Promise<number | null> {
+    const answer = await this.job({ kind: "find", scenario: JSON.stringify(tree), landmark, link, after }, stop);
+    const at = answer.kind === "answer" ? Number(answer.text) : NaN;
+    return at >= 0 ? at : null;
+  }
+
+  /** Runs a scenario beside that of the charts; null if the simulator refuses it. */
+  async beside(tree: Tree, stop: AbortSignal): Promise<Result | null> {
+    const answer = await this.job({ kind: "beside", scenario: JSON.stringify(tree), points: POINTS }, stop);
+    const read = answer.kind === "answer" ? JSON.parse(answer.text) as Result | { problems: Problem[] } : { problems: [] };
+    return "problems" in read ? null : read;
+  }
+
+  private job(wish: Wish, stop: AbortSignal): Promise<Answer> {
+    const id = ++this.id;
+    if (stop.aborted) return Promise.resolve({ kind: "dropped", id });
+    return new Promise((resolve) => {
+      this.waiting.set(id, resolve);
+      stop.addEventListener("abort", () => {
+        if (!this.waiting.delete(id)) return;
+        this.send({ kind: "forget", ids: [id] });
+        resolve({ kind: "dropped", id });
+      }, { once: true });
+      this.send({ ...wish, id });
+    });
+  }
+
   private ask(request: (id: number) => Request): Promise<string> {
     const id = ++this.id;
     return new Promise((resolve) => {
-      this.waiting.set(id, resolve);
+      const bug = JSON.stringify({ problems: [{ path: "", message: "a bug" }] });
+      this.waiting.set(id, (answer) => resolve(answer.kind === "answer" ? answer.text : bug));
       this.send(request(id));
     });
   }
@@ -83,8 +121,7 @@ export class Engine {
     const waiting = this.waiting.get(answer.id);
     if (waiting !== undefined) {
       this.waiting.delete(answer.id);
-      waiting(answer.kind === "answer" ? answer.text : JSON.stringify({ problems: [{ path: "", message: "a bug" }] }));
-      return;
+      return waiting(answer);
     }
     const run = this.running;
     if (run === null || answer.id !== run.id) return;

@@ -9,6 +9,8 @@ export interface Experiment {
   link?: string;
   /** The scenario it is compared with. */
   pinned?: Tree;
+  /** Disciplines that run beside it on the stage. */
+  beside?: string[];
 }
 
 const PREFIX = "#1=";
@@ -18,6 +20,8 @@ const MOST_BYTES = 2_000_000;
 /** Most links and applications together, and most tables within tables. */
 const MOST_TABLES = 400;
 const DEEPEST = 24;
+/** Most disciplines beside an experiment. */
+export const MOST_BESIDE = 3;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
   const out = new Blob([bytes]).stream().pipeThrough(stream as ReadableWritablePair<Uint8Array<ArrayBuffer>, BufferSource>);
@@ -78,8 +82,8 @@ export async function decode(fragment: string): Promise<Experiment | null> {
     throw error instanceof Error && error.message === LARGE ? error : new Error(DAMAGED);
   }
   if (!isTable(read as Json)) throw new Error(DAMAGED);
-  const { scenario, pinned, link } = read as { [key: string]: Json };
+  const { scenario, pinned, link, beside } = read as { [key: string]: Json };
   if (!isTable(scenario) || (pinned !== undefined && !isTable(pinned))) throw new Error(DAMAGED);
   if (!fits(scenario) || (pinned !== undefined && !fits(pinned))) throw new Error(LARGE);
-  return { scenario, ...(typeof link === "string" ? { link } : {}), ...(pinned === undefined ? {} : { pinned }) };
+  return { scenario, ...(typeof link === "string" ? { link } : {}), ...(pinned === undefined ? {} : { pinned }), ...(Array.isArray(beside) ? { beside: beside.filter((d) => typeof d === "string").slice(0, MOST_BESIDE) } : {}) };
 }

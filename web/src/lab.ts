@@ -31,6 +31,8 @@ export class Lab implements Desk, Watch {
   tree: Tree;
   shown: Shown | null = null;
   pinned: Run | null = null;
+  /** Disciplines that run beside it on the stage. */
+  beside: string[] = [];
   /** True if the current scenario was refused, so `shown` belongs to an earlier one. */
   stale = false;
   engine!: Engine;
@@ -82,6 +84,13 @@ export class Lab implements Desk, Watch {
   /** Keeps the shown run to compare with, or forgets the kept one. */
   pin(): void {
     this.pinned = this.pinned === null ? this.shown : null;
+    for (const l of this.listeners) l.changed?.(false);
+    for (const l of this.listeners) l.shown?.(null);
+  }
+
+  /** Runs these disciplines beside it on the stage. */
+  compare(disciplines: string[]): void {
+    this.beside = disciplines;
     for (const l of this.listeners) l.changed?.(false);
     for (const l of this.listeners) l.shown?.(null);
   }

@@ -12,6 +12,7 @@ import { exportButtons } from "./out";
 import { Schema } from "./schema";
 import { offer } from "./script";
 import { board, watch } from "./show";
+import { openStage } from "./stage/open";
 import { Sound } from "./sound";
 import { listenToFiles, listenToToml, notice, Presets } from "./toml";
 import type { Json } from "./types";
@@ -69,6 +70,7 @@ async function start(): Promise<void> {
     },
   });
   watch(lab);
+  openStage(lab, known);
   const presets = new Presets(lab);
   const essays = new Essays(lab);
   const address = new Address(lab, { essay: (id, step) => essays.open(id, step), preset: (id) => presets.open(id) });

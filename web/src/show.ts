@@ -13,7 +13,7 @@ import type { Charts, Problem, Tree } from "./types";
 export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
 
 /** The link that the charts show: the chosen one, or the first of the run. */
-function shownLink(charts: Charts, link: string): string {
+export function shownLink(charts: Charts, link: string): string {
   return Object.hasOwn(charts.links, link) ? link : (Object.keys(charts.links)[0] ?? "");
 }
 
@@ -66,7 +66,7 @@ function redraw(lab: Lab): void {
 }
 
 /** "droptail, 250 packets". */
-function queueName(of: Tree, name: string): string {
+export function queueName(of: Tree, name: string): string {
   const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]));
   const size = queue?.params["limit"];
   if (queue === null) return "default";

@@ -55,7 +55,7 @@ const quantity = (value: Json | undefined, read: (text: string) => number): numb
   typeof value === "string" ? read(value) : typeof value === "number" ? value : NaN;
 
 /** The links from one node to another: the fewest, then the first by name. */
-function route(links: Directed[], from: string, to: string): Directed[] | null {
+export function route(links: Directed[], from: string, to: string): Directed[] | null {
   const before = new Map<string, Directed | null>([[from, null]]);
   const line = [from];
   for (let node = line.shift(); node !== undefined; node = line.shift()) {

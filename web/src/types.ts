@@ -99,12 +99,21 @@ export type Request =
   | { kind: "run"; id: number; scenario: string; points: number }
   | { kind: "cancel" }
   | { kind: "read"; id: number; text: string; json: boolean }
-  | { kind: "toml"; id: number; tree: string };
+  | { kind: "toml"; id: number; tree: string }
+  | Job
+  | { kind: "forget"; ids: number[] };
+
+/** Work that waits while a run of the charts is under way. Times are nanoseconds. */
+export type Job =
+  | { kind: "window"; id: number; scenario: string; from: number; until: number; most: number }
+  | { kind: "find"; id: number; scenario: string; landmark: string; link: string; after: number }
+  | { kind: "beside"; id: number; scenario: string; points: number };
 
 /** From the worker. `text` is JSON. */
 export type Answer =
   | { kind: "ready"; text: string }
   | { kind: "progress"; id: number; done: number }
   | { kind: "answer"; id: number; text: string; ms: number }
+  | { kind: "table"; id: number; bytes: ArrayBuffer }
   | { kind: "dropped"; id: number }
   | { kind: "bug"; id: number; message: string };

@@ -1,7 +1,7 @@
 // The simulator in its own thread. A run proceeds in slices of some milliseconds; between slices the worker handles
-// messages, so a run can be cancelled.
+// messages, so a run can be cancelled. Jobs (windows of packets, runs beside the charts') wait while a run is under way.
 
-import type { Answer, Request } from "./types";
+import type { Answer, Job, Request } from "./types";
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -14,15 +14,24 @@ interface Exports {
   bl_begin(): void;
   bl_go_on(): number;
   bl_finish(points: number): void;
+  bl_window(from: number, until: number, most: number): void;
+  bl_find(after: number): void;
+  bl_window_go_on(): number;
+  bl_window_finish(): void;
+  bl_find_finish(): number;
 }
 
 const SLICE_MS = 25;
 
 let module: WebAssembly.Module;
 let core: Exports;
-let current: { id: number; points: number; begun: number; busy: number } | null = null;
+let current: { id: number; points: number; busy: number } | null = null;
 
-const reply = (answer: Answer) => postMessage(answer);
+let jobs: Job[] = [];
+/** The first job has begun. */
+let begun = false;
+
+const reply = (answer: Answer, transfer: Transferable[] = []) => postMessage(answer, { transfer });
 
 function write(text: string): void {
   const bytes = new TextEncoder().encode(text);
@@ -45,6 +54,8 @@ function guarded(id: number, act: () => void): void {
   } catch (error) {
     const message = core.bl_output_length() > 0 ? output() : String(error);
     current = null;
+    jobs = jobs.filter((job) => job.id !== id);
+    begun = false;
     instantiate();
     reply({ kind: "bug", id, message: message.slice(0, 500) });
   }
@@ -55,14 +66,14 @@ pause.port1.onmessage = () => step();
 
 function step(): void {
   const run = current;
-  if (run === null) return;
+  if (run === null) return work();
   guarded(run.id, () => {
-    const begun = performance.now();
+    const since = performance.now();
     let done = 0;
     do done = core.bl_go_on();
-    while (done < 1 && performance.now() - begun < SLICE_MS);
+    while (done < 1 && performance.now() - since < SLICE_MS);
     if (done < 1) {
-      run.busy += performance.now() - begun;
+      run.busy += performance.now() - since;
       reply({ kind: "progress", id: run.id, done });
       pause.port2.postMessage(null);
       return;
@@ -70,8 +81,65 @@ function step(): void {
     current = null;
     core.bl_finish(run.points);
     const text = output();
-    reply({ kind: "answer", id: run.id, text, ms: run.busy + performance.now() - begun });
+    reply({ kind: "answer", id: run.id, text, ms: run.busy + performance.now() - since });
+    pause.port2.postMessage(null);
   });
+}
+
+/** Does a slice of the first job. */
+function work(): void {
+  const job = jobs[0];
+  if (job === undefined) return;
+  guarded(job.id, () => {
+    if (!begun) {
+      const refused = begin(job);
+      if (refused !== null) return finish({ kind: "answer", id: job.id, text: refused, ms: 0 });
+      begun = true;
+    }
+    const since = performance.now();
+    let done = 0;
+    do done = job.kind === "beside" ? core.bl_go_on() : core.bl_window_go_on();
+    while (done >= 0 && done < 1 && performance.now() - since < SLICE_MS);
+    if (done >= 1) return finish(answerOf(job));
+    // another run has taken the place of this one
+    if (done < 0) begun = false;
+    pause.port2.postMessage(null);
+  });
+}
+
+/** Begins a job; returns what the simulator refuses. */
+function begin(job: Job): string | null {
+  if (job.kind === "find") {
+    write(JSON.stringify({ scenario: JSON.parse(job.scenario), landmark: job.landmark, link: job.link }));
+    core.bl_find(job.after);
+  } else {
+    write(job.scenario);
+    if (job.kind === "window") core.bl_window(job.from, job.until, job.most);
+    else core.bl_begin();
+  }
+  const text = output();
+  return text === "{}" ? null : text;
+}
+
+function answerOf(job: Job): Answer {
+  const { id } = job;
+  switch (job.kind) {
+    case "find": return { kind: "answer", id, text: String(core.bl_find_finish()), ms: 0 };
+    case "beside": core.bl_finish(job.points); return { kind: "answer", id, text: output(), ms: 0 };
+    case "window": {
+      core.bl_window_finish();
+      const at = core.bl_output();
+      return { kind: "table", id, bytes: core.memory.buffer.slice(at, at + core.bl_output_length()) };
+    }
+  }
+}
+
+/** Answers the first job, and goes on with the next. */
+function finish(answer: Answer): void {
+  jobs.shift();
+  begun = false;
+  reply(answer, answer.kind === "table" ? [answer.bytes] : []);
+  pause.port2.postMessage(null);
 }
 
 onmessage = (event: MessageEvent<Request>) => {
@@ -84,6 +152,16 @@ onmessage = (event: MessageEvent<Request>) => {
     case "cancel":
       if (current !== null) reply({ kind: "dropped", id: current.id });
       current = null;
+      return work();
+    case "forget":
+      begun &&= jobs[0] !== undefined && !request.ids.includes(jobs[0].id);
+      jobs = jobs.filter((job) => !request.ids.includes(job.id));
+      return;
+    case "window":
+    case "find":
+    case "beside":
+      jobs.push(request);
+      if (jobs.length === 1) pause.port2.postMessage(null);
       return;
     case "read":
       return guarded(request.id, () => {
@@ -99,12 +177,14 @@ onmessage = (event: MessageEvent<Request>) => {
       });
     case "run":
       return guarded(request.id, () => {
-        const begun = performance.now();
+        const since = performance.now();
+        // a job that runs beside starts again when this run is done
+        if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();
         const text = output();
         if (text !== "{}") return reply({ kind: "answer", id: request.id, text, ms: 0 });
-        current = { id: request.id, points: request.points, begun, busy: performance.now() - begun };
+        current = { id: request.id, points: request.points, busy: performance.now() - since };
         step();
       });
   }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`resolve`], [`scenario()`] | reads a scenario from text; every problem names its path |
 //! | [`Run`] | runs a world in slices; its summary as JSON has the same bytes in all interfaces |
+//! | [`Window`] | records the packets of a window of a run, as a table in bytes |
 //! | [`catalogue()`] | lists the available choices, with all parameters |
 //! | [`measures()`] | lists the measures of a summary: names, units, better direction |
 //! | [`toml`] | writes a scenario as TOML, in full or without defaults |
@@ -14,9 +15,11 @@ mod catalogue;
 mod charts;
 mod run;
 pub mod toml;
+mod window;
 
 pub use catalogue::{catalogue, measures};
 pub use run::{Run, simulate, summary};
+pub use window::Window;
 
 use ::scenario::Scenario;
 use ::scenario::read::{self, Format};

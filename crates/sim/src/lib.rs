@@ -14,6 +14,7 @@
 //! | [`World`] | the loop: a step, the applications, the clock |
 //! | `engine`, `deliver` | the tables of connections and counters; packets and timers reach connections |
 //! | [`capture`], `segment_tags` | a run as capture files; whole segments beside the packets that abbreviate them |
+//! | [`lives`] | the lives of the packets in a window of a run |
 //! | [`trace`], `probes` | a run as traces: states and fates over time |
 //! | `queue_delays` | the delay in each queue of dual-queue disciplines |
 //! | `account` | the result of a run: an [`Outcome`] |
@@ -32,6 +33,7 @@ mod event;
 mod fifo;
 mod host;
 mod link;
+pub mod lives;
 mod net;
 mod pages;
 mod probes;

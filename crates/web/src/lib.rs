@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code, reason = "exported names, all with the prefix bl_; there is no other unsafe code")]
 
-use face::Run;
+use face::{Run, Window};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -23,6 +23,8 @@ static OUTPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 thread_local! {
     /// The current run.
     static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
+    /// The window that is being recorded, or the landmark that is looked for.
+    static WINDOW: RefCell<Option<Window>> = const { RefCell::new(None) };
 }
 
 /// Allocates `length` bytes for input; returns their address.
@@ -122,6 +124,48 @@ pub extern "C" fn bl_finish(points: usize) {
             format!(r#"{{"summary":{},"charts":{charts}}}"#, face::summary(&outcome))
         }
     });
+}
+
+/// Begins to record the packets in [from, until), nanoseconds, of the input, a scenario as JSON: `{}`. With more than `most` packets the
+/// window ends early.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
+    let scenario = face::scenario(&input());
+    open(scenario.and_then(|s| Window::new(s, from as u64, until as u64, most).map_err(|p| vec![p])));
+}
+
+/// Begins to look for the first event after `after` nanoseconds. The input is JSON: `{"scenario", "landmark", "link"}`.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_find(after: f64) {
+    let text = input();
+    let wish: Value = serde_json::from_str(&text).unwrap_or_default();
+    let word = |key: &str| wish[key].as_str().unwrap_or_default().to_owned();
+    let scenario = face::scenario(&wish["scenario"].to_string());
+    open(scenario.and_then(|s| Window::find(s, &word("landmark"), &word("link"), after as u64).map_err(|p| vec![p])));
+}
+
+/// Continues the window for a slice; returns the fraction done, 1 at its end, -1 without a window.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_window_go_on() -> f64 {
+    WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))
+}
+
+/// Ends the window: its table, in bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_window_finish() {
+    let table = WINDOW.take().map(|window| window.table()).unwrap_or_default();
+    lock(&OUTPUT, |room| *room = table);
+}
+
+/// Ends the search: nanoseconds, or -1 if there is no such event.
+#[unsafe(no_mangle)]
+pub extern "C" fn bl_find_finish() -> f64 {
+    WINDOW.take().and_then(|window| window.found()).map_or(-1.0, |at| at as f64)
+}
+
+fn open(window: Result<Window, Vec<Problem>>) {
+    let opened = window.map(|window| WINDOW.set(Some(window)));
+    answer(opened.map_or_else(|problems| refused(&problems).to_string(), |()| "{}".to_owned()));
 }
 
 fn lock<T>(room: &Mutex<Vec<u8>>, act: impl FnOnce(&mut Vec<u8>) -> T) -> T {

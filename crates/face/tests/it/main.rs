@@ -3,3 +3,4 @@
 mod drawn;
 mod measures;
 mod texts;
+mod windows;

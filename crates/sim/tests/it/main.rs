@@ -13,6 +13,7 @@ mod docsis31;
 mod fast_path;
 mod identities;
 mod laws;
+mod lives;
 mod looks;
 mod measures;
 mod offload;

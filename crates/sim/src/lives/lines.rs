@@ -1,0 +1,98 @@
+//! The line of a queue in which each packet waits, seen in the readings of a discipline with several queues.
+//!
+//! A reading follows every event of a link. A packet that entered a queue waits in the line that has grown since the reading before.
+//! If none has, because another packet of that line left in the same event, it waits where packets of its flow did.
+
+use packet::{Item, Reading, Unit, Value};
+use record::Probed;
+use std::collections::HashMap;
+use units::Time;
+
+/// The lines of one link's queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lines {
+    pub names: Vec<String>,
+    /// Packets in each line at the last reading.
+    backlog: Vec<u32>,
+    /// The reading under way.
+    now: Vec<u32>,
+    /// By row of the flow and direction.
+    of_flow: HashMap<u32, u16>,
+    /// There was a reading before.
+    known: bool,
+}
+
+impl Lines {
+    /// Reads the lines, and returns the one that has grown, if it is the only one.
+    pub(super) fn read(&mut self, now: Time, state: &dyn Probed) -> Option<u16> {
+        let Self { names, now: counts, .. } = self;
+        counts.fill(0);
+        let mut line = None;
+        let mut take = |item: Item<'_>| match item {
+            Item::Queue(name) => line = Some(number(names, counts, name)),
+            Item::Value("backlog", Unit::Packets, Value::Number(Some(packets))) => {
+                if let Some(line) = line {
+                    counts[line] = packets as u32;
+                }
+            }
+            Item::Value(..) => {}
+        };
+        state.own(&mut Reading::new(now, true, &mut take));
+        self.backlog.resize(counts.len(), 0);
+        let mut grown = (0..counts.len()).filter(|i| counts[*i] > self.backlog[*i]);
+        let only = grown.next().filter(|_| grown.next().is_none() && self.known);
+        std::mem::swap(&mut self.backlog, &mut self.now);
+        self.known = true;
+        only.map(|line| line as u16)
+    }
+
+    /// Notes that a packet of this row's flow waits in `line`.
+    pub(super) fn learn(&mut self, flow: u32, line: u16) {
+        self.of_flow.insert(flow, line);
+    }
+
+    /// The line in which packets of this row's flow waited last.
+    pub(super) fn of(&self, flow: u32) -> Option<u16> {
+        self.of_flow.get(&flow).copied()
+    }
+}
+
+/// The number of the line of this name; a new one if it has none.
+fn number(names: &mut Vec<String>, counts: &mut Vec<u32>, name: &str) -> usize {
+    names.iter().position(|n| n == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        counts.resize(names.len(), 0);
+        names.len() - 1
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A discipline with these queues, by name and packets.
+    struct Queues(Vec<(&'static str, u64)>);
+
+    impl Probed for Queues {
+        fn own(&self, out: &mut Reading<'_>) {
+            out.packets("backlog", 99);
+            for (name, packets) in &self.0 {
+                out.queue(name);
+                out.packets("backlog", *packets);
+                out.bytes("backlog", 1500 * packets);
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_waits_in_the_line_that_has_grown() {
+        let mut lines = Lines::default();
+        let mut read = |of: &[(&'static str, u64)]| lines.read(Time(1), &Queues(of.to_vec()));
+        assert_eq!(read(&[("7", 2)]), None, "nothing to compare with");
+        assert_eq!(read(&[("7", 2), ("9", 1)]), Some(1));
+        assert_eq!(read(&[("9", 2)]), Some(1), "line 7 is empty");
+        assert_eq!(read(&[("9", 2)]), None);
+        assert_eq!(read(&[("7", 1), ("9", 3)]), None, "two have grown");
+        assert_eq!(lines.names, ["7", "9"]);
+    }
+}

@@ -1,0 +1,228 @@
+"""The playground's stage in Chromium: it draws the packet table that the native core records for the same scenario."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import bloatlab
+from bloatlab.cli.play import PAGE, fragment
+from bloatlab.scenario import from_dict
+from bloatlab.traces import packets
+from browser import Opened, opened, serious
+
+HOME = """
+name = "home"
+duration = "12s"
+link.up = { from = "home", to = "net", rate = "5mbit", delay = "10ms", queue = QUEUE }
+link.down = { from = "net", to = "home", rate = "50mbit", delay = "10ms" }
+app.upload = { from = "home", to = ["net"], start = "1s", traffic.ftp = { flows = 2 } }
+app.call = { from = "home", to = ["net"], traffic.voip = {} }
+"""
+DROPTAIL = '{ droptail = { limit = "100p" } }'
+INSTANTS = 100
+
+Open = Callable[..., Opened]
+
+
+def home(queue: str = DROPTAIL) -> dict[str, Any]:
+    return tomllib.loads(HOME.replace("QUEUE", queue))
+
+
+@pytest.fixture
+def stage(browser: Any) -> Iterator[Open]:
+    """Opens the page with a scenario and waits for the stage's first picture; checks each when the test is done."""
+    if not PAGE.is_file():
+        pytest.skip("the playground is not built: make playground")
+    contexts: list[Any] = []
+
+    def begin(scenario: dict[str, Any], **options: Any) -> Opened:
+        context = opened(browser, PAGE, fragment=fragment(from_dict(scenario)), **options)
+        found = context.__enter__()
+        contexts.append(context)
+        found.page.wait_for_selector("body[data-stage]", timeout=30_000)
+        return found
+
+    yield begin
+    for context in contexts:
+        context.__exit__(None, None, None)
+
+
+def at(found: Opened, second: float) -> dict[str, Any]:
+    """The packets on the stage at this second."""
+    script = (
+        "async (s) => { const { stage } = document.getElementById('stage'); await stage.seek(s); return stage.read(); }"
+    )
+    answer: dict[str, Any] = found.page.evaluate(script, second)
+    return answer
+
+
+def recorded(scenario: dict[str, Any], folder: Path) -> pl.DataFrame:
+    """The native core's packet table, in the order of its records."""
+    bloatlab.run(from_dict(scenario | {"trace": {"packets": ["up", "down"]}}), packets=folder / "packets")
+    return packets(folder).collect()
+
+
+def expected(rows: pl.DataFrame, instants: list[float]) -> list[dict[str, Any]]:
+    """At each instant: the packets in each queue in the order of arrival, and the share of the way of those on the wire.
+
+    Deliveries are of packets with payload, and these have one link on their way.
+    """
+    found: list[dict[str, Any]] = []
+    waiting: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    left: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    arrival: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    columns = ["app", "flow", "direction", "seq", "size_bytes"]
+    for row in rows.filter(pl.col("fate") == "delivered").iter_rows(named=True):
+        arrival[tuple(row[c] for c in columns)].append(row["t_s"])
+    turn = iter(rows.filter(pl.col("fate").is_in(["enqueued", "dequeued", "dropped"])).iter_rows(named=True))
+    row = next(turn, None)
+    for instant in instants:
+        while row is not None and row["t_s"] <= instant:
+            key = tuple(row[c] for c in columns)
+            if row["fate"] == "enqueued":
+                waiting[row["link"]].append(key)
+            elif key in waiting[row["link"]]:
+                waiting[row["link"]].remove(key)
+                if row["fate"] == "dequeued":
+                    left[key].append(row["t_s"])
+            row = next(turn, None)
+        travels = {
+            key: (instant - times[-1]) / (next(t for t in arrival[key] if t > times[-1]) - times[-1])
+            for key, times in left.items()
+            if arrival[key] and times[-1] <= instant < next((t for t in arrival[key] if t > times[-1]), 0)
+        }
+        found.append({"waiting": {link: list(keys) for link, keys in waiting.items() if keys}, "travels": travels})
+    return found
+
+
+def drawn(pane: dict[str, Any]) -> dict[str, Any]:
+    """The same from the stage."""
+    waiting: dict[str, list[tuple[float, float, tuple[Any, ...]]]] = defaultdict(list)
+    travels: dict[tuple[Any, ...], float] = {}
+    for p in pane["packets"]:
+        key = (p["app"], p["flow"], "reverse" if p["reverse"] else "forward", int(p["seq"]), p["size"])
+        if p["kind"] == "waiting":
+            waiting[p["link"]].append((p["line"], p["place"], key))
+        elif p["kind"] == "wire":
+            travels[key] = p["place"]
+    return {"waiting": waiting, "travels": travels}
+
+
+@pytest.mark.parametrize("queue", [DROPTAIL, '"codel"', '"fq_codel"', '"dualpi2"'])
+def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, stage: Open, tmp_path: Path):
+    scenario = home(queue)
+    rows = recorded(scenario, tmp_path)
+    # instants between events, so that both sides of a moment agree
+    instants = [0.5 + 0.1131357 * i for i in range(INSTANTS)]
+    found = stage(scenario)
+    most, differences, travelling = 0, 0, 0
+    for instant, by_core in zip(instants, expected(rows, instants), strict=True):
+        answer = at(found, instant)
+        assert answer["panes"][0]["ready"]
+        on_stage = drawn(answer["panes"][0])
+        for link in {*by_core["waiting"], *on_stage["waiting"]}:
+            wait = by_core["waiting"].get(link, [])
+            shown = on_stage["waiting"].get(link, [])
+            differences += sorted(wait) != sorted(key for _, _, key in shown)
+            # in each line, in the order of arrival: its places are 0, 1, 2 ...
+            for line in {line for line, _, _ in shown}:
+                own = sorted((place, key) for of, place, key in shown if of == line)
+                keys = [key for _, key in own]
+                differences += [place for place, _ in own] != list(range(len(own)))
+                differences += keys != [key for key in wait if key in set(keys)]
+            most = max(most, len(wait))
+        for key, share in by_core["travels"].items():
+            travelling += 1
+            differences += abs(on_stage["travels"].get(key, -1) - share) > 1e-6
+    assert differences == 0
+    assert most > 5
+    assert travelling > 100
+
+
+def test_the_clock_is_that_of_the_charts(stage: Open):
+    found = stage(home())
+    at(found, 6)
+    line = found.page.locator("#delay-chart .cursor")
+    before = line.bounding_box()
+    at(found, 9)
+    after = line.bounding_box()
+    over = found.page.locator("#delay-chart .u-over").bounding_box()
+    assert (after["x"] - before["x"]) / over["width"] == pytest.approx(3 / 12, abs=0.02)
+    found.page.mouse.click(over["x"] + over["width"] / 4, over["y"] + over["height"] / 2)
+    found.page.wait_for_timeout(300)
+    now = found.page.evaluate("document.getElementById('stage').stage.read().t")
+    assert now == pytest.approx(3, abs=0.15)
+
+
+def test_it_steps_by_packet_and_jumps_to_the_next_drop(stage: Open, tmp_path: Path):
+    scenario = home()
+    rows = recorded(scenario, tmp_path)
+    found = stage(scenario)
+    at(found, 5)
+    found.page.locator("#stage").get_by_role("button", name="drop", exact=True).click()
+    drop = rows.filter((pl.col("fate") == "dropped") & (pl.col("t_s") > 5) & (pl.col("link") == "up"))["t_s"].min()
+    found.page.wait_for_timeout(1500)
+    assert found.page.evaluate("document.getElementById('stage').stage.read().t") == pytest.approx(drop, abs=1e-8)
+    fates = at(found, float(drop))["panes"][0]["packets"]
+    assert "falling" in {p["kind"] for p in fates}
+    found.page.locator("#stage .play").focus()
+    found.page.keyboard.press(".")
+    found.page.wait_for_timeout(300)
+    events = rows.filter((pl.col("t_s") > drop) & (pl.col("link") == "up"))["t_s"].min()
+    assert drop < found.page.evaluate("document.getElementById('stage').stage.read().t") <= float(events) + 1e-9
+
+
+def test_a_packet_is_followed_and_its_flow_goes_on(stage: Open):
+    found = stage(home())
+    drawn_now = at(found, 6)["panes"][0]["packets"]
+    one = next(p for p in drawn_now if p["kind"] == "waiting" and p["app"] == "upload" and p["place"] > 3)
+    box = found.page.locator("#stage .moving").bounding_box()
+    found.page.mouse.click(box["x"] + one["x"], box["y"] + one["y"])
+    life = found.page.locator("#stage .packet")
+    assert f"bytes {int(one['seq']):,}" in life.inner_text()
+    for words in ("sent", "in the queue of up", "leaves the queue of up after", "arrives after", "receives the ACK"):
+        assert words in life.inner_text()
+    before = life.inner_text()
+    life.get_by_role("button", name="Flow's next packet").click()
+    assert life.inner_text() != before
+
+
+def test_two_disciplines_run_on_one_clock(stage: Open):
+    found = stage(home())
+    found.page.get_by_label("run another discipline beside").select_option("fq_codel")
+    found.page.wait_for_selector("#stage .differences table")
+    found.page.wait_for_timeout(1000)
+    panes = at(found, 8)["panes"]
+    assert [p["title"] for p in panes] == ["droptail, 100 packets", "fq_codel"]
+    waiting = [sum(p["kind"] == "waiting" for p in pane["packets"]) for pane in panes]
+    assert waiting[0] > 3 * waiting[1]
+    assert "call: quality" in found.page.inner_text("#stage .differences")
+    found.page.get_by_role("button", name="remove fq_codel").click()
+    found.page.wait_for_timeout(500)
+    assert found.page.locator("#stage .pane").count() == 1
+
+
+def test_it_stands_still_for_those_who_prefer_less_motion(stage: Open):
+    found = stage(home())
+    assert found.page.inner_text("#stage .play") == "Play"
+    label = found.page.get_attribute("#stage .board", "aria-label")
+    assert "packets wait in the queue of up" in label
+    found.page.locator("#stage .play").focus()
+    found.page.keyboard.press("Enter")
+    found.page.wait_for_timeout(500)
+    assert found.page.evaluate("document.getElementById('stage').stage.read().playing")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_the_screen_and_is_accessible(width: int, scheme: str, stage: Open):
+    found = stage(home('"fq_codel"'), width=width, scheme=scheme)
+    assert found.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious(found.page) == []

@@ -1,0 +1,72 @@
+// One clock for the stage and the charts: the time of the run, how fast it passes, and whether it does.
+
+/** Speeds on offer: simulated time per time on the screen. */
+export const SPEEDS = [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
+
+/** Packets a second on the screen that the eye can follow. */
+const EASY_TO_FOLLOW = 25;
+
+/** The speed at which this many packets a second can be followed. */
+export const easySpeed = (packetsPerSecond: number): number =>
+  SPEEDS.find((speed) => packetsPerSecond * speed <= EASY_TO_FOLLOW * 1.5) ?? 0.001;
+
+export const speedText = (speed: number): string => (speed === 1 ? "real time" : `1/${Math.round(1 / speed)}`);
+
+/** Steps of a clock that stood still, as after the page was hidden, are no longer than this.   Unit: ms. */
+const LONGEST_STEP = 100;
+
+export class Clock {
+  /** Nanoseconds of the run. */
+  t = 0;
+  end = 0;
+  speed = 0.05;
+  playing = false;
+  private last = 0;
+  private frame = 0;
+
+  constructor(private readonly tick: (now: number) => void) {}
+
+  play(): void {
+    if (this.playing) return;
+    if (this.t >= this.end) this.t = 0;
+    this.playing = true;
+    this.last = performance.now();
+    this.request();
+  }
+
+  pause(): void {
+    this.playing = false;
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+  }
+
+  /** Goes to a moment. */
+  seek(t: number): void {
+    this.t = Math.min(Math.max(0, t), this.end);
+    this.request();
+  }
+
+  /** Draws in the next frame. */
+  request(): void {
+    if (this.frame === 0) this.frame = requestAnimationFrame((now) => this.step(now));
+  }
+
+  private step(now: number): void {
+    this.frame = 0;
+    if (this.playing) {
+      this.t += Math.min(Math.max(0, now - this.last), LONGEST_STEP) * 1e6 * this.speed;
+      this.last = now;
+      if (this.t >= this.end) {
+        this.t = this.end;
+        this.playing = false;
+      } else this.request();
+    }
+    this.tick(now);
+  }
+
+  /** While the picture of the next moment is still being recorded, the clock waits. */
+  hold(t: number): void {
+    this.t = t;
+    this.last = performance.now();
+  }
+}

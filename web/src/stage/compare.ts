@@ -1,0 +1,31 @@
+// The differences between the panes: the numbers of their summaries, side by side.
+
+import { cards, number } from "../cards";
+import { h } from "../dom";
+import type { Shown } from "./pane";
+
+const ms = (x: number | null): string => (x === null ? "–" : `${x < 10 ? x.toFixed(1) : x.toFixed(0)} ms`);
+const count = (x: number | null): string => (x === null ? "–" : x.toLocaleString("en"));
+
+/** Name and value of each measure of a run. */
+function measures({ result: { summary }, link }: Shown): [string, string][] {
+  const of = summary.links[link];
+  return [
+    ["wait in the queue, mean", ms(number(of, "sojourn_ms", "mean"))],
+    ["wait, 99 % are below", ms(number(of, "sojourn_ms", "p99"))],
+    ["longest wait", ms(number(of, "sojourn_ms", "max"))],
+    ["packets dropped", count(number(of, "dropped_packets"))],
+    ["packets marked", count(number(of, "marked_packets"))],
+    ...cards(summary).filter((card) => card.app !== "").map((card): [string, string] => [`${card.app}: ${card.title}`, `${card.value}${card.verdict === "" ? "" : ` (${card.verdict})`}`]),
+  ];
+}
+
+/** A table of the measures in which the runs differ. */
+export function differences(runs: Shown[]): HTMLElement {
+  const all = runs.map((run) => new Map(measures(run)));
+  const names = [...new Set(all.flatMap((of) => [...of.keys()]))];
+  const rows = names.map((name) => [name, ...all.map((of) => of.get(name) ?? "–")]).filter(([, ...values]) => new Set(values).size > 1);
+  return h("table", {}, h("caption", {}, "What differs, with the same load and seed"),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "over the whole run"), ...runs.map((run) => h("th", { scope: "col" }, run.title)))),
+    h("tbody", {}, ...rows.map(([name, ...values]) => h("tr", {}, h("th", { scope: "row" }, name ?? ""), ...values.map((value) => h("td", {}, value))))));
+}

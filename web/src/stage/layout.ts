@@ -1,0 +1,161 @@
+// Where things stand on the stage. Pure arithmetic: CSS pixels, from a size, a way and the queues' lines.
+
+import type { Way } from "./route";
+import { flowName, NO_LINE, type PacketTable } from "./table";
+
+export interface Box {
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+
+/** One link on the stage. The upper row runs from left to right, the lower one back. */
+export interface Hop {
+  /** Number of the link in the table; -1 if it has none. */
+  link: number;
+  name: string;
+  /** 1: to the right; -1: to the left. */
+  way: 1 | -1;
+  queue: Box;
+  /** A modem between queue and wire; its width is 0 without one. */
+  modem: Box;
+  /** The wire, from where packets leave the queue to the far end. */
+  x0: number;
+  x1: number;
+  y: number;
+  /** Side of a packet's cell in the queue. */
+  cell: number;
+  columns: number;
+  /** Lines of the queue, by their number; the row of each, from the bottom. */
+  lines: number[];
+  /** What each line is called: its own name, or the flows whose packets wait there. */
+  names: string[];
+  rows: number;
+  chosen: boolean;
+}
+
+export interface Node {
+  name: string;
+  box: Box;
+  /** Sender or receiver, rather than a node on the way. */
+  end: boolean;
+}
+
+export interface Layout {
+  width: number;
+  height: number;
+  hops: Hop[];
+  nodes: Node[];
+}
+
+const LARGEST_CELL = 20;
+const LEAST_CELL = 2;
+/** Most lines that have rows of their own; flows beyond share the last. */
+const MOST_ROWS = 12;
+
+/** The greatest number of packets that wait on a link at once, in one line and in all; and the lines that are used. */
+export function fullest(table: PacketTable, link: number): { line: number; all: number; lines: number[] } {
+  const { legs, entered } = table.legs(link);
+  const served = Float64Array.from(legs, (leg) => table.legServed(leg));
+  const order = Array.from(served.keys()).sort((a, b) => (served[a] ?? 0) - (served[b] ?? 0));
+  const inLine = new Map<number, number>();
+  let [all, most, mostInLine, out] = [0, 0, 0, 0];
+  for (let i = 0; i < legs.length; i++) {
+    for (let j = order[out]; j !== undefined && (served[j] ?? 0) <= (entered[i] ?? 0); j = order[++out]) {
+      if (j >= i) break;
+      if ((served[j] ?? 0) <= (entered[j] ?? 0)) continue;
+      const line = table.legLine[legs[j] ?? 0] ?? NO_LINE;
+      inLine.set(line, (inLine.get(line) ?? 0) - 1);
+      all--;
+    }
+    const leg = legs[i] ?? 0;
+    if ((served[i] ?? 0) <= (entered[i] ?? 0)) continue;
+    const line = table.legLine[leg] ?? NO_LINE;
+    const now = (inLine.get(line) ?? 0) + 1;
+    inLine.set(line, now);
+    most = Math.max(most, ++all);
+    mostInLine = Math.max(mostInLine, now);
+  }
+  return { line: mostInLine, all: most, lines: [...inLine.keys()].filter((l) => l !== NO_LINE).sort((a, b) => a - b) };
+}
+
+/** The name of a line: that of its queue, or, where queues only have numbers, those of the flows in it. More than one collide there. */
+function lineName(table: PacketTable, link: number, line: number): string {
+  const own = table.head.links[link]?.lines[line] ?? "";
+  if (!/^\d+$/.test(own)) return own;
+  const flows = new Set<string>();
+  for (const leg of table.legs(link).legs) if (table.legLine[leg] === line) flows.add(flowName(table, table.flow[table.legPacket[leg] ?? 0] ?? 0));
+  const all = [...flows];
+  return all.length > 3 ? `${all.slice(0, 2).join(", ")} and ${all.length - 2} more` : all.join(", ");
+}
+
+/** The cell and the columns with which `count` packets fit into a box, in rows. */
+function packed(box: Box, count: number): { cell: number; columns: number } {
+  let cell = Math.min(LARGEST_CELL, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
+  while (cell > LEAST_CELL && Math.floor(box.w / cell) * Math.floor(box.h / cell) < count) cell -= 0.5;
+  cell = Math.max(LEAST_CELL, cell);
+  return { cell, columns: Math.max(1, Math.floor(box.w / cell)) };
+}
+
+/** Lays out a pane. */
+export function layout(width: number, height: number, way: Way, table: PacketTable): Layout {
+  const narrow = width < 560;
+  const end = narrow ? 62 : 88;
+  const [top, baseline] = [24, height - 74];
+  const back = height - 26;
+  const nodes: Node[] = [];
+  const names = [way.there[0]?.from ?? way.back[0]?.to ?? "", ...way.there.map((l) => l.to)];
+  const weights = way.there.map((_, i) => (i === way.chosen ? 5 : 1));
+  const total = weights.reduce((a, b) => a + b, 0);
+  const [left, right] = [end, width - end];
+  const hops: Hop[] = [];
+  let x = left;
+  way.there.forEach((link, i) => {
+    const w = ((right - left) * (weights[i] ?? 1)) / total;
+    hops.push(hop({ table, link: link.name, way: 1, from: x, to: x + w, top, y: baseline, chosen: i === way.chosen }));
+    x += w;
+    if (i + 1 < way.there.length) nodes.push({ name: names[i + 1] ?? "", end: false, box: { x: x - 4, y: baseline - 14, w: 8, h: 28 } });
+  });
+  x = right;
+  way.back.forEach((link) => {
+    const w = (right - left) / way.back.length;
+    hops.push(hop({ table, link: link.name, way: -1, from: x, to: x - w, top: back - 9, y: back, chosen: false }));
+    x -= w;
+  });
+  nodes.push({ name: names[0] ?? "", end: true, box: { x: 0, y: top, w: end - 10, h: height - top - 8 } });
+  nodes.push({ name: names[names.length - 1] ?? "", end: true, box: { x: width - end + 10, y: top, w: end - 10, h: height - top - 8 } });
+  return { width, height, hops, nodes };
+}
+
+interface Place {
+  table: PacketTable;
+  link: string;
+  way: 1 | -1;
+  from: number;
+  to: number;
+  top: number;
+  y: number;
+  chosen: boolean;
+}
+
+function hop({ table, link: name, way, from, to, top, y, chosen }: Place): Hop {
+  const link = table.link(name);
+  const long = Math.abs(to - from);
+  const known = link >= 0 ? fullest(table, link) : { line: 0, all: 0, lines: [] };
+  const modem = table.head.links[link]?.modem === true;
+  const queueWidth = chosen ? long * (modem ? 0.5 : 0.62) : Math.min(long * 0.4, 70);
+  const modemWidth = modem ? long * 0.14 : 0;
+  const gap = chosen ? 10 : 4;
+  const begin = way > 0 ? from + gap : from - gap - queueWidth;
+  const high = chosen ? y + 10 - top : 18;
+  const lines = known.lines.slice(0, MOST_ROWS);
+  const rows = lines.length > 1 ? Math.min(MOST_ROWS, known.lines.length) : 1;
+  const queue = { x: begin, y: y + (chosen ? 10 : 9) - high, w: queueWidth, h: high };
+  const one = rows > 1 ? { ...queue, h: queue.h / rows } : queue;
+  const { cell, columns } = packed(one, Math.max(known.line, chosen ? 6 : 1));
+  const after = way > 0 ? begin + queueWidth + (modem ? 6 : 0) : begin - (modem ? 6 : 0) - modemWidth;
+  const x0 = way > 0 ? after + modemWidth : modem ? after : begin;
+  const names = lines.map((line) => lineName(table, link, line));
+  return { link, name, way, names, queue, modem: { x: after, y: y - 12, w: modemWidth, h: 24 }, x0, x1: to, y, cell, columns, lines, rows, chosen };
+}

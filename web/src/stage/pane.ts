@@ -1,0 +1,193 @@
+// One pane of the stage: a scenario, its packets in a window around the clock, and their picture.
+
+import { h } from "../dom";
+import type { Engine } from "../engine";
+import { secondsText } from "../quantities";
+import type { Result, Tree } from "../types";
+import { inkOf, nearest, Painter, type Ink } from "./draw";
+import { layout, type Layout } from "./layout";
+import { positions, Scene, WIRE, type Motion } from "./positions";
+import { wayThrough } from "./route";
+import { PacketTable, upTo } from "./table";
+
+/** Most packets of a window: some 9 MB. A longer run is shown in windows. */
+const MOST_PACKETS = 40_000;
+/** A window begins this long before the clock, so that one can step back.   Unit: ns. */
+const BEFORE = 5e8;
+/** The next window is recorded when the clock comes this near to the end of this one.   Unit: ns on the screen. */
+const AHEAD = 3e9;
+
+export interface Shown {
+  title: string;
+  tree: Tree;
+  link: string;
+  result: Result;
+}
+
+/** The colour of a flow, by its application, number and direction. */
+export type ColourOf = (app: string, flow: number, reverse: boolean) => string;
+
+export class Pane {
+  readonly root: HTMLElement;
+  table: PacketTable | null = null;
+  readonly scene = new Scene();
+  at: Layout | null = null;
+  private readonly title = h("b");
+  private readonly counts = h("span", { class: "counts" });
+  private readonly still = h("canvas", { class: "still", "aria-hidden": "true" });
+  private readonly moving = h("canvas", { class: "moving", "aria-hidden": "true" });
+  private readonly board = h("div", { class: "board", role: "img" }, this.still, this.moving);
+  private readonly painter = new Painter(this.still, this.moving);
+  private ink: Ink | null = null;
+  private next: PacketTable | null = null;
+  private recording: AbortController | null = null;
+  private wroteAt = 0;
+  /** The whole run is in one window. */
+  private whole = false;
+
+  constructor(public shown: Shown, private readonly engine: Engine, private readonly colourOf: ColourOf, private readonly onPick: (pane: Pane, packet: number) => void, private readonly onReady: () => void) {
+    this.root = h("div", { class: "pane" }, h("p", { class: "of" }, this.title, this.counts), this.board);
+    this.title.textContent = shown.title;
+    new ResizeObserver(() => this.measure()).observe(this.board);
+    this.moving.addEventListener("click", (event) => {
+      if (this.table === null) return;
+      const box = this.moving.getBoundingClientRect();
+      const packet = nearest(this.scene, this.table, event.clientX - box.left, event.clientY - box.top, 18);
+      if (packet >= 0) this.onPick(this, packet);
+    });
+  }
+
+  get link(): number {
+    return this.table?.link(this.shown.link) ?? -1;
+  }
+
+  get duration(): number {
+    return this.shown.result.summary.duration_s * 1e9;
+  }
+
+  /** Whether the packets at `t` are known. */
+  has(t: number): boolean {
+    const head = this.table?.head;
+    return head !== undefined && t >= head.from_ns && (t < head.until_ns || head.until_ns >= this.duration);
+  }
+
+  /** Records the window around `t`, unless it is known. */
+  async look(t: number, speed: number): Promise<void> {
+    if (this.next !== null && t >= this.next.head.from_ns + BEFORE / 2 && t < this.next.head.until_ns) {
+      this.take(this.next);
+      this.next = null;
+    }
+    if (this.whole || this.recording !== null) return;
+    const known = this.has(t);
+    const head = this.table?.head;
+    if (known && head !== undefined && (head.until_ns >= this.duration || head.until_ns - t > AHEAD * speed || this.next !== null)) return;
+    const from = known && head !== undefined ? Math.max(0, head.until_ns - BEFORE) : Math.max(0, t - BEFORE);
+    await this.record(this.packets() <= MOST_PACKETS ? 0 : from, known);
+  }
+
+  /** Packets of the run, at most: each counts on every link. */
+  private packets(): number {
+    return Object.values(this.shown.result.summary.links).reduce((sum, link) => sum + Number(link["offered_packets"] ?? 0), 0);
+  }
+
+  private async record(from: number, ahead: boolean): Promise<void> {
+    const stop = this.recording = new AbortController();
+    const bytes = await this.engine.window(this.shown.tree, from, this.duration, MOST_PACKETS, stop.signal);
+    if (this.recording === stop) this.recording = null;
+    if (bytes === null || stop.signal.aborted) return;
+    const table = PacketTable.read(bytes);
+    this.whole = from === 0 && !table.head.shortened;
+    if (ahead) this.next = table;
+    else this.take(table);
+    this.onReady();
+  }
+
+  private take(table: PacketTable): void {
+    this.table = table;
+    this.measure();
+  }
+
+  /** Another run takes this pane. */
+  show(shown: Shown): void {
+    this.stop();
+    [this.shown, this.next, this.whole] = [shown, null, false];
+    this.title.textContent = shown.title;
+    this.root.classList.add("old");
+  }
+
+  stop(): void {
+    this.recording?.abort();
+    this.recording = null;
+  }
+
+  /** Lays the pane out again: after a change of its size, its table or the page's colours. */
+  measure(): void {
+    const [width, table] = [this.board.clientWidth, this.table];
+    if (table === null || width === 0) return;
+    const height = Number(this.board.dataset["height"] ?? 0) || (width < 560 ? 210 : 230);
+    this.ink = inkOf(this.board);
+    this.at = layout(width, height, wayThrough(this.shown.tree, this.shown.link), table);
+    this.board.style.height = `${height}px`;
+    this.painter.setting(this.at, this.ink, table, (flow) => this.colour(flow));
+    this.root.classList.remove("old");
+    this.onReady();
+  }
+
+  set height(px: number) {
+    this.board.dataset["height"] = String(px);
+  }
+
+  colour(flow: number): string {
+    const [app, number, , reverse] = this.table?.head.flows[flow] ?? [null, 0, 0, 0];
+    return this.colourOf(app ?? "", number, reverse === 1);
+  }
+
+  /** Draws the packets at `t`. */
+  draw(t: number, motion: Motion, chosen: number, now: number): void {
+    const { table, at, ink } = this;
+    if (table === null || at === null || ink === null) return;
+    positions(table, at, t, motion, this.scene);
+    this.painter.frame(this.scene, at, table, t, ink, chosen);
+    if (now - this.wroteAt < 150) return;
+    this.wroteAt = now;
+    this.write(t);
+  }
+
+  /** Writes the counts, and the sentence that a screen reader reads in place of the picture. */
+  write(t: number): void {
+    const { table, at, scene } = this;
+    if (table === null || at === null) return;
+    const i = at.hops.findIndex((hop) => hop.chosen);
+    const waiting = scene.waiting[i] ?? 0;
+    const { legs, entered } = table.legs(this.link);
+    // the last packet that has left the queue
+    let last = -1;
+    for (let k = upTo(entered, t) - 1, seen = 0; k >= 0 && seen < 2000; k--, seen++) {
+      const left = table.legLeft[legs[k] ?? 0] ?? Infinity;
+      if (left <= t && (last < 0 || left > (table.legLeft[last] ?? 0))) last = legs[k] ?? 0;
+    }
+    const wait = last < 0 ? null : (table.legLeft[last] ?? 0) - (table.legEntered[last] ?? 0);
+    const packets = (n: number) => `${n} packet${n === 1 ? "" : "s"}`;
+    const part = this.whole ? "" : `; recorded from ${(table.head.from_ns / 1e9).toFixed(1)} to ${(table.head.until_ns / 1e9).toFixed(1)} s`;
+    const counts = `${packets(waiting)} waiting${wait === null ? "" : `; the last one waited ${secondsText(wait / 1e9)}`}${part}`;
+    if (this.counts.textContent !== counts) this.counts.textContent = counts;
+    this.board.setAttribute("aria-label",
+      `${this.shown.title}, at second ${(t / 1e9).toFixed(3)}: ${packets(waiting)} wait in the queue of ${this.shown.link}, ${packets(at.hops.reduce((sum, _, k) => sum + (scene.wire[k] ?? 0), 0))} travel.`);
+  }
+
+  /** For tests and scripts: what is drawn. */
+  read(): Record<string, unknown>[] {
+    const { table, at, scene } = this;
+    if (table === null || at === null) return [];
+    return Array.from({ length: scene.count }, (_, n) => {
+      const leg = scene.leg[n] ?? 0;
+      const packet = table.legPacket[leg] ?? 0;
+      const [app, flow, connection, reverse] = table.head.flows[table.flow[packet] ?? 0] ?? [null, 0, 0, 0];
+      return {
+        link: at.hops[scene.hop[n] ?? 0]?.name, kind: ["waiting", "modem", "wire", "falling"][scene.kind[n] ?? WIRE], place: scene.place[n], line: table.legLine[leg],
+        x: scene.x[n], y: scene.y[n], app, flow, connection, reverse: reverse === 1, seq: table.seq[packet], size: table.size[packet],
+        entered: table.legEntered[leg], left: table.legLeft[leg], arrived: table.legArrived[leg],
+      };
+    });
+  }
+}

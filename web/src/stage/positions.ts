@@ -1,0 +1,189 @@
+// Where every packet is at an instant. Pure: a table, a layout and a time give positions and counts; nothing else is drawn.
+//
+//   waiting   entered <= t < left       its place among those of its line, the head first
+//   modem     left <= t < arrived - delay   (a modem's link) waits for its grant, or is being sent
+//   wire      left <= t < arrived       the share of that time
+//   falling   dropped <= t < dropped + fall
+//
+// Buffers are allocated once and used again: a frame allocates nothing.
+
+import type { Hop, Layout } from "./layout";
+import { upTo, type PacketTable } from "./table";
+
+export const WAITING = 0, MODEM = 1, WIRE = 2, FALLING = 3;
+
+/** The packets at an instant, in no order. */
+export class Scene {
+  count = 0;
+  leg = new Uint32Array(0);
+  hop = new Uint8Array(0);
+  kind = new Uint8Array(0);
+  /** Waiting, in the modem: the place from the head, from 0. Wire, falling: the share of the way. */
+  place = new Float32Array(0);
+  x = new Float32Array(0);
+  y = new Float32Array(0);
+  side = new Float32Array(0);
+  /** By hop: packets that wait, are in the modem, are on the wire. */
+  waiting: number[] = [];
+  modem: number[] = [];
+  wire: number[] = [];
+
+  /** Room for `count` packets. */
+  reserve(count: number): void {
+    if (count <= this.leg.length) return;
+    const room = Math.max(count, 2 * this.leg.length, 1024);
+    const grown = <T extends Uint32Array | Uint8Array | Float32Array>(old: T, made: T): T => { made.set(old as never); return made; };
+    this.leg = grown(this.leg, new Uint32Array(room));
+    [this.hop, this.kind] = [grown(this.hop, new Uint8Array(room)), grown(this.kind, new Uint8Array(room))];
+    [this.place, this.side] = [grown(this.place, new Float32Array(room)), grown(this.side, new Float32Array(room))];
+    [this.x, this.y] = [grown(this.x, new Float32Array(room)), grown(this.y, new Float32Array(room))];
+  }
+}
+
+/** The time that eases a step on the screen, and a fall, in nanoseconds of the run. */
+export interface Motion {
+  ease: number;
+  fall: number;
+}
+
+/** Rows in one hop's queue, used again in every frame: packets in each line so far, and how far it has moved up. */
+const inRow = new Uint32Array(64);
+const moved = new Float32Array(64);
+
+/** Fills `out` with the packets at `t`. */
+export function positions(table: PacketTable, at: Layout, t: number, motion: Motion, out: Scene): void {
+  out.count = 0;
+  for (let i = 0; i < at.hops.length; i++) {
+    out.waiting[i] = out.modem[i] = out.wire[i] = 0;
+    const hop = at.hops[i]!;
+    if (hop.link >= 0) onHop(table, hop, i, t, motion, out);
+  }
+}
+
+function onHop(table: PacketTable, hop: Hop, number: number, t: number, motion: Motion, out: Scene): void {
+  const { legs, latest, entered } = table.legs(hop.link);
+  const hi = upTo(entered, t);
+  const lo = Math.min(hi, upTo(latest, t - motion.fall));
+  const delay = table.head.links[hop.link]?.delay_ns ?? 0;
+  const hasModem = hop.modem.w > 0;
+  out.reserve(out.count + hi - lo);
+  inRow.fill(0);
+  moved.fill(0);
+  if (!hasModem) slide(table, hop, legs, lo, hi, t, delay);
+  let inModem = 0;
+  for (let i = lo; i < hi; i++) {
+    const leg = legs[i] ?? 0;
+    const left = table.legLeft[leg]!;
+    const arrived = table.legArrived[leg]!;
+    const dropped = table.legDropped[leg]!;
+    if (arrived <= t) continue;
+    const n = out.count;
+    const side = hop.cell * sideOf(table.size[table.legPacket[leg] ?? 0] ?? 0);
+    out.leg[n] = leg;
+    out.hop[n] = number;
+    out.side[n] = side;
+    if (dropped <= t) {
+      if (t - dropped >= motion.fall) continue;
+      fall(table, hop, leg, (t - dropped) / motion.fall, out, n);
+    } else if (left > t) {
+      wait(table, hop, leg, t, motion, out, n);
+      out.waiting[number]!++;
+    } else if (hasModem && t < arrived - delay) {
+      out.kind[n] = MODEM;
+      out.place[n] = inModem;
+      queueUp(hop, inModem++, out, n);
+      out.modem[number]!++;
+    } else {
+      travel(table, hop, leg, hasModem ? arrived - delay : left, arrived, t, out, n);
+      out.wire[number]!++;
+    }
+    out.count++;
+  }
+}
+
+/** The side of a packet in its cell: an ACK is smaller than a full segment. */
+const sideOf = (size: number): number => 0.86 * Math.max(0.42, Math.min(1, Math.sqrt(size / 1500)));
+
+/** The row of a leg's line, from the bottom. */
+function rowOf(table: PacketTable, hop: Hop, leg: number): number {
+  if (hop.rows <= 1) return 0;
+  const row = hop.lines.indexOf(table.legLine[leg] ?? 0);
+  return row < 0 ? hop.rows - 1 : row;
+}
+
+/** While the link sends a packet, the line behind it moves up by one place. */
+function slide(table: PacketTable, hop: Hop, legs: Uint32Array, lo: number, hi: number, t: number, delay: number): void {
+  let last = -1;
+  let at = -Infinity;
+  for (let i = lo; i < hi; i++) {
+    const left = table.legLeft[legs[i]!]!;
+    if (left > t || left < at) continue;
+    last = legs[i]!;
+    at = left;
+  }
+  if (last < 0) return;
+  const sending = (table.legArrived[last] ?? Infinity) - delay - at;
+  if (sending > 0 && t - at < sending) moved[rowOf(table, hop, last)] = 1 - (t - at) / sending;
+}
+
+function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Motion, out: Scene, n: number): void {
+  const row = rowOf(table, hop, leg);
+  const place = inRow[row] ?? 0;
+  inRow[row] = place + 1;
+  out.kind[n] = WAITING;
+  out.place[n] = place;
+  cellAt(hop, row, place + (moved[row] ?? 0), out, n);
+  // a packet that has just come slides in from its sender, at the height of its place
+  const age = (t - table.legEntered[leg]!) / motion.ease;
+  if (age < 1 && hop.chosen) {
+    const x = hop.way > 0 ? hop.queue.x - 12 : hop.queue.x + hop.queue.w + 12;
+    out.x[n]! += (x - out.x[n]!) * (1 - age) * (1 - age);
+  }
+}
+
+/** The cell of a place: rows from the bottom up, each in the direction opposite to the one below. */
+function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
+  const { queue, cell, columns, way } = hop;
+  const base = queue.y + queue.h - (row * queue.h) / hop.rows;
+  const turn = hop.rows > 1 ? 0 : Math.floor(place / columns);
+  const along = hop.rows > 1 ? Math.min(place, columns) : place - turn * columns;
+  // between the last place of a row and the first of the next it climbs
+  const climb = hop.rows > 1 ? 0 : Math.max(0, along - columns + 1);
+  const column = turn % 2 === 0 ? along - climb : columns - 1 - along + climb;
+  const head = way > 0 ? queue.x + queue.w - cell / 2 : queue.x + cell / 2;
+  out.x[n] = head - way * column * cell;
+  out.y[n] = hop.rows > 1 ? base - queue.h / hop.rows / 2 : base - (turn + climb + 0.5) * cell;
+}
+
+function queueUp(hop: Hop, place: number, out: Scene, n: number): void {
+  const { modem, way } = hop;
+  const pitch = Math.min(out.side[n]! + 1, 8);
+  const x = Math.min(place * pitch, modem.w - pitch);
+  out.x[n] = way > 0 ? modem.x + modem.w - pitch / 2 - x : modem.x + pitch / 2 + x;
+  out.y[n] = hop.y;
+}
+
+/** On the wire; the first part of the way leads from its line to the wire. */
+function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrived: number, t: number, out: Scene, n: number): void {
+  const share = arrived > begin && arrived !== Infinity ? (t - begin) / (arrived - begin) : 0;
+  out.kind[n] = WIRE;
+  out.place[n] = share;
+  cellAt(hop, rowOf(table, hop, leg), 0, out, n);
+  const fromX = hop.modem.w > 0 ? hop.x0 : out.x[n]!;
+  const fromY = hop.modem.w > 0 ? hop.y : out.y[n]!;
+  out.x[n] = fromX + (hop.x1 - fromX) * share;
+  out.y[n] = fromY + (hop.y - fromY) * Math.min(1, 5 * share);
+}
+
+/** Off the stage: from the place where it was dropped, downwards. */
+function fall(table: PacketTable, hop: Hop, leg: number, share: number, out: Scene, n: number): void {
+  const [entered, left, dropped] = [table.legEntered[leg] ?? 0, table.legLeft[leg] ?? Infinity, table.legDropped[leg] ?? 0];
+  const row = rowOf(table, hop, leg);
+  out.kind[n] = FALLING;
+  out.place[n] = share;
+  if (left <= dropped) [out.x[n], out.y[n]] = [hop.x0, hop.y];
+  else if (entered < dropped) cellAt(hop, row, 0, out, n);
+  else [out.x[n], out.y[n]] = [hop.way > 0 ? hop.queue.x - 10 : hop.queue.x + hop.queue.w + 10, hop.chosen ? hop.queue.y + hop.cell / 2 : hop.y];
+  out.y[n]! += (hop.chosen ? 110 : 20) * share * share;
+  out.x[n]! += hop.way * 8 * share;
+}

@@ -1,0 +1,92 @@
+// The state of a sender at a moment: its window, its threshold, its estimate of the round trip.
+
+import { h, put } from "../dom";
+import { bytesText, rateText, secondsText } from "../quantities";
+import { flowName, type PacketTable } from "./table";
+
+export interface Belief {
+  state: string;
+  window: number;
+  threshold: number;
+  inFlight: number;
+  srtt: number;
+  rto: number;
+  pacing: number;
+}
+
+/** The state of a flow's sender at `t`; null if it has not sent. `sender.t` is in ascending order. */
+export function beliefAt(table: PacketTable, flow: number, t: number): Belief | null {
+  const times = table.column("sender.t");
+  const flows = table.column("sender.flow");
+  let [lo, hi] = [0, times.length];
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if ((times[mid] ?? 0) <= t) lo = mid + 1;
+    else hi = mid;
+  }
+  let row = lo - 1;
+  while (row >= 0 && flows[row] !== flow) row--;
+  if (row < 0) return null;
+  const of = (name: string) => table.column(`sender.${name}`)[row] ?? NaN;
+  return {
+    state: table.head.states[of("state")] ?? "", window: of("cwnd_bytes"), threshold: of("ssthresh_bytes"), inFlight: of("in_flight_bytes"),
+    srtt: of("srtt_ms"), rto: of("rto_ms"), pacing: of("pacing_rate_mbit"),
+  };
+}
+
+/** The flow whose sender is shown first: the one that sent most in the window; -1 for none. */
+export function busiest(table: PacketTable): number {
+  let found = busiestOf.get(table);
+  if (found === undefined) {
+    const sent = new Float64Array(table.head.flows.length);
+    for (let i = 0; i < table.packets; i++) if ((table.end[i] ?? 0) > 0) sent[table.flow[i] ?? 0]! += table.size[i] ?? 0;
+    found = sent.indexOf(Math.max(0, ...sent));
+    if (!((sent[found] ?? 0) > 0)) found = -1;
+    busiestOf.set(table, found);
+  }
+  return found;
+}
+
+const busiestOf = new WeakMap<PacketTable, number>();
+
+const STATES: Record<string, string> = { open: "no loss in sight", disorder: "ACKs hint at a gap", cwr: "slows down after a mark", recovery: "recovers from a loss", loss: "recovers from a timeout" };
+
+/** The panel of a sender's state. Its elements are made once, and only their texts change with the clock. */
+export class BeliefPanel {
+  readonly root = h("section", { class: "belief", "aria-label": "The sender" });
+  private readonly of = h("span");
+  private readonly state = h("span", { class: "of" });
+  private readonly inside = h("span", { class: "inside" });
+  private readonly edge = h("span", { class: "edge" });
+  private readonly none = h("p", { class: "line" }, "No TCP sender has sent yet.");
+  private readonly values = ["in flight", "window", "slow start up to", "round trip, as estimated", "paced at"].map((name) => {
+    const value = h("dd");
+    return { value, row: h("div", {}, h("dt", {}, name), value) };
+  });
+  private readonly all = h("div", {}, h("div", { class: "window" }, this.inside, this.edge), h("dl", {}, ...this.values.map(({ row }) => row)));
+
+  constructor() {
+    put(this.root, h("h3", {}, this.of, this.state), this.none, this.all);
+  }
+
+  /** Shows the sender of a flow at `t`; -1 for no flow. */
+  show(table: PacketTable, flow: number, t: number, colour: string): void {
+    const belief = flow < 0 ? null : beliefAt(table, flow, t);
+    this.all.hidden = belief === null;
+    this.none.hidden = belief !== null;
+    write(this.of, belief === null ? "The sender" : `Sender of ${flowName(table, flow)}: `);
+    write(this.state, belief === null ? "" : (STATES[belief.state.toLowerCase()] ?? belief.state));
+    if (belief === null) return;
+    const most = Math.max(belief.window, belief.inFlight, Number.isNaN(belief.threshold) ? 0 : belief.threshold, 1);
+    this.inside.style.transform = `scaleX(${Math.min(1, belief.inFlight / most).toFixed(4)})`;
+    this.inside.style.background = colour;
+    this.edge.style.left = `${Math.min(100, (100 * belief.window) / most).toFixed(1)}%`;
+    const texts = [bytesText(belief.inFlight), bytesText(belief.window), Number.isNaN(belief.threshold) ? "no limit yet" : bytesText(belief.threshold),
+      Number.isNaN(belief.srtt) ? "not measured" : secondsText(belief.srtt / 1e3), Number.isNaN(belief.pacing) ? "" : rateText(belief.pacing * 1e6)];
+    this.values.forEach(({ value, row }, i) => { write(value, texts[i] ?? ""); row.hidden = texts[i] === ""; });
+  }
+}
+
+function write(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -1,0 +1,264 @@
+// The stage: panes on one clock, the bar that moves it, and three panels: a sender, a packet, the differences.
+
+import { byId, h, put } from "../dom";
+import type { Engine } from "../engine";
+import { MOST_BESIDE } from "../fragment";
+import { secondsText } from "../quantities";
+import type { Tree } from "../types";
+import { Bar } from "./bar";
+import { Clock, easySpeed } from "./clock";
+import { differences } from "./compare";
+import { showLife } from "./life";
+import { Pane, type ColourOf, type Shown } from "./pane";
+import { BeliefPanel, busiest } from "./sender";
+import { flowName, upTo } from "./table";
+
+const MOST_PANES = MOST_BESIDE + 1;
+/** After the last change of the experiment, before its packets are recorded.   Unit: ms. */
+const PATIENCE_MS = 120;
+/** A step, a fall and a jump on the screen.   Unit: ns. */
+const EASE = 1.6e8;
+const FALL = 6e8;
+
+export interface Surroundings {
+  engine: Engine;
+  disciplines: string[];
+  colourOf: ColourOf;
+  /** The same scenario with another discipline at this link. */
+  withDiscipline(tree: Tree, link: string, discipline: string): Tree;
+  /** The clock of the stage has moved to this second. */
+  moved(second: number): void;
+  /** The visitor runs these disciplines beside the experiment. */
+  compare(disciplines: string[]): void;
+}
+
+export class Stage {
+  readonly clock: Clock;
+  /** Disciplines that run beside the experiment, with its load and seed. */
+  beside: string[] = [];
+  private readonly root = byId("stage");
+  private readonly panes: Pane[] = [];
+  private readonly stagePanes = h("div", { class: "panes" });
+  private readonly senderPanel = new BeliefPanel();
+  private readonly lifePanel = h("section", { class: "packet", "aria-label": "One packet" });
+  private readonly differencePanel = h("div", { class: "differences" });
+  private readonly key = h("p", { class: "legend", "aria-hidden": "true" });
+  private readonly bar: Bar;
+  private visible = false;
+  private later = 0;
+  private chosen: { pane: Pane; packet: number } | null = null;
+  private want: { now: Shown; pinned: Shown | null } | null = null;
+  private besideRuns = new Map<string, Shown>();
+  private stop = new AbortController();
+  private known = "";
+  private wrote = 0;
+  private begun = false;
+  /** Times of the last frames, for measuring.   Unit: ms. */
+  private frames: number[] | null = null;
+
+  constructor(private readonly around: Surroundings) {
+    this.clock = new Clock((now) => this.frame(now));
+    this.bar = new Bar(this.clock, this, around.disciplines);
+    put(this.root, this.bar.root, this.stagePanes, this.key, h("div", { class: "beside" }, this.senderPanel.root, this.lifePanel), this.differencePanel);
+    showNothing(this.lifePanel);
+    new IntersectionObserver((entries) => {
+      this.visible = entries.some((entry) => entry.isIntersecting);
+      if (this.visible) this.schedule();
+      else this.clock.pause();
+    }, { rootMargin: "200px" }).observe(this.root);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.panes.forEach((pane) => pane.measure()));
+    this.bar.listen(this.root, () => this.visible);
+    Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });
+  }
+
+  /** Shows these runs once the experiment has come to rest. */
+  show(now: Shown, pinned: Shown | null): void {
+    this.want = { now, pinned };
+    this.bar.update();
+    this.schedule();
+  }
+
+  private schedule(): void {
+    clearTimeout(this.later);
+    if (this.visible && this.want !== null) this.later = setTimeout(() => void this.open(), PATIENCE_MS);
+  }
+
+  /** Opens a pane for each run, and records their packets. */
+  private async open(): Promise<void> {
+    const want = this.want;
+    if (want === null) return;
+    this.stop.abort();
+    const stop = this.stop = new AbortController();
+    const { now, pinned } = want;
+    const key = JSON.stringify([now.tree, now.link]);
+    if (key !== this.known) {
+      this.besideRuns.clear();
+      if (this.known === "" || !this.bar.touched) this.begin(now);
+      this.clock.end = now.result.summary.duration_s * 1e9;
+      this.known = key;
+    }
+    const shown: Shown[] = [now, ...(pinned === null ? [] : [pinned])];
+    for (const discipline of this.beside.slice(0, MOST_PANES - shown.length)) {
+      const run = await this.run(now, discipline, stop.signal);
+      if (stop.signal.aborted) return;
+      if (run !== null) shown.push(run);
+    }
+    this.arrange(shown);
+    put(this.differencePanel, ...(shown.length > 1 ? [differences(shown)] : []));
+    await Promise.all(this.panes.map((pane) => pane.look(this.clock.t, this.clock.speed)));
+    this.explain();
+    if (!this.begun) this.start();
+  }
+
+  /** Says what colours and shapes mean. */
+  private explain(): void {
+    const [pane] = this.panes;
+    if (pane?.table === null || pane === undefined) return;
+    const { table } = pane;
+    const colours = new Map<string, string>();
+    table.flow.forEach((flow) => { if (!colours.has(flowName(table, flow).replace(/ ↓$/, ""))) colours.set(flowName(table, flow).replace(/ ↓$/, ""), pane.colour(flow)); });
+    const item = (kind: string, words: string, colour?: string) => { const i = h("i", { class: kind }); if (colour !== undefined) i.style.setProperty("--of", colour); return h("span", {}, i, words); };
+    put(this.key, ...[...colours].slice(0, 8).map(([name, colour]) => item("", name, colour)),
+      item("ack", "ACK"), item("ce", "marked"), item("lost", "dropped"),
+      table.head.apps.some((app) => app.late_after_ns !== null) && item("late", "too late for the listener"), h("span", {}, "fading with age"));
+  }
+
+  /** The first picture: it moves, unless the visitor prefers less motion. */
+  private start(): void {
+    this.begun = true;
+    document.body.dataset["stage"] = "ready";
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches && !this.bar.touched) this.clock.play();
+  }
+
+  private async run(now: Shown, discipline: string, stop: AbortSignal): Promise<Shown | null> {
+    const found = this.besideRuns.get(discipline);
+    if (found !== undefined) return found;
+    const tree = this.around.withDiscipline(now.tree, now.link, discipline);
+    const result = await this.around.engine.beside(tree, stop);
+    if (result === null) return null;
+    const run = { title: discipline, tree, link: now.link, result };
+    this.besideRuns.set(discipline, run);
+    return run;
+  }
+
+  /** Sets clock and speed for a new experiment: shortly before its queue has filled for the first time. */
+  private begin({ result, link }: Shown): void {
+    const queue = result.charts.links[link]?.queue_packets ?? [];
+    const most = Math.max(0, ...queue.map((n) => n ?? 0));
+    const first = queue.findIndex((n) => (n ?? 0) >= 0.3 * most && (n ?? 0) > 1);
+    this.clock.t = 1e9 * Math.max(0, first < 0 ? Math.min(1, result.summary.duration_s / 2) : (result.charts.t_s[first] ?? 0));
+    const offered = Number(result.summary.links[link]?.["offered_packets"] ?? 0);
+    this.clock.speed = easySpeed(offered / Math.max(1e-3, result.summary.duration_s));
+    this.bar.update();
+  }
+
+  private arrange(shown: Shown[]): void {
+    shown.forEach((run, i) => {
+      const pane = this.panes[i];
+      if (pane === undefined) this.panes.push(new Pane(run, this.around.engine, this.around.colourOf, (of, packet) => this.choose(of, packet), () => this.clock.request()));
+      else if (pane.shown.result !== run.result || pane.shown.link !== run.link) pane.show(run);
+      else pane.shown = run;
+    });
+    this.panes.splice(shown.length).forEach((pane) => { pane.stop(); pane.root.remove(); });
+    this.panes.forEach((pane) => { pane.height = this.panes.length > 1 ? 170 : 0; if (pane.root.parentElement === null) this.stagePanes.append(pane.root); pane.measure(); });
+    this.stagePanes.classList.toggle("many", this.panes.length > 2);
+    if (this.chosen !== null && !this.panes.includes(this.chosen.pane)) this.chosen = null;
+  }
+
+  /** A discipline runs beside the experiment, or no longer. */
+  toggle(discipline: string): void {
+    this.around.compare(this.beside.includes(discipline) ? this.beside.filter((d) => d !== discipline) : [...this.beside, discipline].slice(-MOST_BESIDE));
+  }
+
+  private frame(now: number): void {
+    this.frames?.push(now);
+    const { clock } = this;
+    const motion = { ease: EASE * clock.speed, fall: FALL * clock.speed };
+    for (const pane of this.panes) {
+      void pane.look(clock.t, clock.speed);
+      if (pane.has(clock.t)) pane.draw(clock.t, motion, this.chosen?.pane === pane ? this.chosen.packet : -1, clock.playing ? now : Infinity);
+      else if (pane.table !== null) clock.hold(Math.min(clock.t, pane.table.head.until_ns));
+    }
+    this.around.moved(clock.t / 1e9);
+    if (clock.playing && now - this.wrote < 120) return;
+    this.wrote = now;
+    this.beliefs();
+    this.bar.update();
+  }
+
+  private beliefs(): void {
+    const pane = this.chosen?.pane ?? this.panes[0];
+    const table = pane?.table;
+    if (pane === undefined || table === null || table === undefined) return;
+    const own = this.chosen === null ? -1 : (table.flow[this.chosen.packet] ?? -1);
+    const flow = own >= 0 && table.sends(own) ? own : busiest(table);
+    this.senderPanel.show(table, flow, this.clock.t, pane.colour(flow));
+    this.lifePanel.querySelectorAll("li").forEach((li) => li.classList.toggle("past", Number(li.dataset["at"] ?? 0) <= this.clock.t));
+  }
+
+  /** Follows a packet. */
+  choose(pane: Pane, packet: number): void {
+    if (pane.table === null) return;
+    this.chosen = { pane, packet };
+    const { table } = pane;
+    const sent = table.sent[packet] ?? 0;
+    const end = Math.max(sent, ...[table.arrived[packet] ?? 0].filter((t) => t !== Infinity));
+    if (this.clock.t < sent || this.clock.t > Math.max(end, sent)) this.clock.seek(sent);
+    showLife(this.lifePanel, table, packet, this.clock.t, { go: (t) => { this.clock.pause(); this.clock.seek(t); }, choose: (next) => this.choose(pane, next) });
+    this.clock.request();
+  }
+
+  /** One packet's event further, or back. */
+  step(way: 1 | -1): void {
+    this.clock.pause();
+    const pane = this.panes[0];
+    const table = pane?.table;
+    if (pane === undefined || table === null || table === undefined) return;
+    const moments = table.moments(pane.link);
+    const i = way > 0 ? upTo(moments, this.clock.t) : upTo(moments, this.clock.t - 1) - 1;
+    const at = moments[i];
+    if (at !== undefined) this.clock.seek(at);
+  }
+
+  /** Goes to the next drop, mark or timeout. */
+  async jump(landmark: "drop" | "mark" | "timeout"): Promise<void> {
+    const pane = this.panes[0];
+    if (pane === undefined) return;
+    const { tree, link } = pane.shown;
+    this.bar.say(`looking for the next ${landmark} …`);
+    const at = await this.around.engine.find(tree, landmark, link, Math.floor(this.clock.t), this.stop.signal);
+    if (at === null) return this.bar.say(`no ${landmark} after ${secondsText(this.clock.t / 1e9)}`);
+    this.bar.say("");
+    this.clock.pause();
+    await this.seekTo(at);
+  }
+
+  /** Goes to a moment, and waits until it is drawn. */
+  async seekTo(t: number): Promise<void> {
+    this.clock.seek(t);
+    for (const pane of this.panes) if (!pane.has(t)) await pane.look(t, this.clock.speed);
+    this.frame(performance.now());
+  }
+
+  /** For tests and scripts: the time in seconds, and the packets of each pane. */
+  private read(): unknown {
+    return { t: this.clock.t / 1e9, speed: this.clock.speed, playing: this.clock.playing,
+      panes: this.panes.map((pane) => ({ title: pane.shown.title, ready: pane.has(this.clock.t), shortened: pane.table?.head.shortened ?? false, packets: pane.read() })) };
+  }
+
+  /** For the benchmark: plays for some time, and gives the milliseconds between frames. */
+  private async measure(ms: number): Promise<number[]> {
+    this.frames = [];
+    this.clock.play();
+    await new Promise((resolve) => { setTimeout(resolve, ms); });
+    this.clock.pause();
+    const times = this.frames;
+    this.frames = null;
+    return times.slice(1).map((t, i) => t - (times[i] ?? 0));
+  }
+}
+
+function showNothing(panel: HTMLElement): void {
+  put(panel, h("h3", {}, "One packet"), h("p", { class: "line" }, "Click a packet to follow it."));
+}
+

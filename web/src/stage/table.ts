@@ -1,0 +1,171 @@
+// The packets of a window: the columns that the simulator wrote, and what follows from them. Times are nanoseconds since the start of
+// the run; Infinity stands for never. crates/face/src/window.rs describes the bytes.
+
+export interface Head {
+  from_ns: number;
+  until_ns: number;
+  /** The window ends earlier than asked for, because it has too many packets. */
+  shortened: boolean;
+  links: { name: string; from: string; to: string; delay_ns: number; modem: boolean; discipline: string; lines: string[] }[];
+  apps: { name: string; kind: string; late_after_ns: number | null }[];
+  /** Application, number, connection, 1 for the reverse direction, least one-way delay. */
+  flows: [string | null, number, number, 0 | 1, number][];
+  states: string[];
+  columns: [string, "f64" | "u32" | "u16" | "u8", number, number][];
+}
+
+type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array;
+
+/** A queue with one line, or a packet that did not wait. */
+export const NO_LINE = 0xffff;
+/** Flags of a packet (crates/packet/src/meta.rs). */
+export const PURE_ACK = 1, SYN = 2, FIN = 4;
+
+/** Reasons of drops, by their number (crates/packet/src/fate.rs). */
+export const REASONS = ["the queue was full", "the queue was full: the packet at its head went", "the law dropped it on arrival", "the law dropped it at the head",
+  "the modem's transmit queue was full", "the link lost it", "its flow was gone", "pushed out of a full queue", "a newer ACK made it redundant"];
+
+/** The legs on one link, in the order in which they entered its queue. */
+export interface LinkLegs {
+  /** Leg numbers. */
+  legs: Uint32Array;
+  /** The latest end of this leg and all before it: monotonic, so that those under way are found by bisection. */
+  latest: Float64Array;
+  entered: Float64Array;
+}
+
+export class PacketTable {
+  readonly sent: Float64Array;
+  readonly arrived: Float64Array;
+  readonly acknowledged: Float64Array;
+  readonly seq: Float64Array;
+  readonly end: Float64Array;
+  readonly flow: Uint32Array;
+  readonly size: Uint16Array;
+  readonly flags: Uint16Array;
+  readonly ecn: Uint8Array;
+  readonly again: Uint8Array;
+  /** Place of each packet's first leg; one more than there are packets. */
+  readonly first: Uint32Array;
+  readonly legEntered: Float64Array;
+  readonly legLeft: Float64Array;
+  readonly legArrived: Float64Array;
+  readonly legDropped: Float64Array;
+  readonly legMarked: Float64Array;
+  readonly legLink: Uint16Array;
+  readonly legLine: Uint16Array;
+  readonly legReason: Uint8Array;
+  readonly legPacket: Uint32Array;
+  /** When a packet of a call comes too late for its listener; Infinity for others. */
+  readonly late: Float64Array;
+  private senders: Set<number> | null = null;
+  private readonly onLink = new Map<number, LinkLegs>();
+
+  private constructor(readonly head: Head, private readonly columns: Map<string, Column>) {
+    const f64 = (name: string) => this.column(name) as Float64Array;
+    const u16 = (name: string) => this.column(name) as Uint16Array;
+    const u8 = (name: string) => this.column(name) as Uint8Array;
+    [this.sent, this.arrived, this.acknowledged] = [f64("packet.sent"), f64("packet.arrived"), f64("packet.acknowledged")];
+    [this.seq, this.end] = [f64("packet.seq"), f64("packet.end")];
+    this.flow = this.column("packet.flow") as Uint32Array;
+    [this.size, this.flags] = [u16("packet.size"), u16("packet.flags")];
+    [this.ecn, this.again] = [u8("packet.ecn"), u8("packet.again")];
+    [this.legEntered, this.legLeft, this.legArrived] = [f64("leg.entered"), f64("leg.left"), f64("leg.arrived")];
+    [this.legDropped, this.legMarked] = [f64("leg.dropped"), f64("leg.marked")];
+    [this.legLink, this.legLine, this.legReason] = [u16("leg.link"), u16("leg.line"), u8("leg.reason")];
+    const count = this.sent.length;
+    this.first = new Uint32Array(count + 1);
+    this.legPacket = new Uint32Array(this.legEntered.length);
+    this.late = new Float64Array(count).fill(Infinity);
+    const [legs, lateAfter] = [u8("packet.legs"), head.apps.map((app) => app.late_after_ns)];
+    const deadline = head.flows.map(([app, , , , least]) => least + (lateAfter[head.apps.findIndex((a) => a.name === app)] ?? Infinity));
+    for (let i = 0, leg = 0; i < count; i++) {
+      this.first[i] = leg;
+      for (let n = legs[i] ?? 0; n > 0; n--) this.legPacket[leg++] = i;
+      this.first[i + 1] = leg;
+      this.late[i] = (this.sent[i] ?? 0) + (deadline[this.flow[i] ?? 0] ?? Infinity);
+    }
+  }
+
+  /** Reads the simulator's bytes without copying them. */
+  static read(bytes: ArrayBuffer): PacketTable {
+    const length = new DataView(bytes).getUint32(0, true);
+    const head = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length))) as Head;
+    const kinds = { f64: Float64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array };
+    const columns = new Map(head.columns.map(([name, kind, at, count]): [string, Column] => [name, new kinds[kind](bytes, 4 + length + at, count)]));
+    return new PacketTable(head, columns);
+  }
+
+  column(name: string): Column {
+    const found = this.columns.get(name);
+    if (found === undefined) throw new Error(`no column ${name}`);
+    return found;
+  }
+
+  /** Whether the sender of a flow is in the table. */
+  sends(flow: number): boolean {
+    return (this.senders ??= new Set(this.column("sender.flow"))).has(flow);
+  }
+
+  get packets(): number {
+    return this.sent.length;
+  }
+
+  link(name: string): number {
+    return this.head.links.findIndex((link) => link.name === name);
+  }
+
+  /** When a leg ends: at the far end, or with a drop. */
+  legEnd(leg: number): number {
+    return Math.min(this.legArrived[leg] ?? Infinity, this.legDropped[leg] ?? Infinity);
+  }
+
+  /** When a leg no longer waits. */
+  legServed(leg: number): number {
+    return Math.min(this.legLeft[leg] ?? Infinity, this.legDropped[leg] ?? Infinity);
+  }
+
+  /** The legs on a link. */
+  legs(link: number): LinkLegs {
+    let found = this.onLink.get(link);
+    if (found === undefined) {
+      const legs = [];
+      for (let leg = 0; leg < this.legLink.length; leg++) if (this.legLink[leg] === link) legs.push(leg);
+      legs.sort((a, b) => (this.legEntered[a] ?? 0) - (this.legEntered[b] ?? 0) || a - b);
+      found = { legs: Uint32Array.from(legs), latest: new Float64Array(legs.length), entered: Float64Array.from(legs, (leg) => this.legEntered[leg] ?? 0) };
+      let latest = 0;
+      legs.forEach((leg, i) => { latest = found!.latest[i] = Math.max(latest, this.legEnd(leg)); });
+      this.onLink.set(link, found);
+    }
+    return found;
+  }
+
+  /** Every moment at which something happens on a link, in order. */
+  moments(link: number): Float64Array {
+    const all: number[] = [];
+    for (const leg of this.legs(link).legs) {
+      for (const at of [this.legEntered[leg], this.legLeft[leg], this.legArrived[leg], this.legDropped[leg], this.legMarked[leg]]) {
+        if (at !== undefined && at !== Infinity && at >= this.head.from_ns && at < this.head.until_ns) all.push(at);
+      }
+    }
+    return Float64Array.from(new Set(all)).sort();
+  }
+}
+
+/** The name of a flow: its application, and its number if there are several. */
+export const flowName = (table: PacketTable, flow: number): string => {
+  const [app, number, , reverse] = table.head.flows[flow] ?? [null, 0, 0, 0];
+  const several = table.head.flows.some(([other, n]) => other === app && n !== number);
+  return `${app ?? "unknown"}${several ? ` ${number + 1}` : ""}${reverse ? " ↓" : ""}`;
+};
+
+/** The number of values that are at most `x`, in ascending order. */
+export function upTo(values: Float64Array, x: number): number {
+  let [lo, hi] = [0, values.length];
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if ((values[mid] ?? 0) <= x) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
