@@ -155,7 +155,8 @@ def test_the_clock_is_that_of_the_charts(stage: Open):
     after = line.bounding_box()
     over = found.page.locator("#delay-chart .u-over").bounding_box()
     assert (after["x"] - before["x"]) / over["width"] == pytest.approx(3 / 12, abs=0.02)
-    found.page.mouse.click(over["x"] + over["width"] / 4, over["y"] + over["height"] / 2)
+    middle = {"x": over["width"] / 4, "y": over["height"] / 2}
+    found.page.locator("#delay-chart .u-over").click(position=middle)
     found.page.wait_for_timeout(300)
     now = found.page.evaluate("document.getElementById('stage').stage.read().t")
     assert now == pytest.approx(3, abs=0.15)
@@ -183,8 +184,7 @@ def test_a_packet_is_followed_and_its_flow_goes_on(stage: Open):
     found = stage(home())
     drawn_now = at(found, 6)["panes"][0]["packets"]
     one = next(p for p in drawn_now if p["kind"] == "waiting" and p["app"] == "upload" and p["place"] > 3)
-    box = found.page.locator("#stage .moving").bounding_box()
-    found.page.mouse.click(box["x"] + one["x"], box["y"] + one["y"])
+    found.page.locator("#stage .moving").click(position={"x": one["x"], "y": one["y"]})
     life = found.page.locator("#stage .packet")
     assert f"bytes {int(one['seq']):,}" in life.inner_text()
     for words in ("sent", "in the queue of up", "leaves the queue of up after", "arrives after", "receives the ACK"):
@@ -207,6 +207,16 @@ def test_two_disciplines_run_on_one_clock(stage: Open):
     found.page.get_by_role("button", name="remove fq_codel").click()
     found.page.wait_for_timeout(500)
     assert found.page.locator("#stage .pane").count() == 1
+
+
+def test_another_discipline_takes_the_stage(stage: Open):
+    found = stage(home())
+    before = sum(p["kind"] == "waiting" for p in at(found, 8)["panes"][0]["packets"])
+    found.page.select_option('[data-path="link.up.queue"] > select', "codel")
+    found.page.wait_for_timeout(2000)
+    (pane,) = at(found, 8)["panes"]
+    assert pane["title"].startswith("codel")
+    assert sum(p["kind"] == "waiting" for p in pane["packets"]) < before / 3
 
 
 def test_it_stands_still_for_those_who_prefer_less_motion(stage: Open):

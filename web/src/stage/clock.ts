@@ -22,6 +22,8 @@ export class Clock {
   speed = 0.05;
   playing = false;
   private last = 0;
+  /** The time before the last step. */
+  private before = 0;
   private frame = 0;
 
   constructor(private readonly tick: (now: number) => void) {}
@@ -53,6 +55,7 @@ export class Clock {
 
   private step(now: number): void {
     this.frame = 0;
+    this.before = this.t;
     if (this.playing) {
       this.t += Math.min(Math.max(0, now - this.last), LONGEST_STEP) * 1e6 * this.speed;
       this.last = now;
@@ -64,9 +67,8 @@ export class Clock {
     this.tick(now);
   }
 
-  /** While the picture of the next moment is still being recorded, the clock waits. */
-  hold(t: number): void {
-    this.t = t;
-    this.last = performance.now();
+  /** While the packets of this moment are still being recorded, the clock waits. */
+  hold(): void {
+    this.t = this.before;
   }
 }

@@ -44,6 +44,8 @@ export class Pane {
   private wroteAt = 0;
   /** The whole run is in one window. */
   private whole = false;
+  /** The table is that of the run before, until the new one is recorded. */
+  private old = false;
 
   constructor(public shown: Shown, private readonly engine: Engine, private readonly colourOf: ColourOf, private readonly onPick: (pane: Pane, packet: number) => void, private readonly onReady: () => void) {
     this.root = h("div", { class: "pane" }, h("p", { class: "of" }, this.title, this.counts), this.board);
@@ -68,7 +70,7 @@ export class Pane {
   /** Whether the packets at `t` are known. */
   has(t: number): boolean {
     const head = this.table?.head;
-    return head !== undefined && t >= head.from_ns && (t < head.until_ns || head.until_ns >= this.duration);
+    return head !== undefined && !this.old && t >= head.from_ns && (t < head.until_ns || head.until_ns >= this.duration);
   }
 
   /** Records the window around `t`, unless it is known. */
@@ -103,14 +105,14 @@ export class Pane {
   }
 
   private take(table: PacketTable): void {
-    this.table = table;
+    [this.table, this.old] = [table, false];
     this.measure();
   }
 
   /** Another run takes this pane. */
   show(shown: Shown): void {
     this.stop();
-    [this.shown, this.next, this.whole] = [shown, null, false];
+    [this.shown, this.next, this.whole, this.old] = [shown, null, false, true];
     this.title.textContent = shown.title;
     this.root.classList.add("old");
   }
@@ -123,7 +125,7 @@ export class Pane {
   /** Lays the pane out again: after a change of its size, its table or the page's colours. */
   measure(): void {
     const [width, table] = [this.board.clientWidth, this.table];
-    if (table === null || width === 0) return;
+    if (table === null || width === 0 || this.old) return;
     const height = Number(this.board.dataset["height"] ?? 0) || (width < 560 ? 210 : 230);
     this.ink = inkOf(this.board);
     this.at = layout(width, height, wayThrough(this.shown.tree, this.shown.link), table);

@@ -45,6 +45,9 @@ export class Stage {
   private readonly key = h("p", { class: "legend", "aria-hidden": "true" });
   private readonly bar: Bar;
   private visible = false;
+  /** The clock stopped because the stage is out of sight. */
+  private paused = false;
+  private readonly still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   private later = 0;
   private chosen: { pane: Pane; packet: number } | null = null;
   private want: { now: Shown; pinned: Shown | null } | null = null;
@@ -64,7 +67,8 @@ export class Stage {
     new IntersectionObserver((entries) => {
       this.visible = entries.some((entry) => entry.isIntersecting);
       if (this.visible) this.schedule();
-      else this.clock.pause();
+      if (this.visible && this.paused) this.clock.play();
+      if (!this.visible) [this.paused] = [this.clock.playing, this.clock.pause()];
     }, { rootMargin: "200px" }).observe(this.root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.panes.forEach((pane) => pane.measure()));
     this.bar.listen(this.root, () => this.visible);
@@ -127,7 +131,7 @@ export class Stage {
   private start(): void {
     this.begun = true;
     document.body.dataset["stage"] = "ready";
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches && !this.bar.touched) this.clock.play();
+    if (!this.still && !this.bar.touched) this.clock.play();
   }
 
   private async run(now: Shown, discipline: string, stop: AbortSignal): Promise<Shown | null> {
@@ -141,11 +145,11 @@ export class Stage {
     return run;
   }
 
-  /** Sets clock and speed for a new experiment: shortly before its queue has filled for the first time. */
+  /** Sets clock and speed for a new experiment: to the moment at which its queue begins to fill, or a picture that stands still, to a full one. */
   private begin({ result, link }: Shown): void {
     const queue = result.charts.links[link]?.queue_packets ?? [];
     const most = Math.max(0, ...queue.map((n) => n ?? 0));
-    const first = queue.findIndex((n) => (n ?? 0) >= 0.3 * most && (n ?? 0) > 1);
+    const first = queue.findIndex((n) => (n ?? 0) >= (this.still ? 0.3 * most : 3) && (n ?? 0) > 1);
     this.clock.t = 1e9 * Math.max(0, first < 0 ? Math.min(1, result.summary.duration_s / 2) : (result.charts.t_s[first] ?? 0));
     const offered = Number(result.summary.links[link]?.["offered_packets"] ?? 0);
     this.clock.speed = easySpeed(offered / Math.max(1e-3, result.summary.duration_s));
@@ -156,13 +160,16 @@ export class Stage {
     shown.forEach((run, i) => {
       const pane = this.panes[i];
       if (pane === undefined) this.panes.push(new Pane(run, this.around.engine, this.around.colourOf, (of, packet) => this.choose(of, packet), () => this.clock.request()));
-      else if (pane.shown.result !== run.result || pane.shown.link !== run.link) pane.show(run);
-      else pane.shown = run;
+      else if (pane.shown.result !== run.result || pane.shown.link !== run.link) {
+        pane.show(run);
+        if (this.chosen?.pane === pane) this.chosen = null;
+      } else pane.shown = run;
     });
     this.panes.splice(shown.length).forEach((pane) => { pane.stop(); pane.root.remove(); });
     this.panes.forEach((pane) => { pane.height = this.panes.length > 1 ? 170 : 0; if (pane.root.parentElement === null) this.stagePanes.append(pane.root); pane.measure(); });
     this.stagePanes.classList.toggle("many", this.panes.length > 2);
     if (this.chosen !== null && !this.panes.includes(this.chosen.pane)) this.chosen = null;
+    if (this.chosen === null) showNothing(this.lifePanel);
   }
 
   /** A discipline runs beside the experiment, or no longer. */
@@ -177,7 +184,7 @@ export class Stage {
     for (const pane of this.panes) {
       void pane.look(clock.t, clock.speed);
       if (pane.has(clock.t)) pane.draw(clock.t, motion, this.chosen?.pane === pane ? this.chosen.packet : -1, clock.playing ? now : Infinity);
-      else if (pane.table !== null) clock.hold(Math.min(clock.t, pane.table.head.until_ns));
+      else clock.hold();
     }
     this.around.moved(clock.t / 1e9);
     if (clock.playing && now - this.wrote < 120) return;

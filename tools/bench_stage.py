@@ -1,0 +1,91 @@
+"""Measures the playground's stage in headless Chromium: frames with 500 packets, the first picture, a slider's answer.
+
+    .venv/bin/python tools/bench_stage.py [--throttle 4]
+
+Software rendering. `--throttle` slows the page's processor down by that factor. Needs `make playground` and Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/python"))
+
+from playwright.sync_api import sync_playwright  # noqa: E402
+
+from bloatlab.cli.play import PAGE, fragment  # noqa: E402
+from bloatlab.scenario import from_dict  # noqa: E402
+from browser import ARGUMENTS, chromium, opened  # noqa: E402
+
+#: Four uploads fill a buffer of 500 packets.
+FULL = """
+name = "full"
+duration = "30s"
+link.up = { from = "home", to = "net", rate = "20mbit", delay = "20ms", queue.droptail.limit = "500p" }
+link.down = { from = "net", to = "home", rate = "50mbit", delay = "20ms" }
+app.upload = { from = "home", to = ["net"], traffic.ftp = { flows = 4 } }
+app.call = { from = "home", to = ["net"], traffic.voip = {} }
+"""
+STAGE = "document.getElementById('stage').stage"
+
+
+def frames(page: Any) -> str:
+    """The packets on the stage, and the time between two frames while it plays for six seconds."""
+    page.evaluate(f"{STAGE}.seek(20)")
+    gaps = sorted(page.evaluate(f"{STAGE}.measure(6000)"))
+    packets = page.evaluate(f"{STAGE}.read().panes[0].packets.length")
+    high = gaps[int(0.95 * len(gaps))]
+    median = statistics.median(gaps)
+    return f"{packets} packets: {median:.1f} ms between frames (median), {high:.1f} (95 %), {gaps[-1]:.1f} (worst)"
+
+
+def slider(page: Any) -> str:
+    """The time from a slider's move to its charts, while the stage records."""
+    took = page.evaluate(
+        """async () => {
+          const times = [];
+          const slider = document.querySelector('#controls input[type=range][aria-label=RTT]');
+          for (let i = 0; i < 12; i++) {
+            const runs = document.body.dataset.runs, since = performance.now();
+            slider.value = String(600 + i);
+            slider.dispatchEvent(new Event('input', { bubbles: true }));
+            while (document.body.dataset.runs === runs) await new Promise(r => setTimeout(r, 1));
+            times.push(performance.now() - since);
+            await new Promise(r => setTimeout(r, 300));
+          }
+          return times;
+        }"""
+    )
+    return f"a slider's answer: {statistics.median(took):.0f} ms (median of {len(took)}), {max(took):.0f} (worst)"
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--throttle", type=float, default=4)
+    rate = parser.parse_args().throttle
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+        for name, text in (("the page as it opens", None), ("500 packets", FULL)):
+            since = time.perf_counter()
+            given = "" if text is None else fragment(from_dict(tomllib.loads(text)))
+            with opened(browser, PAGE, fragment=given) as found:
+                found.page.wait_for_selector("body[data-stage]", timeout=60_000)
+                print(f"{name}: the stage's first picture after {time.perf_counter() - since:.2f} s")
+                print(f"{name}: {slider(found.page)}")
+                if text is not None:
+                    session = found.page.context.new_cdp_session(found.page)
+                    session.send("Emulation.setCPUThrottlingRate", {"rate": rate})
+                    print(f"{name}, processor slowed down {rate:g} times: {frames(found.page)}")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
