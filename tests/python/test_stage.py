@@ -70,7 +70,7 @@ def recorded(scenario: dict[str, Any], folder: Path) -> pl.DataFrame:
 
 
 def expected(rows: pl.DataFrame, instants: list[float]) -> list[dict[str, Any]]:
-    """At each instant: the packets in each queue in the order of arrival, and the share of the way of those on the wire.
+    """At each instant: the packets in each queue by arrival, and the share of the way of those on the wire.
 
     Deliveries are of packets with payload, and these have one link on their way.
     """
