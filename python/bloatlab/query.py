@@ -120,15 +120,15 @@ class Views:
             parquet.compact(stock.folder, store.notice)
             parquet.check(stock.folder, store.notice)
             held.enter_context(parquet.locked(stock.folder, wait=True, reading=True))
-        listed = parquet.opened(stock.folder, store.notice)
-        files = [*self._fresh(stock.folder, listed), *(self._link(part.path) for part in listed.parts)]
+        kept = parquet.needed({part: part.hashes() for part in parquet.parts(stock.folder)})
+        known = {name for hashes in kept.values() for name in hashes}
+        files = [*self._fresh(stock.folder, known), *(self._link(part.path) for part in kept)]
         columns = dict.fromkeys(name for file in files for name in pl.read_parquet_schema(file))
         return _Shelf(stock.measure, files, list(columns))
 
-    def _fresh(self, folder: Path, listed: parquet.Listed) -> Iterator[Path]:
-        """Copies of what other processes have written so far."""
-        known = {name for part in listed.parts for name in part.hashes()}
-        for table in tables(parquet.fresh(parquet.journals(folder, listed.taken), known)[0]):
+    def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
+        """Copies of what other processes have written so far, without the `known` runs."""
+        for table in tables(parquet.fresh(parquet.journals(folder), known)[0]):
             file = self._free()
             table.write_parquet(file)
             yield file

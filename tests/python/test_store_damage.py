@@ -26,7 +26,7 @@ from bloatlab.cli.main import call
 from bloatlab.query import Views
 from bloatlab.sweep import Store, journal, parquet
 from test_store import kept
-from test_store_files import CORE, fill, folder, grid_file, holds, same, scenario, shelf, value
+from test_store_files import CORE, fill, folder, grid_file, holds, scenario, shelf, value
 
 NOBODY = 65534
 
@@ -71,64 +71,50 @@ def test_a_damaged_part_is_moved_aside_and_its_runs_are_done_again(store: Store,
     shelf(store).compact()
     for times in (1, 2):
         notices.clear()
-        victim = max(parquet.listed(folder(store)).parts, key=lambda part: part.path.name)
+        victim = max(parquet.parts(folder(store)), key=lambda part: part.path.name)
         victim.path.write_bytes(bent(victim.path.read_bytes(), damage, victim.size // 2))
         one = shelf(store)
         assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
         assert len(notices) == 1
         assert notices[0].startswith(f"{victim.path}: ")
-        assert "; its 10 runs are done again" in notices[0]
+        assert "; its runs are done again" in notices[0]
         fill(store, range(20))
         assert holds(store, range(20))
         assert len(list(folder(store).glob("*.damaged"))) == times
 
 
-def test_a_part_that_is_gone_is_told_and_costs_its_own_runs_only(store: Store, notices: list[str]):
+def test_a_part_that_is_gone_costs_its_own_runs_only(store: Store, notices: list[str]):
     fill(store, range(20))
     shelf(store).compact()
-    victim = parquet.listed(folder(store)).parts[0]
-    victim.path.unlink()
+    parquet.parts(folder(store))[0].path.unlink()
     one = shelf(store)
     assert sum(one.get(scenario(seed)) is None for seed in range(20)) == 10
-    assert notices == [f"{victim.path}: it is missing; its 10 runs are done again"]
+    assert notices == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [b"", b"{", b'{"parts": 3}', b'{"parts": [], "taken": ["../../precious.journal"]}', b"[" * 100_000, None],
-)
-def test_a_lost_list_is_made_again_from_the_parts(store: Store, notices: list[str], words: bytes | None):
-    precious = store.folder / "precious.journal"
-    for begin in (0, 10, 100):
-        fill(store, range(begin, begin + 10 if begin < 100 else 160))
-        shelf(store).compact()
-    precious.touch()
-    seeds = [*range(20), *range(100, 160)]
-    path = folder(store) / parquet.LIST
-    path.unlink() if words is None else path.write_bytes(words)
-    one = shelf(store)
-    assert all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
-    assert len(notices) == (words is not None)
-    assert words is None or path.with_name("parts.json.damaged").read_bytes() == words
-    assert precious.exists()
-    fill(store, range(20, 30))
-    with Views(store, CORE) as db:
-        assert db.query("SELECT count(*), count(DISTINCT seed) FROM runs").row(0) == (90, 90)
-
-
-def test_a_part_that_no_list_names_goes_only_when_its_runs_are_elsewhere(store: Store):
+@pytest.mark.parametrize("damage", [None, "bent"])
+def test_a_part_whose_runs_are_in_another_goes_if_the_other_is_whole(
+    store: Store, notices: list[str], damage: str | None
+):
+    """A process that joins the first part with new runs dies before it removes the first part."""
     fill(store, range(20))
     shelf(store).compact()
-    one, other = (part.path for part in parquet.listed(folder(store)).parts)
-    parquet._list(folder(store), [part for part in parquet.listed(folder(store)).parts if part.path != other], [])
-    fill(store, range(40, 42))
+    first = max(parquet.parts(folder(store)), key=lambda part: part.path.name)
+    kept = first.path.read_bytes()
+    fill(store, range(20, 60))
     shelf(store).compact()
-    assert other.exists()
-    fill(store, range(20))
+    assert not first.path.exists()  # joined with the new runs
+    first.path.write_bytes(kept)
+    assert holds(store, range(60)) or damage
+    if damage is None:
+        assert not first.path.exists()
+        return
+    first.path.write_bytes(kept)
+    (other,) = [p for p in parquet.parts(folder(store)) if set(first.hashes()) < set(p.hashes())]
+    other.path.write_bytes(bent(other.path.read_bytes(), damage, other.size // 2))
     shelf(store).compact()
-    assert not other.exists()
-    assert one.exists() or not one.exists()
-    assert holds(store, [*range(20), 40, 41])
+    assert [line.startswith(f"{other.path}: ") for line in notices] == [True]
+    assert first.path.read_bytes() == kept
 
 
 # -------------------------------------------------------------------------------- each command, each harm
@@ -202,7 +188,7 @@ def test_no_command_loses_a_part(scenario_file: Path, open_folder: Path, capsys,
     assert len(lines) == 1, err
     if harm == "torn":
         assert code == 0
-        assert f"moved to {part.name}.damaged; its 4 runs are done again" in lines[0]
+        assert f"moved to {part.name}.damaged; its runs are done again" in lines[0]
         assert part.with_name(f"{part.name}.damaged").read_bytes() == before[: len(before) // 2]
     else:
         why = {"folder": "is a directory", "error": "input/output error", "mode": "permission denied"}[harm]
@@ -223,7 +209,7 @@ def test_a_plot_of_kept_runs_tells_of_damage_in_a_line(scenario_file: Path, tmp_
     command = [sys.executable, "-m", "bloatlab", "plot", str(grid), "-o", str(tmp_path / "x.svg")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     first, second = done.stderr.splitlines()
-    assert first.startswith(f"{part}: it has 100 bytes, not ")
+    assert first.startswith(f"{part}: it is not as it was written; moved to ")
     assert "4 of 4 runs are not stored" in second
     assert done.returncode == 2
 

@@ -77,7 +77,7 @@ def test_values_come_back_as_they_went_in_from_a_journal_and_from_a_part(store: 
     fill(store, range(20))
     assert holds(store, range(20))
     assert not parquet.journals(folder(store))
-    assert sum(part.runs for part in parquet.listed(folder(store)).parts) == 20
+    assert sum(len(part.hashes()) for part in parquet.parts(folder(store))) == 20
     assert holds(store, range(20))
 
 
@@ -85,8 +85,8 @@ def test_parts_stay_few_however_many_sweeps_there_are(store: Store):
     for begin in range(0, 300, 10):
         fill(store, range(begin, begin + 10))
         shelf(store).compact()
-    found = parquet.listed(folder(store)).parts
-    assert sum(part.runs for part in found) == 300
+    found = parquet.parts(folder(store))
+    assert sum(len(part.hashes()) for part in found) == 300
     assert len(found) <= 10  # two schemas, each with parts whose sizes grow by a factor of five
     assert len(list(folder(store).iterdir())) <= len(found) + 2
     assert holds(store, range(300))
@@ -130,7 +130,7 @@ def test_a_journal_is_finished_and_packed_when_it_is_long(store: Store, monkeypa
     writer = shelf(store)
     for seed in range(25):
         writer.put(scenario(seed), value(seed))
-    assert sum(part.runs for part in parquet.listed(folder(store)).parts) == 20
+    assert sum(len(part.hashes()) for part in parquet.parts(folder(store))) == 20
     assert all(same(writer.get(scenario(seed)), value(seed)) for seed in range(25))
 
 
@@ -184,7 +184,7 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
             assert holds(store, range(12 + runs)), survived
     assert deaths >= 10
     assert holds(store, range(12 + runs))
-    named = {part.path for part in parquet.listed(folder(store)).parts}
+    named = {part.path for part in parquet.parts(folder(store))}
     assert set(folder(store).glob("*.parquet*")) == named
 
 
@@ -362,7 +362,7 @@ def test_bad_queries_are_said_in_a_line(store: Store, capsys, monkeypatch, argum
 def test_a_query_reads_the_views_and_nothing_else(store: Store, sql: str):
     fill(store, range(20))
     shelf(store).compact()
-    part = parquet.listed(folder(store)).parts[0].path
+    part = parquet.parts(folder(store))[0].path
     before = part.read_bytes()
     with Views(store, CORE) as db:
         assert db.query("SELECT count(*) FROM runs").row(0) == (20,)

@@ -1,6 +1,6 @@
 """The store: measures of runs, kept between sweeps under the name of everything that they depend on.
 
-    STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet, parts.json
+    STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet
     STORE/sweeps/                 the runs of each sweep (see `sweeps`)
 
 CORE names the compiled core, CODE the source that reduced the run; in that folder, a run has the hash of its scenario
@@ -142,6 +142,8 @@ class Index:
     """The place of each run of a shelf, by the hash of its scenario."""
 
     places: dict[str, Place] = field(default_factory=dict)
+    #: Number of runs in each part.
+    runs: dict[Part, int] = field(default_factory=dict)
     #: Bytes of all runs.
     size: int = 0
     #: Numbers of journals and of runs in them.
@@ -152,31 +154,28 @@ class Index:
     def of(folder: Path, notice: Notice) -> Index:
         """The index of a folder. Starts over if another process makes parts of journals meanwhile. Raises `OSError`."""
         for _ in range(ATTEMPTS):
-            before = parquet.opened(folder, notice)
             index = Index()
             try:
-                torn = index._read(folder, before, notice)
+                torn = index._read(folder, notice)
             except FileNotFoundError:
                 continue
-            if torn:
-                try:
-                    parquet.compact(folder, notice, wait=True)  # moves them aside
-                    continue
-                except OSError as error:
-                    why = f"a run in it is not whole; it cannot be moved aside: {line(error)}"
-                    for path in torn:
-                        notice(f"{path}: {why}")
-            if parquet.opened(folder, notice) == before:
+            if not torn:
+                return index
+            try:
+                parquet.compact(folder, notice, wait=True)  # moves them aside
+            except OSError as error:
+                for path in torn:
+                    notice(f"{path}: a run in it is not whole; it cannot be moved aside: {line(error)}")
                 return index
         return Index()
 
-    def _read(self, folder: Path, listed: parquet.Listed, notice: Notice) -> list[Path]:
+    def _read(self, folder: Path, notice: Notice) -> list[Path]:
         """Adds the runs of all files; returns the damaged journals whose writers are gone."""
         torn: list[Path] = []
-        for path in parquet.journals(folder, listed.taken):
+        for path in parquet.journals(folder):
             try:
                 found, damaged = journal.records(path)
-            except FileNotFoundError:  # its runs are in a part now, and the list has changed
+            except FileNotFoundError:  # its runs are in a part now, which is read below
                 continue
             if damaged:
                 with journal.abandoned(path) as dead:
@@ -186,17 +185,14 @@ class Index:
             self.fresh += len(found)
             self.places.update((hash_of(data), record) for record, data in found)
             self.size += found[-1][0].start + found[-1][0].length if found else 0
-        for part in listed.parts:
+        for part in parquet.parts(folder):
             try:
                 hashes = part.hashes()
-            except FileNotFoundError:
-                if parquet.listed(folder) != listed:
-                    raise
-                parquet.drop(part, "it is missing", notice)
             except Damaged as damage:
                 parquet.drop(part, str(damage), notice)
             else:
                 self.size += part.size
+                self.runs[part] = len(hashes)
                 self.places.update((name, (part, place)) for place, name in enumerate(hashes))
         return torn
 
@@ -206,7 +202,7 @@ class Index:
             case Record(length=length):
                 return length
             case part, _:
-                return part.size / part.runs
+                return part.size / self.runs[part]
 
 
 class Shelf:
