@@ -1,8 +1,9 @@
-"""Measures the playground's stage in headless Chromium: frames with 500 packets, the first picture, a slider's answer.
+"""Measures the playground's stage in headless Chromium: frames with 500 packets, first picture, response to a slider.
 
     .venv/bin/python tools/bench_stage.py [--throttle 4]
 
-Software rendering. `--throttle` slows the page's processor down by that factor. Needs `make playground` and Chromium.
+Rendering is done in software. `--throttle` slows the page's processor down by that factor. Needs `make playground` and
+Chromium.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ STAGE = "document.getElementById('stage').stage"
 
 
 def frames(page: Any) -> str:
-    """The packets on the stage, and the time between two frames while it plays for six seconds."""
+    """Returns the number of packets on the stage, and the time between two frames while it plays for six seconds."""
     page.evaluate(f"{STAGE}.seek(20)")
     gaps = sorted(page.evaluate(f"{STAGE}.measure(6000)"))
     packets = page.evaluate(f"{STAGE}.read().panes[0].packets.length")
@@ -47,7 +48,7 @@ def frames(page: Any) -> str:
 
 
 def slider(page: Any) -> str:
-    """The time from a slider's move to its charts, while the stage records."""
+    """Returns the time from the move of a slider to the new charts, while the stage records."""
     took = page.evaluate(
         """async () => {
           const times = [];

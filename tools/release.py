@@ -54,13 +54,13 @@ def main(dist: Path, targets: list[str]) -> int:
 
 
 def installed(target: str) -> bool:
-    """Whether Rust's standard library for a target is on this machine."""
+    """Returns true if Rust's standard library for this target is installed."""
     folder = output("rustc", "--print", "target-libdir", "--target", target)
     return Path(folder.strip()).is_dir()
 
 
 def wheel(dist: Path, target: str) -> Path:
-    """Builds one wheel, and says how long that took."""
+    """Builds one wheel and prints how long it took."""
     begun, before = time.monotonic(), set(dist.iterdir())
     print(f"{target} ...", end=" ", flush=True)
     kind = OLDEST[target.rsplit("-", 1)[-1]]
@@ -73,20 +73,20 @@ def wheel(dist: Path, target: str) -> Path:
 
 
 def sbom(wheel: Path) -> bytes:
-    """The list of Rust crates that maturin puts into a wheel (PEP 770)."""
+    """Returns the list of Rust crates that maturin puts into a wheel (PEP 770)."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [n for n in archive.namelist() if re.search(r"\.dist-info/sboms/.*\.cyclonedx\.json$", n)]
         return archive.read(name)
 
 
 def notes(changelog: str, version: str) -> str:
-    """The section of one version, without its heading."""
+    """Returns the section of one version, without its heading."""
     found = re.search(rf"^## {re.escape(version)}\b[^\n]*\n+(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     return found[1] if found else f"CHANGELOG.md has no section for {version}.\n"
 
 
 def dishonest(wheel: Path) -> str | None:
-    """The fault of a wheel's tag, if its module needs a newer C library than the tag promises."""
+    """Returns the fault of a wheel's tag if its module needs a newer C library than the tag promises."""
     audit = json.loads(output(sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)))
     promised, needed = oldest(wheel.name), oldest(audit["overall_tag"])
     if needed is not None and promised is not None and needed <= promised:
@@ -95,7 +95,7 @@ def dishonest(wheel: Path) -> str | None:
 
 
 def oldest(tag: str) -> tuple[str, int, int] | None:
-    """The C library of `manylinux_2_17_x86_64` or `musllinux_1_2_aarch64`; the oldest where there are several."""
+    """Returns the C library of `manylinux_2_17_x86_64` or `musllinux_1_2_aarch64`, or the oldest of several."""
     found = [(kind, int(a), int(b)) for kind, a, b in re.findall(r"(many|musl)linux_(\d+)_(\d+)_", tag)]
     return min(found, default=None)
 
@@ -112,7 +112,7 @@ def maturin(*words: str) -> None:
 
 
 def output(*command: str) -> str:
-    """The output of a command."""
+    """Returns the output of a command."""
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 

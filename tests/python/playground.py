@@ -1,4 +1,4 @@
-"""The playground's page for tests: opened in Chromium from disk, with the network off."""
+"""Opens the playground's page for tests, in Chromium, from disk and without a network."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def until(found: Opened, condition: str) -> None:
 
 
 def runs(found: Opened) -> int:
-    """The number of runs that the page has shown."""
+    """Returns the number of runs that the page has shown."""
     return int(found.page.evaluate("document.body.dataset.runs"))
 
 
@@ -74,7 +74,7 @@ def settled(found: Opened, act: Callable[[], object]) -> None:
 
 
 def packed(experiment: Any) -> str:
-    """The fragment of an experiment, or of a text in its place, made by other means than the page's."""
+    """Returns the fragment of an address for an experiment (or any other text), without the code of the page."""
     text = experiment if isinstance(experiment, str) else json.dumps(experiment)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     end = packer.compress(text.encode()) + packer.flush()

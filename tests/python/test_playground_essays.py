@@ -1,4 +1,4 @@
-"""The playground's essays: every step runs in Chromium; its claims and numbers are those of the native simulator."""
+"""The playground's essays: every step runs in Chromium, and its claims and numbers agree with the native simulator."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ NAMES = re.compile(r"L4S|DualPI2|DOCSIS 3\.[01]|G\.711|RTT to 1 s|flows to 64")
 HOLE = re.compile(r"\{([^{}]+)\}")
 SHOWN = re.compile(r"(-?[\d.\u202f]+) ?(Gbit/s|Mbit/s|kbit/s|bit/s|ms|µs|s\b|%|MB|kB|bytes|packets?|times)?")
 SCALES = {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "ms": 1e-3, "µs": 1e-6, "MB": 1e6, "kB": 1e3}
-#: What a format's number is multiplied with, to come to bit/s and seconds.
+#: Factors that convert a formatted number to bit/s or seconds.
 BASE = {"ms": 1e-3, "mbit": 1e6}
 UNITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "s": 1.0, "ms": 1e-3, "p": 1.0, "KB": 1e3, "MB": 1e6}
 
 
 class Tree:
-    """A table whose keys are attributes, for Python's own evaluation of an essay's expressions."""
+    """A table whose keys are attributes, so that Python can evaluate an essay's expressions."""
 
     def __init__(self, of: dict[str, Any]) -> None:
         self._of = of
@@ -44,7 +44,7 @@ class Tree:
 
 
 class Names(dict[str, Any]):
-    """The names of an expression: those of the essay, and the keys of a summary."""
+    """The names in an expression: those of the essay, and the keys of a summary."""
 
     def __init__(self, scenario: dict[str, Any], before: dict[str, Any] | None, names: dict[str, str]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Names(dict[str, Any]):
 
 
 class Earlier:
-    """`before.NAME` of an expression."""
+    """The values of `before.NAME` in an expression, which are those of the step before."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -81,13 +81,13 @@ def value(expression: str, names: Names) -> float:
 
 
 def essay(found: Any, name: str) -> dict[str, Any]:
-    """The essay as the page has it."""
+    """Returns the essay as the page has it."""
     texts = json.loads(found.page.evaluate("document.getElementById('essays').textContent"))
     return next(e for e in texts["essays"] if e["id"] == name)
 
 
 def check_numbers(template: list[str], shown: str, names: Names) -> int:
-    """Compares each number of a text with the native simulator's; returns how many there were."""
+    """Compares each number of a text with that of the native simulator; returns how many numbers there were."""
     text = "\n".join(template)
     pattern = "".join(re.escape(part) if i % 2 == 0 else "(.+?)" for i, part in enumerate(HOLE.split(text)))
     match = re.fullmatch(pattern, re.sub(r"\n+", "\n", shown.strip()))
@@ -119,7 +119,7 @@ def answered(found: Any, step: dict[str, Any]) -> None:
 
 
 def steps(found: Any, of: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Goes through an essay by its buttons; yields each step with the one before."""
+    """Goes through an essay by its buttons; yields each step and the step before it."""
     before = None
     for i, step in enumerate(of["steps"]):
         if i > 0:

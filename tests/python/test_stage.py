@@ -1,4 +1,4 @@
-"""The playground's stage in Chromium: it draws the packet table that the native core records for the same scenario."""
+"""The playground's stage in Chromium draws the packet table that the native core records for the same scenario."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def home(queue: str = DROPTAIL) -> dict[str, Any]:
 
 @pytest.fixture
 def stage(browser: Any) -> Iterator[Open]:
-    """Opens the page with a scenario and waits for the stage's first picture; checks each when the test is done."""
+    """Opens the page and waits for the stage's first picture; after the test, checks every opened page."""
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")
     contexts: list[Any] = []
@@ -55,7 +55,7 @@ def stage(browser: Any) -> Iterator[Open]:
 
 
 def at(found: Opened, second: float) -> dict[str, Any]:
-    """The packets on the stage at this second."""
+    """Returns the packets on the stage at this second."""
     script = (
         "async (s) => { const { stage } = document.getElementById('stage'); await stage.seek(s); return stage.read(); }"
     )
@@ -64,15 +64,15 @@ def at(found: Opened, second: float) -> dict[str, Any]:
 
 
 def recorded(scenario: dict[str, Any], folder: Path) -> pl.DataFrame:
-    """The native core's packet table, in the order of its records."""
+    """Returns the packet table of the native core, in the order of its records."""
     bloatlab.run(from_dict(scenario | {"trace": {"packets": ["up", "down"]}}), packets=folder / "packets")
     return packets(folder).collect()
 
 
 def expected(rows: pl.DataFrame, instants: list[float]) -> list[dict[str, Any]]:
-    """At each instant: the packets in each queue by arrival, and the share of the way of those on the wire.
+    """Returns, for each instant, the packets in each queue by arrival, and the share of the way of those on the wire.
 
-    Deliveries are of packets with payload, and these have one link on their way.
+    Only packets with payload have a delivery, and here these pass a single link.
     """
     found: list[dict[str, Any]] = []
     waiting: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
@@ -103,7 +103,7 @@ def expected(rows: pl.DataFrame, instants: list[float]) -> list[dict[str, Any]]:
 
 
 def drawn(pane: dict[str, Any]) -> dict[str, Any]:
-    """The same from the stage."""
+    """Returns the same from the stage."""
     waiting: dict[str, list[tuple[float, float, tuple[Any, ...]]]] = defaultdict(list)
     travels: dict[tuple[Any, ...], float] = {}
     for p in pane["packets"]:
@@ -119,7 +119,7 @@ def drawn(pane: dict[str, Any]) -> dict[str, Any]:
 def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, stage: Open, tmp_path: Path):
     scenario = home(queue)
     rows = recorded(scenario, tmp_path)
-    # instants between events, so that both sides of a moment agree
+    # the instants are between events, so it does not matter which side of an event counts
     instants = [0.5 + 0.1131357 * i for i in range(INSTANTS)]
     found = stage(scenario)
     most, differences, travelling = 0, 0, 0
@@ -131,7 +131,7 @@ def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, stage: 
             wait = by_core["waiting"].get(link, [])
             shown = on_stage["waiting"].get(link, [])
             differences += sorted(wait) != sorted(key for _, _, key in shown)
-            # in each line, in the order of arrival: its places are 0, 1, 2 ...
+            # the places of a line are 0, 1, 2 ... in the order of arrival
             for line in {line for line, _, _ in shown}:
                 own = sorted((place, key) for of, place, key in shown if of == line)
                 keys = [key for _, key in own]
