@@ -9,7 +9,7 @@
 //!
 //! The nearest frame is the right one only if bins are at most T/2 wide. Longer runs have wider bins, and report no fates.
 
-use crate::charts::{numbers, runs, table, texts};
+use crate::tables::{numbers, runs, table, texts};
 use scenario::Scenario;
 use serde_json::{Value, json};
 use sim::Outcome;

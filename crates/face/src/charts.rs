@@ -4,9 +4,10 @@
 //! is null.
 
 use crate::calls::calls;
+use crate::tables::{counts, numbers, runs, table, texts};
 use scenario::Scenario;
 use serde_json::{Map, Value, json};
-use sim::{Column, Outcome, QueueDelays, Table};
+use sim::{Outcome, QueueDelays, Table};
 use std::collections::BTreeMap;
 use units::Duration;
 
@@ -204,36 +205,4 @@ fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
         }
     }
     kept.into_iter().unzip()
-}
-
-/// Returns each name with the range of its rows, which are consecutive.
-pub(crate) fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
-    let mut found: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
-    for (i, name) in names.iter().enumerate() {
-        match found.last_mut() {
-            Some((last, rows)) if last == name => rows.end = i + 1,
-            _ => found.push((name, i..i + 1)),
-        }
-    }
-    found
-}
-
-pub(crate) fn table<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Table> {
-    outcome.tables.iter().find(|t| t.name == name)
-}
-
-fn column<'a>(table: Option<&'a Table>, name: &str) -> Option<&'a Column> {
-    table.and_then(|t| t.columns.iter().find(|c| c.0 == name)).map(|c| &c.1)
-}
-
-pub(crate) fn numbers<'a>(table: Option<&'a Table>, name: &str) -> &'a [f64] {
-    if let Some(Column::F64(values)) = column(table, name) { values } else { &[] }
-}
-
-fn counts<'a>(table: Option<&'a Table>, name: &str) -> &'a [u64] {
-    if let Some(Column::U64(values)) = column(table, name) { values } else { &[] }
-}
-
-pub(crate) fn texts<'a>(table: Option<&'a Table>, name: &str) -> &'a [String] {
-    if let Some(Column::Text(values)) = column(table, name) { values } else { &[] }
 }

@@ -14,6 +14,7 @@ mod calls;
 mod catalogue;
 mod charts;
 mod run;
+mod tables;
 pub mod toml;
 mod window;
 

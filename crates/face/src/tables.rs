@@ -1,0 +1,35 @@
+//! Reads the columns of a result's tables. A table or column that a result lacks is empty.
+
+use sim::{Column, Outcome, Table};
+
+/// Returns each name with the range of its rows, which are consecutive.
+pub(crate) fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
+    let mut found: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        match found.last_mut() {
+            Some((last, rows)) if last == name => rows.end = i + 1,
+            _ => found.push((name, i..i + 1)),
+        }
+    }
+    found
+}
+
+pub(crate) fn table<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Table> {
+    outcome.tables.iter().find(|t| t.name == name)
+}
+
+fn column<'a>(table: Option<&'a Table>, name: &str) -> Option<&'a Column> {
+    table.and_then(|t| t.columns.iter().find(|c| c.0 == name)).map(|c| &c.1)
+}
+
+pub(crate) fn numbers<'a>(table: Option<&'a Table>, name: &str) -> &'a [f64] {
+    if let Some(Column::F64(values)) = column(table, name) { values } else { &[] }
+}
+
+pub(crate) fn counts<'a>(table: Option<&'a Table>, name: &str) -> &'a [u64] {
+    if let Some(Column::U64(values)) = column(table, name) { values } else { &[] }
+}
+
+pub(crate) fn texts<'a>(table: Option<&'a Table>, name: &str) -> &'a [String] {
+    if let Some(Column::Text(values)) = column(table, name) { values } else { &[] }
+}
