@@ -17,10 +17,11 @@ from bloatlab.scenario import from_dict
 from bloatlab.traces import packets
 from browser import Opened, opened, serious
 
+ROOT = Path(__file__).resolve().parents[2]
 HOME = """
 name = "home"
 duration = "12s"
-link.up = { from = "home", to = "net", rate = "5mbit", delay = "10ms", queue = QUEUE }
+link.up = { from = "home", to = "net", rate = "RATE", delay = "10ms", queue = QUEUE }
 link.down = { from = "net", to = "home", rate = "50mbit", delay = "10ms" }
 app.upload = { from = "home", to = ["net"], start = "1s", traffic.ftp = { flows = 2 } }
 app.call = { from = "home", to = ["net"], traffic.voip = {} }
@@ -31,8 +32,8 @@ INSTANTS = 100
 Open = Callable[..., Opened]
 
 
-def home(queue: str = DROPTAIL) -> dict[str, Any]:
-    return tomllib.loads(HOME.replace("QUEUE", queue))
+def home(queue: str = DROPTAIL, rate: str = "5mbit") -> dict[str, Any]:
+    return tomllib.loads(HOME.replace("QUEUE", queue).replace("RATE", rate))
 
 
 @pytest.fixture
@@ -115,17 +116,28 @@ def drawn(pane: dict[str, Any]) -> dict[str, Any]:
     return {"waiting": waiting, "travels": travels}
 
 
-@pytest.mark.parametrize("queue", [DROPTAIL, '"codel"', '"fq_codel"', '"dualpi2"'])
-def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, stage: Open, tmp_path: Path):
-    scenario = home(queue)
+#: The last has more packets than a window.
+CASES = [
+    (DROPTAIL, "5mbit"),
+    ('"codel"', "5mbit"),
+    ('"fq_codel"', "5mbit"),
+    ('"dualpi2"', "5mbit"),
+    (DROPTAIL, "45mbit"),
+]
+
+
+@pytest.mark.parametrize(("queue", "rate"), CASES)
+def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, rate: str, stage: Open, tmp_path: Path):
+    scenario = home(queue, rate)
     rows = recorded(scenario, tmp_path)
     # the instants are between events, so it does not matter which side of an event counts
     instants = [0.5 + 0.1131357 * i for i in range(INSTANTS)]
     found = stage(scenario)
-    most, differences, travelling = 0, 0, 0
+    most, differences, travelling, shortened = 0, 0, 0, False
     for instant, by_core in zip(instants, expected(rows, instants), strict=True):
         answer = at(found, instant)
         assert answer["panes"][0]["ready"]
+        shortened |= answer["panes"][0]["shortened"]
         on_stage = drawn(answer["panes"][0])
         for link in {*by_core["waiting"], *on_stage["waiting"]}:
             wait = by_core["waiting"].get(link, [])
@@ -142,8 +154,26 @@ def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, stage: 
             travelling += 1
             differences += abs(on_stage["travels"].get(key, -1) - share) > 1e-6
     assert differences == 0
+    assert shortened == (rate != "5mbit")
     assert most > 5
     assert travelling > 100
+
+
+@pytest.mark.parametrize(
+    ("example", "second", "place", "links"),
+    [
+        ("cable-modem", 12, "modem", 3),
+        ("low-latency-docsis", 3, "modem", 3),
+        ("home-router", 8, "wire", 3),
+        ("mesh", 3, "wire", 1),
+    ],
+)
+def test_networks_of_many_links_have_a_stage(example: str, second: float, place: str, links: int, stage: Open):
+    scenario = tomllib.loads((ROOT / f"examples/{example}.toml").read_text())
+    (pane,) = at(stage(scenario), second)["panes"]
+    assert pane["ready"]
+    assert place in {p["kind"] for p in pane["packets"]}
+    assert len({p["link"] for p in pane["packets"]}) >= links
 
 
 def test_the_clock_is_that_of_the_charts(stage: Open):

@@ -9,8 +9,8 @@
 //! 1970.
 //!
 //! Headers are those of a real host: IPv4 with the addresses and ports that classifiers see, DSCP and ECN. Nodes and applications
-//! are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and an application's port is its number, from
-//! 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time
+//! are numbered in the order of their names: 10.0.x.y is node number x * 256 + y, and an application's port is its number; the
+//! first is 1. TCP has the sequence numbers of the run (the initial one is 0), flags, window, MSS, window scale, SACK blocks and time
 //! stamps (in us) as simulated. Pings are ICMP echo messages; other datagrams are UDP. The first [`KEPT`] bytes of a packet are
 //! kept; payload is zeros.
 //!

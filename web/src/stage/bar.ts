@@ -28,7 +28,7 @@ export class Bar {
   constructor(private readonly clock: Clock, private readonly moves: Moves, disciplines: string[]) {
     SPEEDS.forEach((speed) => this.speed.append(h("option", {}, speedText(speed))));
     this.add = h("select", { "aria-label": "run another discipline beside", onchange: () => { if (this.add.value !== "") moves.toggle(this.add.value); this.add.value = ""; } },
-      h("option", { value: "" }, "beside it …"), ...disciplines.map((d) => h("option", { value: d }, d)));
+      h("option", { value: "" }, "compare with …"), ...disciplines.map((d) => h("option", { value: d }, d)));
     const button = (label: string, title: string, act: () => void) => h("button", { type: "button", title, "aria-label": title, onclick: () => { this.touch(); act(); } }, label);
     this.root = h("div", { class: "bar" },
       h("div", { class: "moves" }, this.play,

@@ -1,6 +1,6 @@
 // Draws a pane: the setting once per size, on a canvas below; the packets of a scene in every frame, on a canvas above.
 
-import type { Hop, Layout } from "./layout";
+import { named, type Hop, type Layout } from "./layout";
 import { FALLING, WAITING, type Scene } from "./positions";
 import { PURE_ACK, SYN, type PacketTable } from "./table";
 
@@ -68,7 +68,7 @@ export class Painter {
       c.roundRect(x, y, w, h, node.end ? 10 : 3);
       c.fill();
       c.fillStyle = node.end ? ink.ink : ink.muted;
-      text(c, node.name, x + w / 2, node.end ? y + h / 2 + 4 : y - 6, node.end ? w - 6 : 90, "center");
+      text(c, node.name, x + w / 2, node.end ? y + h / 2 + 4 : y + h + 12, node.end ? w - 6 : 90, "center");
     });
   }
 
@@ -223,7 +223,7 @@ function queueBox(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
     c.fill();
     c.stroke();
     c.fillStyle = ink.muted;
-    text(c, "transmit queue", hop.modem.x + hop.modem.w / 2, hop.modem.y + hop.modem.h + 14, 150, "center");
+    if (hop.chosen) text(c, "transmit queue", hop.modem.x + hop.modem.w / 2, hop.modem.y + hop.modem.h + 14, 150, "center");
   }
   c.fillStyle = ink.muted;
   if (hop.chosen) text(c, `queue of ${hop.name}`, hop.way > 0 ? x + 2 : x + w - 2, y - 8, w, hop.way > 0 ? "left" : "right");
@@ -243,7 +243,7 @@ function lineNames(c: CanvasRenderingContext2D, hop: Hop, ink: Ink): void {
       c.stroke();
     }
     c.fillStyle = ink.muted;
-    if (high >= 11) text(c, name, hop.queue.x + 4, base - high / 2 + 4, hop.queue.w * 0.4, "left");
+    if (high >= 11) text(c, name, hop.queue.x + 4, named(high) > 0 ? base - high + 13 : base - high / 2 + 4, hop.queue.w * 0.6, "left");
   });
 }
 

@@ -1,5 +1,8 @@
 // Where things stand on the stage. Pure arithmetic: CSS pixels, from a size, a way and the queues' lines.
 
+import { choice, get } from "../paths";
+import { limit } from "../quantities";
+import type { Tree } from "../types";
 import type { Way } from "./route";
 import { flowName, NO_LINE, type PacketTable } from "./table";
 
@@ -24,9 +27,13 @@ export interface Hop {
   x0: number;
   x1: number;
   y: number;
-  /** Side of a packet's cell in the queue. */
+  /** Side of a packet's cell in the queue, and on the wire, where many may travel at once. */
   cell: number;
+  onWire: number;
   columns: number;
+  /** Rows of cells that one line fills at most, and the space between the bottom of a line's box and its first row. */
+  turns: number;
+  pad: number;
   /** Lines of the queue, by their number; the row of each, from the bottom. */
   lines: number[];
   /** What each line is called: its own name, or the flows whose packets wait there. */
@@ -90,6 +97,29 @@ function lineName(table: PacketTable, link: number, line: number): string {
   return all.length > 3 ? `${all.slice(0, 2).join(", ")} and ${all.length - 2} more` : all.join(", ");
 }
 
+/** The height that the name of a line takes above its packets, in a line of this height: none if the name stands beside them. */
+export const named = (high: number): number => (high >= 30 ? 14 : 0);
+
+/** The greatest number of packets on a link's wire at once. */
+function crowd(table: PacketTable, link: number): number {
+  const { legs } = table.legs(link);
+  const sent = Array.from(legs).filter((leg) => table.legLeft[leg] !== Infinity && table.legArrived[leg] !== Infinity);
+  const [begins, ends] = [Float64Array.from(sent, (leg) => table.legLeft[leg] ?? 0).sort(), Float64Array.from(sent, (leg) => table.legArrived[leg] ?? 0).sort()];
+  let most = 0;
+  for (let i = 0, gone = 0; i < begins.length; i++) {
+    while ((ends[gone] ?? Infinity) <= (begins[i] ?? 0)) gone++;
+    most = Math.max(most, i + 1 - gone);
+  }
+  return most;
+}
+
+/** Packets for which a queue has room, if the experiment says so in packets and they are not many more than ever wait. */
+function room(tree: Tree, link: string, most: number): number {
+  const queue = choice(get(tree, ["link", link.replace(/^~/, ""), "queue"]));
+  const [size, unit] = limit(String(queue?.params["limit"] ?? "")) ?? [0, ""];
+  return unit === "p" && size <= 3 * most ? size : most;
+}
+
 /** The cell and the columns with which `count` packets fit into a box, in rows. */
 function packed(box: Box, count: number): { cell: number; columns: number } {
   let cell = Math.min(LARGEST_CELL, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
@@ -99,7 +129,7 @@ function packed(box: Box, count: number): { cell: number; columns: number } {
 }
 
 /** Lays out a pane. */
-export function layout(width: number, height: number, way: Way, table: PacketTable): Layout {
+export function layout(width: number, height: number, way: Way, table: PacketTable, tree: Tree): Layout {
   const narrow = width < 560;
   const end = narrow ? 62 : 88;
   const [top, baseline] = [24, height - 74];
@@ -113,14 +143,14 @@ export function layout(width: number, height: number, way: Way, table: PacketTab
   let x = left;
   way.there.forEach((link, i) => {
     const w = ((right - left) * (weights[i] ?? 1)) / total;
-    hops.push(hop({ table, link: link.name, way: 1, from: x, to: x + w, top, y: baseline, chosen: i === way.chosen }));
+    hops.push(hop({ table, tree, link: link.name, way: 1, from: x, to: x + w, top, y: baseline, chosen: i === way.chosen }));
     x += w;
     if (i + 1 < way.there.length) nodes.push({ name: names[i + 1] ?? "", end: false, box: { x: x - 4, y: baseline - 14, w: 8, h: 28 } });
   });
   x = right;
   way.back.forEach((link) => {
     const w = (right - left) / way.back.length;
-    hops.push(hop({ table, link: link.name, way: -1, from: x, to: x - w, top: back - 9, y: back, chosen: false }));
+    hops.push(hop({ table, tree, link: link.name, way: -1, from: x, to: x - w, top: back - 9, y: back, chosen: false }));
     x -= w;
   });
   nodes.push({ name: names[0] ?? "", end: true, box: { x: 0, y: top, w: end - 10, h: height - top - 8 } });
@@ -130,6 +160,7 @@ export function layout(width: number, height: number, way: Way, table: PacketTab
 
 interface Place {
   table: PacketTable;
+  tree: Tree;
   link: string;
   way: 1 | -1;
   from: number;
@@ -139,7 +170,7 @@ interface Place {
   chosen: boolean;
 }
 
-function hop({ table, link: name, way, from, to, top, y, chosen }: Place): Hop {
+function hop({ table, tree, link: name, way, from, to, top, y, chosen }: Place): Hop {
   const link = table.link(name);
   const long = Math.abs(to - from);
   const known = link >= 0 ? fullest(table, link) : { line: 0, all: 0, lines: [] };
@@ -152,10 +183,14 @@ function hop({ table, link: name, way, from, to, top, y, chosen }: Place): Hop {
   const lines = known.lines.slice(0, MOST_ROWS);
   const rows = lines.length > 1 ? Math.min(MOST_ROWS, known.lines.length) : 1;
   const queue = { x: begin, y: y + (chosen ? 10 : 9) - high, w: queueWidth, h: high };
-  const one = rows > 1 ? { ...queue, h: queue.h / rows } : queue;
-  const { cell, columns } = packed(one, Math.max(known.line, chosen ? 6 : 1));
+  const one = rows > 1 ? { ...queue, h: queue.h / rows - named(queue.h / rows) - 2 } : queue;
+  const count = Math.max(rows > 1 ? known.line : room(tree, name, known.line), chosen ? 6 : 1);
+  const { cell, columns } = packed(one, count);
+  const turns = Math.ceil(count / columns);
+  const pad = rows > 1 ? 1 + Math.max(0, (one.h - turns * cell) / 2) : 0;
   const after = way > 0 ? begin + queueWidth + (modem ? 6 : 0) : begin - (modem ? 6 : 0) - modemWidth;
   const x0 = way > 0 ? after + modemWidth : modem ? after : begin;
+  const onWire = link < 0 ? cell : Math.max(4, Math.min(cell, (1.15 * Math.abs(to - x0)) / Math.max(1, crowd(table, link))));
   const names = lines.map((line) => lineName(table, link, line));
-  return { link, name, way, names, queue, modem: { x: after, y: y - 12, w: modemWidth, h: 24 }, x0, x1: to, y, cell, columns, lines, rows, chosen };
+  return { link, name, way, names, queue, modem: { x: after, y: y - 12, w: modemWidth, h: 24 }, x0, x1: to, y, cell, onWire, columns, turns, pad, lines, rows, chosen };
 }

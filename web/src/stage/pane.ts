@@ -128,7 +128,7 @@ export class Pane {
     if (table === null || width === 0 || this.old) return;
     const height = Number(this.board.dataset["height"] ?? 0) || (width < 560 ? 210 : 230);
     this.ink = inkOf(this.board);
-    this.at = layout(width, height, wayThrough(this.shown.tree, this.shown.link), table);
+    this.at = layout(width, height, wayThrough(this.shown.tree, this.shown.link), table, this.shown.tree);
     this.board.style.height = `${height}px`;
     this.painter.setting(this.at, this.ink, table, (flow) => this.colour(flow));
     this.root.classList.remove("old");
@@ -170,7 +170,7 @@ export class Pane {
     }
     const wait = last < 0 ? null : (table.legLeft[last] ?? 0) - (table.legEntered[last] ?? 0);
     const packets = (n: number) => `${n} packet${n === 1 ? "" : "s"}`;
-    const part = this.whole ? "" : `; recorded from ${(table.head.from_ns / 1e9).toFixed(1)} to ${(table.head.until_ns / 1e9).toFixed(1)} s`;
+    const part = this.whole ? "" : ` (recorded: second ${(table.head.from_ns / 1e9).toFixed(1)} to ${(table.head.until_ns / 1e9).toFixed(1)})`;
     const counts = `${packets(waiting)} waiting${wait === null ? "" : `; the last one waited ${secondsText(wait / 1e9)}`}${part}`;
     if (this.counts.textContent !== counts) this.counts.textContent = counts;
     this.board.setAttribute("aria-label",

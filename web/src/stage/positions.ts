@@ -144,15 +144,15 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
 /** The cell of a place: rows from the bottom up, each in the direction opposite to the one below. */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
-  const base = queue.y + queue.h - (row * queue.h) / hop.rows;
-  const turn = hop.rows > 1 ? 0 : Math.floor(place / columns);
-  const along = hop.rows > 1 ? Math.min(place, columns) : place - turn * columns;
+  const base = queue.y + queue.h - (row * queue.h) / hop.rows - hop.pad;
+  const turn = Math.floor(place / columns);
+  const along = place - turn * columns;
   // between the last place of a row and the first of the next it climbs
-  const climb = hop.rows > 1 ? 0 : Math.max(0, along - columns + 1);
+  const climb = Math.max(0, along - columns + 1);
   const column = turn % 2 === 0 ? along - climb : columns - 1 - along + climb;
   const head = way > 0 ? queue.x + queue.w - cell / 2 : queue.x + cell / 2;
   out.x[n] = head - way * column * cell;
-  out.y[n] = hop.rows > 1 ? base - queue.h / hop.rows / 2 : base - (turn + climb + 0.5) * cell;
+  out.y[n] = base - (turn + climb + 0.5) * cell;
 }
 
 function queueUp(hop: Hop, place: number, out: Scene, n: number): void {
@@ -172,6 +172,7 @@ function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrive
   const fromX = hop.modem.w > 0 ? hop.x0 : out.x[n]!;
   const fromY = hop.modem.w > 0 ? hop.y : out.y[n]!;
   out.x[n] = fromX + (hop.x1 - fromX) * share;
+  out.side[n]! *= 1 - (1 - hop.onWire / hop.cell) * Math.min(1, 5 * share);
   out.y[n] = fromY + (hop.y - fromY) * Math.min(1, 5 * share);
 }
 

@@ -84,7 +84,7 @@ export class Stage {
 
   private schedule(): void {
     clearTimeout(this.later);
-    if (this.visible && this.want !== null) this.later = setTimeout(() => void this.open(), PATIENCE_MS);
+    if (this.visible && this.want !== null) this.later = setTimeout(() => void this.open(), this.begun ? PATIENCE_MS : 0);
   }
 
   /** Opens a pane for each run, and records their packets. */
@@ -150,7 +150,7 @@ export class Stage {
     const queue = result.charts.links[link]?.queue_packets ?? [];
     const most = Math.max(0, ...queue.map((n) => n ?? 0));
     const first = queue.findIndex((n) => (n ?? 0) >= (this.still ? 0.3 * most : 3) && (n ?? 0) > 1);
-    this.clock.t = 1e9 * Math.max(0, first < 0 ? Math.min(1, result.summary.duration_s / 2) : (result.charts.t_s[first] ?? 0));
+    this.clock.t = 1e9 * Math.max(0, first < 0 ? Math.min(1, result.summary.duration_s / 2) : (result.charts.t_s[first] ?? 0) + (this.still ? 0.9 * result.charts.width_s : 0));
     const offered = Number(result.summary.links[link]?.["offered_packets"] ?? 0);
     this.clock.speed = easySpeed(offered / Math.max(1e-3, result.summary.duration_s));
     this.bar.update();

@@ -3,9 +3,9 @@
 //! A reading follows every event of a link. A packet that entered a queue waits in the line that has grown since the reading before.
 //! If none has, because another packet of that line left in the same event, it waits where packets of its flow did.
 
+use super::table::NO_LINE;
 use packet::{Item, Reading, Unit, Value};
 use record::Probed;
-use std::collections::HashMap;
 use units::Time;
 
 /// The lines of one link's queue.
@@ -16,8 +16,8 @@ pub(super) struct Lines {
     backlog: Vec<u32>,
     /// The reading under way.
     now: Vec<u32>,
-    /// By row of the flow and direction.
-    of_flow: HashMap<u32, u16>,
+    /// By row of the flow and direction; `NO_LINE` where it is not known.
+    of_flow: Vec<u16>,
     /// There was a reading before.
     known: bool,
 }
@@ -48,12 +48,16 @@ impl Lines {
 
     /// Notes that a packet of this row's flow waits in `line`.
     pub(super) fn learn(&mut self, flow: u32, line: u16) {
-        self.of_flow.insert(flow, line);
+        let at = flow as usize;
+        if self.of_flow.len() <= at {
+            self.of_flow.resize(at + 1, NO_LINE);
+        }
+        self.of_flow[at] = line;
     }
 
     /// The line in which packets of this row's flow waited last.
     pub(super) fn of(&self, flow: u32) -> Option<u16> {
-        self.of_flow.get(&flow).copied()
+        self.of_flow.get(flow as usize).copied().filter(|line| *line != NO_LINE)
     }
 }
 

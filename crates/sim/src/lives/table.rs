@@ -2,7 +2,7 @@
 
 use packet::{FlowId, PacketMeta};
 use record::{LinkId, PacketId};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use units::Time;
 
 /// No row.
@@ -70,7 +70,7 @@ pub struct Leg {
 pub const NO_LINE: u16 = u16::MAX;
 
 /// The name of a packet on a link in records. Two packets may have the same key; they differ in their times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub link: LinkId,
     pub flow: FlowId,
@@ -110,7 +110,7 @@ pub(super) struct Table {
     packets: Rows<Life>,
     legs: Rows<Leg>,
     /// Legs that have not ended: the first with each key.
-    open: HashMap<Key, u32>,
+    open: BTreeMap<Key, u32>,
     /// Rows by the tag of a packet in flight.
     by_tag: Vec<u32>,
 }
@@ -118,7 +118,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new() -> Self {
         let (packets, legs) = (Rows { all: Vec::new(), free: Vec::new() }, Rows { all: Vec::new(), free: Vec::new() });
-        Self { packets, legs, open: HashMap::new(), by_tag: Vec::new() }
+        Self { packets, legs, open: BTreeMap::new(), by_tag: Vec::new() }
     }
 
     /// Bytes of the rows in the answer, at most.
