@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from bloatlab.statistics import Interval
 
-#: Tuning of the mixtures (r and c), narrowest for few values.
+#: The r and c of the formulas, chosen so that the intervals are narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
 #: The sample deviation counts as at least the assumed deviation divided by this.
@@ -43,13 +43,13 @@ def bounds(values: Sequence[float], error: float, scatter: float) -> Interval:
 
 
 def _known(n: int, scatter: float, error: float) -> float:
-    """Half the interval for a standard deviation of at most `scatter`."""
+    """Half the width of the interval for a standard deviation of at most `scatter`."""
     total = n + KNOWN_TUNING
     return scatter / n * math.sqrt(total * (math.log(total / KNOWN_TUNING) + 2.0 * math.log(1.0 / error)))
 
 
 def _unknown(n: int, seen: float, error: float) -> float:
-    """Half the interval for an unknown scatter; infinite for too few values."""
+    """Half the width of the interval for an unknown scatter, estimated as `seen`; infinite for too few values."""
     if n < 2:
         return math.inf
     k = UNKNOWN_TUNING / (n + UNKNOWN_TUNING)

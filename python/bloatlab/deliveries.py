@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bloatlab import _core, files
 
-#: Found in every resolved scenario that has such a trace.
+#: Text that is in every resolved scenario with such a trace.
 _SIGN = '"delivery":{"trace":{'
 
 

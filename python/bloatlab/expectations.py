@@ -130,7 +130,7 @@ def check(
 ) -> Checked:
     """Runs a scenario or a sweep and judges its expectations; judges a result folder without a run.
 
-    `seeds` replaces the file's own seeds with 1 to `seeds`; a sweep's `until` adds to them. Raises
+    `seeds` replaces the file's own seeds with 1 to `seeds`; a sweep's `until` may add seeds. Raises
     `NothingExpectedError`, and the errors of reading.
     """
     if file.is_dir():

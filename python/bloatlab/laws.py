@@ -47,7 +47,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 
 #: Keys of `queue.python` that belong to the queue, not to the class.
 _QUEUES = ("law", "limit", "source")
-#: Found in every resolved scenario that has a law in Python.
+#: Text that is in every resolved scenario with a law in Python.
 _SIGN = '"python":{'
 #: Modules that would make two runs of one scenario differ, and what to use instead.
 _UNSTEADY = {"random": "view.random()", "secrets": "view.random()", "time": "view.now_ns"}
@@ -227,7 +227,7 @@ def loaded(label: str, name: str, source: str, at: str) -> Law:
         module = ModuleType(f"bloatlab_law_{next(_counter)}")
         module.__file__ = file
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        sys.modules[module.__name__] = module  # dataclasses look up the names in annotations there
+        sys.modules[module.__name__] = module  # dataclasses look up names of annotations in sys.modules
         try:
             exec(compile(tree, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  the user's own program
         finally:
@@ -268,7 +268,7 @@ def _steady(tree: ast.Module, label: str, at: str) -> None:
 
 
 def _library(name: str) -> bool:
-    """Whether a module is Python's, an installed package's, bloatlab's, or missing, which Python itself reports."""
+    """Whether a law may import a module: Python's, bloatlab's, an installed one; a missing one is left to Python."""
     if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
         return True
     spec = importlib.util.find_spec(name) if name else None

@@ -70,7 +70,7 @@ def run(
 
     `scenario` and `sets` are as for `bloatlab.run`. `congestion` names a kernel congestion control that replaces every
     application's stack and is the default of the command's sockets. `max_rate` allows paths faster than the bench has
-    been tested with ("2gbit"). `captures` is a folder for left.pcap and right.pcap.
+    been tested with ("2gbit"). `captures` is a folder, made if necessary, for left.pcap and right.pcap.
 
     `summary["live"]["valid"]` is false if the run was late too often; its numbers must not be used then. Raises
     `ScenarioError` for a scenario that cannot run live, `LiveError` if this machine cannot run it; Ctrl-C and SIGTERM

@@ -85,7 +85,7 @@ def _measure(of: Mapping[str, Any]) -> Measure:
 def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
     """The declarations with a value, by patterns of their paths; a `*` is a name, which may have dots."""
     leaves = [leaf for measure in declarations() for leaf in (measure.parts or [measure])]
-    # a path may match several; the one with the most keys of its own is meant
+    # a path may match several patterns; the one with the most literal keys is right
     ordered = sorted(leaves, key=lambda of: len([part for part in of.path.split(".") if part != "*"]), reverse=True)
     return [(re.compile(re.escape(measure.path).replace(r"\*", "(.+?)")), measure) for measure in ordered]
 
@@ -107,7 +107,7 @@ def _by_key() -> Mapping[str, Measure]:
 
 @cache
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
-    """The label of a column, and its declaration.
+    """The label of a column, and its declaration if there is one.
 
     A path of the summary has its own. Another column takes that of the key it ends with, if there is one; otherwise its
     name is its label, and its unit is read from the name.

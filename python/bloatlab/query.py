@@ -14,7 +14,7 @@ other files, extensions or settings. DuckDB may open the store's files, and link
 names, in a temporary folder.
 """
 
-# Names and texts in the SQL of views are quoted by `quoted` and `_text`.
+# `quoted` and `_text` quote all names and texts in the SQL of views.
 # ruff: noqa: S608
 
 import contextlib

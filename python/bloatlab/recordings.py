@@ -24,7 +24,7 @@ from bloatlab.scenario import Scenario, from_dict, quantity
 
 Way = Literal["upload", "download"]
 
-#: Bytes of a full segment on the wire, and of its payload (IPv4 and TCP headers with time stamps taken off).
+#: Bytes of a full segment as an IP packet, and of its payload: 1500 less 20 of IPv4 and 32 of TCP with timestamps.
 _WIRE, _PAYLOAD = 1500, 1448
 
 #: Largest number of steps in a schedule; more are a mistake.

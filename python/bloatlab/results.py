@@ -134,7 +134,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
             files.write(path, frame.write_json())
 
 
-#: Pattern of texts that a spreadsheet takes for a formula; pattern of numbers, which are exempt; the prefix to add.
+#: Texts that a spreadsheet takes for a formula; numbers among them, which are exempt; the prefix that is added.
 _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]*$", "'"
 
 
@@ -175,7 +175,7 @@ def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """
     if table not in {"links", *_COLUMNS}:
         return frame
-    if not frame.columns:  # JSON without rows
+    if not frame.columns:  # JSON of a table without rows has no columns
         frame = pl.DataFrame({column: [] for column in _COLUMNS.get(table, "").split()})
     return frame.cast({column: column_type(table, column) for column in frame.columns})  # pyright: ignore[reportArgumentType]
 

@@ -23,8 +23,8 @@ from bloatlab.measures import value_at
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import Traces
 
-# Polars imports numpy at its first use, which must not happen in two threads at once: the second finds numpy's module
-# `_globals` where polars keeps a dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
+# Polars imports numpy at its first use, and fails if two threads do so at once: numpy's module `_globals` replaces a
+# dict of that name (polars 1, `_LazyModule._import`). So the first use is here.
 pl.Series(np.zeros(1))
 
 #: Called with the completed fraction of the simulated time, in [0, 1]; raising cancels the run.

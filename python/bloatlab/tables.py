@@ -34,12 +34,12 @@ def row(*fields: str | TextCell) -> list[TextCell]:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table for people. Rows are as long as `columns`; `numeric` columns are flush right.
+    """A table for people. Rows are as long as `columns`; columns are numbers, flush right, except those named below.
 
     The first `left` columns are text; with `words_last` the last one is, too. With `below`, a page puts the last column
     under its row, over the full width. With `keep`, the text columns on the left are repeated in every block of a table
     that is too wide for one.
-    `groups` are optional headings above groups of columns: (heading, number of columns), in total all columns.
+    `groups` are optional headings above adjacent columns, as (heading, number of columns); the numbers add up to all.
     """
 
     title: str

@@ -123,7 +123,7 @@ class Wanted:
     direction: str = ""
 
     def points(self, value: float | None) -> float:
-        """0 to 100 points for a value; 0 if there is none, as for a page that never loads."""
+        """The points of a value, 0 to 100; 0 without a value, as for a page that never loads."""
         if value is None or not math.isfinite(value):
             return 0.0
         if self.log:
@@ -149,7 +149,7 @@ class Objective:
     floor: float = 10.0
 
     def weighted(self, weights: Mapping[str, float]) -> Objective:
-        """This objective with other weights, by the names of its measures. Raises `AdviceError`."""
+        """This objective with new weights for the measures named in `weights`. Raises `AdviceError`."""
         known = [m.name for m in self.measures]
         for name, weight in weights.items():
             if name not in known:
@@ -180,7 +180,7 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
     workload = workloads.find(given) if kind == "load" else None
     if workload is not None:
         data = json.loads(workload.build()[0])
-        for app in data["app"].values():  # the load lasts as long as the run, whatever `length` is
+        for app in data["app"].values():  # as a load, it lasts as long as the run, whatever its `length`
             app["traffic"].get("ftp", {}).pop("length", None)
             app.pop("stop", None)
         return given, data
@@ -239,7 +239,7 @@ def _is_app(of: Any) -> bool:
 
 
 def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
-    """The applications of a scenario, moved to the home; each keeps its number of servers, all of them far."""
+    """The applications of a scenario as a load: every client is at home, every server is "far". Their numbers stay."""
     found = data.get("app")
     if not isinstance(found, Mapping) or not found:
         raise AdviceError(f"{name}: a scenario without applications is not a load")
@@ -291,7 +291,7 @@ def _wanted(key: str, table: _Table) -> Wanted:
     return made
 
 
-#: By the annotation of a field: the valid types in a file, and their name in messages.
+#: For each annotation of a field: the types that its value may have in a file, and their name in messages.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "float": ((int, float), "a number"),
@@ -306,7 +306,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class _Table:
-    """A table of a file, read key by key; keys that are never read are unknown. Raises `AdviceError`."""
+    """A table of a file, from which keys are taken one by one; any that remain are unknown. Raises `AdviceError`."""
 
     def __init__(self, where: str, data: Any) -> None:
         if not isinstance(data, Mapping):
@@ -323,7 +323,7 @@ class _Table:
         value: Any = self._data.pop(key, default)
         if value is MISSING:
             raise AdviceError(f"{self.where}: {key} is missing, {expected}")
-        numeric = bool not in kinds  # and true is not a number
+        numeric = bool not in kinds  # Python counts true and false as numbers; a file does not
         if value is not default and (not isinstance(value, kinds) or (numeric and type(value) is bool)):
             raise AdviceError(f"{self.where}: {key}: {str(value)[:80]} is not {expected}")
         if kind == "float":
@@ -338,7 +338,10 @@ class _Table:
         return value
 
     def into(self, of: type[Made], **given: Any) -> Made:
-        """A record of `given` fields; every other field has the value of its key. No key may be left over."""
+        """A record of type `of`: fields in `given` as they are, all others from the keys of the same name.
+
+        Raises `AdviceError` if the table has further keys.
+        """
         for one in fields(of):  # pyright: ignore[reportArgumentType]  a dataclass
             if one.name not in given:
                 default = one.default if one.default_factory is MISSING else one.default_factory()

@@ -76,7 +76,7 @@ def rtts(text: str) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Rates in bit/s, burst in bytes, round trips in s, ascending. Without a peak rate there is no burst."""
+    """A line: rates in bit/s, burst in bytes, round trips in s, ascending. Without a peak rate there is no burst."""
 
     up: float
     down: float
@@ -89,7 +89,7 @@ class Line:
         return self.up * rtt / 8.0
 
     def could_carry(self, begin: float, end: float, direction: str = UP) -> float:
-        """The bytes that an always busy sender sends in a direction between two times in s."""
+        """The bytes that a sender with a full queue sends in a direction between two times in s."""
 
         def carried_by(t: float) -> float:
             if direction == DOWN:
@@ -102,7 +102,7 @@ class Line:
 
 
 def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, burst: str | None = None) -> Line:
-    """The line of these flags. Raises `AdviceError`."""
+    """Parses the flags of the same names. Raises `AdviceError`."""
     up_bps = amount("--up", up, "a rate")
     if not 64e3 <= up_bps <= 10e9:
         raise AdviceError(f"--up {up}: is not within 64kbit and 10gbit")

@@ -52,7 +52,7 @@ class Option:
 
     @property
     def counts_bytes(self) -> bool:
-        """Whether its limit is in bytes."""
+        """Whether the queue's limit is in bytes."""
         return "{bytes}" in json.dumps(self.discipline.queue)
 
     @property

@@ -13,7 +13,7 @@ from bloatlab.advice.race import budget
 from bloatlab.advice.score import concerned
 from bloatlab.scenario import ScenarioError, problems
 
-#: Seeds per option: by default, at most, and with `quick`. Largest number of runs.
+#: Seeds per setting by default, at most, and with `quick`; largest number of runs.
 SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
 
 
@@ -21,7 +21,7 @@ SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
 class Question:
     """A line and a device, a load and an objective.
 
-    `seeds` is the limit per option, `runs` the limit of the race. A `quick` look has one seed and no verdict. `first`
+    `seeds` is the limit per setting, `runs` the limit of the race. A `quick` look has one seed and no verdict. `first`
     is the first seed.
     """
 
@@ -36,7 +36,7 @@ class Question:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        """The measures that count here."""
+        """The measures of the objective that apply to the load."""
         return concerned(self.objective, self.load)
 
 

@@ -25,7 +25,7 @@ from bloatlab.statistics import CONFIDENCE, Interval
 
 Verdict = Literal["behind", "tied", "not separated"]
 
-#: Default limit of runs, and its least value in first rounds (one seed of every setting).
+#: Default limit of runs. With many settings it is this number of rounds, each of one run per setting and round trip.
 RUNS, FIRST_LOOKS = 66, 1.5
 
 #: Equal points in this number of seeds are a tie: the two settings act alike, as an AQM that never acts in a short
@@ -35,7 +35,7 @@ EQUAL_SEEDS = 3
 #: Least number of seeds of the leader and of the setting `kept`, for their own intervals.
 LEAST_SEEDS = 2
 
-#: Seeds of a setting that is not available, since it cannot win.
+#: Number of seeds of a setting that is not available. It cannot win, so more seeds would decide nothing.
 SHOWN_SEEDS = 2
 
 
@@ -66,7 +66,7 @@ def compared(lead: Judged, other: Judged, objective: Objective, rtts: int, other
     """Compares two settings over their common seeds."""
     differences = [a - b for a, b in zip(lead.seeds, other.seeds, strict=False)]
     error = (1.0 - CONFIDENCE) / max(others, 1)
-    # a seed's points are a mean over the round trips
+    # the points of a seed are a mean over the round trips, whose scatter is smaller by the root of their number
     by = bounds(differences, error, objective.scatter / rtts**0.5)
     if by.low > 0.0 and by.mean >= objective.noticed:
         return Compared(other, by, "behind")
@@ -97,7 +97,7 @@ def race(
         n += 1
         used += len(left) * rtts
         found |= judge(left, n)
-        # of equal ones the first
+        # max() returns the first of several equal settings
         lead = max((found[o.name] for o in left if o.discipline.settable), key=lambda j: j.points.mean)
         for o in left:
             if o is not lead.option:

@@ -20,7 +20,7 @@ from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
 
-#: Factors by which a single round trip may differ from the assumed one, and the seeds of these runs.
+#: Factors from the assumed round trip to the true ones that are simulated, if only one is given; seeds of these runs.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 
@@ -107,7 +107,7 @@ def preferred(question: Question, raced: Raced) -> Judged:
 
 
 def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
-    """Buffers made for one round trip, and the chosen one, at each round trip that may be the true one."""
+    """Simulates buffers sized for one round trip, and the chosen buffer, at each possible true round trip."""
     rtts = list(q.line.rtts)
     if len(rtts) == 1:
         rtts = [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]
@@ -121,7 +121,7 @@ def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
 
 
 def _plain(device: Device) -> Discipline:
-    """The discipline of the buffers for one round trip: the one with sizes "around" the BDP, or else drop-tail."""
+    """The discipline for buffers sized for one round trip: the first with sizes "around" the BDP, or else drop-tail."""
     for fits in (lambda d: "around" in d.buffers, lambda d: "droptail" in d.queue):
         if found := next(filter(fits, device.disciplines), None):
             return found

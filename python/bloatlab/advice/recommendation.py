@@ -20,13 +20,13 @@ CLOSE = 5.0
 #: Size of a file whose upload time illustrates the line's use, bytes.
 UPLOAD_BYTES = 100e6
 
-#: Least number of seeds for intervals in tables: the interval of two is a dozen times their distance.
+#: Least number of seeds for which tables show an interval: with two, it is a dozen times as wide as their difference.
 FEW_SEEDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A setting whose buffer was made for one round trip (None: the recommended one), at the true round trips, s."""
+    """A setting at each true round trip (s). `guess`: the round trip its buffer is sized for; None if recommended."""
 
     option: Option
     guess: float | None
@@ -37,9 +37,10 @@ class Guess:
 class Recommendation:
     """The answer: every setting with its points, the choice, the end of the race, the cost of a wrong round trip.
 
-    The leader has the most points. `best` is the setting to choose: the leader, or one that is as good as far as the
-    race shows, and is the device's default or in its standard. `failing` are the measures in which the choice fails, if
-    every setting fails in some; `remedies` are then the changes that were tried elsewhere.
+    The leader has the most points. `best` is the setting to choose: the leader, or the device's default or a setting of
+    its standard, if the race does not show it to be worse.
+    `failing` are the measures in which the choice fails, if every setting fails in some; `remedies` are then the
+    changes that were tried elsewhere.
     """
 
     question: Question
@@ -89,7 +90,7 @@ class Recommendation:
 
     @property
     def chosen_words(self) -> str:
-        """The word for the choice."""
+        """The word for the choice in tables: "recommended", "leading" or "least bad"."""
         return "leading" if self.question.quick else "least bad" if self.failing else "recommended"
 
     def scenario(self, of: Judged | None = None, seed: int = 1) -> Scenario:
@@ -221,7 +222,7 @@ def grouped(all_: Iterable[Judged]) -> str:
 
 
 def wrong(of: Recommendation) -> list[str]:
-    """The cost if the round trip is not the one that a buffer was made for."""
+    """The cost of a buffer that is sized for one round trip if the true one differs, in sentences."""
     made = [(g.guess, g) for g in of.guesses if g.guess is not None]
     (short, low), (long_, high) = made[0], made[-1]
     if short == long_:
@@ -246,7 +247,7 @@ def wrong(of: Recommendation) -> list[str]:
 
 
 def share_of(of: Question) -> Wanted | None:
-    """The measure of the upstream line's use, if it counts."""
+    """The measure of the upstream line's use, if the objective has it."""
     return next((m for m in of.wanted if m.value == "share_percent" and m.direction == UP), None)
 
 
@@ -259,7 +260,7 @@ def _measure(m: Wanted, value: Value) -> str:
 
 
 def _beside(m: Wanted, ours: Value, theirs: Value, of: Question) -> str:
-    """A measure next to today's."""
+    """A measure of the choice, compared with that of today's setting."""
     mine, today = _with_unit(m, ours), _with_unit(m, theirs)
     if mine == today:
         return f"{m.words} {mine}, as today"

@@ -59,7 +59,7 @@ def _candidates(question: Question, best: Option) -> Iterator[tuple[str, Line, D
     line = question.line
     router = catalogue.device("linux")
     if question.device.name not in {"linux", "cake"}:
-        # its buckets are the modem's, so only the sustained rate is the router's
+        # the token buckets of a burst are in the modem; the router shapes to the sustained rate only
         shaped = Line(SHAPED * line.up, SHAPED * line.down, line.rtts)
         chosen = next(o for o in options(router, shaped) if o.discipline.name == "fq_codel" and o.given)
         yield f"a router in front that shapes to {100 * SHAPED:g} % with fq_codel", shaped, router, chosen

@@ -11,7 +11,7 @@ from bloatlab.advice.score import Judged, Row, judged
 from bloatlab.sweep import Executor, Point, Store, Watch, gather
 from bloatlab.sweep.grid_file import SUMMARY
 
-#: A device, a discipline, bytes of buffer, the upstream rate, a round trip in s.
+#: The device, the discipline, the buffer in bytes, the upstream rate in bit/s, the round trip in s.
 _Place = tuple[str, str, int, float, float]
 
 
@@ -50,7 +50,7 @@ class Runs:
             self._rows.setdefault(place, []).extend(rows)
 
     def judged(self, question: Question, of: Option, rtts: Sequence[float]) -> Judged:
-        """A setting over some of its round trips, by the seeds that all of them have."""
+        """Judges a setting over these round trips, by the seeds that have been run at each of them."""
         rows = {rtt: self._rows[_place(question.line, question.device, of, rtt)] for rtt in rtts}
         seeds = min(map(len, rows.values()))
         common = {rtt: runs[:seeds] for rtt, runs in rows.items()}

@@ -31,7 +31,7 @@ QUEUE = f"links.{UP}.sojourn_ms.p99"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A measure of a setting: its mean over round trips and seeds; `missing` of `runs` runs have none (no page)."""
+    """A measure of a setting: its mean over round trips and seeds; `missing` of `runs` runs have no value (no page)."""
 
     of: Interval | None
     missing: int
@@ -45,7 +45,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A setting with its points, also by seed, and its measures by name.
+    """A setting with its mean points, its points by seed, and its measures by name.
 
     `apps` are the points of the applications' measures alone, `queue_ms` the 99th percentile of the time in the queue.
     """
@@ -95,7 +95,7 @@ def concerned(objective: Objective, load: Load) -> list[Wanted]:
 
 
 def value_of(wanted: Wanted, row: Row, load: Load, line: Line) -> float | None:
-    """A measure of a run; None if it has no value, as of an event that never happened."""
+    """The value of a measure in a run; None if it has none, because the event never happened."""
     if wanted.kinds:
         found: list[float] = []
         for app in apps_of(wanted, load):
@@ -154,7 +154,7 @@ def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
 
 
 def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
-    """The settings that no other dominates."""
+    """The settings that are not dominated: noticeably worse in some measure, noticeably better in none."""
 
     def dominates(first: Judged, second: Judged) -> bool:
         gains = [_gain(first.values[m.name], second.values[m.name], m) for m in wanted]
@@ -164,7 +164,7 @@ def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
 
 
 def _gain(first: Value, second: Value, wanted: Wanted) -> float:
-    """The advantage of the first value, in noticeable steps. Any value is better than none."""
+    """The advantage of the first value in units of `noticed`. Any value is better than none."""
     if first.of is None or second.of is None or first.nothing or second.nothing:
         return 0.0 if first.nothing and second.nothing else -math.inf if first.nothing else math.inf
     more = first.of.mean - second.of.mean

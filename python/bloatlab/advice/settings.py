@@ -32,13 +32,13 @@ class Setting:
 
 
 def settings(of: Recommendation) -> list[Setting]:
-    """The settings of the kinds in the device's `prints`; none for a quick look, which has no verdict."""
+    """The commands of each kind in the device's `prints`; none for a quick look, which has no verdict."""
     kinds = {"buffer-control": _buffer_control, "aqm": _aqm, "tc": _tc}
     return [] if of.question.quick else [kinds[kind](of) for kind in of.question.device.prints]
 
 
 def limits(of: Recommendation) -> tuple[int, int, int]:
-    """Minimum, Target and Maximum Buffer in bytes: neighbouring sizes of the chosen discipline that may be chosen."""
+    """Minimum, Target and Maximum Buffer in bytes; the target is the choice (see the module for the others)."""
     best = of.best.option
     good = {id(one) for one in alike(of.raced)}
     same = sorted((j.option.size, id(j) in good) for j in of.judged if j.option.discipline is best.discipline)
@@ -88,7 +88,7 @@ def _aqm(of: Recommendation) -> Setting:
 
 
 def _tc(of: Recommendation) -> Setting:
-    """The output of `bloatlab tc` for the upstream link, without its far end; for both links if both are set."""
+    """The output of `bloatlab tc` for the near end of the upstream link; of both links if the setting is for both."""
     scenario, both = of.scenario(), of.question.device.down is None
     lines = _near_end(scenario.tc(UP))
     rates = f"{number(of.question.line.up / 1e6, 3)} Mbit/s"
@@ -102,14 +102,14 @@ def _tc(of: Recommendation) -> Setting:
 
 
 def _near_end(text: str) -> list[str]:
-    """The lines up to those for the box at the far end."""
+    """The lines of the output of `bloatlab tc` before those for the box at the far end."""
     lines = [line for line in text.splitlines() if line]
     end = next((n for n, line in enumerate(lines) if line.startswith("# on ")), len(lines))
     return lines[:end]
 
 
 def typed(line: str, width: int) -> list[str]:
-    """A line in the width of a terminal: a command continues after a backslash, a comment after a #."""
+    """Wraps a line to `width`: lines of a command end with a backslash, lines of a comment begin with #."""
     if len(line) <= width:
         return [line]
     if line.startswith("#"):

@@ -130,7 +130,7 @@ def _open_saved(saved: Path) -> Callable[[_Case], Result]:
             raise BadInput(f"--saved: {error}") from None
         if "live" not in real.summary:
             raise BadInput(f"--saved: {folder}: is a simulation, not a live run")
-        # resolve it again: keys may have been added since the run
+        # the saved text is resolved again, since bloatlab may have new keys with defaults
         if parse(real.scenario.text, form="json") != case.scenario(1):
             raise BadInput(f"--saved: {folder}: its scenario differs from {case.name} (check --set and --time)")
         return real

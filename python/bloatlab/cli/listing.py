@@ -102,7 +102,7 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
     # tc's names are accepted: pfifo is droptail
     named = {kind: [e for e in entries if what in _names(e)] for kind, entries in kinds.items()}
     found = {kind: entries for kind, entries in named.items() if entries}
-    if len(found) > 1:  # many measures end in the same name: prefer another kind
+    if len(found) > 1:  # the name may also end the paths of measures: prefer the other kinds
         found.pop("measures", None)
     if not found:
         names = [*kinds, *(n for entries in kinds.values() for entry in entries for n in _names(entry))]
@@ -244,14 +244,14 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
 
 
 def _default(parameter: Entry) -> str:
-    """The default of a parameter; if that is null, the short explanation of null in its description."""
+    """The default of a parameter; if that is null, the text that the description gives for null, if it is short."""
     if parameter["default"] is not None:
         return _value(parameter["default"])
     text = " ".join((parameter["description"] or "").split())
     absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
     if absent is None:
         return "required" if text.endswith("Required.") else "none"
-    # longer texts list a value for each variant
+    # a longer text gives a default for each variant
     return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 

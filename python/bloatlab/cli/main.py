@@ -108,7 +108,9 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
             _stderr().print(f"Try [bold]{name} --help[/].", highlight=False)
             return EXIT_BAD_INPUT
         case KeyboardInterrupt():
-            _say(f"interrupted: {error}" if str(error) else "interrupted")  # a sweep's message says what is kept
+            _say(
+                f"interrupted: {error}" if str(error) else "interrupted"
+            )  # the message of an interrupted sweep has the number of stored runs
             return EXIT_INTERRUPTED
         # rich raises SystemExit when the reader of a pipe has gone
         case SystemExit() if not isinstance(error.__context__, BrokenPipeError):
@@ -143,7 +145,7 @@ def _refused(error: CycloptsError, name: str) -> str:
 
 
 def _interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C caused the error: a module that is interrupted during import may raise another exception."""
+    """Whether Ctrl-C caused the error. A module that is interrupted during its import may raise another exception."""
     met: BaseException | None = error
     for _ in range(20):
         if isinstance(met, KeyboardInterrupt) or "KeyboardInterrupt" in str(met):
@@ -157,7 +159,7 @@ def _bad_input(error: BaseException) -> list[str]:
     from bloatlab._core import LiveError  # noqa: PLC0415  --help does without the core
     from bloatlab.scenario import ScenarioError, problems  # noqa: PLC0415
 
-    sweep = sys.modules.get("bloatlab.sweep")  # not imported: no sweep ran
+    sweep = sys.modules.get("bloatlab.sweep")  # if it is not imported, no sweep ran
     match error:
         case ScenarioError():
             return problems(error)

@@ -67,7 +67,7 @@ def mean(values: pl.Series, method: Method) -> str:
 
 
 def said(of: Interval, *, whole: bool = False) -> str:
-    """Formats an interval to two digits of its half width; the mean alone if there is no interval."""
+    """Formats a mean with its interval, to two digits of the half width; without an interval, the mean alone."""
     if not of.half > 0.0:
         return number(of.mean, 0 if whole else 3 if abs(of.mean) < 10 else 1)
     digits = min(max(1 - math.floor(math.log10(of.half)), 0), 6)

@@ -82,7 +82,7 @@ class Axes:
         fixed: Sequence[Override],
         last: Sequence[Override] = (),
     ) -> Grid:
-        """The grid of the scenarios that `read` makes: of `fixed` overrides, those of the grid point, then `last`.
+        """The grid. `read` makes its scenarios from overrides: `fixed`, then those of the grid point, then `last`.
 
         Raises `GridError` if `fixed` has a value that an axis varies. `source` names the grid in messages.
         """
@@ -95,7 +95,10 @@ class Axes:
         return Grid({axis: list(values) for axis, values in self.sets.items()}, build, seeds, given=self.places)
 
     def refuse(self, sets: Sequence[Override], kind: str) -> None:
-        """Raises `GridError` if an override of all runs has a path that an axis varies; `kind` names its origin."""
+        """Raises `GridError` if one of `sets`, which are for all runs, is for a path that an axis varies.
+
+        `kind` begins the message: where the overrides come from.
+        """
         varied = {path: axis for axis, arms in self.sets.items() for chosen in arms.values() for path, _ in chosen}
         for path, _ in sets:
             if path == "seed" or path in varied:
@@ -334,5 +337,5 @@ def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> No
 
 
 def label(value: Any) -> Any:
-    """A value in a table's column."""
+    """A value of an axis as it appears in a column of a table."""
     return value if isinstance(value, (str, int, float)) else toml_value(value)

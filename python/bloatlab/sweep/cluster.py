@@ -43,7 +43,7 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: A run that is alone in its batch more often than this when its workers die is taken for the cause.
+#: Number of dead workers that a run may have had. After another death, in a batch of its own, it counts as the cause.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler with TLS.
@@ -101,13 +101,13 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
                 cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, **quiet)
                 client = distributed.Client(held.enter_context(cluster))
             elif where.endswith(".json"):
-                Path(where).stat()  # Dask would wait for it
+                Path(where).stat()  # without this check, Dask would wait until the file exists
                 client = distributed.Client(scheduler_file=where, timeout=CONNECT_SECONDS)
             else:
                 client = distributed.Client(where, timeout=CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
-            # without an authority Dask makes no connection by TLS
+            # without the file of a certificate authority, Dask refuses TLS
             bare = where.startswith("tls:") and not config.get("distributed.comm.tls.ca-file", None)
             raise ClusterError(f"{where}: no Dask scheduler: {words}{f'; {CERTIFICATES}' if bare else ''}") from None
         if (open_door := exposed(client.scheduler_info()["address"])) is not None:
@@ -116,8 +116,8 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
         yield Dask(client, notice)
 
 
-#: Settings of local workers: no profiler, which samples a hundred times a second; and a dead worker is always replaced,
-#: although Dask gives up one that is still starting 15 s after a death.
+#: Settings of local workers. The profiler, which samples a hundred times a second, is off. A dead worker is replaced
+#: however long its successor takes to start, for which Dask by default waits 15 s.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
@@ -213,7 +213,7 @@ def _reporter(worker: Any, key: str, topic: str, index: int) -> Progress:
     return report
 
 
-#: The stamps by sweep: computing one takes as long as many runs.
+#: The stamp of each sweep on this worker, kept because computing one takes as long as many runs.
 _stamps: dict[str, str] = {}
 
 
@@ -328,7 +328,7 @@ class _Sending:
         future.add_done_callback(self.ended.put)
 
     def _take(self, future: Any) -> None:
-        """Handles a batch that has ended, in whatever way."""
+        """Handles a batch that has ended: complete, failed, refused or cancelled."""
         batch = self.out.pop(future, None)
         if batch is None:
             return
@@ -356,7 +356,10 @@ class _Sending:
         self.seconds = mean if self.seconds is None else 0.7 * self.seconds + 0.3 * mean
 
     def _failed(self, batch: Sequence[int], error: BaseException) -> None:
-        """A batch whose workers died, or that none could begin. Since one run may be the cause, each goes alone."""
+        """Handles a batch whose workers died, or that none could begin.
+
+        Since one run may be the cause, each is sent again in a batch of its own.
+        """
         if type(error).__name__ != "KilledWorker":
             words = " ".join(f"{type(error).__name__}: {error}".split())
             raise Stopped(f"a Dask worker cannot do the work ({words[:300]}); install the same bloatlab everywhere")

@@ -32,7 +32,7 @@ MOST_COLUMNS = 600
 #: An axis of more numbers than this is modelled as a parabola.
 MOST_LEVELS = 50
 
-#: A parabola is one of the logarithm if the ends have at least this ratio.
+#: A parabola is of the logarithm if the largest value is at least this multiple of the smallest.
 LOG_FROM = 20.0
 
 
@@ -83,7 +83,7 @@ def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
 
 
 def _p(squares: float, columns: int, within: float, freedom: int) -> float:
-    """The probability that seeds alone give at least these squares; NaN if seeds do not vary."""
+    """The probability (F test) that seeds alone give at least these squares; NaN if seeds make no difference."""
     if freedom < 1:
         return math.nan
     from scipy.stats import f  # noqa: PLC0415  takes half a second to load
@@ -100,7 +100,7 @@ class _Model:
         self._target = means["mean"].to_numpy() * self._weight
 
     def fitting(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The pairs for which the grid points suffice, as far as the columns do."""
+        """The pairs that a model can have: with fewer columns than grid points, and at most `MOST_COLUMNS`."""
         found: list[tuple[str, str]] = []
         room = min(MOST_COLUMNS, self._target.size - 1) - sum(m.shape[1] for m in self._coded.values())
         for pair in pairs:
@@ -111,7 +111,7 @@ class _Model:
         return found
 
     def left(self, terms: Sequence[tuple[str, ...]]) -> float:
-        """The sum of squares that a model of these terms and a mean leaves unexplained."""
+        """The residual sum of squares (RSS) of a model of a mean and these terms."""
         parts = [np.ones((self._target.size, 1))]
         for first, *more in terms:
             product = self._coded[first]
@@ -128,7 +128,7 @@ class _Model:
 
 
 def _coded(values: pl.Series, drawn: bool) -> Matrix:
-    """An axis as columns: a parabola of sampled numbers, otherwise each value minus the last one (sums are 0)."""
+    """An axis as columns: x and x² for sampled numbers; otherwise one per value but the last, coded to sum to 0."""
     amounts = [Amount.of(v) for v in values]
     kinds = values.unique(maintain_order=True).to_list()
     if (drawn or len(kinds) > MOST_LEVELS) and all(a is not None for a in amounts):

@@ -19,7 +19,7 @@ TRIALS, TRIAL_SECONDS = 8, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The number of runs; `kept` are stored, each other one takes about `seconds` of CPU, by `tried` trials."""
+    """The number of runs, of which `kept` are stored. Each other takes about `seconds` of CPU, by `tried` trials."""
 
     runs: int
     kept: int
@@ -32,7 +32,7 @@ class Estimate:
 
 
 def estimate(points: Sequence[Point[Any]], measure: Measure, store: Store | None) -> Estimate:
-    """The remaining runs of `points`. Stores nothing."""
+    """Estimates the runs of `points` that are not stored, from trials of a few. Stores nothing."""
     seeded = missing = list(dict.fromkeys(point.seeded() for point in points))
     try:
         if store is not None:
@@ -46,7 +46,7 @@ def estimate(points: Sequence[Point[Any]], measure: Measure, store: Store | None
 
 
 def _tried(scenario: Scenario) -> float:
-    """Estimates the seconds of a run: the time of its beginning, divided by the share simulated so far."""
+    """Estimates the duration of a run in s: simulates a part, and divides the time by the share simulated."""
     begun, reached = time.perf_counter(), 1.0
 
     def progress(fraction: float) -> None:

@@ -55,9 +55,9 @@ def build() -> str:
 
 
 def travelling(*functions: Callable[..., Any]) -> str | None:
-    """`code` of functions that another process imports itself; None for functions that are sent with their code.
+    """`code` of functions, if another process can import them; None if it must receive their code.
 
-    The latter are those of `__main__`, and those whose `code` cannot be computed.
+    The latter holds for functions of `__main__`, and for those whose `code` cannot be computed.
     """
     modules: set[str] = set()
     try:
@@ -154,7 +154,7 @@ def _libraries() -> tuple[Path, ...]:
 
 
 def _imports(name: str, path: Path) -> Iterator[str]:
-    """All names that a module's source imports; some are no modules, which `_source` then finds."""
+    """All names that a module's source imports, with those that are no modules: `_source` returns None for these."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in _statements(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
@@ -169,7 +169,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Every statement of a module. Expressions are most of a tree and import nothing, so they are left out."""
+    """Every statement of a module, without the expressions, which are most of a tree and import nothing."""
     waiting: list[ast.AST] = [*tree.body]
     while waiting:  # bounded: each node of the tree enters once
         node = waiting.pop()
@@ -180,7 +180,7 @@ def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _unchanged(path: Path) -> bytes:
-    """The bytes of a file, if they are certain to be the loaded ones."""
+    """The bytes of a file. Raises `Unsure` if they may differ from those that were loaded."""
     if path.stat().st_mtime > _LOADED:
         raise Unsure(f"{path} was written after this process began, so its code may not be what runs")
     return path.read_bytes()

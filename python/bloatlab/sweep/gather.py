@@ -50,7 +50,7 @@ class Measure:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C; the message has the number of stored runs."""
+    """The sweep was interrupted by Ctrl-C; the message has the number of stored runs."""
 
 
 @dataclass(frozen=True)

@@ -102,5 +102,5 @@ def label(value: Any) -> float | int | str | bool | None:
 
 
 def labels(key: Any) -> dict[str, Any]:
-    """A run's key in a table's columns: the axes of a grid's point; any other key in a column `key`."""
+    """A run's key as columns of a table: a column per axis for a grid point, a column `key` for any other key."""
     return key.labels() if isinstance(key, At) else {"key": label(key)}

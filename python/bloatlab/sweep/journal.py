@@ -25,7 +25,7 @@ _MARK = b"\nRUN"
 _HEAD = struct.Struct("<4sI16s")
 #: Bytes reserved ahead of the records: about a hundred runs.
 RESERVE = 1 << 20
-#: Runs and bytes after which a writer begins a new file.
+#: Numbers of runs and of bytes after which a writer begins a new file.
 MOST_RUNS = 4096
 MOST_BYTES = 64 << 20
 
@@ -35,7 +35,7 @@ class Damaged(ValueError):  # noqa: N818  it is the file that is damaged
 
 
 class DiskFull(OSError):  # noqa: N818
-    """The disk is full. `kept`: the record that was being appended is in the file all the same."""
+    """The disk is full. `kept` is true if the record that was being appended is complete in the file."""
 
     kept = False
 
@@ -127,7 +127,7 @@ class Journal:
 
 
 def _created(folder: Path) -> tuple[Path, int]:
-    """Makes and locks a new file; tries again if another process takes it for an abandoned one in between."""
+    """Makes and locks a new file. Tries again if another process locks it first, because it looks abandoned."""
     for _ in range(100):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{secrets.token_hex(8)}{SUFFIX}"
@@ -155,7 +155,7 @@ def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
 
 @contextlib.contextmanager
 def abandoned(path: Path) -> Generator[bool]:
-    """Whether the writer of a journal is gone; if so, this process holds the lock within the context."""
+    """Yields whether the writer of a journal is gone; if so, this process holds its lock within the context."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -67,9 +67,9 @@ def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
 
 
 def differences(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
-    """The differences of every other arm from the baseline `against`, such as "queue=codel", by grid point.
+    """The differences of the other arms from the baseline `against`, such as "queue=codel", by grid point.
 
-    They are taken between runs with the same seed. Raises `ValueError` with one line for an unknown axis or value.
+    Each is between two runs with the same seed. Raises `ValueError` with one line for an unknown axis or value.
     """
     axis, baseline = arm(frame, axes, against)
     wanted = frame.select(*axes, "seed", pl.col(column).cast(pl.Float64))
@@ -99,7 +99,7 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
 
 
 def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
-    """The number of grid points with several seeds, and how many of these have equal measures for all seeds."""
+    """The number of grid points with several seeds, and the number of those at which all seeds give equal measures."""
     several = same = 0
     measures = [c for c in frame.columns if c not in {*axes, *NAMES}]
     for _, runs in by_place(frame, axes):

@@ -39,7 +39,7 @@ DIGITS = 32
 
 #: Largest number of runs in a part that is joined from others, which limits the loss if it is damaged.
 MOST_RUNS = 16384
-#: Numbers of abandoned journals, and of runs in them, from which they are made into parts when the store is opened.
+#: A shelf with at least this number of journals, or of runs in journals, is packed when it is opened.
 MANY_JOURNALS = 8
 MANY_RUNS = 4096
 
@@ -57,7 +57,7 @@ class Part:
     def hashes(self) -> list[str]:
         """The hash of each run's scenario. Damage elsewhere in the file may go unnoticed."""
         try:
-            self.path.open("rb").close()  # an OSError here, since polars has one kind of error for all
+            self.path.open("rb").close()  # raises OSError; polars would raise the same error as for damage
             return pl.read_parquet(self.path, columns=["run.hash"], glob=False)["run.hash"].to_list()
         except pl.exceptions.PolarsError:
             raise Damaged("it is not as it was written") from None
@@ -109,7 +109,7 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
 def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
     """Makes parts of the abandoned journals, joins small parts, and removes files that no longer count.
 
-    Without `wait`, does nothing while another process does it. Raises `OSError`, and changes nothing then.
+    Without `wait`, does nothing while another process does it. Raises `OSError`; no run is lost then.
     """
     if not folder.is_dir():
         return
@@ -148,7 +148,7 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """The runs in journals that are not among `known`, each once; and the journals with other content than runs."""
+    """The runs in journals that are not among `known`, each once; and the journals with anything but whole runs."""
     runs: list[Kept] = []
     damaged: list[Path] = []
     for path in paths:

@@ -53,7 +53,7 @@ class Stopped(Exception):  # noqa: N818  not a bug of bloatlab
     """A sweep cannot continue: a full disk, a lost machine, a failing law of the user's. The message is one line."""
 
 
-#: The work on a point. It reports its progress in [0, 1], and passes on exceptions that this raises.
+#: The work on a point. It reports its progress in [0, 1]; an exception raised by the report must pass through it.
 Work = Callable[[Point[Any], Progress], Reduced]
 
 
@@ -140,7 +140,7 @@ def sweep(
 
 
 def _wait(futures: Sequence[Future[None]]) -> None:
-    """Waits until all are done or one has failed, and lets Ctrl-C interrupt it."""
+    """Waits until all are done or one has failed. Ctrl-C interrupts the wait."""
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)

@@ -23,7 +23,7 @@ class Watch:
 
 
 class _Bar(Watch):
-    """A bar over all runs, which follows the simulated time of the runs in progress."""
+    """A progress bar for all runs; a run in progress counts by the share of its time that is simulated."""
 
     def __init__(self, what: str, console: Console) -> None:
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())

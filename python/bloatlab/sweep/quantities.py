@@ -8,8 +8,8 @@ from typing import Any
 
 from bloatlab.scenario import amount
 
-#: By the core's name of a kind: its name in messages, the core's number for 1 s, bit/s or byte, and the units for
-#: writing values, from small to large.
+#: For each kind of quantity, by the core's name: its name in messages, the core's number for one s, bit/s or byte, and
+#: the units in which values are written, in ascending order.
 _KINDS: Mapping[str, tuple[str, float, Mapping[str, float]]] = {
     "duration": ("a duration", 1e9, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}),
     "rate": ("a rate", 1.0, {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}),
@@ -25,7 +25,7 @@ DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number of a kind: "a rate" in bit/s and so on; without a unit, "a number" or "a whole number"."""
+    """A number with its kind: "a rate" (in bit/s), "a duration" (s), "a number", "a whole number" and others."""
 
     value: float
     kind: str

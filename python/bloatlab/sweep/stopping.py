@@ -68,7 +68,7 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The end of a grid point: its number of seeds, and the intervals of the columns that have values.
+    """The state in which a grid point stopped: its number of seeds, and the intervals of the columns that have values.
 
     `over` is the largest half width divided by its target: at most 1 if all targets are met.
     """
@@ -86,7 +86,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Reached(Generic[T]):
-    """The runs of each grid point up to its end, and these ends."""
+    """The runs of each grid point up to its stop, and the stops."""
 
     gathered: Gathered[T]
     stops: Sequence[Stop]
@@ -158,7 +158,7 @@ def gather_until(
             stop = _stop(at, rows, max(before[at] + 1, len(grid.seeds)), until)
             if stop.met or stop.seeds >= until.most:
                 stops[at] = stop
-            else:  # the width falls as 1 / sqrt(n) while the deviation stays the same; at most doubled, as it may not
+            else:  # for a constant deviation the width falls as 1 / sqrt(n); it may change, so n is at most doubled
                 guess = math.ceil(stop.seeds * stop.over**2) if math.isfinite(stop.over) else 2 * stop.seeds
                 wanted[at] = min(max(guess, stop.seeds + 1), 2 * stop.seeds, until.most)
     kept = [have[at][n] for n in range(len(seeds)) for at in have if n < stops[at].seeds]

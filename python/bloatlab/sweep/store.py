@@ -40,7 +40,7 @@ VARIABLE = "BLOATLAB_STORE"
 #: Hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
-#: Attempts to read files that other processes are making into parts.
+#: Attempts to read files, which may vanish because another process makes parts of them.
 ATTEMPTS = 20
 
 #: The place of a stored run: a record of a journal, or a row of a part.
@@ -95,8 +95,8 @@ class Store:
     def collect(self, core: str) -> tuple[int, int]:
         """Removes unused results: those of other cores, and all but the newest code of each measure of this core.
 
-        Shelves that a process is writing to stay. Everything else becomes parts. Returns the numbers of removed runs
-        and bytes.
+        Shelves that a process is writing to stay. The journals of all others become parts. Returns the numbers of
+        removed runs and bytes.
         """
         stocks = self.shelves()
         kept = current(stocks, core)
@@ -197,7 +197,7 @@ class Index:
         return torn
 
     def share(self, name: str) -> float:
-        """The bytes of a run, in the file that it shares with others."""
+        """The bytes of a run: of a part, an equal share for each of its runs."""
         match self.places[name]:
             case Record(length=length):
                 return length
@@ -242,7 +242,7 @@ class Shelf:
     def put(self, scenario: Scenario, measured: Measured) -> bool:
         """Stores a result; returns whether it was stored. A folder that cannot be written is reported once.
 
-        Raises `StoreFull` on a full disk; earlier results stay, and so does this one unless nothing could be written.
+        Raises `StoreFull` on a full disk. Earlier results stay; this one is stored if it still fitted (see `kept`).
         """
         data = packed(Kept(scenario.hash, scenario.text, round(time.time(), 3), measured))
         with self._lock:
@@ -297,7 +297,7 @@ class Shelf:
                 return self._parts[part.path].measured(row)
 
     def _damaged(self, place: Place, damage: Damaged) -> None:
-        """Reports damage and removes the run from the index. A journal is moved aside when it becomes a part."""
+        """Reports damage and removes the run from the index. A damaged journal is moved aside later, by `compact`."""
         index, self._index = self._index, None
         match place:
             case Record(path=path):

@@ -47,10 +47,10 @@ HTB_BURST = 1600
 #: Bin width of series, s: the shortest distance of the kernel's samples.
 BIN_S = 0.01
 
-#: Each gap between datagrams is drawn within this share of its mean.
+#: Each gap between datagrams differs from the mean gap by at most this share, at random.
 GAP_SPREAD = 0.1
 
-#: Pings end this long before the run, s.
+#: Time from the last ping to the end of the run, s.
 PINGS_END_S = 2.0
 
 CONGESTION = ("reno", "cubic", "bbr", "dctcp")
@@ -83,7 +83,7 @@ def of_law(metric: str) -> bool:
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
-#: Further keys of flows, and their valid values.
+#: Further keys that flows may have, and their valid values.
 _FLOW_KEYS: Mapping[str, Callable[[Any], bool]] = {
     "ecn": lambda value: value in {0, 1, 2, ACCECN},
     "ect1": lambda value: value in {0, 1},
@@ -122,7 +122,7 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
-#: Further keys of an entry. Of sysctl, ECN's fallback matters for lost SYNs only.
+#: Further keys that an entry may have. `sysctl` has only ECN's fallback, which matters for lost SYNs.
 _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
 
 
@@ -195,7 +195,7 @@ def _wire(source: str, to: str, rate: int) -> LinkDict:
 
 
 def _hosts(entry: Entry, side: str) -> dict[str, str]:
-    """Nodes by address, in the order of the flows; without addresses only the node of pings, datagrams and pages."""
+    """Nodes by address, in the order of the flows; without addresses, the one node of pings, datagrams and pages."""
     node = {"src": "h1", "dst": "h2"}[side]
     given = list(dict.fromkeys(str(flows.rest[side]) for flows in entry.flows if side in flows.rest))
     return {address: node if k == 0 else f"{node}_{k + 1}" for k, address in enumerate(given or [""])}
@@ -218,7 +218,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
     stack |= {
         "gso_max_segs": int(_bursts(entry)),
-        # by h1's own discipline; a pfifo there holds nothing, since its link has no rate
+        # fq on h1 paces; a pfifo in its place never queues, since the link behind it is practically unlimited
         "paced": entry.rest.get("h1_qdisc") == "fq",
         "ack_pushed": True,
         "tso": offloads(entry) or cuts(entry),
@@ -311,5 +311,5 @@ def flow_names(entry: Entry) -> list[str]:
 
 
 def start_s(entry: Entry, seed: int, name: str) -> float:
-    """The start of a flow, in [0, 1) s. Seeds differ in it, and in the random numbers of disciplines."""
+    """The random start of a flow, in [0, 1) s: besides the random numbers of disciplines, all that a seed changes."""
     return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311

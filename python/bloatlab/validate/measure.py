@@ -51,7 +51,7 @@ THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "l
 
 #: Bins between two samples of the queue: 10 to 30 ms.
 LOOKS = (1, 2, 3)
-#: The beginning of a run, s.
+#: Length of the beginning that group D measures, s.
 BEGINNING_S = 5.0
 #: Bins between two samples of a window: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
@@ -122,7 +122,7 @@ class _Flows:
         return found
 
     def repairs(self) -> dict[str, float]:
-        """The retransmitted segments of each group, and the share of CE that was reported to it; 0 without ECN."""
+        """The retransmitted segments of each group, and the share of segments reported as CE-marked; 0 without ECN."""
         table = self.result.tables.get("flows")
         if table is None:
             return {}
@@ -311,7 +311,7 @@ def pages(result: Result, window: Window) -> dict[str, float]:
 
 
 def _stat(of: Callable[[Floats], Any], values: pl.Series) -> float:
-    """A statistic of the values that there are; NaN if there are none."""
+    """A statistic of the values that are neither null nor NaN; NaN if there are none."""
     known = values.drop_nulls().drop_nans().to_numpy()
     return float(of(known)) if len(known) else math.nan
 

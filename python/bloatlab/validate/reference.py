@@ -75,7 +75,7 @@ class Entry:
     rest: Mapping[str, Any]
 
 
-#: Required keys of an entry; all keys read here; keys that do not describe the traffic.
+#: Keys that an entry must have; all keys that are read here; keys that are comments.
 _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "metrics")
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")
@@ -179,7 +179,7 @@ def _list(where: str, given: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-#: The least number above 0.
+#: Smallest value of a number that must be above 0.
 _ABOVE = 1e-9
 
 

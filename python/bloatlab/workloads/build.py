@@ -16,7 +16,7 @@ Data = dict[str, Any]
 #: (path, value) that overrides a value of a scenario.
 Override = tuple[str, str]
 
-#: Bytes of a packet in bandwidth-delay products.
+#: Bytes of a packet, for bandwidth-delay products in packets.
 PACKET = 1500
 
 #: DSCP by the names that tests use.
@@ -111,7 +111,7 @@ def bps(rate: float) -> str:
 
 
 def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) -> Data:
-    """A link from `a` to `b`."""
+    """A link from `a` to `b`: rate in bit/s (None: unlimited), delay in s."""
     made: Data = {"from": a, "to": b, "delay": ns(delay)}
     if rate is not None:
         made["rate"] = bps(rate)
@@ -121,7 +121,7 @@ def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) ->
 
 
 def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
-    """An application between (from, to)."""
+    """An application; `ends` are its client and its servers, `more` its further keys."""
     return {"from": ends[0], "to": list(ends[1]), **more, "traffic": traffic}
 
 
@@ -149,13 +149,13 @@ def _with(parameter: str) -> frozenset[str]:
 
 
 def bdp(rate: float, rtt: float) -> int:
-    """Packets of a bandwidth-delay product, at least 2."""
+    """The bandwidth-delay product in packets, rounded up, at least 2; `rate` in bit/s, `rtt` in s."""
     return max(2, math.ceil(rate * rtt / 8 / PACKET - 1e-9))
 
 
 def flows_for(loss: float, segments: float) -> int:
     """The number of Reno flows that lose this share of their packets, at least 1.   Source: RFC 7928 §8.2.1.
 
-    `segments` is the bandwidth-delay product and the buffer: loss = 0.76 n² / segments².
+    `segments` is the sum of the bandwidth-delay product and the buffer, and loss = 0.76 n² / segments² for n flows.
     """
     return max(1, round(segments * math.sqrt(loss / 0.76)))

@@ -28,7 +28,7 @@ UP, DOWN = "up", "down"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The things that the paper leaves open, and those that experiments change. Quantities are text with units.
+    """Values that the paper leaves open, and values that experiments change. Quantities are texts with units.
 
     The defaults are those of study cablelabs2012; its `parameters.toml` argues for each open value.
     """
@@ -65,7 +65,7 @@ class Setup:
     start_spread_ms: float = 100.0
 
     # ------------------------------------------------------------------ stated by the paper, and changed by experiments
-    #: The rule of the rate shaping queue before a full transmit queue (§2.2.3): "drop" or "back_pressure".
+    #: What the rate shaping queue does when the transmit queue is full (§2.2.3): "drop" or "back_pressure".
     transmit_queue: str = "drop"
     #: CoDel measures the sojourn in both queues.
     sojourn_both: bool = False
@@ -92,7 +92,7 @@ def describe(case: Case, seed: int, setup: Setup) -> Data:
     links, apps, tcp = home["link"], home["app"], home["tcp"]
 
     def start(name: str, base: str) -> str:
-        """`base` moved by up to the spread, so that seeds differ. Each application has its own stream."""
+        """`base` plus a random share of the spread, by which seeds differ. Each application has its own stream."""
         base_ns = round(float(base.removesuffix("s")) * 1e9)
         shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * setup.start_spread_ms * 1e6)  # noqa: S311
         return f"{base_ns + shift_ns}ns"
@@ -136,7 +136,7 @@ def _set_modem(links: dict[str, Data], case: Case, setup: Setup) -> None:
     links[UP]["docsis"] |= {
         "map_clock": setup.map_clock,
         "request_vector": setup.request_vector,
-        # ns-2's DropTail of 32 stores 31
+        # a DropTail queue of ns-2 with limit 32 holds 31 packets
         "transmit_limit": "31p" if setup.ns2_droptail else "32p",
         "transmit_queue": setup.transmit_queue,
     }
@@ -174,7 +174,7 @@ def _bulk(case: Case, setup: Setup) -> Data | None:
             return None
         case Bulk.SINGLE:
             return {"ftp": {"flows": 1}}
-        case Bulk.BURSTY if setup.bursty_schedule:  # a file every 30 s on one connection: `messages`, of larger files
+        case Bulk.BURSTY if setup.bursty_schedule:  # one connection carries a file every 30 s
             return {"messages": {"message": setup.burst_file, "interval": "30s"}}
         case Bulk.BURSTY:
             files: Data = {"size": setup.burst_file, "pause": "16s"}

@@ -52,7 +52,7 @@ def _bulk(flows: int = 1, tcp: str = "reno", **more: Any) -> Data:
 
 
 def _level(p: Parameters, level: str) -> int:
-    """Flows for a level of congestion, by the bandwidth-delay product and as large a buffer."""
+    """The number of flows for a level of congestion, with a buffer as large as the bandwidth-delay product."""
     return flows_for(LEVELS[level], 2.0 * bdp(p.quantity("rate", "rate"), p.quantity("rtt", "duration")))
 
 
@@ -114,7 +114,7 @@ def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
 
 
 def _varying(p: Parameters) -> Data:
-    """A third of the run each: the flows of mild congestion, then those that medium and heavy congestion add."""
+    """Congestion rises after each third of the run: flows for mild, then more for medium, then more for heavy."""
     third = p.quantity("length", "duration") / 3.0
     apps: Data = {}
     before = 0
@@ -127,7 +127,7 @@ def _varying(p: Parameters) -> Data:
 
 
 def _capacity(p: Parameters) -> Data:
-    """The rate falls to a tenth and rises again, each `period`."""
+    """The rate falls to a tenth after one `period`, rises again after the next, and so on."""
     rate, period = p.quantity("rate", "rate"), p.quantity("period", "duration")
     length = p.quantity("length", "duration")
     made = _dumbbell(p, {"bulk": _bulk(_level(p, "mild"))})
@@ -138,7 +138,7 @@ def _capacity(p: Parameters) -> Data:
 
 
 def _both_ways(p: Parameters) -> Data:
-    """The mix of 9.1 one way, mild congestion the other: both links are bottlenecks with the same queue."""
+    """The mix of 9.1 in one direction, mild congestion in the other. Both links have the same rate and queue."""
     made = _mix(p, bulk=_level(p, "mild"), web=6, calls=True)
     forward = made["link"]["bottleneck"]
     made["link"]["back"] |= {"rate": forward["rate"], "queue": forward["queue"]}

@@ -14,7 +14,7 @@ from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, bps,
 _SOURCE = "flent 2, flent/tests/{}.conf"
 #: Silence before the load, and after it, s.
 SILENCE = 5.0
-#: Bytes of a UDP probe of one byte: IPv4, UDP and it.
+#: A UDP probe: 20 bytes of IPv4, 8 of UDP, 1 of data.
 _UDP_PROBE = "29B"
 
 #: The line: down and up, the base round trip, the queue in front of both, the senders' TCP, how long the load lasts.
@@ -22,12 +22,12 @@ _LINE = {"rate": "50mbit", "up": "10mbit", "rtt": "40ms", "queue": "droptail", "
 
 _WAYS = ("up", "down")
 
-#: The marks of RRUL's flows, and their names there.
+#: The flows of RRUL: their names in flent, and their DSCPs.
 _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
 
 def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
-    """The line; a run lasts `length` plus `beside`, s. `servers` are behind it, each at its own round trip."""
+    """The line, for a run of `length` plus `beside` s. `servers` has the round trips in s of servers behind it."""
     queue, rtt = p.queue(), p.quantity("rtt", "duration")
     rate, up = p.quantity("rate", "rate"), p.quantity("up", "rate")
     length = p.quantity("length", "duration") + beside
@@ -61,7 +61,7 @@ def _icmp(server: str = "server") -> Data:
 
 
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
-    """A flow of each mark up and down, UDP probes with theirs, ICMP: applications by the names of `_series`."""
+    """A flow up and one down for each mark, UDP probes with their marks, and ICMP; names as in `_series`."""
     apps = {f"{way}load_{name}": _tcp(p, way, mark=mark) for way in _WAYS for name, mark in marks}
     apps |= {f"udp_{name}": _udp(mark) for name, mark in probes}
     return {**_line(p), "app": {**apps, "ping": _icmp()}}
@@ -100,7 +100,7 @@ def _torrent(p: Parameters) -> Data:
 
 
 def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
-    """Flows in each way, as many as the parameter `flows` if no `number` is given."""
+    """Builds `number` flows in each of `ways`; the parameter `flows` gives the number if it is 0."""
 
     def make(p: Parameters) -> Data:
         flows = number or p.number("flows", 1, 1000)
@@ -130,7 +130,7 @@ _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5)
 
 
 def _squarewave(p: Parameters) -> Data:
-    """Each flow lasts `length`, the first from the beginning on; ICMP is ours."""
+    """Flows of `length` each, the first from the start of the run. flent has no ICMP here; it is added."""
     apps = {name: {**_tcp(p, "up"), "tcp": tcp, "start": ns(SILENCE * at)} for name, tcp, at in _SQUARE}
     return {**_line(p, beside=6.0 * SILENCE), "app": {**apps, "ping": _icmp()}}
 
