@@ -82,5 +82,5 @@ def parquet(frame: DataFrame, **options: Any) -> bytes:
 
 
 def escaped(text: str) -> str:
-    """Escapes the characters that a terminal would obey or hide, as backslash, u and code point."""
+    """Replaces each character that a terminal would obey or hide by its escape: a backslash, u and its code point."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

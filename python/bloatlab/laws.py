@@ -61,7 +61,7 @@ class LawError(_core.ScenarioError):
 
 @dataclass(frozen=True)
 class Law:
-    """A law's class, the name of its file in messages, and in tracebacks."""
+    """A law's class. `label` names its file in messages, `file` in tracebacks."""
 
     of: type
     label: str
@@ -139,7 +139,7 @@ def _plain(value: Any) -> bool:
 
 
 def _value(given: Any, default: Any, path: str) -> Any:
-    """A parameter's value, with quantities as numbers. Raises `LawError` if it has not the type of the default."""
+    """A parameter's value, with quantities as numbers. Raises `LawError` if its type is not that of the default."""
     number = _number(given) if isinstance(given, str) and not isinstance(default, str) else None
     value = given if number is None else number
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -150,7 +150,7 @@ _OTHERS: Mapping[str, tuple[int, Direction]] = {
 
 
 def named(path: str) -> Name:
-    """The label of a measure's path; a name that is not a path is its own label and unit."""
+    """The label of a measure's path; for a name that is not a path, label and unit are read from the name."""
     return _looked_up(path)[0]
 
 

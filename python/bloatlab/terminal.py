@@ -151,9 +151,7 @@ def _columns(table: TextTable) -> list[_Column]:
     for index, head in enumerate(table.columns[: len(table.columns) - table.below]):
         words = index < table.left or (table.words_last and index == len(table.columns) - 1)
         cells = [row[index] for row in table.rows]
-        group, share = (
-            groups[index] if groups else (-1, 0)
-        )  # `share` is the part of the heading's width that this column must have
+        group, share = groups[index] if groups else (-1, 0)  # `share`: the column's part of the heading's width
         widest = max((_wide(cell.text) for cell in cells), default=0)
         natural = max(_wide(head), widest, share)
         least = max(*(cell_len(word) for word in head.replace("\n", " ").split(" ")), share)

@@ -28,8 +28,8 @@ Verdict = Literal["behind", "tied", "not separated"]
 #: Default limit of runs. With many settings it is this number of rounds, each of one run per setting and round trip.
 RUNS, FIRST_LOOKS = 66, 1.5
 
-#: Equal points in this number of seeds are a tie: the two settings act alike, as an AQM that never acts in a short
-#: buffer and no AQM.
+#: Equal points in each of this number of seeds are a tie, because the two settings act alike: in a short buffer, an AQM
+#: that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
 #: Least number of seeds of the leader and of the setting `kept`, for their own intervals.

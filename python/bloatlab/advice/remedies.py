@@ -45,7 +45,7 @@ def failed(objective: Objective, wanted: Sequence[Wanted], all_: Sequence[Judged
 
 
 def remedies(question: Question, made: Runs, best: Judged) -> list[Remedy]:
-    """Runs the remedies, with few seeds."""
+    """Simulates the remedies with `SEEDS` seeds each."""
     found: list[Remedy] = []
     for words, line, device, chosen in _candidates(question, best.option):
         made.run(line, device, question.load, [(chosen, rtt) for rtt in line.rtts], SEEDS)

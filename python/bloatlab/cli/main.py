@@ -108,9 +108,8 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
             _stderr().print(f"Try [bold]{name} --help[/].", highlight=False)
             return EXIT_BAD_INPUT
         case KeyboardInterrupt():
-            _say(
-                f"interrupted: {error}" if str(error) else "interrupted"
-            )  # the message of an interrupted sweep has the number of stored runs
+            # an interrupted sweep has a message, with the number of stored runs
+            _say(f"interrupted: {error}" if str(error) else "interrupted")
             return EXIT_INTERRUPTED
         # rich raises SystemExit when the reader of a pipe has gone
         case SystemExit() if not isinstance(error.__context__, BrokenPipeError):

@@ -1,7 +1,6 @@
 """`bloatlab run`: simulates one scenario."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -74,7 +73,7 @@ def command(
     begun = time.perf_counter()
     found: WarmUp | None = None
 
-    def simulate(progress: Progress | None) -> Result:
+    def simulate(progress: Progress) -> Result:
         nonlocal found
         found = find(run(resolved, seed, progress, trace=False)) if wants_warm_up else None
         steady = resolved if found is None else resolved.with_sets(found.override)
@@ -82,8 +81,10 @@ def command(
         captures = output if pcap else None
         return run(steady, seed, progress, captures=captures, capture_link=pcap_link, packets=packets)
 
-    watched = console.is_terminal and not quiet
-    result = writing(output or file, lambda: _with_bar(resolved.name, simulate, console) if watched else simulate(None))
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task(resolved.name, total=1.0)
+        result = writing(output or file, lambda: simulate(lambda fraction: bar.update(task, completed=fraction)))
     seconds = time.perf_counter() - begun
     if output is not None:
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
@@ -108,11 +109,3 @@ def traced(kinds: tuple[str, ...], interval: str | None) -> list[str]:
         raise BadInput("--trace-interval: needs --trace, such as --trace links,flows")
     sets = [f"trace.{name}=true" for name in named]
     return sets if interval is None else [*sets, f"trace.interval={interval}"]
-
-
-def _with_bar(name: str, simulate: Callable[[Progress], Result], console: Console) -> Result:
-    """Runs the simulation with a progress bar on the terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(name, total=1.0)
-        return simulate(lambda fraction: bar.update(task, completed=fraction))

@@ -54,7 +54,7 @@ class Running:
 
     @contextlib.contextmanager
     def executor(self, console: Console) -> Generator[Executor]:
-        """Threads of this process, or the Dask cluster; prints its notices on `console`. Raises `BadInput`."""
+        """Yields threads of this process, or the Dask cluster, whose notices are printed. Raises `BadInput`."""
         if self.dask is None:
             yield Threads(self.jobs)
             return

@@ -175,7 +175,7 @@ def _about(seconds: float) -> str:
 
 
 def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> None:
-    """Warns if several seeds gave the same result, since these are not independent runs."""
+    """Prints a note if several seeds gave the same result: such runs are not independent."""
     several, same = over_seeds.alike(frame, axes)
     if not same:
         return

@@ -19,7 +19,7 @@ TRIALS, TRIAL_SECONDS = 8, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The number of runs, of which `kept` are stored. Each other takes about `seconds` of CPU, by `tried` trials."""
+    """The number of runs, of which `kept` are stored. `tried` trials of the others took `seconds` of CPU on average."""
 
     runs: int
     kept: int

@@ -95,7 +95,7 @@ class Grid:
 
 
 def label(value: Any) -> float | int | str | bool | None:
-    """A value of an axis in a table's column."""
+    """A value of an axis as it appears in a column of a table."""
     if isinstance(value, Enum):
         return value.name
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -162,7 +162,7 @@ class Index:
             if not torn:
                 return index
             try:
-                parquet.compact(folder, notice, wait=True)  # moves them aside
+                parquet.compact(folder, notice, wait=True)  # moves the damaged journals aside
             except OSError as error:
                 for path in torn:
                     notice(f"{path}: a run in it is not whole; it cannot be moved aside: {line(error)}")
