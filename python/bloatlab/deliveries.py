@@ -38,6 +38,11 @@ def completed(text: str, folder: Path | None, source: str) -> str:
     return json.dumps(tree) if unread else text
 
 
+def written(resolved: str, link: str) -> str:
+    """A link's delivery opportunities in mahimahi's format. Raises `ScenarioError`."""
+    return _core.delivery_file(resolved, link)
+
+
 def read(path: Path, at: str = "") -> _core.DeliveryTrace:
     """Reads a trace file; `at` is the key that names it, for messages. Raises `TraceError`."""
     where = f"{at}: {path}" if at else str(path)

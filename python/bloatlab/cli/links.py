@@ -7,10 +7,10 @@ from typing import Literal
 
 from cyclopts import App
 
-from bloatlab import _core, files
+from bloatlab import files
 from bloatlab.cli.common import BadInput, reading, scenario, writing
 from bloatlab.cli.options import Output, OutputFile, ScenarioFile, Sets, TextJson
-from bloatlab.deliveries import read
+from bloatlab.deliveries import read, written
 from bloatlab.recordings import of_file
 from bloatlab.scenario import quantity
 from bloatlab.tables import counted
@@ -80,7 +80,7 @@ def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = 
         link: The link's name.
         output: File to write.
     """
-    text = _core.delivery_file(scenario(file, sets).text, link)
+    text = written(scenario(file, sets).text, link)
     writing(output, lambda: files.write(output, text))
     sys.stderr.write(f"written to {output}\n")
     return 0
