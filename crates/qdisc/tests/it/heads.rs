@@ -134,10 +134,11 @@ fn lred_s_integral_term_comes_and_goes() {
         see(&mut law, n, 0);
     }
     assert!((41..61).all(|n| see(&mut law, n, 0) == Verdict::Pass), "p_i = 0");
-    // one head at twice the target raises p_i to 0.1; heads at the target leave it there, even after ten idle seconds
-    assert_eq!(see(&mut law, 61, 400), see(&mut params.law(), 0, 0));
-    let seen: Vec<_> = (0..50).map(|n| see(&mut law, 162 + n, 200)).collect();
-    assert!(seen.iter().filter(|v| **v == Verdict::Drop).count() < 20, "held at the target: about one in five");
+    // ten seconds later, a head at twice the target raises p_i by 0.1 only, because a step is at most 100 ms long; an uncapped step
+    // would raise it to 1. Heads at the target leave it there: of 100, 10 are dropped on average, with a standard deviation of 3
+    see(&mut law, 161, 400);
+    let drops = (162..262).filter(|n| see(&mut law, *n, 200) == Verdict::Drop).count();
+    assert!((1..20).contains(&drops), "p_i = 0.1: {drops}");
 }
 
 #[derive(Default)]
