@@ -97,13 +97,13 @@ pub static SCALES: [Scale; 5] = [
     },
     Scale {
         name: "waveform",
-        words: "A+ to F; the mean under load less the median of the idle line",
+        words: "A+ to F; the mean delay under load minus the median of the idle line",
         compares: Compares::Added(Idle::Median),
         bands: Cow::Borrowed(LETTERS),
     },
     Scale {
         name: "vrecipes",
-        words: "A+ to F, milder; loaded less unloaded round trip",
+        words: "A+ to F, milder; the mean round trip under load minus the median of the idle line",
         compares: Compares::Added(Idle::Median),
         bands: Cow::Borrowed(MILDER),
     },

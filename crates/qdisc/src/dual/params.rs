@@ -39,9 +39,9 @@ pub enum Native {
 }
 
 params! {
-    /// Parameters of DualPI2, with tc's names and defaults. A parameter that is null has the value of `variant`.
+    /// Parameters of DualPI2, with tc's names and defaults. Some defaults depend on `variant`.
     pub struct Dualpi2Params as p {
-        /// Published version, which gives the values of parameters that are null.
+        /// Published version. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
         /// Limit on both queues together; null: 10000p, 250ms (rfc9332, where each arrival needs room for at least 1500 bytes).
         limit: Option<Limit> = None => match p.variant {

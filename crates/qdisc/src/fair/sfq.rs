@@ -36,9 +36,9 @@ pub enum SfqVariant {
 }
 
 params! {
-    /// Parameters of SFQ. A parameter that is null has the value of `variant`.
+    /// Parameters of SFQ. The defaults of some depend on `variant`.
     pub struct SfqParams as p {
-        /// Published version, which gives the values of parameters that are null.
+        /// Published version. The defaults of some parameters depend on it.
         variant: SfqVariant = Mckenney,
         /// Limit on all queues together; null: 128p, 40p (ns2), 127p (linux).
         limit: Option<Limit> = None => Limit::Packets(match p.variant {

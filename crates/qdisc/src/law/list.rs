@@ -19,7 +19,7 @@ macro_rules! laws {
                 "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012",
                     "Controlled delay: drops heads while the sojourn is above the target";
                 "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3",
-                    "CoDel whose count falls gradually, and BLUE against what does not respond";
+                    "CoDel whose count falls gradually, and BLUE for flows that do not respond to drops";
                 "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ",
                     "Random early detection: drops arrivals with a probability that grows with the average queue";
                 "ared" Ared(law::ared::AredParams), B, "Floyd, Gummadi & Shenker 2001; Feng et al. 1999",
@@ -37,7 +37,7 @@ macro_rules! laws {
             }
             outside {
                 "python" Python(law::foreign::ForeignParams), B, "docs/adding-a-law-in-python.md",
-                    "A law of one's own, in Python: for teaching and first ideas; slow";
+                    "Your own law, in Python: for teaching and first ideas; slow";
             }
         }
     };

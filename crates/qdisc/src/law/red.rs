@@ -59,9 +59,9 @@ pub enum AutoWeight {
 }
 
 params! {
-    /// Parameters of RED. A parameter that is null has the value of `variant`, unless it says otherwise.
+    /// Parameters of RED. The defaults of some depend on `variant`.
     pub struct RedParams as p {
-        /// Published version, which gives the values of parameters that are null.
+        /// Published version. The defaults of some parameters depend on it.
         variant: RedVariant = Floyd93,
         /// Limit of the queue, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
         limit: Option<Limit> = None,

@@ -81,7 +81,7 @@ pub enum Sojourn {
 }
 
 params! {
-    /// Parameters of CoDel. A parameter below `variant` that is null has the value of that version.
+    /// Parameters of CoDel. The defaults of the parameters below `variant` depend on it.
     #[derive(Copy)]
     pub struct CodelParams as p {
         /// Limit of the queue, as in droptail: arrivals beyond it are dropped at the tail. Null: 1000p if CoDel manages a single
@@ -102,7 +102,7 @@ params! {
         sojourn: Sojourn = Sojourn::Queue,
         /// Lets packets dropped at a limit increment count, too (Linux fq_codel).
         overflow_counts: bool = false,
-        /// Published version, which gives the values of the following parameters if they are null.
+        /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,
         /// Bytes behind the head up to which nothing is dropped; null: 1514B, 511B (acm_queue), the largest packet so far, but at
         /// least 256B (draft01, kmn).

@@ -59,9 +59,9 @@ const fn ms(ms: u64) -> Duration {
 }
 
 params! {
-    /// Parameters of PIE. A parameter that is null has the value of `variant`, unless it says otherwise.
+    /// Parameters of PIE. The defaults of some depend on `variant`.
     pub struct PieParams as p {
-        /// Published version, which gives the values of parameters that are null.
+        /// Published version. The defaults of some parameters depend on it.
         variant: PieVariant = PieVariant::Rfc8033,
         /// Limit of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
