@@ -164,7 +164,7 @@ def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, rate: s
     [
         ("cable-modem", 12, "modem", 3),
         ("low-latency-docsis", 3, "modem", 3),
-        ("home-router", 8, "wire", 3),
+        ("home-router", 8, "wire", 2),
         ("mesh", 3, "wire", 1),
     ],
 )
