@@ -68,7 +68,7 @@ export class Painter {
       c.roundRect(x, y, w, h, node.end ? 10 : 3);
       c.fill();
       c.fillStyle = node.end ? ink.ink : ink.muted;
-      text(c, node.name, x + w / 2, node.end ? y + h / 2 + 4 : y + h + 12, node.end ? w - 6 : 90, "center");
+      text(c, node.name, x + w / 2, node.end ? y + h / 2 + 4 : y + h + 12, node.end ? w - 2 : 90, "center");
     });
   }
 

@@ -63,7 +63,7 @@ export function showLife(panel: HTMLElement, table: PacketTable, packet: number,
   put(panel,
     h("h3", {}, "One packet: ", h("span", { class: "of" }, `${nameOf(table, packet)}, ${table.size[packet]} bytes`)),
     h("ol", { class: "life" }, ...events.map(({ at, words }) =>
-      h("li", { class: at <= t ? "past" : "" }, h("button", { type: "button", onclick: () => act.go(at) }, `${(at / 1e9).toFixed(4)} s`), ` ${words}`))),
+      h("li", { class: at <= t ? "past" : "", "data-at": at }, h("button", { type: "button", onclick: () => act.go(at) }, `${(at / 1e9).toFixed(4)} s`), ` ${words}`))),
     h("div", { class: "buttons" },
       h("button", { type: "button", disabled: before === null, onclick: () => before !== null && act.choose(before) }, "Flow's previous packet"),
       h("button", { type: "button", disabled: after === null, onclick: () => after !== null && act.choose(after) }, "Flow's next packet")));

@@ -73,18 +73,24 @@ export class Pane {
     return head !== undefined && !this.old && t >= head.from_ns && (t < head.until_ns || head.until_ns >= this.duration);
   }
 
+  /** Whether the window around `t`, or the one after it, has to be recorded. */
+  private lacks(t: number, speed: number): boolean {
+    if (this.whole || this.recording !== null) return false;
+    if (!this.has(t)) return true;
+    const { until_ns: until } = this.table!.head;
+    return until < this.duration && until - t <= AHEAD * speed && this.next === null;
+  }
+
   /** Records the window around `t`, unless it is known. */
-  async look(t: number, speed: number): Promise<void> {
+  look(t: number, speed: number): Promise<void> | undefined {
     if (this.next !== null && t >= this.next.head.from_ns + BEFORE / 2 && t < this.next.head.until_ns) {
       this.take(this.next);
       this.next = null;
     }
-    if (this.whole || this.recording !== null) return;
+    if (!this.lacks(t, speed)) return undefined;
     const known = this.has(t);
-    const head = this.table?.head;
-    if (known && head !== undefined && (head.until_ns >= this.duration || head.until_ns - t > AHEAD * speed || this.next !== null)) return;
-    const from = known && head !== undefined ? Math.max(0, head.until_ns - BEFORE) : Math.max(0, t - BEFORE);
-    await this.record(this.packets() <= MOST_PACKETS ? 0 : from, known);
+    const from = Math.max(0, (known ? this.table!.head.until_ns : t) - BEFORE);
+    return this.record(this.packets() <= MOST_PACKETS ? 0 : from, known);
   }
 
   /** Packets of the run, at most: each counts on every link. */
@@ -171,7 +177,7 @@ export class Pane {
     const wait = last < 0 ? null : (table.legLeft[last] ?? 0) - (table.legEntered[last] ?? 0);
     const packets = (n: number) => `${n} packet${n === 1 ? "" : "s"}`;
     const part = this.whole ? "" : ` (recorded: second ${(table.head.from_ns / 1e9).toFixed(1)} to ${(table.head.until_ns / 1e9).toFixed(1)})`;
-    const counts = `${packets(waiting)} waiting${wait === null ? "" : `; the last one waited ${secondsText(wait / 1e9)}`}${part}`;
+    const counts = `${waiting} waiting${wait === null ? "" : `; the last waited ${secondsText(wait / 1e9)}`}${part}`;
     if (this.counts.textContent !== counts) this.counts.textContent = counts;
     this.board.setAttribute("aria-label",
       `${this.shown.title}, at second ${(t / 1e9).toFixed(3)}: ${packets(waiting)} wait in the queue of ${this.shown.link}, ${packets(at.hops.reduce((sum, _, k) => sum + (scene.wire[k] ?? 0), 0))} travel.`);

@@ -54,6 +54,8 @@ export class Stage {
   private besideRuns = new Map<string, Shown>();
   private stop = new AbortController();
   private known = "";
+  /** The names of links and applications of the last experiment. */
+  private network = "";
   private wrote = 0;
   private begun = false;
   /** Times of the last frames, for measuring.   Unit: ms. */
@@ -97,9 +99,13 @@ export class Stage {
     const key = JSON.stringify([now.tree, now.link]);
     if (key !== this.known) {
       this.besideRuns.clear();
-      if (this.known === "" || !this.bar.touched) this.begin(now);
-      this.clock.end = now.result.summary.duration_s * 1e9;
       this.known = key;
+      this.clock.end = now.result.summary.duration_s * 1e9;
+      // a slider that moves, or another discipline, leaves the clock alone: the same moment is compared
+      const network = JSON.stringify([now.link, Object.keys(now.result.summary.links), Object.keys(now.result.summary.apps)]);
+      if (network !== this.network && !this.bar.touched) this.begin(now);
+      this.clock.t = Math.min(this.clock.t, this.clock.end);
+      this.network = network;
     }
     const shown: Shown[] = [now, ...(pinned === null ? [] : [pinned])];
     for (const discipline of this.beside.slice(0, MOST_PANES - shown.length)) {
