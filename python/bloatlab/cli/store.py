@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 import sys
-from dataclasses import asdict, dataclass
+from typing import Any
 
 from cyclopts import App
 
@@ -35,7 +35,7 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
             {"measure": s.measure, "core": s.core, "current": core.startswith(s.core), "runs": s.runs, "bytes": s.size}
             for s in stocks
         ]
-        facts = {"folder": str(place.folder), "sweeps": [asdict(s) for s in by_sweep], "shelves": rows}
+        facts = {"folder": str(place.folder), "sweeps": by_sweep, "shelves": rows}
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return 0
     console = Console()
@@ -44,7 +44,8 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
         return 0
     if by_sweep:
         cells = [
-            row(s.sweep, _time(s.last_asked), str(s.seeds), f"{s.kept} of {s.asked}", _size(s.bytes)) for s in by_sweep
+            row(s["sweep"], _time(s["last_asked"]), str(s["seeds"]), "{kept} of {asked}".format(**s), _size(s["bytes"]))
+            for s in by_sweep
         ]
         show(TextTable("", ["sweep", "last used", "seeds", "runs", "size"], cells, left=2), console)
     which = {True: "this one", False: "another"}
@@ -69,28 +70,16 @@ def collect(*, store: StoreFolder = None) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class _Sweep:
-    """The stored part of a sweep: its seeds, its runs, how many of them are stored, and their size."""
-
-    sweep: str
-    grid: str
-    asked: int
-    kept: int
-    seeds: int
-    bytes: int
-    last_asked: float
-
-
-def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[_Sweep]:
-    """The results of each sweep that the present core has stored, over all its measures."""
+def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[dict[str, Any]]:
+    """For each sweep: its runs, how many of them the present core has stored in any measure, and their size."""
     mine = [stock.index for stock in stocks if core.startswith(stock.core)]
-    found: list[_Sweep] = []
+    found: list[dict[str, Any]] = []
     for of in sweeps.asked(place):
         hashes = set(of.hashes)
         size = sum(index.share(name) for index in mine for name in hashes if name in index.places)
         kept = sum(any(name in index.places for index in mine) for name in hashes)
-        found.append(_Sweep(of.name, str(of.grid), len(hashes), kept, of.seeds, round(size), of.written))
+        runs = {"asked": len(hashes), "kept": kept, "seeds": of.seeds, "bytes": round(size)}
+        found.append({"sweep": of.name, "grid": str(of.grid), **runs, "last_asked": of.written})
     return found
 
 
