@@ -5,9 +5,10 @@
     P(no sharing)         n! / G^n  [x^n] (1 + x + x^2/2! + ... + x^k/k!)^G
     P(a given session is in an overfull group)    1 - sum_{j<k} C(n-1, j) (1/G)^j (1 - 1/G)^(n-1-j)
 
-The first: maps of n labelled sessions to G labelled groups with at most k in each have the exponential generating
-function (sum_{j<=k} x^j/j!)^G, out of G^n maps. Its coefficients follow from each other, as for any power of a
-polynomial: exact, for every n at once, in O(n k) rationals. ARRIS 2013 considered this out of reach and simulated.
+Reason for the first formula: of the G^n maps of n sessions to G groups, those with at most k sessions in each group
+have the exponential generating function (sum_{j<=k} x^j/j!)^G. A recurrence gives its coefficients, as for any power of
+a polynomial: exactly, for every n at once, with O(n k) rational numbers. ARRIS 2013 considered this out of reach and
+simulated.
 
 Sessions are always active and the hash is uniform. Which sessions of an overfull group share a queue depends on the
 discipline, so the second formula is the probability of being in an overfull group.

@@ -1,6 +1,6 @@
 """The scenarios of RFC 7928, which characterises AQM schemes: a dumbbell, and what crosses it.
 
-    senders --- left ===bottleneck=== right --- receivers        one round trip for all unless said
+    senders --- left ===bottleneck=== right --- receivers        the same round trip for all, unless stated
 
 The AQM at the bottleneck has its defaults; its buffer is the bandwidth-delay product of the largest round trip. TCP is
 Reno with SACK and an initial window of 3 segments unless said. `loss` of n flows: 0.76 n² / S², S the bandwidth-delay
@@ -8,7 +8,7 @@ product and the buffer in packets, so n = 1.147 S sqrt(loss): 0.1 % mild, 0.5 % 
 
 Departs, where the RFC leaves the choice or the program has no such thing: sizes of the web pages of 7.2 and 9 (50
 objects, 12 kB); the five sizes of the short flows of 5.1.2 (11 to 99 packets) repeat side by side; LEDBAT's gain is 1,
-the most of RFC 6817, not 10.
+the largest that RFC 6817 allows, instead of 10.
 """
 
 from collections.abc import Callable
