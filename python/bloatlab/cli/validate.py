@@ -52,9 +52,7 @@ def command(
     done = validate(entries, seeds=seeds, jobs=jobs or default_jobs(), sets=tuple(overrides(sets)), watch=bar)
     seconds = time.perf_counter() - begun
     if output is not None:
-        writing(output, lambda: write_json(output / "validate.json", done.as_data(), sort_keys=False))
-        with writing(output, lambda: (output / "validate.txt").open("w", encoding="utf-8")) as file:
-            _print(done, Console(file=file, width=WIDTH))
+        writing(output, lambda: _write(done, output))
     if form == "json":
         sys.stdout.write(json.dumps(done.as_data(), indent=2, ensure_ascii=False) + "\n")
     else:
@@ -70,6 +68,12 @@ def _entries(files: Sequence[Path], only: Sequence[str]) -> list[Entry]:
     if not chosen:
         raise BadInput(f"--only {' '.join(only)}: in no scenario's name; the first scenario is {entries[0].name}")
     return chosen
+
+
+def _write(done: Validated, folder: Path) -> None:
+    write_json(folder / "validate.json", done.as_data(), sort_keys=False)
+    with (folder / "validate.txt").open("w", encoding="utf-8") as file:
+        _print(done, Console(file=file, width=WIDTH))
 
 
 def _print(done: Validated, console: Console) -> None:
