@@ -154,7 +154,7 @@ def _means(over: Sequence[Sequence[float | None]]) -> list[float]:
 
 
 def front(all_: Sequence[Judged], wanted: Sequence[Wanted]) -> list[Judged]:
-    """The settings that are not dominated: noticeably worse in some measure, noticeably better in none."""
+    """The settings without another that is noticeably better in one measure and noticeably worse in none."""
 
     def dominates(first: Judged, second: Judged) -> bool:
         gains = [_gain(first.values[m.name], second.values[m.name], m) for m in wanted]

@@ -126,7 +126,7 @@ def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
 
 
 def buffered(queue: Any, packets: int) -> Any:
-    """Gives a queue named by a word a buffer of `packets`; other queues stay unchanged."""
+    """Sets the limit of a queue that is given by name alone to `packets`; other queues stay unchanged."""
     if isinstance(queue, str) and queue in _with("limit"):
         return {queue: {"limit": f"{packets}p"}}
     return queue
