@@ -1,0 +1,65 @@
+"""The parts of tools/release.py that need no compiler; `make release` runs the rest."""
+
+from __future__ import annotations
+
+import importlib.util
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_spec = importlib.util.spec_from_file_location("release", ROOT / "tools" / "release.py")
+assert _spec is not None
+assert _spec.loader is not None
+release = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(release)
+
+CHANGELOG = "# Changelog\n\n## Unreleased\n\n* new\n\n## 0.2.0, 2026-11-24\n\n* one\n* two\n\n## 0.1.0\n\n* first\n"
+
+
+def test_the_notes_are_the_section_of_one_version():
+    assert release.notes(CHANGELOG, "0.2.0") == "* one\n* two\n\n"
+    assert release.notes(CHANGELOG, "0.1.0") == "* first\n"
+    # a dot is a dot: 0.1.0 is not a section of 0x1.0
+    assert "no section for 0x2" in release.notes(CHANGELOG, "0x2")
+
+
+@pytest.mark.parametrize(
+    ("tag", "library"),
+    [
+        ("bloatlab-0.2.0-cp311-abi3-manylinux_2_17_x86_64.whl", ("many", 2, 17)),
+        ("bloatlab-0.2.0-cp311-abi3-manylinux_2_28_aarch64.manylinux_2_17_aarch64.whl", ("many", 2, 17)),
+        ("bloatlab-0.2.0-cp311-abi3-musllinux_1_2_aarch64.whl", ("musl", 1, 2)),
+        ("linux_x86_64", None),
+    ],
+)
+def test_a_tag_promises_the_oldest_library_that_it_names(tag, library):
+    assert release.oldest(tag) == library
+
+
+@pytest.mark.parametrize(
+    ("found", "fault"),
+    [("manylinux_2_17_x86_64", None), ("manylinux_2_28_x86_64", "2_28"), ("linux_x86_64", "linux_x86_64")],
+)
+def test_a_tag_that_promises_too_much_is_a_fault(monkeypatch, found, fault):
+    monkeypatch.setattr(release, "output", lambda *_: f'{{"overall_tag": "{found}"}}')
+    answer = release.dishonest(Path("bloatlab-0.2.0-cp311-abi3-manylinux_2_17_x86_64.whl"))
+    assert answer is None if fault is None else fault in answer
+
+
+def test_a_target_that_is_not_installed_is_named_before_anything_is_built(tmp_path, monkeypatch, capsys):
+    kept = tmp_path / "dist" / "old.whl"
+    kept.parent.mkdir()
+    kept.write_text("of the last release")
+    monkeypatch.setattr(release, "installed", lambda target: target.startswith("x86_64"))
+    assert release.main(kept.parent, ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-musl"]) == 1
+    assert "rustup target add aarch64-unknown-linux-musl" in capsys.readouterr().out
+    assert kept.exists()
+
+
+def test_the_sbom_is_taken_from_the_wheel(tmp_path):
+    wheel = tmp_path / "a.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("bloatlab-0.2.0.dist-info/sboms/bloatlab-py.cyclonedx.json", '{"bomFormat": "CycloneDX"}')
+    assert release.sbom(wheel) == b'{"bomFormat": "CycloneDX"}'
