@@ -150,6 +150,10 @@ class Declared:
         """The columns of a table."""
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
+    def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """The rows of a list of the study's own."""
+        return self._file[name]
+
     def tolerances(self, names: Names) -> list[tuple[str, str]]:
         """The tolerances in words."""
         return [(filled(what, names), filled(words, names)) for what, words in self._file["tolerances"].items()]
@@ -189,8 +193,8 @@ class Declared:
         limits = {name: _limits(table.pop(name)) for name in ("x_range", "y_range") if name in table}
         if x_ticks:
             table["x_ticks"], limits = x_ticks, {"x_range": (-0.5, len(x_ticks) - 0.5), **limits}
-        marks = [Mark(label, float(at), "x") for label, at in table.pop("x_marks", {}).items()]
-        marks += [Mark(label, float(at), "y") for label, at in table.pop("y_marks", {}).items()]
+        marks = [Mark(label, float(at), "y") for label, at in table.pop("y_marks", {}).items()]
+        marks += [Mark(label, float(at), "x") for label, at in table.pop("x_marks", {}).items()]
         title = filled(table.pop("title"), names)
         return Panel(title, table.pop("x"), table.pop("y"), series, marks=marks, **limits, **table)
 

@@ -6,13 +6,11 @@ round trips of slow start, which 20 ms would finish in an eighth of a second. Fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
 
 import polars as pl
 
-from bloatlab.plots import Mark, Panel, Series, style
+from bloatlab.plots import Series, style
 from bloatlab.report import Drawn
 from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012.measure import forward_ftp, upstream
@@ -30,38 +28,13 @@ _LARGE, _SMALL, _CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 COLOURS = {_LARGE: style.COLOURS[1], _SMALL: style.COLOURS[2], _CODEL: style.COLOURS[0]}
 NAMES = {_LARGE: "DropTail, 417 packets (1 s)", _SMALL: "DropTail, 21 packets (50 ms)", _CODEL: "CoDel"}
 
-#: The title of each queue's panels, and the words of its caption.
-_WORDS = {
-    _LARGE: ("DropTail 417", "DropTail, 417 packets (bufferbloat)"),
-    _SMALL: ("DropTail 21", "DropTail, 21 packets (Buffer Control)"),
-    _CODEL: ("CoDel", "CoDel, 417 packets"),
-}
-
-#: The number of TCP sessions in words, and the row of Table 2 that has them.
-_SESSIONS = {"one TCP session": 3, "five TCP sessions": 5}
-
-#: Values of the text (CableLabs 2012 §4.1) by queue and row: rates; the times when 20 Mbit/s are reached and the burst is used; delays.
-_RATES = {(_CODEL, 3): [Mark("75 %", 15.0)]}
-_TIMES = {
-    (_LARGE, 3): [Mark("0.6 s", 0.6, "x"), Mark("6 s", 6.0, "x")],
-    (_LARGE, 5): [Mark("5.8 s", 5.8, "x")],
-    (_SMALL, 3): [Mark("10 s", 10.0, "x"), Mark("12 s", 12.0, "x")],
-    (_SMALL, 5): [Mark("4.5 s", 4.5, "x"), Mark("6.7 s", 6.7, "x")],
-    (_CODEL, 3): [Mark("2.5 s", 2.5, "x")],
-}
-_DELAYS = {
-    (_LARGE, 3): [Mark("1 s", 1000.0), Mark("250 ms", 250.0)],
-    (_LARGE, 5): [Mark("1 s", 1000.0), Mark("250 ms", 250.0)],
-    (_SMALL, 3): [Mark("50 ms", 50.0)],
-    (_SMALL, 5): [Mark("50 ms", 50.0)],
-    (_CODEL, 3): [Mark("5 ms", 5.0)],
-    (_CODEL, 5): [Mark("5 ms", 5.0), Mark("370 ms", 370.0)],
-}
+#: The rows of Table 2 with one and five TCP sessions.
+_ROWS = (3, 5)
 
 
 def needed() -> list[Case]:
     """The cases whose series the figures draw."""
-    return [Case(n, q) for q in Queue for n in _SESSIONS.values()] + [Case(4, _SMALL)]
+    return [Case(n, q) for q in Queue for n in _ROWS] + [Case(4, _SMALL)]
 
 
 def keep(result: Result) -> Frames:
@@ -76,45 +49,24 @@ def keep(result: Result) -> Frames:
 
 def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
     """Figures 2 to 9, and the three queues over each other; `frames` holds what `keep` kept, by case key."""
-    drawn: list[Drawn] = []
-    for place, (queue, (title, words)) in enumerate(_WORDS.items()):
-        of = {(name, n): frames[Case(n, queue).key] for name, n in _SESSIONS.items()}
-        rates = [
-            _rates(f"{title}: {name}", [_rate(f)], [*_RATES.get((queue, n), []), _MSR, *_TIMES.get((queue, n), [])])
-            for (name, n), f in of.items()
-        ]
-        delays = [
-            _panel("delays", f"{title}: {name}", [_delay(f)], marks=_DELAYS[queue, n]) for (name, n), f in of.items()
-        ]
-        number, about = 2 + 2 * place, {"queue": queue.name.lower(), "words": words}
-        drawn.append(DECLARED.figure("throughput", rates, about | {"number": number}))
-        drawn.append(DECLARED.figure("delay", delays, about | {"number": number + 1}))
+    of = {queue: [frames[Case(n, queue).key] for n in _ROWS] for queue in Queue}
+    every = list(zip(*of.values(), strict=True))
+    drawn = [
+        DECLARED.drawn(
+            "overlay_throughput",
+            *([_rate(f, NAMES[q], COLOURS[q]) for q, f in zip(of, row, strict=True)] for row in every),
+        ),
+        DECLARED.drawn(
+            "overlay_delay",
+            *([_delay(f, NAMES[q], COLOURS[q]) for q, f in zip(of, row, strict=True)] for row in every),
+        ),
+    ]
+    for place, queue in enumerate((_LARGE, _SMALL, _CODEL)):
+        number, low = 2 + 2 * place, queue.name.lower()
+        drawn.append(DECLARED.drawn(f"fig{number}_throughput_{low}", *([_rate(f)] for f in of[queue])))
+        drawn.append(DECLARED.drawn(f"fig{number + 1}_delay_{low}", *([_delay(f)] for f in of[queue])))
     crowded = frames[Case(4, _SMALL).key]
-    return [*_overlaid(frames), *drawn, _depth(crowded), _distribution(crowded)]
-
-
-def _overlaid(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """The queues over each other, for the comparisons of the text."""
-    rates: list[Panel] = []
-    delays: list[Panel] = []
-    for name, n in _SESSIONS.items():
-        of = {queue: frames[Case(n, queue).key] for queue in Queue}
-        title = f"{name[0].upper()}{name[1:]}, round trip 100 ms"
-        rates.append(_rates(title, [_rate(f, NAMES[q], COLOURS[q]) for q, f in of.items()], [_MSR]))
-        delay = [_delay(f, NAMES[q], COLOURS[q]) for q, f in of.items()]
-        delays.append(_panel("delays", title, delay, y_range=(1.0, 2000.0), log_y=True))
-    return [DECLARED.figure("overlay_throughput", rates), DECLARED.figure("overlay_delay", delays)]
-
-
-_MSR = Mark("MSR", 5.0)
-
-
-def _panel(kind: str, title: str, series: Sequence[Series], **more: Any) -> Panel:
-    return replace(DECLARED.panel({"kind": kind, "title": title}, series), **more)
-
-
-def _rates(title: str, series: Sequence[Series], marks: Sequence[Mark]) -> Panel:
-    return _panel("rates", title, series, marks=(Mark("peak", 20.0), *marks))
+    return [*drawn, _depth(crowded), _distribution(crowded)]
 
 
 def _rate(frames: Frames, name: str = "FTP", colour: str | None = None) -> Series:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
-from bloatlab.studies.published import unknowns
+from bloatlab.studies.published import toml, unknowns
 
 #: Length of a run and of the part at its start that is left out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
 #: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s: 240 s hold 8 of them per flow, 80 in
@@ -71,56 +71,28 @@ def lred(min_th_ms: float, p_min: float = 0.01, p_max: float = 0.05, free: Free 
 Discipline = Callable[[str, Free], Spec]
 
 
-def _law(name: str, **params: Any) -> Discipline:
-    return lambda limit, _: {name: {"limit": limit, **params}}
-
-
-def _lred(min_th_ms: float) -> Discipline:
-    return lambda limit, free: {"lred": {"limit": limit, **lred(min_th_ms, free=free)}}
-
-
-def _fair(name: str, min_th_ms: float = 0, **params: Any) -> Discipline:
-    """A queue for each session; with `min_th_ms` LRED in each."""
+def _discipline(name: str, declared: Mapping[str, Any]) -> Discipline:
+    """A queue of `queues.toml`."""
+    own = {key: value for key, value in declared.items() if key not in ("limit", "lred", "overflow")}
 
     def spec(limit: str, free: Free) -> Spec:
-        law = {"law": {"lred": lred(min_th_ms, free=free)}} if min_th_ms else {}
-        return {name: {"limit": limit, "overflow": OVERFLOW[free.overflow], **params, **law}}
+        params = own | ({"limit": limit} if declared.get("limit", True) else {})
+        if "overflow" in declared:
+            params["overflow"] = OVERFLOW[free.overflow]
+        if "lred" in declared:
+            law = lred(declared["lred"], free=free)
+            params |= law if name == "lred" else {"law": {"lred": law}}
+        return {name: params}
 
     return spec
 
 
-#: The scenario's queue of each discipline, given its limit and the free parameters.
+#: The queue of each discipline, given its limit and the free parameters.
 DISCIPLINES: Mapping[str, Discipline] = {
-    # Type C of the paper: one queue, saturated
-    "droptail": _law("droptail"),
-    "head_drop": _law("droptail", drop_head=True),
-    # Type B: one queue that drops early
-    "red": _law("red"),  # Floyd & Jacobson 1993: 5 and 15 packets, 2 %
-    "ared": _law("ared"),  # Floyd, Gummadi & Shenker 2001, 5 ms
-    "wred": _law("wred"),  # Cisco, one precedence
-    "blue": _law("blue"),
-    "fred": _law("fred"),
-    "cbt": _law("cbt"),  # MMCN 1999: TCP under RED 15 and 30 packets
-    "dcbt": _law("dcbt"),
-    "codel": _law("codel"),
-    "pie": _law("pie"),
-    "docsis_pie": _law("docsis_pie"),
-    "cobalt": _law("cobalt"),
-    "lred100": _lred(100),
-    "lred200": _lred(200),  # Figure 11
-    "lred50": lambda limit, free: {"lred": {"limit": limit, **lred(50, p_max=free.fig13_p_max, free=free)}},  # Figure 13
-    # Type A: a queue for each session, or class
-    "cbq": lambda *_: {"cbq": {}},  # three classes of 60 packets each, whatever the limit
-    "drr": _law("drr", queues=256, quantum="1500B"),
-    "sfq": _fair("perfect"),  # a queue for each session, packet round robin (Figure 5)
-    "sfq_collision": _fair("perfect", shared_dscp=[COLLISION_DSCP]),  # Figure 7
-    "sfq_hss": _fair("sfq_hss"),  # hashing and serial search, 64 x 4
-    "sfq_lred700": _fair("sfq_hss", 700),  # Figure 14
-    "sfq_lred200": _fair("sfq_hss", 200),  # Figure 16
-    "sfq_codel": _law("sfq_codel"),
-    "fq_codel": _law("fq_codel", ecn=False),
-    "fq_pie": _law("fq_pie"),
-}  # fmt: skip
+    **{key: _discipline(*of) for key, table in toml("scte2013", "queues.toml").items() for of in table.items()},
+    # Figure 13
+    "lred50": lambda limit, free: {"lred": {"limit": limit, **lred(50, p_max=free.fig13_p_max, free=free)}},
+}
 
 
 def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -29,50 +30,10 @@ from bloatlab.tables import counted, cumulative_share
 FTP, GAMER, TOTAL, LOSS, *_ = style.COLOURS
 GREY, PAPER = style.GRID, style.PUBLISHED
 
-#: The name of each series above a panel.
-NAMES = {
-    "fig2": "Tail drop",
-    "fig3": "Tail drop, 1 Mbit/s",
-    "fig5": "SFQ",
-    "fig7": "SFQ, collision",
-    "fig11": "LRED 200",
-    "fig13": "LRED 50, 1 Mbit/s",
-    "fig14": "SFQ + LRED 700",
-    "fig16": "SFQ + LRED 200",
-}
-
-#: Figures against buffer size: number, series, caption.
-AGAINST_BUFFER: Sequence[tuple[str, str, str]] = (
-    ("2", "fig2", "Saturated tail-dropping, Tmax 5 Mbit/s"),
-    ("3", "fig3", "Saturated tail-dropping, Tmax 1 Mbit/s"),
-    ("5", "fig5", "SFQ, a queue for each session"),
-    ("7", "fig7", "SFQ, the gamer and one FTP session forced into one queue"),
-    ("11", "fig11", "LRED: MINth 200 ms, MAXth 400 ms, Pmin 1 %, Pmax 5 %"),
-    ("13", "fig13", "LRED at 1 Mbit/s: MINth 50 ms, MAXth 100 ms, Pmin 1 %, Pmax 12 % (ours; only MINth is stated)"),
-    ("14", "fig14", "SFQ with hashing and serial search, and LRED 700"),
-    ("", "fig16", "The same with LRED 200"),
-)
-
-#: CDF figures: number, series, caption, and whether the baseline is drawn.
-DISTRIBUTIONS: Sequence[tuple[str, str, str, bool]] = (
-    ("6", "fig5", "SFQ", False),
-    ("12", "fig11", "LRED", False),
-    ("15", "fig14", "SFQ with hashing and serial search, and LRED 700", True),
-    ("16", "fig16", "SFQ with hashing and serial search, and LRED 200", True),
-)
-
 LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 
-#: Values of the text, by row of published.csv: series, label, case, metric; the measure and buffer (ms) at which it is drawn, its colour.
-SAID: Sequence[tuple[str, str, str, str, str, float, str]] = (
-    ("fig5", "gamer, the text", "Fig5 SFQ", "gamer latency", LATENCY, 960, GAMER),
-    ("fig11", "the text", "Fig11 LRED", "latency plateau FTP and gamer", LATENCY, 960, FTP),
-    ("fig13", "the text", "Fig13 LRED 1 Mbps", "average latency", LATENCY, 960, FTP),
-    ("fig14", "FTP, the text", "Fig14 SFQ+LRED700", "FTP latency peak", LATENCY, 960, FTP),
-    ("fig14", "gamer, the text", "Fig14 SFQ+LRED700", "gamer latency", LATENCY, 960, GAMER),
-    ("fig3", "the text", "Fig3b DropTail 1 Mbps,200 ms buffer", "data loss rate", LOST, 200, LOSS),
-    ("fig13", "the text", "Fig13 LRED 1 Mbps", "packet drop rate", LOST, 960, LOSS),
-)
+#: The colours of the text's values.
+COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
 #: Pmax of Figure 13 is not stated. Further values, whose latency is nearest to the text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
@@ -85,8 +46,8 @@ Frames = Mapping[str, Sequence[pl.DataFrame]]
 
 def draw(runs: Runs, frames: Frames) -> list[Drawn]:
     """Every figure; `frames` holds the distributions of each seed by series."""
-    drawn = [_against_buffer(number, series, words, runs) for number, series, words in AGAINST_BUFFER]
-    drawn += [_distribution(*given, frames) for given in DISTRIBUTIONS]
+    drawn = [_against_buffer(row, runs) for row in DECLARED.rows("against_buffer")]
+    drawn += [_distribution(row, frames) for row in DECLARED.rows("distributions")]
     drawn += [curves.draw(), _sessions(runs), _collisions(), _falling_tmax(runs), _frontier(runs), *_sweet_spot(runs)]
     return sorted(drawn, key=lambda d: (not d.number, int(d.number or 0)))
 
@@ -113,16 +74,19 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
     for p_max in OTHER_P_MAXES if series == "fig13" else ():
         value = _medians(runs, [f"p_max {p_max}"], measure)
         drawn.append(Series(f"Pmax {100.0 * p_max:.0f} %", [960], value, "points", colour))
-    for of, label, case, metric, said_of, buffer_ms, its_colour in SAID:
-        if (of, said_of) == (series, measure):
+    for said in DECLARED.rows("said"):
+        *where, buffer_ms = said["at"]
+        if where == [series, measure]:
+            case, metric = said["of"]
             (value,) = [_numbers(row.value.split("..")[0])[0] for row in _rows(case) if row.metric == metric]
-            drawn.append(Series(label, [buffer_ms], [value], "points", its_colour, hollow=True))
+            drawn.append(Series(said["label"], [buffer_ms], [value], "points", COLOURS[said["colour"]], hollow=True))
     return drawn
 
 
-def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
+def _against_buffer(about: Mapping[str, Any], runs: Runs) -> Drawn:
     """Latency, the rate at its knee, and loss: on the same scales in every figure of the same Tmax."""
-    name, tmax = NAMES[series], SERIES[series].tmax_mbit
+    number, series = about["number"], about["series"]
+    tmax = SERIES[series].tmax_mbit
     delays = [curve(runs, series, LATENCY, "FTP", FTP), curve(runs, series, "gamer_mean_ms", "gamer", GAMER)]
     rates = [
         curve(runs, series, "rate_mbit", "upstream", TOTAL),
@@ -131,35 +95,23 @@ def _against_buffer(number: str, series: str, words: str, runs: Runs) -> Drawn:
     losses = [curve(runs, series, LOST, "lost", LOSS)]
     delays += _beside(runs, series, LATENCY, FTP)
     losses += _beside(runs, series, LOST, LOSS)
-    about = {
-        "number": number,
-        "series": series,
-        "words": words,
-        "title": name,
-        "file": f"fig{number}" if number else series,
-    }
-    drawn = DECLARED.drawn("against_buffer", delays, rates, losses, names=about)
+    names = {**about, "file": f"fig{number}" if number else series}
+    drawn = DECLARED.drawn("against_buffer", delays, rates, losses, names=names)
     latency, knee, loss = drawn.panels
-    latency = replace(latency, y_range=(0.0, 2000.0 if number == "7" else 1000.0))
+    latency = replace(latency, y_range=(0.0, about.get("top", 1000.0)))
     knee = replace(knee, y_range=(LEAST_RATE[tmax] * tmax, 1.02 * tmax))
     return replace(drawn, panels=[latency, knee, loss])
 
 
-def _distribution(number: str, series: str, words: str, baseline: bool, frames: Frames) -> Drawn:
+def _distribution(about: Mapping[str, Any], frames: Frames) -> Drawn:
+    series, baseline = about["series"], "fig2" if "baseline" in about else ""
     lines = [
         *_cumulative(frames.get(series, ()), "gamer", "gamer", GAMER),
         *_cumulative(frames.get(series, ()), "ftp", "FTP", FTP),
-        *_cumulative(frames.get("fig2", ()) if baseline else (), "ftp", "tail-dropping (Figure 2)", GREY),
+        *_cumulative(frames.get(baseline, ()), "ftp", "tail-dropping (Figure 2)", GREY),
     ]
-    about = {
-        "number": number,
-        "series": series,
-        "words": words,
-        "title": NAMES[series],
-        "buffer": CDF.axes["buffer_ms"][0],
-    }
-    drawn = DECLARED.drawn("cdf", lines, names=about)
-    return replace(drawn, panels=[replace(drawn.panels[0], x_range=(0.0, 2500.0 if number == "6" else 1100.0))])
+    drawn = DECLARED.drawn("cdf", lines, names={**about, "buffer": CDF.axes["buffer_ms"][0]})
+    return replace(drawn, panels=[replace(drawn.panels[0], x_range=(0.0, about.get("longest", 1100.0)))])
 
 
 def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> list[Series]:
