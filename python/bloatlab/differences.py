@@ -26,7 +26,7 @@ from bloatlab.terminal import lines
 #: Number of measures shown by default: with the settings they fit on a screen.
 TOP = 15
 
-#: Width of the tables as text; |ln ratio| above which changes count as equally large.
+#: Width of the tables as text, in characters, and the |ln ratio| above which all changes count as equally large.
 _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 
@@ -68,9 +68,9 @@ class Change:
 
     @property
     def size(self) -> float:
-        """The size of the change: |ln ratio| after adding the least noticeable step to both.
+        """The size of the change: |ln ratio| after the smallest noticeable step is added to both values.
 
-        Infinite if the signs differ, one is 0 in a unit without such a step, or one is missing.
+        It is infinite if the signs differ, if one value is missing, or if one is 0 in a unit without such a step.
         """
         first, second = self.first, self.second
         if first is None or second is None:
@@ -122,7 +122,7 @@ class Difference:
         ]
 
     def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
-        """The tables for people: settings, then the `top` most telling measures, or all that differ for None.
+        """The tables for people: the settings, then the `top` most telling measures, or with None all that differ.
 
         What users notice (scores, losses, delays, rates of applications) and the state of links come first, then
         everything else; in each group, the application or link that changed most. `every` adds the equal measures.
@@ -192,7 +192,7 @@ def difference(
 
 
 def _order(change: Change) -> tuple[int, float]:
-    """Sort key: better or worse, then other differences, largest first; then measures of only one; then equal ones."""
+    """Sort key: better or worse ones, then other differences, by size; measures of only one result; equal ones."""
     if change.difference is None:
         return 2, 0.0
     if not change.size:
@@ -227,7 +227,7 @@ def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
 
 
 def _choices(values: Sequence[Any]) -> bool:
-    """Whether each value chooses a variant (`{codel = {...}}`, "word", or nothing), and they are not all the same."""
+    """Whether each value chooses a variant (`{codel = {...}}`, "word", or nothing) and the variants differ."""
     tables = [v for v in values if isinstance(v, dict)]
     single = bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
     return single and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))

@@ -6,7 +6,7 @@ for the median round-trip time of pings, the median time of files, the mean queu
 bytes at the link's rate), and the throughput of endless transfers (15 % only, since 3 ms do not apply). Simulated is
 the median over seeds. A live run that was too late to be valid is shown, but neither judged nor repeated.
 
-**Lateness.** A simulation's clock is exact, the bench's is not: packets leave it some microseconds late, each by a
+**Lateness.** A simulation's clock is exact. The bench's is not: packets leave it some microseconds late, each by a
 different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the largest of a
 hundred estimates, and drains a queue by pacing 1 % below it. So the simulations use the lateness that the live run
 measured of itself (`late`):
@@ -96,7 +96,7 @@ class Compared:
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
     seeds: int
-    #: The lateness taken from the live run, by case. Empty for exact clocks.
+    #: The lateness taken from the live run, by case; empty if the simulations had exact clocks.
     lateness: Mapping[str, Lateness] = field(default_factory=dict[str, Lateness])
 
     @property

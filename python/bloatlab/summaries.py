@@ -1,6 +1,6 @@
 """The summary of a run as tables for people, without empty parts.
 
-A table is printed if the run has data for it, a column if one of its rows has a value. The same numbers are in
+A table is printed if the run has data for it, and a column if one of its rows has a value. The same numbers are in
 `summary.json` under the same names; docs/results.md explains them.
 """
 
@@ -42,7 +42,7 @@ class _Field:
     some: bool = False
 
     def value(self, of: Of) -> float | str | None:
-        """The number, scaled, or the text that a link or an application has for this column."""
+        """The value of a link or an application in this column: a scaled number, or a text."""
         found = value_at(of, self.path)
         return found if found is None or isinstance(found, str) else float(found) * self.scale
 

@@ -12,7 +12,7 @@ from bloatlab.plots.subjects import Run
 #: Largest number of lines for one run.
 MOST = 6
 
-#: Label of a distribution among others of several quantities.
+#: Label of a distribution in a plot with several quantities.
 _LABELS = {"sojourn": "queue of {}", "delay": "{}, one way", "rtt": "{}, round trip"}
 
 
@@ -42,7 +42,7 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # no link or application is in all runs: the first round trip of each, or the longest queue
+    # No link or application is in all runs. Each run then has its first round trip, or else its longest queue.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
         if of in {None, quantity} and all(firsts):
@@ -83,7 +83,7 @@ def _labelled(found: Sequence[Distribution]) -> list[Distribution]:
 
 
 def _rank(runs: Sequence[Run], quantity: str, label: str) -> tuple[int, int]:
-    """Round trips of pings first, then the delay of calls, then the queue, then other delays."""
+    """Sort key: round trips of pings, then the delay of calls, then the queue, then other delays."""
     if quantity == "rtt":
         return 0, 0
     if quantity == "delay":

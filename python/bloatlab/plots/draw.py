@@ -108,7 +108,7 @@ def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
 
 
 def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
-    """One legend below the figure if its panels have the same lines, else one below each panel: never over data."""
+    """Draws one legend below the figure if all panels have the same lines, otherwise one below each panel."""
     several = [(axes, panel) for axes, panel in zip(grid, panels, strict=False) if len(panel.series) > 1]
     if several and len({tuple(s.label for s in panel.series) for _, panel in several}) == 1:
         handles, labels = _entries(*several[0])
@@ -161,12 +161,12 @@ def apart(svg: str) -> str:
     return re.sub(r'(href="#|url\(#)', rf"\g<1>{own}-", svg)
 
 
-#: The SVG of figures, each made once: that takes most of a report's time. Figures do not change.
+#: The SVG of each figure. Making it takes most of a report's time, so each is made once; figures do not change.
 _DRAWN: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def _svg(drawn: Figure) -> str:
-    """The figure as the text of an SVG file. Freezes its layout."""
+    """Returns the figure as the text of an SVG file, and freezes its layout."""
     from matplotlib import rc_context  # noqa: PLC0415
 
     if drawn not in _DRAWN:
@@ -190,7 +190,7 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
 
 
 def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The part of a series within the panel, with one point more at each end, so that lines reach the edge."""
+    """The part of a series within the panel, and one more point at each end, so that lines reach the edges."""
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
     low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
     shown = np.flatnonzero((x >= low) & (x <= high))
@@ -244,7 +244,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
 
 
 def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:
-    """Plain numbers at 1, 2 and 5 times the powers of ten, or only at the powers if the range is wide."""
+    """Labels an axis at 1, 2 and 5 times the powers of ten, or only at the powers if the range is wide."""
     from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
 
     narrow = limits[0] > 0.0 and np.log10(limits[1] / limits[0]) < 2.5

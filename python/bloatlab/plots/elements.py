@@ -85,7 +85,7 @@ def shade(axes: Axes, x: Array, low: Array, high: Array, place: int) -> None:
 
 
 def log_scale(axes: Axes, axis: Literal["x", "y"]) -> None:
-    """Makes an axis logarithmic, with plain numbers; if it began at 0, it now begins at the least positive value."""
+    """Makes an axis logarithmic, with plain numbers; one that began at 0 now begins at the smallest positive value."""
     of = axes.xaxis if axis == "x" else axes.yaxis
     low, high = sorted((axes.get_xlim if axis == "x" else axes.get_ylim)())
     if low <= 0.0:
@@ -230,7 +230,7 @@ def spread(places: Sequence[float], need: float, room: float) -> list[float]:
 
 
 def rug(of: SizedFigure, axes: Axes, times: Array, at: float, colour: str) -> None:
-    """Draws ticks at times, at a height of the axes; ticks on the same pixel are drawn once."""
+    """Draws a tick for each time, at a height as a fraction of the axes; ticks on one pixel are drawn once."""
     low, high = axes.get_xlim()
     seen = np.unique(np.round((times - low) / ((high - low) or 1.0) * 2000.0)) / 2000.0 * (high - low) + low
     styling: dict[str, Any] = {"marker": "|", "markersize": of.text * 0.56, "markeredgewidth": of.text * 0.09}

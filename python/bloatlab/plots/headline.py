@@ -27,7 +27,7 @@ class Score:
         return f"{number(value, self.digits)}{self.unit}"
 
 
-#: In the order in which the sentence prefers them.
+#: The scores, in the order in which the sentence prefers them.
 _SCORES = (
     Score("voip.mos", "{}: MOS (1 to 4.5)", 2, "{} is worth MOS"),
     Score("web.page_load_s.median", "{}: median page (s)", 2, "a page of {} takes", " s"),
@@ -127,7 +127,7 @@ def _of_one(run: Run) -> list[str]:
 
 
 def _of_several(runs: Sequence[Run]) -> list[str]:
-    """Values for each of up to four runs; the range for more."""
+    """Clauses with the value of each of up to four runs, or with the range of more runs."""
     many = len(runs) > 4
     prefix = f"{len(runs)} results: " if many else ""
     score, app, values = next((f for f in _found(runs) if f[0].clause), (None, "", []))

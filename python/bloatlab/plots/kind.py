@@ -27,7 +27,7 @@ class Options:
     #: Limits in the axis's unit, for the first panel and those that share its axis.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
-    #: Logarithmic axes; None: depends on the values.
+    #: Logarithmic axes; with None, the values decide.
     log: Log | None = None
 
 
@@ -35,7 +35,7 @@ class Options:
 class Kind:
     """A kind of plot: its name, its description, its subject, and the function that draws it.
 
-    `unfit` returns in one line why this kind cannot draw the given runs or sweep; None if it can.
+    `unfit` returns one line that says why this kind cannot draw the given runs or sweep, or None if it can.
     """
 
     name: str

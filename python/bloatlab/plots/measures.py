@@ -16,7 +16,7 @@ from bloatlab.tables import answered_pings
 
 Array = NDArray[np.float64]
 
-#: Approximate number of bins of a rate over time: fewer hide changes, more show single packets.
+#: Approximate number of bins of a rate over time: fewer bins hide changes, more bins show single packets.
 BINS = 150
 
 Quantity = Literal["sojourn", "delay", "rtt"]
@@ -117,7 +117,7 @@ def link_series(run: Run, link: str) -> pl.DataFrame:
 
 
 def whole_steps(width: float, step: float) -> float:
-    """The least multiple of `step` that is at least `width`, because sums over unequal numbers of steps zigzag."""
+    """The smallest multiple of `step` that is at least `width`. Sums over unequal numbers of steps would zigzag."""
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 
 
@@ -171,7 +171,7 @@ def flows(run: Run) -> list[Flow]:
 
 
 def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
-    """The times of drops (or marks) in a link's queue: the start of each bin with any, in s."""
+    """The times of drops (or marks) in a link's queue: the start of each bin that has some, in s."""
     frame = link_series(run, link)
     if column not in frame.columns:
         return np.zeros(0)

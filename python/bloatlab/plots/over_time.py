@@ -77,7 +77,7 @@ def _of_run(run: Run) -> list[TimePanel]:
 def _rtts(
     run: Run, width: float, seats: Mapping[str, int], free: int, tcp: Sequence[measures.Flow]
 ) -> list[tuple[measures.Line, int]]:
-    """Round-trip times of pings, or else those that the senders estimate."""
+    """Round-trip times of pings, or of the senders' estimates if there are no pings."""
     pinged = measures.pings(run)
     if pinged:
         return [

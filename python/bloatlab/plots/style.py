@@ -37,7 +37,7 @@ _FILE = tomllib.loads(resources.files("bloatlab.plots").joinpath("style.toml").r
 #: Colours: of axes and text, of the grid, of published values, of ticks of drops and of marks.
 INK, GRID, PUBLISHED, DROP, MARK = (str(_FILE[name]) for name in ("ink", "grid", "published", "drop", "mark"))
 
-#: Colours of categories in order; markers; and dashes, so that lines differ in grey, too.
+#: Colours of categories in order, markers, and dashes; with dashes, lines also differ in grey.
 COLOURS: Sequence[str] = tuple(_FILE["colours"])
 MARKERS: Sequence[str] = tuple(_FILE["markers"])
 DASHES = tuple(dash if isinstance(dash, str) else (dash[0], tuple(dash[1])) for dash in _FILE["dashes"])
@@ -59,7 +59,7 @@ DECADES = 100.0
 
 
 def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | None) -> bool:
-    """Whether an axis is logarithmic: as chosen, or else if all values are above 0 and span two decades."""
+    """Whether an axis is logarithmic: by `log`, or with None if all values are above 0 and span two decades."""
     if log is not None:
         return log != "none" and axis in log
     found = [v for v in values if math.isfinite(v)]

@@ -51,12 +51,12 @@ class Run:
 
     @property
     def begin(self) -> float:
-        """When measuring began, s."""
+        """The time when measuring began, in s."""
         return float(self.summary.get("warm_up_s", 0.0))
 
     @property
     def end(self) -> float:
-        """When the run ended, s."""
+        """The time when the run ended, in s."""
         return float(self.summary["duration_s"])
 
 
@@ -144,7 +144,7 @@ def _opened(path: Path) -> Subject:
         return _run(open_result(path), path.resolve().name, path)
     if flent.is_flent(path):
         return _flent(flent.read(path))
-    path.stat()  # names the missing file, which polars does not
+    path.stat()  # its error names a missing file; that of polars does not
     suffix = path.suffix.removeprefix(".")
     if suffix in FORMS:
         try:

@@ -100,7 +100,7 @@ class Axis:
 
 
 def axis(of: Sweep, name: str) -> Axis:
-    """One axis, sorted if its values are numbers, else in the order of the table."""
+    """One axis, sorted if its values are numbers, otherwise in the order of the table."""
     values = of.frame[name].unique(maintain_order=True).to_list()
     numbers = {value: number for value in values if (number := number_of(value)) is not None}
     if len(numbers) < len(values) or len(values) < 2:
@@ -116,7 +116,7 @@ def axes(of: Sweep) -> list[Axis]:
 
 
 def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
-    """The axis along x and the others; by default the first axis of numbers, else the longest."""
+    """The axis along x, and the others; by default the first axis of numbers, or the longest without any."""
     found = axes(of)
     if wanted is not None:
         if wanted not in of.axes:

@@ -85,7 +85,7 @@ class Reasons:
 
 
 def shared_endings(texts: Iterable[str]) -> dict[str, str]:
-    """Maps each text to the ending it shares with most other texts (of equals, the longest), or to "" if none."""
+    """Maps each text to the ending that most texts share with it (the longest of several); "" if none does."""
     texts = list(texts)
     count = Counter(ending for text in texts for ending in endings(text))
     found: dict[str, str] = {}

@@ -26,10 +26,10 @@ from bloatlab.summaries import tables_of
 from bloatlab.sweep import grid_file
 from bloatlab.tables import TextTable, listed, row
 
-#: Runs that have a colour of their own in a chart; lines of one run.
+#: The most runs that have a colour of their own in a chart, and the most lines of one run.
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
 
-#: Charts with this link zoom together: all that show values over time.
+#: The link of all charts over time, which zoom together.
 TIME = "time"
 
 #: Title of each quantity over time.

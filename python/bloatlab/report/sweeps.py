@@ -18,7 +18,7 @@ from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: Measures in the answer, charts, lines of a chart.
+#: The most measures in the answer, the most charts, and the most lines of a chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
 
 #: A combination of values of the axes, as text.
@@ -74,7 +74,7 @@ def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame]) -> list[Swept]:
     """The measures that the axes change, the most telling first."""
     found: list[Swept] = []
     columns = measures(sweep, (), most=len(sweep.values))
-    for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # reverse directions last
+    for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # reverse directions come last
         values = {place: over_seeds(sweep, frame, name) for place, frame in places.items()}
         at = {place: v for place, v in values.items() if v is not None and math.isfinite(v.middle)}
         if len({v.middle for v in at.values()}) > 1:
@@ -89,7 +89,7 @@ def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
 
 
 def _range(m: Swept, sweep: Sweep) -> str:
-    """Both ends of a measure, the better one first if one is better."""
+    """The smallest and the largest value of a measure, the better one first if one is better."""
     ends = m.ends[::-1] if direction(m.name) == "more is better" else m.ends
     name = named(m.name)
     what, _, statistic = name.measure.partition(", ")

@@ -11,9 +11,10 @@ A claim is an expression and a sentence over named values, each the median of a 
     holds = "red < tail"
     ours = "RED {red:.1f} ms, drop-tail {tail:.1f} ms waiting"
 
-A value may also be a list, or an expression that gives a function of the runs (or a list of such); `let` names what follows
-from them. With `value` and `band` instead, the claim is a quantity. Expressions are Python's, over the values and the names that the study gives; they come
-only from files of this package. Other texts may have them in braces, too.
+A value may also be a list of medians, or an expression whose value is a function of the runs (or a list of such functions).
+`let` names further expressions over the values. With `value` and `band` in place of `values`, `holds` and `ours`, the claim is
+a quantity. Expressions are Python's; besides the values they use the names that the study gives. They come only from files of
+this package. Other texts may have expressions in braces, too.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from bloatlab.tables import TextTable
 #: The beginning of "MEASURE of CASE".
 MEASURED = re.compile(r"[\w ]+ of ")
 
-#: Names of expressions.
+#: The names that an expression may use, with their values.
 Names = Mapping[str, Any]
 NONE: Names = MappingProxyType({})
 
@@ -163,7 +164,7 @@ class Declared:
         return [claim(ident, table, names) for ident, table in toml(self.study, "claims.toml").items()]
 
     def sections(self, blocks: Mapping[str, page.Blocks]) -> list[PageSection]:
-        """The sections of the page, each with the blocks of its anchor; those that studies share need not be given."""
+        """The sections of the page, each with the blocks of its anchor; blocks that all studies share need not be given."""
         known = {**page.SHARED, **blocks}
         return [PageSection(blocks=known[section["anchor"]], **section) for section in self._file["sections"]]
 
@@ -186,7 +187,7 @@ class Declared:
     def panel(
         self, declared: Mapping[str, Any], series: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()
     ) -> Panel:
-        """A panel of these lines; ticks at 0, 1, 2, ... are all shown. Its `kind` has what it shares with other panels."""
+        """A panel of these lines; `x_ticks` are at 0, 1, 2, ... A `kind` in its table names the settings that it shares with other panels."""
         table = dict(declared)
         if "kind" in table:
             table = {**self._file["kinds"][table.pop("kind")], **table}

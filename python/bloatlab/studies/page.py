@@ -57,7 +57,7 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """A section of a quick look: without verdicts, and without tables that hold only verdicts."""
+    """The section without its verdicts, and without tables that hold only verdicts, for a quick look."""
     blocks: list[Block] = []
     for block in section.blocks:
         if not isinstance(block, TableBlock):

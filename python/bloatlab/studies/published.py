@@ -45,7 +45,7 @@ def rows(study: str) -> Sequence[Row]:
 class Place:
     """A line of `readback.csv`: a parameter of the paper, and its place in a resolved scenario.
 
-    `share` is the share of the paper's value that it holds: 1/2 for one of two directions, 1460/1500 for payload.
+    `share` is the part of the paper's value that the scenario has at this place: 1/2 for one of two directions, 1460/1500 for payload.
     """
 
     case: str
@@ -69,7 +69,7 @@ def places(study: str) -> Sequence[Place]:
 
 
 def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
-    """The reading of each line of a study's `readback.csv` by case and metric; `resolved` gives a scenario by its name."""
+    """For each line of a study's `readback.csv`, by case and metric, a function that reads our value; `resolved` gives a scenario by its name."""
 
     def read(place: Place) -> float:
         return place.read(resolved(place.scenario))

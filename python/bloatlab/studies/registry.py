@@ -28,7 +28,7 @@ def study_in(path: Path) -> Study:
     text = path.read_bytes()
     module = ModuleType(f"bloatlab_study_{path.stem}")
     module.__file__ = file = str(path.absolute())
-    sys.modules[module.__name__] = module  # dataclasses look for their module
+    sys.modules[module.__name__] = module  # dataclasses look up their module
     try:
         exec(compile(text, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  the user's own program
     except SyntaxError as error:

@@ -147,7 +147,7 @@ def file_name(key: str) -> str:
 
 
 def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
-    """The origin of a reproduction, which no comparison of results may read. `found` runs came from the store."""
+    """The origin of a reproduction, which comparisons of results must not use. `found` runs came from the store."""
     return {
         "bloatlab": version(),
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),

@@ -81,7 +81,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The accepted difference: a `share` of the published value or `least` (in `unit`), whichever is larger; or a `factor`, or `least`."""
+    """The accepted difference: the larger of a `share` of the published value and `least` (in `unit`), or of a `factor` and `least`."""
 
     share: float = 0.0
     least: float = 0.0

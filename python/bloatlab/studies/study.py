@@ -67,7 +67,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The publication that a study reproduces: title, citation, and address on the web ("" without one)."""
+    """The publication that a study reproduces: its title, its citation, and its address on the web ("" if it has none)."""
 
     title: str
     cited: str
@@ -112,7 +112,7 @@ class Batch:
     key: Callable[[At], str] = lambda at: str(at["case"])
     #: The largest number of seeds; None for no limit.
     most_seeds: int | None = None
-    #: Left out of `Results.runs`; `Results.ran` has them.
+    #: True for runs that `Results.runs` leaves out; `Results.ran` has them.
     apart: bool = False
     #: Constant columns of its rows in runs.parquet; None leaves its runs out.
     columns: Mapping[str, str] | None = field(default_factory=dict[str, str])

@@ -1,4 +1,4 @@
-"""The tables that studies share, for the terminal and the page: shares, claims, cells, medians."""
+"""Tables that all studies use, for the terminal and the page: shares, claims, cells, medians."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 
 
 def misses(card: Scorecard, claims: Sequence[Checked]) -> list[str]:
-    """Lines for a terminal: the metrics with most cells outside their tolerance, and the paper's claims that differ."""
+    """Lines for a terminal: the metrics with the most cells outside their tolerance, and the paper's claims that differ."""
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []
     if outside:

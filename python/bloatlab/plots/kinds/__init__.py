@@ -7,7 +7,7 @@ from typing import Literal
 
 from bloatlab.plots.kind import Kind
 
-#: In the order of the help; `ccdf` is in the module of `cdf`, the others each in one of their own name.
+#: The names in the order of the help. Each kind has a module of its name, but `ccdf` is in the module of `cdf`.
 NAMES = (
     "overview", "series", "cdf", "ccdf", "box", "ellipse", "flows", "sequence", "trace", "lines", "heatmap", "pareto",
 )  # fmt: skip

@@ -31,7 +31,7 @@ def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution
 
 
 def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool) -> None:
-    """Limits an axis of delays: from 0, or on a logarithmic one from the least value, to just beyond the greatest."""
+    """Limits an axis of delays: from 0 (a logarithmic one: the smallest value) to just beyond the largest value."""
     high = max(most) or 1.0
     if log:
         log_scale(axes, "x")
@@ -41,14 +41,14 @@ def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool
 
 
 def _span(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Limits the axis; its scale depends on medians and 99 %, since single packets may not wait at all."""
+    """Limits the axis. Its scale depends on medians and 99 %, because single packets may not wait at all."""
     typical = [max(one.quantile(q), FLOOR) for one in found for q in (0.5, 0.99)]
     ends = [one.quantile(0.01) for one in found], [float(one.values[-1]) for one in found]
     span(axes, *ends, log=style.logarithmic(typical, "x", log))
 
 
 def draw_cdf(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Draws the share at or below each value, from 0 at the least."""
+    """Draws the share at or below each value; the line begins at 0 at the smallest value."""
     for place, of in enumerate(found):
         shares = np.concatenate([[0.0], of.shares()])
         curve(axes, np.concatenate([of.values[:1], of.values]), shares, place, step=True)

@@ -93,7 +93,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 
 
 def _tcp(flow: Flow) -> bool:
-    """Whether a flow has a congestion window. The rate of datagrams does not depend on other flows."""
+    """Whether a flow has a congestion window. Datagrams have none: their rate does not depend on other flows."""
     return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 
 

@@ -59,7 +59,7 @@ def draw(of: Sweep, options: Options) -> Figure:
 
 
 def _scaled(axes: Axes, options: Options) -> None:
-    """Makes y logarithmic if the means span two decades; else begins at 0, unless half of the panel were empty."""
+    """Makes y logarithmic if the means span two decades; otherwise y begins at 0, unless half were empty then."""
     low, high = axes.dataLim.intervaly
     middles = [float(y) for drawn in axes.lines for y in np.asarray(drawn.get_ydata(), dtype=float)]
     if style.logarithmic(middles, "y", options.log):

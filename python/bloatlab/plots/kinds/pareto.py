@@ -37,7 +37,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Directions of measures that the core declares without one, as they are traded for each other here.
+#: Directions of measures for which the core declares none; here they are traded for each other.
 _WAYS = {"utilisation": "more is better"}
 
 

@@ -93,7 +93,7 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 
 
 def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
-    """Whether each segment left the link: an arrival belongs to the last equal segment offered before it."""
+    """Whether each segment left the link: an arrival is of the last equal segment offered before it."""
     arrivals: dict[tuple[int, int], list[float]] = {}
     for one in right:
         if one.flow == flow and one.length > 0:

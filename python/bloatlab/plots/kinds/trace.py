@@ -28,7 +28,7 @@ _LINK = (
     ("active flows", ("active_flows", "new_flows_len")),
 )
 
-#: Columns of disciplines with two queues, whose packets' sojourn times would mix both.
+#: Columns of disciplines with two queues. The sojourn times of their packets would mix both queues.
 _TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
 
 #: The queue of each column.
@@ -78,7 +78,7 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
     chosen = of or max(names, key=lambda name: int(run.links.get(name, {}).get("dropped_packets", 0)))
     frame = run.table("trace_links").filter(pl.col("link") == chosen)
     two = any(has(frame, column) for column in _TWO_QUEUES)
-    # the first panel is that of two queues, the second that of one
+    # The first panel is for disciplines with two queues, the second for those with one.
     found = list(_panels(frame, ((label, columns, 1.0) for label, columns in (_LINK[0], *_LINK[2:]) if two)))
     found = found or list(_panels(frame, ((label, columns, 1.0) for label, columns in _LINK[1:])))
     if "drop_next_s" in frame.columns and "dropping" in frame.columns:

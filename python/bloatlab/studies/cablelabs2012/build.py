@@ -17,5 +17,5 @@ def build(case: Case, seed: int, setup: Setup | None = None) -> Scenario:
 
 
 def scenario_name(case: Case) -> str:
-    """The name of a run of `case`, whatever is changed in it."""
+    """The name of the runs of `case`; changes of its set-up do not change it."""
     return f"cablelabs2012 {case.key}"

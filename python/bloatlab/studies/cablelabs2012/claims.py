@@ -39,7 +39,7 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 
 
 def _retries(runs: Runs) -> float | None:
-    """The most retries that a connection of D04/21 made, all at the paper's offsets."""
+    """The largest number of retries of a connection in D04/21 whose retries were all at the paper's times."""
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None
 
@@ -60,7 +60,7 @@ _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
-    """The claims, each that differs with the result of its transfers without pages. `alone` has these by case."""
+    """Adds to each claim that differs the result of the same transfers without pages, which `alone` has by case."""
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}
 

@@ -41,7 +41,8 @@ def _mean(values: Sequence[float]) -> float:
 class Column:
     """One table: a measure, its words, digits and scale, and its better end.
 
-    `over` combines the nine cases in the table of all together, under `head`; a column without a head is left out there.
+    `over` combines the nine cases into one value of the table of all cases, whose column is called `head`. A column without a
+    head is left out there.
     """
 
     measure: str
@@ -66,7 +67,8 @@ COLUMNS: tuple[Column, ...] = (
            "worst delay ms", max),
 )  # fmt: skip
 
-#: The nine cases by their bulk traffic, over the columns; a column's own head is the case and its round trip.
+#: Headings above the columns of the nine cases: the bulk traffic, and its number of columns. A column's own head is the case
+#: and its round trip.
 _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP", 2), ("1 TCP in bursts", 2))
 
 

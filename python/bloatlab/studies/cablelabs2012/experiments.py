@@ -26,7 +26,7 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One thing read differently than in the study, in every case."""
+    """One point of the paper that is read differently than in the study, in every case."""
 
     what: str
     changes: Changes
@@ -34,7 +34,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: The study's values of three things before the paper's words for them were followed.
+#: The study's former values of three parameters, from before it followed the paper's words for them.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -80,7 +80,7 @@ class Trial:
     @property
     def key(self) -> str:
         """Name in results: the case and the label of the change."""
-        if self.setup.queue is not None:  # the paper's name for a case says its queue
+        if self.setup.queue is not None:  # the paper's name of a case (D01, C01) would say another queue
             return f"{self.case.number:02d} {self.label}"
         return f"{self.case.key} {self.label}".rstrip()
 
@@ -94,7 +94,7 @@ def tables() -> list[Trial]:
 
 
 def plateau() -> list[Trial]:
-    """The buffers with which one CUBIC flow is said not to get stuck (CableLabs 2012 §4.1.3)."""
+    """The buffers with which, by CableLabs 2012 §4.1.3, one CUBIC flow does not stay at 75 % of the link."""
     return _each(_cases(Queue.CODEL, 3), {f"limit {n}p": {"limit": f"{n}p"} for n in (130, 170)})
 
 

@@ -1,7 +1,7 @@
 """Figures 2 to 9 of CableLabs 2012 from our runs, in the paper's order.
 
-Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05): a ramp of 0.6 s is six
-round trips of slow start, which 20 ms would finish in an eighth of a second. Figures 8 and 9 are D04 with 21 packets.
+Figures 2 to 7 show one and five TCP sessions with a round trip of 100 ms (cases 03 and 05): the paper's ramp of
+0.6 s is six round trips of slow start at 100 ms; at 20 ms they would take 0.12 s. Figures 8 and 9 are D04 with 21 packets.
 """
 
 from __future__ import annotations

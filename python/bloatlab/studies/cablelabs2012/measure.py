@@ -23,7 +23,8 @@ PEAK_MBIT = 20.0
 SUSTAINED_MBIT = 5.0
 BURST_MB = 10.0
 
-#: At the peak rate: 95 % of it on (voice, ACKs and GETs have the rest). Left it: below 90 %; the text has 75 % come after.
+#: A transfer is at the peak rate from 95 % of it on, since voice, ACKs and GETs use the rest. It has left the peak rate below
+#: 90 %; by the text, it falls to 75 %.
 FULL, LEFT = 0.95, 0.9
 
 #: Attempt times of a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1, 4, 10, ...).
@@ -62,7 +63,7 @@ def cells(result: Result) -> Measures:
 
 
 def burst(result: Result) -> Measures:
-    """The ramp of the bulk transfer, the duration of the burst, and the rate after its first flight.
+    """The ramp of the bulk transfer, the duration of the burst, and the rate after the transfer has left the peak rate.
 
     A rate is a mean over 0.3 s: three round trips, since in slow start a sender sends one bunch per round trip. Times
     count from the transfer's first packet. These definitions are from before the first runs. Finer ones (0.2 s; left below
@@ -85,7 +86,7 @@ def burst(result: Result) -> Measures:
         "ramp_s": ramp - start,
         "burst_s": burst_s - start,
         "full_rate_s": dropped - start,
-        # the time at the peak, and the part of the burst that is left at its end
+        # The time at the peak rate, and the time for which the burst lasts after the transfer has left the peak rate.
         "peak_s": dropped - ramp if math.isfinite(ramp) else 0.0,
         "left_s": max(0.0, burst_s - dropped) if math.isfinite(dropped) else 0.0,
         "plateau_share": float(np.median(plateau)) / PEAK_MBIT if len(plateau) else math.nan,
@@ -148,7 +149,7 @@ def _nearly_full(result: Result) -> float:
 
 
 def _limit_packets(result: Result) -> int | None:
-    """The packets that the rate shaping queue can store: ns-2's DropTail one less than its limit."""
+    """The number of packets that the rate shaping queue can store. ns-2's DropTail stores one less than its limit."""
     ((_, queue),) = result.scenario.data["link"][UP]["queue"].items()
     limit = str(queue.get("limit", ""))
     if not limit.endswith("p"):
@@ -157,7 +158,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """The retries of the most unlucky connection, all at the paper's times; NaN if one is at another time."""
+    """The number of retries of the connection with most of them, if all are at the paper's times; NaN if one is not."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")
@@ -166,7 +167,7 @@ def syn_agreement(result: Result) -> float:
 
 
 def syn_match(times: Sequence[float]) -> float:
-    """The number of retries in `times` (seconds, ascending) at the paper's offsets; NaN if one is elsewhere."""
+    """The number of retries in `times` (seconds, ascending), if all are at the paper's offsets; NaN if one is not."""
     offsets = [t - times[0] for t in times[: len(SYN_OFFSETS_S)]]
     agree = all(abs(ours - theirs) < 0.02 for ours, theirs in zip(offsets, SYN_OFFSETS_S, strict=False))
     return float(max(0, len(offsets) - 1)) if agree else math.nan

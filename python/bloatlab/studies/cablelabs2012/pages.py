@@ -68,7 +68,7 @@ _COMPARED = {
     MEDIAN_AGAIN: (MEDIAN_RATIO, "C/D %", "median page load s"),
 }
 
-#: Fields of the paper: for each row of Table 2 the cell, or None where the paper has none.
+#: A column of the paper's tables: a cell for each row of Table 2, or None where the paper has none.
 Column = Sequence[Cell | None]
 
 
@@ -99,7 +99,7 @@ def paper_tables(card: Scorecard) -> list[TextTable]:
     for n, title, droptail, metrics in _TABLES:
         sections = _sections(card, droptail, metrics)
         columns = [column for _, columns in sections.values() for column in columns]
-        if metrics is _SUMMARY:  # by metric, where the others are by queue
+        if metrics is _SUMMARY:  # Tables 7 and 8 are arranged by metric, the others by queue
             columns = [columns[place + step] for place in range(3) for step in (0, 3, 6)]
             names = [name for m in metrics for name in ("DropTail", "CoDel", _COMPARED[m][1])]
             groups = [(_COMPARED[m][2], 6) for m in metrics]
@@ -137,7 +137,7 @@ def _block(title: str, metrics: Sequence[str], columns: Sequence[Column], table:
 
 
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
-    """Published and ours of one cell in one table: the run of CoDel that this table prints."""
+    """The fields of one cell in one table: the published value (of CoDel, the run that this table prints) and ours."""
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]
     runs = cell.printed.split(" / ")
@@ -279,7 +279,7 @@ def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Besi
     for n in LOADED:
         ours, theirs = (median_of(runs, Case(n, queue).key, metric) for queue in (CODEL, other))
         if theirs is None and metric == MEDIAN:
-            theirs = math.inf  # no page completed
+            theirs = math.inf  # no page was completed
         if ours is None or theirs is None:
             return None
         pairs.append((ours, theirs))

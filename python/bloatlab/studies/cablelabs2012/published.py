@@ -15,7 +15,7 @@ from bloatlab.workloads.cable_loads import NUMBERS, Case, Queue
 
 DECLARED = Declared("cablelabs2012")
 
-#: kB that the shaper lets through in 600 s: 10 MB burst + 5 Mbit/s.
+#: kB that the shaper lets through in 600 s: a burst of 10 MB + 600 s x 5 Mbit/s / 8 = 10 + 375 MB.
 CEILING_KB = 385_000.0
 
 #: Metrics that the paper measured, by their names in `published.csv`, in the order of its tables.
@@ -119,7 +119,7 @@ def _case_of(text: str) -> Case | None:
 
 
 def _merge(which: Case, metric: str, given: Sequence[Row]) -> PublishedCell:
-    """One cell out of the rows that state it. Two runs are two values, equal or not; a repeated value is one."""
+    """One cell from the rows that state it. Two runs give two values, equal or not; a value that is only repeated gives one."""
     tables = sorted({int(m[1]) for r in given if (m := _TABLE.match(r.where))})
     runs = {r.case for r in given}
     distinct = given if len(runs) > 1 else given[:1]

@@ -51,16 +51,16 @@ TOLERANCES: Mapping[str, Tolerance] = {
 #: The tolerance of a published median page load longer than this, in s.
 LONG_LOAD_S, LONG_LOAD = 5.0, Tolerance(share=0.25)
 
-#: The most pages that may complete where the paper has ">600" s for one.
+#: The most pages that may complete in a case for which the paper prints ">600" s as the time of one page.
 NEVER_PAGES = 3.0
 
 #: The tolerance of DropTail minus CoDel, in kB of a transfer.
 DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 
-#: Voice packets lost without any load, in %: by whether the buffer is the small one.
+#: Accepted shares of voice packets lost without any load, in %; the key is true for the small buffer.
 IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
 
-#: Metrics of which 90 % should be within; of the rest 80 %.
+#: Metrics of whose cells 90 % should be within tolerance; of the other metrics' cells, 80 %.
 HEADLINE = (MOS, FTP, MEDIAN, PAGES)
 
 GOALS = (
@@ -93,7 +93,7 @@ Spreads = Mapping[str, Mapping[str, Spread]]
 
 
 def calibration(case: Case) -> bool:
-    """Returns true for D01, C01 and D02: free parameters were chosen on them, so that their cells are not counted."""
+    """Returns true for D01, C01 and D02. Free parameters were chosen on these cases, so their cells are not counted."""
     return case.number == 1 or case.name == "D02"
 
 
@@ -209,7 +209,7 @@ def _row(key: str) -> Sequence[str]:
 def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
     """The readings that could explain a cell that differs, and the cases to run of each: whole rows of Table 2.
 
-    A whole row, since a transfer is judged by its difference between the queues.
+    It is a whole row because the bytes of a transfer are judged by their difference between the queues.
     """
     asked: dict[str, dict[str, None]] = {}
     for cell in card:
@@ -220,7 +220,7 @@ def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
 
 
 def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) -> Sequence[Cell]:
-    """The cells, each that differs with a reason: the result of each reading that was run for it."""
+    """Adds to each cell that differs a reason: the result of every reading that was run for it."""
     others = {name: cells({**runs, **other}) for name, other in readings.items()}
 
     def reason(cell: Cell) -> Cell:

@@ -36,7 +36,7 @@ TODAY = ("codel", "fq_codel", "pie")
 #: Losses found by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
 DUPTHRESH = "dupthresh"
 
-#: Segments of a packet in the kit's queues: Linux makes super-segments of at least two at this rate.
+#: Segments per packet in the kit's queues: at this rate Linux makes super-segments of at least two segments.
 SUPER = 2
 
 
@@ -134,7 +134,7 @@ def experiment_cases(name: str) -> list[Case]:
     return {"jitter": [Case("bbr", 100, jitter_us=us) for us in (0, 20, 50, 100, 200)]}[name]
 
 
-#: When an application starts, in s: at the first number plus up to the second. Pages start after the first slow start, as in
+#: The start of each application, in s: the first number plus a random part of the second. Pages start after the first slow start, as in
 #: the lab, where the first fetch follows the set-up of the others.
 _STARTS: Mapping[str, tuple[float, float]] = {LONG: (0.0, 1.0), PING: (0.0, 0.1), PAGE: (5.0, 2.0)}
 
@@ -158,7 +158,7 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
             link["jitter"] = f"{case.jitter_us}us"
     for app, given in network["app"].items():
         given["start"] = _start(app, seed)
-    # undo needs RACK
+    # the preset's undo of spurious reductions needs RACK
     other = {"loss_detection": case.detection, "undo": "none", "frto": False} if case.detection else {}
     network["tcp"]["lab"] |= {"congestion_control": case.congestion, **other}
     network |= {"name": name, "seed": seed, "duration": f"{lab.seconds}s"}

@@ -14,7 +14,7 @@ from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 Measures = dict[str, float]
 
-#: A queue counts as full from this share of its greatest length on: the report's "full" is read off a plot.
+#: A queue counts as full from this share of its greatest length on, since the report's "full" is read from a plot.
 FULL = 0.9
 
 #: Time from h1 into the queue of s0: one link (1 ms) and little else.

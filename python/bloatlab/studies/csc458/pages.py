@@ -86,7 +86,7 @@ def experiment_tables(results: Results) -> list[TextTable]:
     ]
 
 
-#: The columns of the table of kernels, and the report's metrics of those that it printed for Reno.
+#: The columns of the table of kernels, and for those that the report printed for Reno its names of the metrics.
 LIVE_COLUMNS = DECLARED.columns("live")
 REPORTED = {"fetch_mean_s": MEAN, "fetch_sd_s": SD}
 
@@ -232,7 +232,7 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
 BUFFERS = {f"{q} packets": Case("reno", q, 2) for q in QUEUES}
 MODERN = {{"codel": "CoDel", "pie": "PIE"}.get(name, name): Case("reno", queue=name) for name in TODAY}
 
-#: The measures of the answer: the waits of a person, and the rate of the upload.
+#: The measures of the answer: two waiting times that a user notices, and the rate of the upload.
 PING, FETCH, FLOW = "rtt_median_ms", "fetch_mean_s", "throughput_mbit"
 MEASURES = (PING, FETCH, FLOW)
 Values = Mapping[tuple[str, str], float]

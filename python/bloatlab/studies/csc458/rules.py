@@ -13,8 +13,10 @@ from bloatlab.studies.scorecard import Band, Origin, Tolerance
 MEAN, SD, LARGEST = "web fetch time mean", "web fetch time std dev", "largest RTT by equation (2)"
 WAITS = "max wait at 100 Mb/s"
 
-#: For values of which only the report's own run exists; and for the longest waits by equations (1), in s, and (2), in ms.
+#: The tolerance of values for which only the report's own run exists.
 ALONE = Tolerance(factor=2.0)
+
+#: The tolerances of the longest waits by equation (1), in s, and by equation (2), in ms.
 WAIT, ROUND_TRIP = Tolerance(share=0.05, least=0.002, unit="s"), Tolerance(share=0.05, least=2.0, unit="ms")
 
 #: The accepted values by queue and metric.
@@ -73,7 +75,7 @@ def in_second_reading(runs: Runs) -> Runs:
 #: The margin of an order: the smaller value is smaller by at least this share of the larger one.
 MARGIN = 0.05
 
-#: "Mostly", or "most of the time", is at least this share, and its opposite at most the rest.
+#: "Mostly" and "most of the time" mean at least this share; "not most of the time" means at most the rest.
 MOSTLY = 0.6
 
 

@@ -34,9 +34,9 @@ DECLARED = Declared("l4s")
 MSS, SMALL = 1448, 136
 #: Headers and time stamps of a segment, bytes.
 HEADERS = 52
-#: A full packet as HTB counts it, over the same in IP.
+#: The size of a full packet as HTB counts it (an Ethernet frame), divided by its size as an IP packet.
 FRAME = 1514 / 1500
-#: When the rate of scenario 2 steps down, as a share of the run.
+#: The time at which the rate of scenario 2 steps down, as a share of the run.
 STEP_AT = 0.5
 #: netem's slots in front of the queue: 0.8 to 5 ms from one to the next, up to 16 packets at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
@@ -151,7 +151,8 @@ def of_queue(name: str) -> tuple[Case, ...]:
     return tuple(case for case in PAIRS if case.queue.startswith(name))
 
 
-#: Experiments on ratios that differ: other versions of Prague, arrivals jittered by a packet's time, CUBIC without its Reno region.
+#: Experiments that explain ratios that differ: other versions of Prague, arrivals jittered by a packet's time, CUBIC without its
+#: Reno region.
 _PRAGUE = tuple(case for case in of_queue("dualpi2") if any(x.stack == "prague" for x in case.loads))
 OTHER_FORMS = tuple(case.of_version(form) for form in FORMS for case in _PRAGUE)
 JITTERED = tuple(replace(case, jittered=True) for case in of_queue("pfifo"))
@@ -185,20 +186,20 @@ RTT, HALF, SHORT = 20.0, 10.0, 5.0
 
 
 def beside(rate: float, flows: int, rtt: float = RTT, mss: int = MSS) -> Case:
-    """Prague flows and as many of CUBIC."""
+    """Prague flows beside the same number of CUBIC flows."""
     loads = (Load("prague7", rtt, flows), Load("cubic-noecn", rtt, flows))
     return Case("beside", "dualpi2", loads, rate, 40, 10, mss)
 
 
 def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss: int = MSS) -> Case:
-    """Prague flows alone: only the step marks."""
+    """Prague flows alone, so that only the step of the L queue marks packets."""
     return Case("alone", "dualpi2", (Load(stack, rtt, flows),), rate, 40, 10, mss)
 
 
 BESIDE = tuple(beside(rate, n) for rate in RATES for n in FLOWS)
 ALONE = tuple(alone(rate, n) for rate in RATES for n in FLOWS)
 
-#: Experiments on longer waits: packets an eighth as large; a short round trip with and without the law of 25 ms.
+#: Experiments that explain longer waits: packets an eighth as large, and a short round trip with and without Prague's law of 25 ms.
 SMALLER = tuple(beside(rate, n, mss=SMALL) for rate in (4.0, 20.0) for n in FLOWS)
 SHORTER = tuple(
     alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 4)) for stack in ("prague7", "prague-rounds")
@@ -209,7 +210,7 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: Experiments on C's waits and shares at 4 Mbit/s: the step of a lone packet, and random draws.
+#: Experiments that explain C's waits and shares at 4 Mbit/s: a step that spares a lone packet, and evenly spaced drops.
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
 STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
 OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)

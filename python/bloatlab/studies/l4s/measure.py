@@ -47,11 +47,11 @@ def measure(result: Result) -> Measures:
     return found
 
 
-#: A spike ends when a tenth of its height is left, for the first time after its top.
+#: A spike ends when, after its top, at most this share of its height is left for the first time.
 OVER = 0.1
-#: The settled parts before and after a step, as shares of the run: from 20 to 30 s and from 35 to 60 of 60.
+#: The settled parts of a run before and after its step, as shares of the run: of 60 s, from 20 to 30 s and from 35 to 60 s.
 BEFORE, AFTER = (1 / 3, 0.5), (35 / 60, 1.0)
-#: Payload of an Ethernet frame's bytes.
+#: The share of an Ethernet frame's bytes that is payload.
 PAYLOAD = MSS / (MSS + HEADERS) / FRAME
 
 

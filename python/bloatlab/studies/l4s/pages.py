@@ -23,7 +23,7 @@ from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 P99, C_MEAN, SHARE = "first_wait_p99_ms", "second_wait_mean_ms", "ratio"
 
-#: The queues of the tests' tables: the words, and how the queue's name begins.
+#: The queues of the tests' tables: the title, and the beginning of the queue's name.
 QUEUES = (("DualPI2", "dualpi2"), ("A plain buffer", "pfifo"), ("fq_codel", "fq_codel"))
 
 # ------------------------------------------------------------------------------------------------------------ tables
@@ -114,7 +114,7 @@ def group_tables(results: Results, *names: str) -> list[TextTable]:
 
 
 def why_tables(runs: Runs) -> list[TextTable]:
-    """At 4 Mbit/s, where a packet is three steps long: DualPI2 in its forms. And the queue of flows alone beside its closed forms."""
+    """Two tables: variants of DualPI2 at 4 Mbit/s, where sending a packet takes three times the step's 1 ms; and the queues of flows alone beside their closed forms."""
     slow = c.SLOWEST[0].packet_ms
     forms = [x for n, one in enumerate(c.SLOWEST) for x in (one, c.STEP_BEHIND[n], *c.OF_THE_RFC[n :: len(c.SLOWEST)])]
     slow_note = DECLARED.text("slow", packet=number(slow, 1), wait=number(theory.under_way(slow), 2))

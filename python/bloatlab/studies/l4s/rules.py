@@ -23,7 +23,7 @@ RATES, FORMS = Tolerance(factor=1.5), Tolerance(factor=2.0)
 STATIC, WEIGHTS = Tolerance(share=0.03), Tolerance(share=0.01)
 TOTALS = Band(46.5, 48.5)
 LOSSES = Tolerance(least=20.0, unit="percentage points")
-#: The share of each rate by which exchanging the flows changed it.
+#: In the tests, exchanging the two flows changed each rate by this share.
 SWAP = 0.04
 
 _RFC, _BOOK = "RFC 9330 §5.1", "RFC 9332 App. C"
@@ -73,7 +73,7 @@ def _steps() -> Iterator[Published]:
     half = c.step("prague", 80.0, "fq_codel", 25.0)
     bursts = c.step("prague", 20.0, "dualpi2", 25.0, bursts=True)
     yield _row(one, TOP, "ms", 4346.0, "4346", "rtt_max_ms", RATES.band(4346.0))
-    # a run ends 30 s after the step; the last sample is 50 ms before that
+    # a run ends 30 s after the step, and its last sample is 50 ms earlier
     yield _row(one, SPIKE, "s", 30.0, "over 30", "spike_s", Band(29.9, math.inf))
     yield _row(half, INDUCED, "ms", 100.0, "about 100", "induced_ms", RATES.band(100.0))
     yield _row(half, SPIKE, "s", 5.0, "around 5", "spike_s", RATES.band(5.0))
@@ -133,7 +133,7 @@ def _floods() -> Iterator[Published]:
 
     for case in c.NOT_ECT:
         offered = case.loads[0].share
-        # C has what the few L packets leave
+        # C has the part of the link that the few L packets leave
         p_c, name = theory.excess(offered / (1.0 - c.SPARSE)), f"Not-ECT at {offered:g} C"
         yield exact(case, name, "p_C = 1 - C/A", "%", 100.0 * p_c, "c_dropped", STATIC, 100.0)
         yield exact(case, name, "C: mean wait = target", "ms", theory.TARGET, "first_wait_mean_ms", STATIC)
@@ -211,7 +211,7 @@ def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 #: The part of an excess that may remain when most of it is explained.
 REST = 0.25
-#: Promised limit of the wait of 99 of 100 packets of L. Unit: ms.
+#: The promised limit of L's 99th percentile of wait, in ms.
 LIMIT = 2.0
 
 _CASES = {str(case): case for case in c.cases()}

@@ -48,7 +48,7 @@ class Scheme:
 
 _FILE = toml("mmcn1999", "cases.toml")
 
-#: The slides' queues, and all compared ones.
+#: The slides' own queues; below, all compared queues.
 PAPER = ("fifo", "red", "fred", "cbt", "cbq")
 SCHEMES = tuple(
     Scheme(key, **_FILE["schemes"][key])
@@ -57,7 +57,7 @@ SCHEMES = tuple(
 QUEUES = {scheme.key: scheme.queue for scheme in SCHEMES}
 RED: Json = QUEUES["red"]["red"]
 
-#: The case in which a FIFO drops all traffic alike: arrivals that hardly depend on each other.
+#: The case in which a FIFO drops all traffic at the same rate, because its arrivals hardly depend on each other.
 LAW = "fifo, blast of fifty flows, smooth sessions"
 
 
@@ -151,7 +151,7 @@ def build(case: Case, seed: int, seconds: int = SECONDS) -> Scenario:
 
 
 def _ftps(case: Case) -> dict[str, Any]:
-    # series are kept for applications of at most 32 flows
+    # 30 flows each, because series are kept only for applications of at most 32 flows
     groups = range(case.ftps // 30)
     one = {"from": "ftp", "to": ["sink"], "tcp": "reno", "traffic": {"ftp": {"flows": 30}}}
     return {f"ftp{g}": one | {"start": f"{g * 10}ms"} for g in groups}

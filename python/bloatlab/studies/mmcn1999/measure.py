@@ -1,4 +1,4 @@
-"""Reduces a run to the measures of tables, orders and figures, over the time of the blast, 20 to 60 s, unless said.
+"""Reduces a run to the measures of tables, orders and figures, over the time of the blast (20 to 60 s) unless stated otherwise.
 
 drop rate     datagrams dropped over datagrams sent, in the queue compared
 latency       mean one-way delay without the path's propagation: waiting and serialisation
@@ -22,7 +22,7 @@ from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
 SPAN_S = BLAST_S[1] - BLAST_S[0]
 
 
-#: Before the blast, slow start left out.
+#: The time before the blast, without slow start.
 _BEFORE = pl.col("t_s").is_between(5, BLAST_S[0], closed="left")
 
 
@@ -92,7 +92,7 @@ def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 
 def tcp_series(result: Result) -> pl.DataFrame:
-    """Bin by bin, all transfers: bytes on the wire that arrived, and their mean delay weighted by them."""
+    """The sums of all transfers by bin: bytes on the wire that arrived, and their delay weighted by those bytes."""
     series = result.table("flow_series").filter(
         pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward")
     )

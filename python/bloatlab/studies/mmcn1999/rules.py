@@ -26,7 +26,7 @@ ORDERS, SLIDES = (1,), (2,)
 class Gate:
     """An order: `measure` of `low` is below `most` x that of `high`, in every seed.
 
-    `chosen` names a change made after looking at it, in which case it is not judged.
+    `chosen` names a change that was made after this order had been looked at; the order is then not judged.
     """
 
     low: str
@@ -76,7 +76,7 @@ GATES = (
 #: The accepted difference from a number read off the chart: half of the space between two grid lines of its axis (0 to 1400).
 CHART = Tolerance(least=100.0, unit="kB/s")
 
-#: A share of equal classes from a third; and two flows on one link, to the printed digit.
+#: The tolerance of a share of three equal classes (from a third); and of the rates of two flows on one link, to the printed digit.
 EQUAL_SHARE = Tolerance(least=0.02)
 FAST_MBIT, SLOW_MBIT = Tolerance(least=0.5, unit="Mbit/s"), Tolerance(least=0.05, unit="Mbit/s")
 
@@ -188,12 +188,12 @@ UNTESTED: Mapping[tuple[str, str], str] = {
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: RED's settings of two FTPs: its mean queue, and the queue that drop-tail needs for the same throughput.
+#: For each of RED's settings with two FTPs: its mean queue, and the queue that drop-tail needs for the same throughput.
 Settings = Sequence[tuple[float, float]]
 
 
 def _power(runs: Runs) -> Settings | None:
-    """At each of RED's throughputs, the queue that drop-tail needs for it (between its buffers, linear)."""
+    """For each of RED's throughputs, the queue that drop-tail needs for it, interpolated between its buffers."""
     keys = [*(f"two ftp, red {n}" for n in TWO_FTP_MIN_TH), *(f"two ftp, droptail {n}" for n in TWO_FTP_LIMITS)]
     points = [(median_of(runs, key, "rate_share"), median_of(runs, key, "queue_mean_packets")) for key in keys]
     known = [(share, queue) for share, queue in points if share is not None and queue is not None]
@@ -218,7 +218,7 @@ OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 
 def _identity(key: str) -> Callable[[Runs], float | None]:
-    """The relative error of TCP = C - U (1 - p), with one drop rate p for all: that of the unresponsive packets. The worst seed's."""
+    """The largest relative error over seeds of TCP = C - U (1 - p), in which all traffic has the drop rate p of the unresponsive packets."""
 
     def error(seed: Measures) -> float:
         return abs(seed["tcp_kbs"] / (LINK_KBS - OFFERED_KBS * (1.0 - seed["udp_drop_percent"] / 100.0)) - 1.0)

@@ -3,7 +3,7 @@
     user --up, Tmax, the buffer--> cmts --+-- net50    25 ms each way: N FTP uploads and the gamer
          <-------- down ----------        +-- net100   50 ms, for sessions with another round trip
 
-N sessions put files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all is TCP. The way downstream is free. The same
+N sessions put files of 90 MB with pauses of 4 s; the gamer writes 10 KB every 2 s; all is TCP. The downstream direction is never a bottleneck. The same
 buffer downstream ("incorporated into the CMTS") is the mirror image: `down` has it, and files and messages go from the net to the user.
 
 A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
@@ -19,9 +19,9 @@ from typing import Any, Literal
 from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_dict
 from bloatlab.studies.published import toml, unknowns
 
-#: Length of a run and of the part at its start that is left out, in s. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
-#: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s: 240 s hold 8 of them per flow, 80 in
-#: all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot end within 20 s.
+#: Length of a run in s, and of the part at its start that is left out of measures. A Reno sawtooth of ten flows through 960 ms at 5 Mbit/s
+#: (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s hold 8 of them per
+#: flow, 80 in all, in each of ten seeds; smaller buffers have more. Slow start and the repair of its overshoot end within 20 s.
 SECONDS = 300
 WARM_UP_S = 60
 

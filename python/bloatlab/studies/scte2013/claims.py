@@ -20,9 +20,9 @@ from bloatlab.tables import Spread, number
 
 DECLARED = Declared("scte2013")
 
-#: The least buffer in which a MINth of 200 ms can act: 1.2 MINth.
+#: The smallest buffer, in ms, in which a MINth of 200 ms can act: 1.2 MINth.
 ABOVE_200_MS = 240
-#: The same for 700 ms.
+#: The smallest buffer, in ms, for a MINth of 700 ms.
 ABOVE_700_MS = 840
 
 #: A setting of LRED: the gamer's latency, the loss in percent, and the setting for a reader.
@@ -30,7 +30,7 @@ Setting = tuple[float, float, str]
 
 
 def _cheap_settings(runs: Runs) -> list[Setting] | None:
-    """The settings of LRED at 1 Mbit/s that lose less than 5 %, the one with the least latency first."""
+    """The settings of LRED at 1 Mbit/s that lose less than 5 %, in the order of their latency."""
     found: list[Setting] = []
     for min_th, p_max, p_min in itertools.product(*e.ASKED["lred_low"].axes.values()):
         run = f"lred_low {min_th} {p_max} {p_min}"

@@ -3,7 +3,7 @@
 10a, 10b   0 below MINth, a ramp to Pa at MAXth, 1 above
 10c        0 below MINth, a step to Pmin, a ramp to Pmax at MAXth, Pmax above
 
-The figure has no numbers: thresholds are those of Figure 11, 200 and 400 ms (in 10a what 5 Mbit/s send in them), Pa is 40 % so
+The figure has no numbers: thresholds are those of Figure 11, 200 and 400 ms (in 10a the bytes that 5 Mbit/s send in that time), Pa is 40 % so
 that it can be seen, Pmin and Pmax are the published 1 and 5 %.
 """
 
@@ -25,7 +25,8 @@ TMAX_MBIT = 5.0
 MIN_MS, MAX_MS = 200, 400
 PA, P_MIN, P_MAX = 0.4, 0.01, 0.05
 
-#: The tested places of the curves, in ms (or the depth that drains in them), and the number of heads at each (10a: whole queues).
+#: The tested points of the curves, in ms (for 10a the depth that drains in that time), and the number of heads dequeued at each; for
+#: 10a, whose queue is refilled for every head, fewer.
 AT_MS = (0, 50, 100, 150, 195, 205, 250, 300, 350, 395, 405, 450, 500, 600)
 HEADS = 8000
 DEEP_HEADS = 500

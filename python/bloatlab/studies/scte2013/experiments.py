@@ -26,7 +26,7 @@ from bloatlab.sweep import Grid
 #: only 200 and 960).
 BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 600, 700, 800, 900, 960, 1000)
 
-#: The bandwidth-delay product of the baseline in ms of Tmax: its round trip.
+#: The bandwidth-delay product of the baseline in ms of Tmax, which equals its round trip.
 BDP_MS = 50
 
 #: The series of the figures, and the numbers of sessions that the text compares.
@@ -98,7 +98,7 @@ def _lred_low(min_th_ms: int, p_max: float, p_min: str) -> Case:
     return Case(tmax_mbit=1.0, queue={"lred": {"limit": "120000B", **lred(min_th_ms, low, p_max)}})
 
 
-#: Round trips that share one buffer.
+#: Round trips of two sessions that share one buffer, in ms.
 TWO_RTTS_MS = (10, 100)
 
 #: Laws in the queues of a Type A discipline, by their names in this study.
@@ -120,7 +120,7 @@ FALLS_MBIT = (20.0, 5.0)
 
 
 def _effective_tmax(curve: str, queue: str) -> Case:
-    """Figure 10's curves with the same thresholds: times, or the bytes that Tmax sends in them."""
+    """Figure 10's curves with the same thresholds: times, or for 10a the bytes that the first Tmax sends in these times."""
     before, after = FALLS_MBIT
     law = lred(200) | {"curve": curve}
     if curve == "10a":

@@ -38,7 +38,7 @@ COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 #: Pmax of Figure 13 is not stated. Further values, whose latency is nearest to the text's 100 ms.
 OTHER_P_MAXES = (0.2, 0.3)
 
-#: Where the axis of the rate begins, in parts of Tmax: at 1 Mbit/s a small buffer costs more.
+#: The lower limit of the axis of rates as a part of Tmax, by Tmax: at 1 Mbit/s a small buffer costs more of the rate.
 LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
 
 Frames = Mapping[str, Sequence[pl.DataFrame]]
@@ -132,7 +132,7 @@ def _sessions(runs: Runs) -> Drawn:
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
-    """Two sentences of the text in one figure: the ideal buffer of two round trips, and the curves when Tmax falls."""
+    """One figure for two sentences of the text: the ideal buffer for two round trips, and LRED's curves when Tmax falls."""
     buffers = ASKED["two_rtts"].axes["buffer_ms"]
     shared = [f"two_rtts droptail {b}" for b in buffers]
     goodputs = [

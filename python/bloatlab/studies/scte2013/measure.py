@@ -28,7 +28,7 @@ PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
 RECOVERED = 1.5
 RECOVERED_MS = 10.0
 
-#: Seconds after which no packet of the gamer may be dropped under SFQ + LRED (issue: "after the first 10 s").
+#: Seconds after which no packet of the gamer may be dropped under SFQ + LRED.
 SETTLED_S = 10.0
 
 
@@ -100,7 +100,7 @@ def _mean(result: Result, name: str) -> float:
 
 
 def fates(result: Result, link: str) -> Measures:
-    """Drops at the head and at the tail, timeouts, and the gamer's losses, also those after it settled."""
+    """Drops at the head and at the tail, timeouts, and the gamer's losses: all of them, and those after `SETTLED_S`."""
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
     late = _forward(result.table("flow_series"), "gamer").filter(pl.col("t_s") >= SETTLED_S)
@@ -118,7 +118,8 @@ def fates(result: Result, link: str) -> Measures:
 def stability(result: Result) -> Measures:
     """Goodput of the FTP sessions after the warm-up: its mean, and its coefficient of variation from second to second.
 
-    The coefficient is that of the sum, and the mean of each session's. NaN for more sessions than have series (32).
+    There are two coefficients: that of the sum of all sessions, and the mean of the sessions' own. All are NaN if there are more
+    sessions than have series (32).
     """
     frame = _forward(after_warm_up(result, "flow_series"), "ftp")
     if frame.is_empty():

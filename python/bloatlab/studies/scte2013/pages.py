@@ -42,7 +42,7 @@ def unknowns_table() -> TextTable:
 
 # -------------------------------------------------------------------------------------------------------------- answer
 
-#: A buffer of a modem of the time, ms of the line's rate.
+#: A modem's buffer of that time, in ms of the line's rate.
 LARGE_MS = 960
 
 #: The paper's types in the order of the answer: series, name, colour.
@@ -54,7 +54,7 @@ TYPES = (
 )
 NAMES = {series: name for series, name, _ in TYPES}
 
-#: The least advantage in the game's latency, a share, by which one type is called better.
+#: The smallest advantage in the game's latency, as a share, with which one type is called better.
 CLEAR = 0.10
 
 GAME, FTP, RATE, LOSS = "gamer_mean_ms", "ftp_mean_ms", "rate_mbit", "loss_percent"

@@ -1,7 +1,7 @@
 """Our runs as curves, and the numbers that the sentences of SCTE 2013 state about them.
 
 A curve is a measure against buffer size, one per seed. A number is read off the curve of each seed, and has a spread over
-seeds. Open terms (a knee, "nearly constant") are defined here; they were before the first run.
+seeds. Open terms (a knee, "nearly constant") are defined here; the definitions are from before the first run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reading:
 
 
 def read(number: Callable[..., float], *lines: Line) -> Callable[[Runs], Spread | None]:
-    """A number read off the curves of each seed, over the seeds that have it: a curve with a gap there gives none."""
+    """A number that is read off the curves of each seed, over the seeds whose curves have it (a curve with a gap has none)."""
 
     def value(runs: Runs) -> Spread | None:
         found = [number(*of) for of in zip(*(curves(runs, *line) for line in lines), strict=False)]
@@ -126,7 +126,7 @@ def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
 
 
 def knee_ms(rate: Curve) -> float:
-    """The buffer from which on the rate stays above 98 % of its last value, interpolated; the smallest size if all do."""
+    """The smallest buffer, interpolated, from which on the rate stays above 98 % of its last value; the smallest size if all rates do."""
     wanted = KNEE_SHARE * rate[-1]
     below = np.flatnonzero(rate < wanted)
     if not len(below):

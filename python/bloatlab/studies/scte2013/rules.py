@@ -46,8 +46,8 @@ from bloatlab.studies.scte2013.experiments import ASKED, SERIES
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
 from bloatlab.tables import Spread
 
-#: All statements that arithmetic decides should be within, and four in five of those that runs decide. (Two of the former are
-#: not: the paper read them off a plot.)
+#: Shares that should be within: of the statements that arithmetic decides, all (two are not, because the paper read them off a
+#: plot); of those that runs decide, four in five.
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
@@ -160,7 +160,7 @@ def _buffer_kb(ms: float, mbit: float) -> float:
 
 
 def _chance(metric: str, shape: tuple[int, int], sessions: int) -> float:
-    """Percent."""
+    """The probability of a collision, or of none, in percent."""
     some = collision(*shape, sessions)[sessions]
     return 100 * float(1 - some if metric == "P(no collision)" else some)
 

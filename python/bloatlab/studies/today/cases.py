@@ -65,7 +65,7 @@ TCP: Mapping[Stack, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One load of CableLabs 2012 (its number), on one line, with one TCP; or a consideration, with load 2."""
+    """One load of CableLabs 2012 (by its number) on one line with one TCP; or a consideration, which is added to load 2."""
 
     line: Line
     stack: Stack
@@ -108,7 +108,8 @@ def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration
 
 # ---------------------------------------------------------------------------------------------------------- scenarios
 
-#: The things that the paper leaves open, fixed here, so that results do not follow the study of the paper when its reading changes.
+#: Parameters that the paper leaves open. They are fixed here, so that a new reading of the paper in its own study does not change
+#: these results.
 OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
 #: A grant of 253 bytes every 2.025 ms, enough for the largest packet of a call or a game: 218 bytes, 18 of Ethernet, 10 of DOCSIS.

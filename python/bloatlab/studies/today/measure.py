@@ -13,7 +13,10 @@ Measures = dict[str, float]
 
 
 def measure(result: Result) -> Measures:
-    """Delays one way in ms, pages in s, uploads in Mbit/s. Infinity: no page was finished, no packet arrived; NaN: not in this case."""
+    """One-way delays in ms, page loads in s, uploads in Mbit/s.
+
+    Infinity means that no page was finished or no packet arrived; NaN, that the case has no such application.
+    """
     apps, links = result.summary["apps"], result.summary["links"]
     game, call, pages = apps[GAME], apps["voip"], apps["web"]["web"]
     uploads = [app["goodput_mbit"] for name, app in apps.items() if name.startswith("ftp")]
@@ -45,6 +48,6 @@ def _or_never(delay: float | None) -> float:
 
 
 def _missing(link: dict[str, Any]) -> int:
-    """Packets that a link's books do not account for: at the start or offered, less delivered, dropped, queued or in flight."""
+    """Packets that a link does not account for: those at the start and offered, minus those delivered, dropped, queued and in flight."""
     known = sum(link[f"{fate}_packets"] for fate in ("delivered", "dropped", "backlog", "in_flight"))
     return link["at_start_packets"] + link["offered_packets"] - known

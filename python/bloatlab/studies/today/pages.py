@@ -24,7 +24,7 @@ DECLARED = Declared("today")
 #: The columns of tables.
 COLUMNS, ASKED, LOADS = map(DECLARED.columns, ("lines", "considerations", "loads"))
 
-#: A line in a word or two, and below an axis.
+#: Short names of the lines, and their labels below an axis.
 SHORT = dict(zip(Line, ("2012 modem", "3.1, PIE", "3.1, Low Latency", "fq_codel", "CAKE"), strict=True))
 TICKS = ticks(("2012", "PIE", "LLD", "fq_codel", "CAKE"))
 
@@ -133,7 +133,7 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Line, ByStack]) -> str:
-    """The line on which the worst TCP delays the game least: the range over TCPs, and the effect of TCP alone."""
+    """A sentence about the line whose worst TCP delays the game least: its range over TCPs, and the effect of TCP alone."""
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Line.MODEM_2012, {})
 

@@ -1,6 +1,7 @@
 """The bounds that hold on any equipment: closed forms and identities, since no published values exist.
 
-`rules.md` derives them. `laws.toml` has one a table: the cases in which it holds, a measure, its unit and its accepted values.
+`rules.md` derives the bounds. `laws.toml` has a table for each: the cases in which it holds, a measure, its unit and its accepted
+values.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from bloatlab.workloads.cable_loads import LOADED
 
 #: Least and largest one-way delay of a lone packet through the modem of 2012: two to three MAP intervals, and 1 ms. Unit: ms.
 IDLE = Band(5.0, 7.05)
-#: A modem of DOCSIS 3.1 with proactive grants: interval, preparation and frame; at 1 Mbit/s the interval of 60 frames. Unit: ms.
+#: Times of a DOCSIS 3.1 modem with proactive grants, in ms: the interval of grants, preparation, a frame, and the interval at 1 Mbit/s (60
+#: frames).
 GRANT, PREPARATION, FRAME, SLOW_GRANT = 2.025, 0.135, 0.135, 8.1
 LEAST_31 = 1.0 + PREPARATION + FRAME
 #: The delay from a request to its grant: MinReqGntDelay and a MAP interval. Unit: ms.
@@ -41,7 +43,7 @@ L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
 #: 417 packets and the transmit queue's 32 at 5 Mbit/s, without the delay of a lone packet. Unit: ms.
 QUEUED = (417 + 32) * MTU_MS
 FULL = QUEUED + IDLE.high
-#: Sustained rate, and 10 MB of burst over the measured time, Mbit/s; else 16 kB over the 30 s of a quick look.
+#: The sustained rate and 10 MB of burst over the measured time, in Mbit/s; and 16 kB of burst over the 30 s of a quick look.
 LINE = 5.0 + 80.0 / (SECONDS - WARM_UP)
 SMALL_BURST = 0.128 / 30.0
 
@@ -59,7 +61,7 @@ class Law:
     worst: Callable[[Sequence[float]], float] = max
 
 
-_SLOW_LINE = 0.4 * 5.0 + 0.6 * SLOW_MBIT  # slow in 30 of 50 s
+_SLOW_LINE = 0.4 * 5.0 + 0.6 * SLOW_MBIT  # 5 Mbit/s in 20 of 50 s, the slow rate in 30 s
 
 #: The names of the expressions of `laws.toml`.
 _NAMES: Mapping[str, Any] = {
