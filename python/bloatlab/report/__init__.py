@@ -15,23 +15,9 @@ from bloatlab.report.page import (
     TableBlock,
     render,
     write,
-)
+)  # fmt: skip
 
 __all__ = [
-    "Answer",
-    "Block",
-    "Drawn",
-    "Fact",
-    "Facts",
-    "FigureBlock",
-    "Lines",
-    "Page",
-    "Point",
-    "Prose",
-    "Provenance",
-    "Section",
-    "TableBlock",
-    "figure_block",
-    "render",
-    "write",
-]
+    "Answer", "Block", "Drawn", "Fact", "Facts", "FigureBlock", "Lines", "Page", "Point", "Prose", "Provenance",
+    "Section", "TableBlock", "figure_block", "render", "write",
+]  # fmt: skip

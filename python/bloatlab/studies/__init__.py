@@ -10,29 +10,7 @@ from bloatlab.studies.scorecard import Band, Goal, Origin, Tolerance
 from bloatlab.studies.study import About, Batch, Options, PageSection, Publication, Quick, Results, Study, StudyError
 
 __all__ = [
-    "STUDIES",
-    "About",
-    "Band",
-    "Batch",
-    "Claim",
-    "Goal",
-    "Options",
-    "Origin",
-    "PageSection",
-    "Publication",
-    "Published",
-    "Quantity",
-    "Quick",
-    "Results",
-    "Runs",
-    "Study",
-    "StudyError",
-    "Tolerance",
-    "each",
-    "median_of",
-    "over_seeds",
-    "report",
-    "reproduce",
-    "study",
-    "study_in",
-]
+    "STUDIES", "About", "Band", "Batch", "Claim", "Goal", "Options", "Origin", "PageSection", "Publication", "Published", "Quantity",
+    "Quick", "Results", "Runs", "Study", "StudyError", "Tolerance", "each", "median_of", "over_seeds", "report", "reproduce",
+    "study", "study_in",
+]  # fmt: skip

@@ -132,11 +132,6 @@ class Declared:
         """The question of each experiment, by name."""
         return dict(self._file["experiments"])
 
-    @property
-    def titles(self) -> dict[str, str]:
-        """The titles of groups of cells."""
-        return dict(self._file["titles"])
-
     def quick(self, cases: Sequence[Any] = (), **names: Any) -> Quick:
         """The quick look."""
         found = Quick(**self._file["quick"], cases=cases)
@@ -152,7 +147,11 @@ class Declared:
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
     def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """The rows of a list of the study's own."""
+        """The tables of a list of the study's own."""
+        return self._file[name]
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """A table of the study's own."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:

@@ -7,11 +7,12 @@ seeds as the others here. A field is the median over seeds.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bloatlab.studies.cablelabs2012.published import DECLARED, FTP, MEDIAN, MOS, PAGES, PLR
+from bloatlab.studies.cablelabs2012.published import DECLARED
 from bloatlab.studies.claims import Measures, Runs
 from bloatlab.studies.published import toml
 from bloatlab.tables import TextCell, TextTable, number, row, spread
@@ -33,39 +34,24 @@ class Discipline:
 DISCIPLINES = tuple(Discipline(**table) for table in toml("cablelabs2012", "disciplines.toml")["disciplines"])
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One table: a measure, its words, digits and scale, and its better end.
-
-    `over` combines the nine cases into one value of the table of all cases, whose column is called `head`. A column without a
-    head is left out there.
-    """
+    """A measure, with a table of its own and a column in the table of all cases (`disciplines.toml`)."""
 
     measure: str
     title: str
     note: str
     digits: int
-    better: Callable[[Sequence[float]], float]
+    better: str
     head: str = ""
-    over: Callable[[Sequence[float]], float] = _mean
+    over: str = ""
     scale: float = 1.0
 
 
-COLUMNS: tuple[Column, ...] = (
-    Column(MOS, "Voice, MOS as the paper counts it", "E-model of lost and late packets, without delay.", 2, max, "MOS, mean"),
-    Column("mos_with_delay", "Voice, MOS with its delay", "E-model of loss and one-way delay together.", 2, max, "with delay"),
-    Column(PLR, "Voice, lost and late (%)", "Late is more than 60 ms above the least delay of the call.", 2, min),
-    Column("voip_delay_p99_ms", "Voice, 99th percentile of the delay (ms)", "One way.", 1, min, "worst p99 ms", max),
-    Column(MEDIAN, "Web, median page load (s)", "From the GET to the last object.", 2, min, "page s, mean"),
-    Column(PAGES, "Web, pages in 600 s", "Complete ones.", 0, max, "pages", sum),
-    Column(FTP, "Files, MB in 600 s", "Upstream on the wire, MB = 1000 kB.", 1, max, "files MB", sum, 1e-3),
-    Column("delay_typical_ms", "Queue, typical delay (ms)", "Median over time of the mean of 0.1 s.", 1, min,
-           "worst delay ms", max),
-)  # fmt: skip
+COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.toml")["columns"])
+
+#: The functions that `disciplines.toml` names.
+_OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
 #: Headings above the columns of the nine cases: the bulk traffic, and its number of columns. A column's own head is the case
 #: and its round trip.
@@ -96,7 +82,7 @@ def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTa
     """One line per discipline, over all cases."""
     columns = [column for column in COLUMNS if column.head]
     values = {
-        name: [c.over([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]
+        name: [_OVER[c.over]([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]
         for name in medians[COLUMNS[0]]
     }
     note = DECLARED.text("together", NEVER_S=NEVER_S)
@@ -109,7 +95,9 @@ def _marked(values: Mapping[str, Sequence[float]], columns: Sequence[Column]) ->
     best: list[str | None] = []
     for place, column in enumerate(columns):
         several = len({texts[place] for texts in printed.values()}) > 1
-        best.append(number(column.better([of[place] for of in values.values()]), column.digits) if several else None)
+        best.append(
+            number(_OVER[column.better]([of[place] for of in values.values()]), column.digits) if several else None
+        )
     return [
         row(name, *(TextCell(t, "good", word="best") if t == b else t for t, b in zip(texts, best, strict=True)))
         for name, texts in printed.items()

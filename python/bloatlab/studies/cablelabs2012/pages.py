@@ -19,8 +19,10 @@ from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, UN
 from bloatlab.studies.cablelabs2012.figures import COLOURS, NAMES
 from bloatlab.studies.cablelabs2012.published import (
     DECLARED,
+    DIGITS,
     FTP,
     FTP_RATIO,
+    HEADS,
     LATE,
     LOST,
     MAD,
@@ -39,16 +41,6 @@ from bloatlab.studies.scorecard import Cell, Scorecard, Tolerance
 from bloatlab.studies.tables import MARKS, judged_cell, medians_table, spaced, verdict_with_reason
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row, spread
 from bloatlab.workloads.cable_loads import LOADED, NUMBERS, Bulk, Case, Queue
-
-DIGITS = {
-    LOST: 2, LATE: 2, PLR: 2, MEDIAN: 3, MAD: 3, PAGES: 0, MOS: 2, FTP: 0,
-    MOS_DELTA: 1, FTP_RATIO: 0, MEDIAN_AGAIN: 1, MEDIAN_RATIO: 0,
-}  # fmt: skip
-
-_HEADS = {
-    LOST: "lost %", LATE: "late %", PLR: "plr %", MEDIAN: "median s", MAD: "MAD s", PAGES: "pages", MOS: "MOS",
-    FTP: "FTP kB", MEDIAN_AGAIN: "median s", MOS_DELTA: "MOS C-D", FTP_RATIO: "FTP C/D %", MEDIAN_RATIO: "median C/D %",
-}  # fmt: skip
 
 #: Tables 3 to 8: number, title, the DropTail queue that is compared with CoDel, and the metrics of each queue.
 _VOICE, _WEB, _SUMMARY = (LOST, LATE, PLR), (MEDIAN, MAD, PAGES), (MOS, FTP, MEDIAN_AGAIN)
@@ -104,7 +96,7 @@ def paper_tables(card: Scorecard) -> list[TextTable]:
             names = [name for m in metrics for name in ("DropTail", "CoDel", _COMPARED[m][1])]
             groups = [(_COMPARED[m][2], 6) for m in metrics]
         else:
-            names = [_HEADS[m] for m in metrics] * 2
+            names = [HEADS[m] for m in metrics] * 2
             groups = [(heading, 6) for heading in sections]
         rows = [
             row(
@@ -132,7 +124,7 @@ def blocks(card: Scorecard) -> list[TextTable]:
 def _block(title: str, metrics: Sequence[str], columns: Sequence[Column], table: int) -> TextTable:
     rows = [row(f"{n:02d}", *(f for c in columns for f in _four(c[place], table))) for place, n in enumerate(NUMBERS)]
     names = [name for _ in metrics for name in ("published", "ours", "80 % of seeds", "")]
-    groups = [("", 1), *(("total plr %" if m == PLR else _HEADS[m], 4) for m in metrics)]
+    groups = [("", 1), *(("total plr %" if m == PLR else HEADS[m], 4) for m in metrics)]
     return TextTable(title, ["case", *names], rows, groups=groups)
 
 

@@ -36,10 +36,10 @@ MEDIAN_AGAIN = "median PLT"
 MEDIAN_RATIO = "median PLT CoDel/DropTail"
 DERIVED = (MOS_DELTA, FTP_RATIO, MEDIAN_AGAIN, MEDIAN_RATIO)
 
-UNITS = {
-    LOST: "%", LATE: "%", PLR: "%", MEDIAN: "s", MAD: "s", PAGES: "", MOS: "", FTP: "kB",
-    MOS_DELTA: "", FTP_RATIO: "%", MEDIAN_AGAIN: "s", MEDIAN_RATIO: "%",
-}  # fmt: skip
+#: The unit, the digits and the head of each metric.
+UNITS, DIGITS, HEADS = (
+    {name: metric[key] for name, metric in DECLARED.table("metrics").items()} for key in ("unit", "digits", "head")
+)
 
 _CASE = re.compile(r"^(D|C)(\d\d) (?:DropTail|CoDel) (\d+)pkt(?: run\d)? ")
 _ROW = re.compile(r"^case (\d\d) vs (417|21)pkt ")
@@ -90,16 +90,6 @@ def derived() -> Sequence[PublishedCell]:
 def by_key() -> Mapping[tuple[str, str], PublishedCell]:
     """The measured cells by case key and metric."""
     return {(cell.case.key, cell.metric): cell for cell in measured()}
-
-
-@functools.cache
-def appendix_a() -> Sequence[Sequence[int]]:
-    """The 100 object sizes of Appendix A in bytes: four servers, 25 each, in the order of its table."""
-    sizes: list[list[int]] = [[], [], [], []]
-    for row in rows():
-        if match := re.match(r"^Appendix A server(\d)$", row.case):
-            sizes[int(match[1]) - 1].append(int(row.value))
-    return sizes
 
 
 def number(text: str) -> float | None:

@@ -18,7 +18,7 @@ from bloatlab.studies.cablelabs2012.build import build, scenario_name
 from bloatlab.studies.cablelabs2012.claims import CLAIMS, without_pages
 from bloatlab.studies.cablelabs2012.experiments import EXPERIMENTS, READINGS, Trial
 from bloatlab.studies.cablelabs2012.measure import measure
-from bloatlab.studies.cablelabs2012.published import DECLARED
+from bloatlab.studies.cablelabs2012.published import DECLARED, DIGITS
 from bloatlab.studies.cablelabs2012.rules import GOALS, RULES, cells, explained, parameters_table, read_back, wanted
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
@@ -142,7 +142,7 @@ def _data(results: Results) -> Mapping[str, Any]:
 #: The blocks of the page by the anchor of their section.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": lambda results: pages.paper_tables(results.scorecard),
-    "differs": page.differences(pages.DIGITS),
+    "differs": page.differences(DIGITS),
     "disciplines": _disciplines,
     "beyond": _beyond,
     "rules": DECLARED.rules(lambda: [pages.unknowns_table(), parameters_table()]),

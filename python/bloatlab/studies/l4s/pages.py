@@ -110,7 +110,7 @@ def group_tables(results: Results, *names: str) -> list[TextTable]:
     """The tables of groups of cells, each cell with verdict and reason."""
     found = groups(results.scorecard.cells)
     card = results.scorecard
-    return [statements_table(replace(card, cells=found[n]), DECLARED.titles[n]) for n in names if n in found]
+    return [statements_table(replace(card, cells=found[n]), DECLARED.table("titles")[n]) for n in names if n in found]
 
 
 def why_tables(runs: Runs) -> list[TextTable]:
@@ -139,7 +139,7 @@ def tables(results: Results) -> list[TextTable]:
     """The pairs, and each group of cells."""
     found, runs = groups(results.scorecard.cells), results.runs
     pairs = [parts_table(found), misses_table(found, runs), *shared_tables(results)]
-    return [*pairs, steps_table(runs), *group_tables(results, *DECLARED.titles), *why_tables(runs)]
+    return [*pairs, steps_table(runs), *group_tables(results, *DECLARED.table("titles")), *why_tables(runs)]
 
 
 #: The blocks of the page by the anchor of their section.
