@@ -264,7 +264,7 @@ def _band(axes: Axes, series: Series, colour: Any) -> None:
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-#: Labels of marks: their size, and the approximate width of a character, in points.
+#: The size of the labels of marks, and the approximate width of their characters, in points.
 _LABEL_PT, _CHARACTER_PT = 7.5, 4.6
 
 

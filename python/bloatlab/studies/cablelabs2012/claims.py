@@ -55,7 +55,7 @@ CLAIMS = DECLARED.claims({
 })  # fmt: skip
 
 
-#: Prefixes of the measures of pages.
+#: The names of all measures of pages begin with one of these.
 _OF_PAGES = ("page", "mad")
 
 

@@ -99,9 +99,9 @@ def plateau() -> list[Trial]:
 
 
 def alone() -> list[Trial]:
-    """The transfers that §4.1 and Figures 2 to 9 describe, and D02's, without pages: the first page is requested at the end.
+    """The transfers of §4.1 and Figures 2 to 9, and that of D02, without pages: the first page is requested at the end of the run.
 
-    Only D04, whose sentence is about the whole time, runs in full.
+    Only D04 runs for the whole time, since the paper's sentence about it is about the whole time.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
     cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]
@@ -156,7 +156,7 @@ def _crossed(table: Mapping[str, Any]) -> list[Trial]:
 
 
 def _axis(name: str, values: str | list[Any] | dict[str, Any]) -> list[tuple[str, Changes]]:
-    """The values of an axis: words and changes."""
+    """The values of an axis: the words of each, and the fields of a `Setup` that it changes."""
     if isinstance(values, str):
         return list(ALTERNATIVES.items())
     named = values if isinstance(values, dict) else {str(value): value for value in values}
@@ -164,7 +164,7 @@ def _axis(name: str, values: str | list[Any] | dict[str, Any]) -> list[tuple[str
 
 
 def _each(cases: Iterable[Case], variants: Mapping[str, Changes]) -> list[Trial]:
-    """Every case with every variant."""
+    """A trial for every case with every variant."""
     return [Trial(c, label, Setup(**changes)) for c in cases for label, changes in variants.items()]
 
 

@@ -115,7 +115,7 @@ def band(case: Case, metric: str, published: float) -> Band:
 
 
 def difference_holds(published: float, ours: float) -> bool:
-    """Returns true if a difference DropTail minus CoDel, in kB, is near enough to the paper's."""
+    """Returns true if DropTail minus CoDel, in kB, is near enough to the paper's difference."""
     return abs(ours - published) <= DIFFERENCE.slack(published) + 1e-9
 
 

@@ -33,7 +33,7 @@ QUEUES = (5, 20, 100)
 CONGESTION = ("reno", "cubic", "bbr")
 TODAY = ("codel", "fq_codel", "pie")
 
-#: Losses found by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
+#: TCP's loss detection by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
 DUPTHRESH = "dupthresh"
 
 #: Segments per packet in the kit's queues: at this rate Linux makes super-segments of at least two segments.

@@ -66,7 +66,7 @@ def slides_table(card: Scorecard) -> TextTable:
 
 
 def small_table(runs: Runs) -> TextTable:
-    """The small networks, each with the measures that it has."""
+    """The small networks, with the measures that apply to each."""
     return tables.medians_table("Small networks", runs, small_cases(), SMALL, note=DECLARED.text("small"))
 
 

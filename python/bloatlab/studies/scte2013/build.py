@@ -122,9 +122,9 @@ class Case:
     seconds: int = SECONDS
     gamer: bool = True
     gamer_dscp: int = 0
-    #: The rates of the upstream link for a run of this length: when each begins, s, and Mbit/s.
+    #: The changes of the upstream rate in a run of the given length in s: the time of each in s, and the new rate in Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
-    #: Further applications: each starts within half a second of a moment, in s.
+    #: Further applications by name: each starts up to half a second after the given time in s.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
     #: Values that override those of the scenario, by path.
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])

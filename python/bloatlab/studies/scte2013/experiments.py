@@ -29,7 +29,7 @@ BUFFERS_MS = (20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 250, 300, 400, 500, 60
 #: The bandwidth-delay product of the baseline in ms of Tmax, which equals its round trip.
 BDP_MS = 50
 
-#: The series of the figures, and the numbers of sessions that the text compares.
+#: The series of the figures, and those of drop-tail with the other numbers of sessions that the text compares.
 SERIES: Mapping[str, Case] = {
     "fig2": Case("droptail"),
     "fig2-n1": Case("droptail", sessions=1),
@@ -191,7 +191,7 @@ def _acks(discipline: str, buffer_ms: int) -> Case:
     )
 
 
-#: The series (and buffer in ms) that a parameter can change; the others are tried on `ELSEWHERE`.
+#: The series, each with its buffer in ms, whose results a parameter can change. The other parameters are tried on `ELSEWHERE`.
 RELEVANT: Mapping[str, Sequence[str]] = {
     "overflow": ("fig5 960", "fig7 960", "fig14 960", "fig16 960"),
     "lred_weight": ("fig11 960", "fig16 960"),
@@ -199,7 +199,7 @@ RELEVANT: Mapping[str, Sequence[str]] = {
 }
 ELSEWHERE = ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig14 960")
 
-#: Every parameter that the paper leaves open with each of its values, ours first.
+#: Every parameter that the paper leaves open, with each value that is tried; ours is the first.
 VALUES = {f"{u.field} {value}": (u.field, value) for u in UNKNOWNS for value in (u.ours, *u.others)}
 
 
@@ -306,7 +306,7 @@ AXES: Mapping[str, Sequence[Any]] = {
     "laws": tuple(LOW_DELAY),
 }
 
-#: The case of a place, by experiment; the others take `Case` with the values of their axes.
+#: The function that makes the case of a place, by experiment. Other experiments pass the values of their axes to `Case`.
 CASES: Mapping[str, Callable[..., Case | None]] = {
     "figures": _figures,
     "cdf": _figures,

@@ -100,7 +100,7 @@ def place(series: str, buffer_ms: float) -> str:
 
 
 def curves(runs: Runs, series: str, measure: str) -> list[Curve]:
-    """A measure against the 20 buffer sizes, one curve per seed; none where a run is missing."""
+    """A measure against the 20 buffer sizes, one curve per seed; a seed with a missing run has none."""
     points = [runs.get(place(series, size), ()) for size in BUFFERS_MS]
     seeds = min(len(p) for p in points)
     return [np.array([p[seed][measure] for p in points]) for seed in range(seeds)]

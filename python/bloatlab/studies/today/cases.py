@@ -115,7 +115,7 @@ OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B",
 #: A grant of 253 bytes every 2.025 ms, enough for the largest packet of a call or a game: 218 bytes, 18 of Ethernet, 10 of DOCSIS.
 GUARANTEED = "1mbit"
 
-#: The share of the line to which a router shapes, so that packets wait in its own queue; and the sustained rates, Mbit/s.
+#: A router shapes to this share of the line's rate, so that packets wait in its own queue; and the line's sustained rates in Mbit/s.
 SHARE, SUSTAINED = 0.95, {UP: 5.0, DOWN: 20.0}
 
 #: Bytes that DOCSIS adds to an IP packet, and its least size: tc-cake(8), `docsis`.
