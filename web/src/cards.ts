@@ -128,36 +128,51 @@ function comparison(card: Card, other: Card): string {
   return `, now ${risen === card.better > 0 ? "better" : "worse"} (${risen ? "▲ higher" : "▼ lower"})`;
 }
 
+/** A queue in the sentences: its link, "droptail, 250 packets", and the catalogue's type of its discipline: A a queue per flow, B active
+ * queue management, C plain. */
+export interface Queue {
+  link: string;
+  name: string;
+  type: string;
+}
+
 /** What the run means, in plain words: what became of the call, or of any packet, and why. */
-export function why(summary: Summary, link: string, queue: string): string {
+export function why(summary: Summary, queue: Queue): string {
   const apps = Object.entries(summary.apps);
   const call = apps.find(([, app]) => app["kind"] === "voip");
   const loads = apps.filter(([, app]) => app["kind"] !== "voip").map(([name]) => name);
-  if (call === undefined) return waits(summary, link, queue);
+  const mos = call === undefined ? null : number(call[1], "voip", "mos");
+  if (call === undefined || mos === null) return waits(summary, queue);
   const [name, app] = call;
-  const mos = number(app, "voip", "mos") ?? number(app, "voip_reverse", "mos");
-  const of = (...path: string[]) => number(app, "voip", ...path) ?? 0;
-  // of its own packets, above the fastest of them
-  const wait = of("delay_ms", "p50") - of("delay_ms", "min");
   const who = name === "call" ? "The call" : `The call (${name})`;
-  const behind = loads.length === 0 ? "" : loads.length === 1 ? ` behind those of ${loads[0]}` : " behind those of other applications";
-  if (mos === null) return waits(summary, link, queue);
-  if (mos >= 4.03) {
-    if (loads.length === 0) return `${who} is clear: nothing else uses the link, so its packets do not wait.`;
-    return `${who} is clear: half of its packets wait less than ${digits(Math.max(1, Math.ceil(wait)), 0)} ms, although ${loads.length === 1 ? `${loads[0]} uses` : "others use"} the link.`;
-  }
-  const state = mos >= 3.1 ? "suffers" : "breaks up";
-  const [late, lost] = [of("late_percent"), of("lost_percent")];
-  if (late < 1 && lost < 1) return `${who} ${state}: its packets arrive, but ${digits(wait, 0)} ms late.`;
-  if (late >= lost) return `${who} ${state}: its packets wait ${digits(wait, 0)} ms${behind}, so ${digits(late, 0)} % of its speech comes too late to be played.`;
-  return `${who} ${state}: the queue drops ${digits(lost, lost < 10 ? 1 : 0)} % of its packets, which leaves holes in the speech.`;
+  if (mos >= 4.03) return `${who} is clear${clear(app, queue, loads)}.`;
+  return `${who} ${mos >= 3.1 ? "suffers" : "breaks up"}: ${broken(app, queue, loads)}.`;
+}
+
+const half = (app: Tree): string => `${digits(number(app, "voip", "delay_ms", "p50"), 0)} ms`;
+
+/** Why a call is clear. */
+function clear(app: Tree, queue: Queue, loads: string[]): string {
+  if (loads.length === 0) return ": nothing else uses the link, so its packets do not wait";
+  const [discipline] = queue.name.split(",");
+  const reasons: Record<string, string> = { A: `${discipline} gives each flow a queue of its own`, B: `${discipline} keeps the queue short` };
+  return ` although ${loads.length === 1 ? `${loads[0]} uses` : "others use"} the link: ${reasons[queue.type] ?? "the queue is short"}, so half of its packets arrive within ${half(app)}`;
+}
+
+/** Why a call is broken: its packets are late, lost, or all of them slow. */
+function broken(app: Tree, queue: Queue, loads: string[]): string {
+  const [late, lost] = [number(app, "voip", "late_percent") ?? 0, number(app, "voip", "lost_percent") ?? 0];
+  const behind = loads.length === 0 ? "" : ` behind those of ${loads.length === 1 ? loads[0] : "others"}`;
+  if (late < 1 && lost < 1) return `its packets arrive, but half of them only after ${half(app)}`;
+  if (late < lost) return `the queue of ${queue.link} (${queue.name}) drops ${digits(lost, lost < 10 ? 1 : 0)} % of its packets, which leaves holes in the speech`;
+  return `its packets wait${behind} in one queue (${queue.name}). Half of them take more than ${half(app)}, and ${digits(late, 0)} % come too late to be played`;
 }
 
 /** The wait in one sentence, for a run without a call. */
-function waits(summary: Summary, link: string, queue: string): string {
+function waits(summary: Summary, { link, name }: Queue): string {
   const mean = number(summary.links[link], "sojourn_ms", "mean");
   if (!mean) return `Packets do not wait in the queue of ${link}.`;
-  const held = `each packet waits ${digits(mean, mean < 10 ? 1 : 0)} ms on average in the queue of ${link} (${queue})`;
+  const held = `each packet waits ${digits(mean, mean < 10 ? 1 : 0)} ms on average in the queue of ${link} (${name})`;
   return mean >= 100 ? `Whatever uses this link reacts slowly: ${held}.` : mean >= 20 ? `Packets queue: ${held}.` : `The link stays quick: ${held}.`;
 }
 

@@ -123,10 +123,11 @@ export class Essays {
     const last = this.at === essay.steps.length - 1;
     const button = (label: string, to: () => void, more: Record<string, unknown> = {}) => h("button", { type: "button", onclick: to, ...more }, label);
     this.show(
-      h("p", { class: "step" }, `${essay.title}, step ${this.at + 1} of ${essay.steps.length}`),
-      h("h2", { tabindex: "-1" }, step.title),
-      h("div", { class: "prose", "data-part": "text" }),
-      step.guess !== undefined && this.guess(step.guess),
+      h("div", { class: "question" },
+        h("p", { class: "step" }, `${essay.title}, step ${this.at + 1} of ${essay.steps.length}`),
+        h("h2", { tabindex: "-1" }, step.title),
+        h("div", { class: "prose", "data-part": "text" }),
+        step.guess !== undefined && this.guess(step.guess)),
       h("div", { class: "answer", "aria-live": "polite", hidden: step.guess !== undefined },
         h("p", { class: "verdict" }), h("div", { class: "look", "data-part": "look" }), h("div", { class: "task", "data-part": "try" })),
       h("div", { class: "buttons" },

@@ -69,7 +69,7 @@ async function start(): Promise<void> {
       notice("");
     },
   });
-  watch(lab);
+  watch(lab, known.catalogue.qdiscs);
   openStage(lab, known);
   const presets = new Presets(lab);
   const essays = new Essays(lab);

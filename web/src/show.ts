@@ -8,7 +8,7 @@ import { mark } from "./form";
 import type { Lab } from "./lab";
 import { choice, get } from "./paths";
 import { limit, limitText } from "./quantities";
-import type { Charts, Problem, Tree } from "./types";
+import type { Charts, Entry, Problem, Tree } from "./types";
 
 export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
 
@@ -17,7 +17,12 @@ export function shownLink(charts: Charts, link: string): string {
   return Object.hasOwn(charts.links, link) ? link : (Object.keys(charts.links)[0] ?? "");
 }
 
-export function watch(lab: Lab): void {
+let types = new Map<string, string>();
+/** The catalogue's type of a discipline. */
+const typeOf = (queue: string): string => types.get(queue.split(",")[0] ?? "") ?? "";
+
+export function watch(lab: Lab, disciplines: Entry[]): void {
+  types = new Map(disciplines.map((d) => [d.name, d.type ?? ""]));
   lab.listen({
     shown: (ms) => {
       if (ms !== null) ran(lab, ms);
@@ -55,7 +60,7 @@ function redraw(lab: Lab): void {
   const link = shownLink(charts, shown.link);
   board.draw(charts, link, pinned?.result.charts ?? null);
   put(byId("cards"), ...cardsOf(summary, pinned?.result.summary ?? null));
-  byId("why").textContent = why(summary, link, queueName(shown.tree, link));
+  byId("why").textContent = why(summary, { link, name: queueName(shown.tree, link), type: typeOf(queueName(shown.tree, link)) });
   byId("sentence").textContent = sentence(summary, link, queueName(shown.tree, link));
   byId("rate-title").textContent = `Rate of each flow (Mbit/s, averaged over ${window(charts).toFixed(1)} s)`;
   byId("delay-title").textContent = `Delay in the queue of ${link} (ms)`;

@@ -1,0 +1,125 @@
+"""The playground's first minute: a call, an upload that breaks it, and what mends it; by eye, by ear and by keyboard."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from bloatlab import run
+from bloatlab.scenario import from_dict
+from browser import serious
+from playground import HOME, Open, held, settled, until
+
+
+def press(found: Any, label: str) -> None:
+    settled(found, found.page.locator(f"#first button:text-is('{label}')").click)
+
+
+def frames(found: Any) -> str:
+    """A letter for each frame of the call that the page draws."""
+    return found.page.get_attribute("#call-figure", "data-frames")
+
+
+def test_an_upload_breaks_the_call_and_a_queue_per_flow_mends_it(page: Open):
+    found = page()
+    assert set(frames(found)) <= {"p", "-"}
+    press(found, "Start an upload")
+    broken = frames(found)
+    why = found.page.inner_text("#why")
+    assert re.match(r"The call breaks up: its packets wait behind those of upload in one queue \(droptail, 250 p", why)
+    assert broken.count("p") < len(broken) / 4
+    for label, words in (("CoDel", "codel keeps the queue short"), ("a queue for each flow", "fq_codel gives each")):
+        press(found, f"Mend it: {label}")
+        assert frames(found).count("p") > 0.98 * len(broken)
+        assert words in found.page.inner_text("#why")
+        assert "Pinned: " in found.page.inner_text("#call-words")
+
+
+def test_the_picture_of_a_call_is_its_summary(page: Open):
+    found = page(HOME)
+    call = run(from_dict(HOME)).summary["apps"]["call"]["voip"]
+    drawn = frames(found)
+    counted = [round(call[key] / 100 * call["judged"]) for key in ("late_percent", "lost_percent")]
+    assert [drawn.count("l"), drawn.count("d")] == counted
+    assert f"{counted[0]} come too late" in found.page.inner_text("#call-words")
+    assert found.page.get_attribute("#call-canvas", "aria-label") in found.page.inner_text("#call-words")
+    colours = found.page.evaluate(
+        """() => { const c = document.getElementById('call-canvas'); const of = new Set();
+        const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);
+        for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) of.add([...data.slice(i, i + 3)].join());
+        return [...of]; }"""
+    )
+    assert {"0,158,115", "230,159,0"} <= set(colours)
+
+
+def test_a_call_is_heard_only_after_a_press(page: Open):
+    found = page()
+    hear = found.page.locator("#hear")
+    found.page.evaluate(
+        "() => { window.begun = 0; const s = AudioBufferSourceNode.prototype, start = s.start;"
+        "s.start = function (...a) { window.begun++; window.sound = this.buffer.getChannelData(0);"
+        " return start.apply(this, a); }; }"
+    )
+    press(found, "Start an upload")
+    assert found.page.evaluate("window.begun") == 0
+    hear.click()
+    assert found.page.evaluate("window.begun") == 1
+    assert hear.inner_text() == "Stop"
+    # from second 3 on: two seconds of speech, then silence
+    loud = found.page.evaluate(
+        "[...Array(9).keys()].map(s => Math.max(...window.sound.slice(16000 * s, 16000 * s + 16000)))"
+    )
+    assert min(loud[:2]) > 0.1
+    assert max(loud[3:]) < 1e-3
+    press(found, "Mend it: CoDel")
+    until(found, "window.begun === 2")
+    assert (
+        min(found.page.evaluate("[3, 5, 7].map(s => Math.max(...window.sound.slice(16000 * s, 16000 * s + 16000)))"))
+        > 0.1
+    )
+    hear.click()
+    assert hear.inner_text() == "Hear it"
+
+
+def test_another_experiment_hides_the_first_minute(page: Open):
+    found = page()
+    assert found.page.is_visible("#first")
+    settled(found, lambda: found.page.get_by_role("slider", name="rate", exact=True).first.fill("300"))
+    assert not found.page.is_visible("#first")
+    assert not page(HOME).page.is_visible("#first")
+
+
+def test_a_scenario_without_a_call_has_no_picture_of_one(page: Open):
+    found = page()
+    settled(found, lambda: found.page.get_by_label("remove call").click())
+    assert not found.page.is_visible("#call-figure")
+    assert found.page.inner_text("#why") == "Packets do not wait in the queue of up."
+
+
+def test_it_is_used_without_a_mouse(page: Open):
+    found = page()
+    found.page.locator("#first button").first.focus()
+    found.page.keyboard.press("Tab")
+    settled(found, lambda: found.page.keyboard.press("Enter"))
+    assert "upload" in held(found)["scenario"]["app"]
+    assert found.page.evaluate("document.activeElement.textContent") == "Start an upload"
+    # the sentence is announced when it changes
+    assert found.page.get_attribute("#why", "role") == "status"
+    found.page.locator("#hear").focus()
+    found.page.keyboard.press("Space")
+    assert found.page.locator("#hear").inner_text() == "Stop"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_first_minute_and_an_essay_fit_and_are_accessible(width: int, scheme: str, page: Open):
+    found = page(width=width, scheme=scheme)
+    press(found, "Start an upload")
+    for _ in range(2):
+        assert found.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert serious(found.page) == []
+        settled(found, lambda: found.page.evaluate("location.hash = '#essay/bloat/3'"))
+        found.page.locator(".guess button").first.click()
+        until(found, "document.querySelector('#essay .answer').dataset.broken !== undefined")
