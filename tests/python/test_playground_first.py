@@ -1,4 +1,4 @@
-"""The playground's first minute: a call, an upload that breaks it, and what mends it; by eye, by ear and by keyboard."""
+"""The playground's first minute: a call, an upload that breaks it, and what mends it, by eye, ear and keyboard."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ export class Pane {
   private readonly counts = h("span", { class: "counts" });
   private readonly still = h("canvas", { class: "still", "aria-hidden": "true" });
   private readonly moving = h("canvas", { class: "moving", "aria-hidden": "true" });
-  private readonly board = h("div", { class: "board", role: "img" }, this.still, this.moving);
+  private readonly board = h("div", { class: "board", role: "img", "aria-label": "the packets" }, this.still, this.moving);
   private readonly painter = new Painter(this.still, this.moving);
   private ink: Ink | null = null;
   private next: PacketTable | null = null;
