@@ -33,7 +33,7 @@ from bloatlab.studies import page
 from bloatlab.studies.claims import Claim, Quantity, Value, near
 from bloatlab.studies.published import text, toml
 from bloatlab.studies.scorecard import Band, Origin
-from bloatlab.studies.study import About, PageSection, Publication, Quick
+from bloatlab.studies.study import About, PageSection, Publication, Quick, Study
 from bloatlab.tables import TextTable
 
 #: The beginning of "MEASURE of CASE".
@@ -111,26 +111,21 @@ def claim(ident: str, table: Mapping[str, Any], names: Names) -> Quantity | Clai
 class Declared:
     """The declarations of a study."""
 
-    study: str
+    name: str
 
     @functools.cached_property
     def _file(self) -> Mapping[str, Any]:
-        return toml(self.study, "study.toml")
-
-    @property
-    def publication(self) -> Publication:
-        """The publication."""
-        return Publication(**self._file["publication"])
-
-    @property
-    def about(self) -> About:
-        """The top of the page."""
-        return About(**self._file["about"])
+        return toml(self.name, "study.toml")
 
     @property
     def experiments(self) -> dict[str, str]:
         """The question of each experiment, by name."""
         return dict(self._file["experiments"])
+
+    def study(self, blocks: Mapping[str, page.Blocks], **fields: Any) -> Study:
+        """The study of these fields, with its publication, the top of its page, and the sections that have these blocks."""
+        publication, about = Publication(**self._file["publication"]), About(**self._file["about"])
+        return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
     def quick(self, cases: Sequence[Any] = (), **names: Any) -> Quick:
         """The quick look."""
@@ -146,12 +141,8 @@ class Declared:
         """The columns of a table."""
         return [(measure, head, digits) for measure, head, digits in self._file["columns"][name]]
 
-    def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """The tables of a list of the study's own."""
-        return self._file[name]
-
-    def table(self, name: str) -> Mapping[str, Any]:
-        """A table of the study's own."""
+    def table(self, name: str) -> Any:
+        """A table of the study's own, or a list of them."""
         return self._file[name]
 
     def tolerances(self, names: Names) -> list[tuple[str, str]]:
@@ -160,7 +151,7 @@ class Declared:
 
     def claims(self, names: Names) -> list[Quantity | Claim]:
         """The claims of `claims.toml`, in order."""
-        return [claim(ident, table, names) for ident, table in toml(self.study, "claims.toml").items()]
+        return [claim(ident, table, names) for ident, table in toml(self.name, "claims.toml").items()]
 
     def sections(self, blocks: Mapping[str, page.Blocks]) -> list[PageSection]:
         """The sections of the page, each with the blocks of its anchor; blocks that all studies share need not be given."""
@@ -169,7 +160,7 @@ class Declared:
 
     def rules(self, more: Callable[[], Sequence[TextTable]] = tuple) -> page.Blocks:
         """The rules of `rules.md`, then the tolerances, the shares, and further tables."""
-        return page.rules(text(self.study, "rules.md"), more)
+        return page.rules(text(self.name, "rules.md"), more)
 
     def drawn(self, name: str, *lines: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()) -> Drawn:
         """A figure, given the lines of each of its panels."""

@@ -22,7 +22,7 @@ from bloatlab.studies.cablelabs2012.published import DECLARED, DIGITS
 from bloatlab.studies.cablelabs2012.rules import GOALS, RULES, cells, explained, parameters_table, read_back, wanted
 from bloatlab.studies.claims import Runs
 from bloatlab.studies.scorecard import Cell, Scorecard, Verdict
-from bloatlab.studies.study import Batch, Options, Ran, Results, Study
+from bloatlab.studies.study import Batch, Options, Ran, Results
 from bloatlab.sweep import Measure
 from bloatlab.tables import TextTable
 from bloatlab.workloads.cable_home import SECONDS
@@ -148,10 +148,8 @@ BLOCKS: Mapping[str, page.Blocks] = {
     "rules": DECLARED.rules(lambda: [pages.unknowns_table(), parameters_table()]),
 }
 
-STUDY = Study(
-    name="cablelabs2012",
-    publication=DECLARED.publication,
-    about=DECLARED.about,
+STUDY = DECLARED.study(
+    BLOCKS,
     batches=batches,
     extent=lambda _: "27 cases and 12 more",
     quick=QUICK,
@@ -168,6 +166,5 @@ STUDY = Study(
     answer=lambda results: pages.answer(results.runs, results.seeds),
     tables=_tables,
     figures=lambda results: figures.draw(results.ran[MAIN].frames),
-    sections=DECLARED.sections(BLOCKS),
     data=_data,
 )

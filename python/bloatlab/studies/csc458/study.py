@@ -27,7 +27,7 @@ from bloatlab.studies.csc458.build import (
 from bloatlab.studies.csc458.measure import Measures, measure, series
 from bloatlab.studies.csc458.rules import CLAIMS, PUBLISHED, RULES
 from bloatlab.studies.scorecard import Goal
-from bloatlab.studies.study import Batch, OnKernels, Options, Study
+from bloatlab.studies.study import Batch, OnKernels, Options
 from bloatlab.sweep import Measure
 
 QUICK = DECLARED.quick(full=Lab().seconds)
@@ -70,10 +70,8 @@ def batches(options: Options) -> list[Batch]:
     ]  # fmt: skip
 
 
-STUDY = Study(
-    name="csc458",
-    publication=DECLARED.publication,
-    about=DECLARED.about,
+STUDY = DECLARED.study(
+    pages.BLOCKS,
     batches=batches,
     extent=lambda options: f"{len(cases())} cases of {_lab(options).seconds} s",
     quick=QUICK,
@@ -86,6 +84,5 @@ STUDY = Study(
     answer=lambda results: pages.answer(results.runs, results.seeds),
     tables=pages.tables,
     figures=lambda results: pages.figures(results.ran["all cases"].frames),
-    sections=DECLARED.sections(pages.BLOCKS),
     data=lambda results: {"claims_by_duplicate_acks": [claim.as_data() for claim in pages.readings(results)]},
 )

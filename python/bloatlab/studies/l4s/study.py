@@ -6,12 +6,9 @@ from bloatlab.studies.l4s import pages
 from bloatlab.studies.l4s.cases import DECLARED, build, cases, quick
 from bloatlab.studies.l4s.measure import measure
 from bloatlab.studies.l4s.rules import CLAIMS, GOALS, PUBLISHED, RULES, explain
-from bloatlab.studies.study import Study
 
-STUDY = Study(
-    name="l4s",
-    publication=DECLARED.publication,
-    about=DECLARED.about,
+STUDY = DECLARED.study(
+    pages.BLOCKS,
     cases=cases(),
     build=build,
     measure=measure,
@@ -24,5 +21,4 @@ STUDY = Study(
     answer=lambda results: pages.answer(results.runs, results.seeds),
     tables=pages.tables,
     figures=lambda results: pages.figures(results.runs),
-    sections=DECLARED.sections(pages.BLOCKS),
 )

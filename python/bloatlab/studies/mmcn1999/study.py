@@ -13,7 +13,7 @@ from bloatlab.studies.mmcn1999.build import DECLARED, EXPERIMENTS, build, experi
 from bloatlab.studies.mmcn1999.measure import measure, series
 from bloatlab.studies.mmcn1999.rules import CLAIMS, GOALS, RULES, cells
 from bloatlab.studies.mmcn1999.small import build_small, measure_small, series_small, small_cases
-from bloatlab.studies.study import Batch, Options, Results, Study
+from bloatlab.studies.study import Batch, Options, Results
 from bloatlab.sweep import Measure
 from bloatlab.tables import TextTable
 
@@ -75,10 +75,8 @@ BLOCKS: Mapping[str, page.Blocks] = {
     "rules": DECLARED.rules(),
 }
 
-STUDY = Study(
-    name="mmcn1999",
-    publication=DECLARED.publication,
-    about=DECLARED.about,
+STUDY = DECLARED.study(
+    BLOCKS,
     batches=batches,
     extent=lambda _: "9 queues",
     quick=DECLARED.quick(),
@@ -90,6 +88,5 @@ STUDY = Study(
     answer=lambda results: pages.answer(results.runs, _tcp(results), results.seeds),
     tables=_tables,
     figures=lambda results: pages.figures(_tcp(results), results.ran[NETWORKS].frames, results.runs),
-    sections=DECLARED.sections(BLOCKS),
     data=lambda results: {"medians": medians(results.runs)},
 )

@@ -46,8 +46,8 @@ Frames = Mapping[str, Sequence[pl.DataFrame]]
 
 def draw(runs: Runs, frames: Frames) -> list[Drawn]:
     """Every figure; `frames` holds the distributions of each seed by series."""
-    drawn = [_against_buffer(row, runs) for row in DECLARED.rows("against_buffer")]
-    drawn += [_distribution(row, frames) for row in DECLARED.rows("distributions")]
+    drawn = [_against_buffer(row, runs) for row in DECLARED.table("against_buffer")]
+    drawn += [_distribution(row, frames) for row in DECLARED.table("distributions")]
     drawn += [curves.draw(), _sessions(runs), _collisions(), _falling_tmax(runs), _frontier(runs), *_sweet_spot(runs)]
     return sorted(drawn, key=lambda d: (not d.number, int(d.number or 0)))
 
@@ -74,7 +74,7 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
     for p_max in OTHER_P_MAXES if series == "fig13" else ():
         value = _medians(runs, [f"p_max {p_max}"], measure)
         drawn.append(Series(f"Pmax {100.0 * p_max:.0f} %", [960], value, "points", colour))
-    for said in DECLARED.rows("said"):
+    for said in DECLARED.table("said"):
         *where, buffer_ms = said["at"]
         if where == [series, measure]:
             case, metric = said["of"]

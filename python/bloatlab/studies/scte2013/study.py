@@ -15,7 +15,7 @@ from bloatlab.studies.scte2013.experiments import ALWAYS, ASKED, CDF, TEXT, Expe
 from bloatlab.studies.scte2013.measure import cdf, measure
 from bloatlab.studies.scte2013.pages import answer, experiment_table, unknowns_table
 from bloatlab.studies.scte2013.rules import GOALS, cells
-from bloatlab.studies.study import Batch, Options, Results, Study
+from bloatlab.studies.study import Batch, Options, Results
 from bloatlab.studies.tables import shares_table, statements_table
 from bloatlab.sweep import Measure
 from bloatlab.tables import TextTable
@@ -88,10 +88,8 @@ BLOCKS: Mapping[str, page.Blocks] = {
     "rules": lambda results: [unknowns_table(), TableBlock(shares_table(results.scorecard), folded=True)],
 }
 
-STUDY = Study(
-    name="scte2013",
-    publication=DECLARED.publication,
-    about=DECLARED.about,
+STUDY = DECLARED.study(
+    BLOCKS,
     batches=_batches,
     extent=lambda _: f"{sum(len(e.places()) for e in ALWAYS)} places",
     quick=QUICK,
@@ -102,5 +100,4 @@ STUDY = Study(
     answer=lambda results: answer(results.runs, results.seeds),
     tables=_tables,
     figures=_figures,
-    sections=DECLARED.sections(BLOCKS),
 )

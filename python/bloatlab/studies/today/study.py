@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bloatlab.studies.claims import medians
 from bloatlab.studies.page import Blocks
-from bloatlab.studies.study import Results, Study
+from bloatlab.studies.study import Results
 from bloatlab.studies.tables import statements_table
 from bloatlab.studies.today import pages
 from bloatlab.studies.today.cases import Stack, build, cases, quick
@@ -43,10 +43,8 @@ BLOCKS: Mapping[str, Blocks] = {
     "rules": DECLARED.rules(),
 }
 
-STUDY = Study(
-    name="today",
-    publication=DECLARED.publication,
-    about=DECLARED.about,
+STUDY = DECLARED.study(
+    BLOCKS,
     cases=cases(),
     build=build,
     measure=measure,
@@ -55,6 +53,5 @@ STUDY = Study(
     answer=lambda results: pages.answer(results.runs, results.seeds),
     tables=_tables,
     figures=lambda results: [pages.draw(results.runs)],
-    sections=DECLARED.sections(BLOCKS),
     data=lambda results: {"medians": medians(results.runs)},
 )
