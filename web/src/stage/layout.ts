@@ -61,30 +61,35 @@ const LEAST_CELL = 2;
 /** Most lines that have rows of their own; flows beyond share the last. */
 const MOST_ROWS = 12;
 
-/** The greatest number of packets that wait on a link at once, in one line and in all; and the lines that are used. */
-export function fullest(table: PacketTable, link: number): { line: number; all: number; lines: number[] } {
-  const { legs, entered } = table.legs(link);
-  const served = Float64Array.from(legs, (leg) => table.legServed(leg));
-  const order = Array.from(served.keys()).sort((a, b) => (served[a] ?? 0) - (served[b] ?? 0));
-  const inLine = new Map<number, number>();
-  let [all, most, mostInLine, out] = [0, 0, 0, 0];
-  for (let i = 0; i < legs.length; i++) {
-    for (let j = order[out]; j !== undefined && (served[j] ?? 0) <= (entered[i] ?? 0); j = order[++out]) {
-      if (j >= i) break;
-      if ((served[j] ?? 0) <= (entered[j] ?? 0)) continue;
-      const line = table.legLine[legs[j] ?? 0] ?? NO_LINE;
-      inLine.set(line, (inLine.get(line) ?? 0) - 1);
-      all--;
-    }
-    const leg = legs[i] ?? 0;
-    if ((served[i] ?? 0) <= (entered[i] ?? 0)) continue;
-    const line = table.legLine[leg] ?? NO_LINE;
-    const now = (inLine.get(line) ?? 0) + 1;
-    inLine.set(line, now);
-    most = Math.max(most, ++all);
-    mostInLine = Math.max(mostInLine, now);
+/** The greatest number of intervals [begin, end) that hold one moment. The begins are in ascending order; empty intervals do not count. */
+function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
+  ends.sort();
+  let most = 0;
+  for (let i = 0, gone = 0; i < begins.length; i++) {
+    while (gone < ends.length && ends[gone]! <= begins[i]!) gone++;
+    most = Math.max(most, i + 1 - gone);
   }
-  return { line: mostInLine, all: most, lines: [...inLine.keys()].filter((l) => l !== NO_LINE).sort((a, b) => a - b) };
+  return most;
+}
+
+/** The greatest number of packets that wait in one line of a link's queue at once; and the lines that are used. */
+export function fullest(table: PacketTable, link: number): { line: number; lines: number[] } {
+  const { legs, entered } = table.legs(link);
+  const counts = new Map<number, number>();
+  for (const leg of legs) counts.set(table.legLine[leg]!, (counts.get(table.legLine[leg]!) ?? 0) + 1);
+  let most = 0;
+  for (const [line, count] of counts) {
+    const [begins, ends] = [new Float64Array(count), new Float64Array(count)];
+    let n = 0;
+    for (let i = 0; i < legs.length; i++) {
+      const leg = legs[i]!;
+      if (table.legLine[leg] !== line || table.legServed(leg) <= entered[i]!) continue;
+      begins[n] = entered[i]!;
+      ends[n++] = table.legServed(leg);
+    }
+    most = Math.max(most, mostAtOnce(begins.subarray(0, n), ends.subarray(0, n)));
+  }
+  return { line: most, lines: [...counts.keys()].filter((l) => l !== NO_LINE).sort((x, y) => x - y) };
 }
 
 /** The name of a line: that of its queue, or, where queues only have numbers, those of the flows in it. More than one collide there. */
@@ -103,14 +108,14 @@ export const named = (high: number): number => (high >= 30 ? 14 : 0);
 /** The greatest number of packets on a link's wire at once. */
 function crowd(table: PacketTable, link: number): number {
   const { legs } = table.legs(link);
-  const sent = Array.from(legs).filter((leg) => table.legLeft[leg] !== Infinity && table.legArrived[leg] !== Infinity);
-  const [begins, ends] = [Float64Array.from(sent, (leg) => table.legLeft[leg] ?? 0).sort(), Float64Array.from(sent, (leg) => table.legArrived[leg] ?? 0).sort()];
-  let most = 0;
-  for (let i = 0, gone = 0; i < begins.length; i++) {
-    while ((ends[gone] ?? Infinity) <= (begins[i] ?? 0)) gone++;
-    most = Math.max(most, i + 1 - gone);
+  const [begins, ends] = [new Float64Array(legs.length), new Float64Array(legs.length)];
+  let n = 0;
+  for (const leg of legs) {
+    if (table.legArrived[leg] === Infinity) continue;
+    begins[n] = table.legLeft[leg]!;
+    ends[n++] = table.legArrived[leg]!;
   }
-  return most;
+  return mostAtOnce(begins.subarray(0, n).sort(), ends.subarray(0, n));
 }
 
 /** Packets for which a queue has room, if the experiment says so in packets and they are not many more than ever wait. */
@@ -120,16 +125,16 @@ function room(tree: Tree, link: string, most: number): number {
   return unit === "p" && size <= 3 * most ? size : most;
 }
 
-/** The cell and the columns with which `count` packets fit into a box, in rows. */
-function packed(box: Box, count: number): { cell: number; columns: number } {
-  let cell = Math.min(LARGEST_CELL, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
+/** The cell, `largest` at most, and the columns with which `count` packets fit into a box, in rows. */
+function packed(box: Box, count: number, largest: number): { cell: number; columns: number } {
+  let cell = Math.min(largest, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
   while (cell > LEAST_CELL && Math.floor(box.w / cell) * Math.floor(box.h / cell) < count) cell -= 0.5;
   cell = Math.max(LEAST_CELL, cell);
   return { cell, columns: Math.max(1, Math.floor(box.w / cell)) };
 }
 
-/** Lays out a pane. */
-export function layout(width: number, height: number, way: Way, table: PacketTable, tree: Tree): Layout {
+/** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that panes beside one another have one scale. */
+export function layout(width: number, height: number, way: Way, table: PacketTable, tree: Tree, fewest: number): Layout {
   const narrow = width < 560;
   const end = narrow ? 62 : 88;
   const [top, baseline] = [24, height - 74];
@@ -143,14 +148,14 @@ export function layout(width: number, height: number, way: Way, table: PacketTab
   let x = left;
   way.there.forEach((link, i) => {
     const w = ((right - left) * (weights[i] ?? 1)) / total;
-    hops.push(hop({ table, tree, link: link.name, way: 1, from: x, to: x + w, top, y: baseline, chosen: i === way.chosen }));
+    hops.push(hop({ table, tree, fewest, link: link.name, way: 1, from: x, to: x + w, top, y: baseline, chosen: i === way.chosen }));
     x += w;
     if (i + 1 < way.there.length) nodes.push({ name: names[i + 1] ?? "", end: false, box: { x: x - 4, y: baseline - 14, w: 8, h: 28 } });
   });
   x = right;
   way.back.forEach((link) => {
     const w = (right - left) / way.back.length;
-    hops.push(hop({ table, tree, link: link.name, way: -1, from: x, to: x - w, top: back - 9, y: back, chosen: false }));
+    hops.push(hop({ table, tree, fewest, link: link.name, way: -1, from: x, to: x - w, top: back - 9, y: back, chosen: false }));
     x -= w;
   });
   nodes.push({ name: names[0] ?? "", end: true, box: { x: 0, y: top, w: end - 10, h: height - top - 8 } });
@@ -161,6 +166,7 @@ export function layout(width: number, height: number, way: Way, table: PacketTab
 interface Place {
   table: PacketTable;
   tree: Tree;
+  fewest: number;
   link: string;
   way: 1 | -1;
   from: number;
@@ -170,10 +176,10 @@ interface Place {
   chosen: boolean;
 }
 
-function hop({ table, tree, link: name, way, from, to, top, y, chosen }: Place): Hop {
+function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }: Place): Hop {
   const link = table.link(name);
   const long = Math.abs(to - from);
-  const known = link >= 0 ? fullest(table, link) : { line: 0, all: 0, lines: [] };
+  const known = link >= 0 ? fullest(table, link) : { line: 0, lines: [] };
   const modem = table.head.links[link]?.modem === true;
   const queueWidth = chosen ? long * (modem ? 0.5 : 0.62) : Math.min(long * 0.4, 70);
   const modemWidth = modem ? long * 0.14 : 0;
@@ -185,7 +191,8 @@ function hop({ table, tree, link: name, way, from, to, top, y, chosen }: Place):
   const queue = { x: begin, y: y + (chosen ? 10 : 9) - high, w: queueWidth, h: high };
   const one = rows > 1 ? { ...queue, h: queue.h / rows - named(queue.h / rows) - 2 } : queue;
   const count = Math.max(rows > 1 ? known.line : room(tree, name, known.line), chosen ? 6 : 1);
-  const { cell, columns } = packed(one, count);
+  // one scale for all panes: the cell that the fullest of them needs in a whole queue
+  const { cell, columns } = packed(one, count, chosen ? packed(queue, fewest, LARGEST_CELL).cell : LARGEST_CELL);
   const turns = Math.ceil(count / columns);
   const pad = rows > 1 ? 1 + Math.max(0, (one.h - turns * cell) / 2) : 0;
   const after = way > 0 ? begin + queueWidth + (modem ? 6 : 0) : begin - (modem ? 6 : 0) - modemWidth;

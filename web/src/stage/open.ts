@@ -20,6 +20,7 @@ export function openStage(lab: Lab, known: Description): void {
     void stage.seekTo(second * 1e9);
   };
   lab.listen({
+    changed: () => stage.yield(),
     shown: () => {
       const { shown, pinned } = lab;
       if (shown === null) return;

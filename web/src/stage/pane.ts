@@ -5,7 +5,7 @@ import type { Engine } from "../engine";
 import { secondsText } from "../quantities";
 import type { Result, Tree } from "../types";
 import { inkOf, nearest, Painter, type Ink } from "./draw";
-import { layout, type Layout } from "./layout";
+import { fullest, layout, type Layout } from "./layout";
 import { positions, Scene, WIRE, type Motion } from "./positions";
 import { wayThrough } from "./route";
 import { PacketTable, upTo } from "./table";
@@ -41,7 +41,10 @@ export class Pane {
   private ink: Ink | null = null;
   private next: PacketTable | null = null;
   private recording: AbortController | null = null;
+  /** The recording under way. */
+  private under: Promise<void> | undefined;
   private wroteAt = 0;
+  private fewest = 1;
   /** The whole run is in one window. */
   private whole = false;
   /** The table is that of the run before, until the new one is recorded. */
@@ -81,6 +84,14 @@ export class Pane {
     return until < this.duration && until - t <= AHEAD * speed && this.next === null;
   }
 
+  /** Waits until the packets at `t` are known, or cannot be. */
+  async ready(t: number, speed: number): Promise<void> {
+    for (let i = 0; i < 2 && !this.has(t); i++) {
+      await this.under;
+      await this.look(t, speed);
+    }
+  }
+
   /** Records the window around `t`, unless it is known. */
   look(t: number, speed: number): Promise<void> | undefined {
     if (this.next !== null && t >= this.next.head.from_ns + BEFORE / 2 && t < this.next.head.until_ns) {
@@ -90,7 +101,8 @@ export class Pane {
     if (!this.lacks(t, speed)) return undefined;
     const known = this.has(t);
     const from = Math.max(0, (known ? this.table!.head.until_ns : t) - BEFORE);
-    return this.record(this.packets() <= MOST_PACKETS ? 0 : from, known);
+    this.under = this.record(this.packets() <= MOST_PACKETS ? 0 : from, known);
+    return this.under;
   }
 
   /** Packets of the run, at most: each counts on every link. */
@@ -134,7 +146,7 @@ export class Pane {
     if (table === null || width === 0 || this.old) return;
     const height = Number(this.board.dataset["height"] ?? 0) || (width < 560 ? 210 : 230);
     this.ink = inkOf(this.board);
-    this.at = layout(width, height, wayThrough(this.shown.tree, this.shown.link), table, this.shown.tree);
+    this.at = layout(width, height, wayThrough(this.shown.tree, this.shown.link), table, this.shown.tree, this.fewest);
     this.board.style.height = `${height}px`;
     this.painter.setting(this.at, this.ink, table, (flow) => this.colour(flow));
     this.root.classList.remove("old");
@@ -143,6 +155,18 @@ export class Pane {
 
   set height(px: number) {
     this.board.dataset["height"] = String(px);
+  }
+
+  /** The most packets that wait at once. */
+  get most(): number {
+    return this.table === null || this.old || this.link < 0 ? 1 : fullest(this.table, this.link).line;
+  }
+
+  /** Draws with cells for at least this number of packets. */
+  scale(fewest: number): void {
+    if (fewest === this.fewest) return;
+    this.fewest = fewest;
+    this.measure();
   }
 
   colour(flow: number): string {

@@ -133,11 +133,13 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
   out.kind[n] = WAITING;
   out.place[n] = place;
   cellAt(hop, row, place + (moved[row] ?? 0), out, n);
-  // a packet that has just come slides in from its sender, at the height of its place
+  // a packet that has just come slides in from its sender: into a row that fills towards the sender directly, else above the row
   const age = (t - table.legEntered[leg]!) / motion.ease;
   if (age < 1 && hop.chosen) {
     const x = hop.way > 0 ? hop.queue.x - 12 : hop.queue.x + hop.queue.w + 12;
-    out.x[n]! += (x - out.x[n]!) * (1 - age) * (1 - age);
+    const far = (1 - age) * (1 - age);
+    out.x[n]! += (x - out.x[n]!) * far;
+    if (Math.floor(place / hop.columns) % 2 === 1) out.y[n]! -= hop.cell * Math.min(1, 4 * far);
   }
 }
 

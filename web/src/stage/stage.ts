@@ -58,8 +58,8 @@ export class Stage {
   private network = "";
   private wrote = 0;
   private begun = false;
-  /** Times of the last frames, for measuring.   Unit: ms. */
-  private frames: number[] | null = null;
+  /** Times of the last frames, and the time that each took, for measuring.   Unit: ms. */
+  private frames: [number, number][] | null = null;
 
   constructor(private readonly around: Surroundings) {
     this.clock = new Clock((now) => this.frame(now));
@@ -82,6 +82,12 @@ export class Stage {
     this.want = { now, pinned };
     this.bar.update();
     this.schedule();
+  }
+
+  /** Gives way to a run of the charts. */
+  yield(): void {
+    this.stop.abort();
+    this.panes.forEach((pane) => pane.stop());
   }
 
   private schedule(): void {
@@ -116,6 +122,8 @@ export class Stage {
     this.arrange(shown);
     put(this.differencePanel, ...(shown.length > 1 ? [differences(shown)] : []));
     await Promise.all(this.panes.map((pane) => pane.look(this.clock.t, this.clock.speed)));
+    const most = this.panes.length === 1 ? 1 : Math.max(...this.panes.map((pane) => pane.most));
+    this.panes.forEach((pane) => pane.scale(most));
     this.explain();
     if (!this.begun) this.start();
   }
@@ -136,7 +144,8 @@ export class Stage {
   /** The first picture: it moves, unless the visitor prefers less motion. */
   private start(): void {
     this.begun = true;
-    document.body.dataset["stage"] = "ready";
+    // for tests and the benchmark: the time since the page was opened, ms
+    document.body.dataset["stage"] = performance.now().toFixed(0);
     if (!this.still && !this.bar.touched) this.clock.play();
   }
 
@@ -184,7 +193,7 @@ export class Stage {
   }
 
   private frame(now: number): void {
-    this.frames?.push(now);
+    const begun = performance.now();
     const { clock } = this;
     const motion = { ease: EASE * clock.speed, fall: FALL * clock.speed };
     for (const pane of this.panes) {
@@ -193,10 +202,12 @@ export class Stage {
       else clock.hold();
     }
     this.around.moved(clock.t / 1e9);
-    if (clock.playing && now - this.wrote < 120) return;
-    this.wrote = now;
-    this.beliefs();
-    this.bar.update();
+    if (!clock.playing || now - this.wrote >= 120) {
+      this.wrote = now;
+      this.beliefs();
+      this.bar.update();
+    }
+    this.frames?.push([now, performance.now() - begun]);
   }
 
   private beliefs(): void {
@@ -249,7 +260,7 @@ export class Stage {
   /** Goes to a moment, and waits until it is drawn. */
   async seekTo(t: number): Promise<void> {
     this.clock.seek(t);
-    for (const pane of this.panes) if (!pane.has(t)) await pane.look(t, this.clock.speed);
+    for (const pane of this.panes) await pane.ready(t, this.clock.speed);
     this.frame(performance.now());
   }
 
@@ -259,15 +270,15 @@ export class Stage {
       panes: this.panes.map((pane) => ({ title: pane.shown.title, ready: pane.has(this.clock.t), shortened: pane.table?.head.shortened ?? false, packets: pane.read() })) };
   }
 
-  /** For the benchmark: plays for some time, and gives the milliseconds between frames. */
-  private async measure(ms: number): Promise<number[]> {
+  /** For the benchmark: plays for some time, and gives the milliseconds between frames, and those that each frame took. */
+  private async measure(ms: number): Promise<{ gaps: number[]; took: number[] }> {
     this.frames = [];
     this.clock.play();
     await new Promise((resolve) => { setTimeout(resolve, ms); });
     this.clock.pause();
     const times = this.frames;
     this.frames = null;
-    return times.slice(1).map((t, i) => t - (times[i] ?? 0));
+    return { gaps: times.slice(1).map(([t], i) => t - (times[i]?.[0] ?? 0)), took: times.map(([, took]) => took) };
   }
 }
 

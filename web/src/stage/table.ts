@@ -77,13 +77,14 @@ export class PacketTable {
     this.first = new Uint32Array(count + 1);
     this.legPacket = new Uint32Array(this.legEntered.length);
     this.late = new Float64Array(count).fill(Infinity);
-    const [legs, lateAfter] = [u8("packet.legs"), head.apps.map((app) => app.late_after_ns)];
-    const deadline = head.flows.map(([app, , , , least]) => least + (lateAfter[head.apps.findIndex((a) => a.name === app)] ?? Infinity));
+    const legs = u8("packet.legs");
+    const lateAfter = new Map(head.apps.map((app) => [app.name, app.late_after_ns ?? Infinity]));
+    const deadline = Float64Array.from(head.flows, ([app, , , , least]) => least + (lateAfter.get(app ?? "") ?? Infinity));
     for (let i = 0, leg = 0; i < count; i++) {
       this.first[i] = leg;
-      for (let n = legs[i] ?? 0; n > 0; n--) this.legPacket[leg++] = i;
+      for (let n = legs[i]!; n > 0; n--) this.legPacket[leg++] = i;
       this.first[i + 1] = leg;
-      this.late[i] = (this.sent[i] ?? 0) + (deadline[this.flow[i] ?? 0] ?? Infinity);
+      this.late[i] = this.sent[i]! + deadline[this.flow[i]!]!;
     }
   }
 
@@ -117,24 +118,34 @@ export class PacketTable {
 
   /** When a leg ends: at the far end, or with a drop. */
   legEnd(leg: number): number {
-    return Math.min(this.legArrived[leg] ?? Infinity, this.legDropped[leg] ?? Infinity);
+    return Math.min(this.legArrived[leg]!, this.legDropped[leg]!);
   }
 
   /** When a leg no longer waits. */
   legServed(leg: number): number {
-    return Math.min(this.legLeft[leg] ?? Infinity, this.legDropped[leg] ?? Infinity);
+    return Math.min(this.legLeft[leg]!, this.legDropped[leg]!);
   }
 
   /** The legs on a link. */
   legs(link: number): LinkLegs {
     let found = this.onLink.get(link);
     if (found === undefined) {
-      const legs = [];
-      for (let leg = 0; leg < this.legLink.length; leg++) if (this.legLink[leg] === link) legs.push(leg);
-      legs.sort((a, b) => (this.legEntered[a] ?? 0) - (this.legEntered[b] ?? 0) || a - b);
-      found = { legs: Uint32Array.from(legs), latest: new Float64Array(legs.length), entered: Float64Array.from(legs, (leg) => this.legEntered[leg] ?? 0) };
-      let latest = 0;
-      legs.forEach((leg, i) => { latest = found!.latest[i] = Math.max(latest, this.legEnd(leg)); });
+      let count = 0;
+      for (let leg = 0; leg < this.legLink.length; leg++) if (this.legLink[leg] === link) count++;
+      const legs = new Uint32Array(count);
+      let sorted = true;
+      for (let leg = 0, n = 0; leg < this.legLink.length; leg++) {
+        if (this.legLink[leg] !== link) continue;
+        sorted &&= n === 0 || this.legEntered[legs[n - 1]!]! <= this.legEntered[leg]!;
+        legs[n++] = leg;
+      }
+      if (!sorted) legs.sort((a, b) => this.legEntered[a]! - this.legEntered[b]! || a - b);
+      found = { legs, latest: new Float64Array(count), entered: new Float64Array(count) };
+      for (let i = 0, latest = 0; i < count; i++) {
+        const leg = legs[i]!;
+        found.entered[i] = this.legEntered[leg]!;
+        latest = found.latest[i] = Math.max(latest, this.legEnd(leg));
+      }
       this.onLink.set(link, found);
     }
     return found;
