@@ -179,13 +179,14 @@ def test_essays_are_chosen_from_a_list_and_closed(page: Open):
     assert found.page.evaluate("document.activeElement.id") == "show-essays"
 
 
-def test_a_step_is_opened_by_its_address_and_tells_the_stage(page: Open):
+def test_a_step_is_opened_by_its_address_and_moves_the_stage(page: Open):
     found = page()
-    found.page.evaluate("document.addEventListener('bloatlab:stage', (e) => { window.told = e.detail; })")
     settled(found, lambda: found.page.evaluate("location.hash = '#essay/codel/2'"))
     step = essay(found, "codel")["steps"][1]
     answered(found, step)
-    assert found.page.evaluate("window.told") == step["stage"]
+    until(found, "document.body.dataset.stage !== undefined")
+    stage = found.page.evaluate("document.getElementById('stage').stage.read()")
+    assert [f"{stage['t']:g}s", stage["speed"]] == [step["stage"]["from"], step["stage"]["speed"]]
     found.page.evaluate("location.hash = '#essay/no-such-essay/1'")
     until(found, "document.getElementById('notice').textContent !== ''")
     assert found.page.inner_text("#notice") == "this page has no essay of the name no-such-essay"

@@ -156,7 +156,7 @@ function clear(app: Tree, queue: Queue, loads: string[]): string {
   if (loads.length === 0) return ": nothing else uses the link, so its packets do not wait";
   const [discipline] = queue.name.split(",");
   const reasons: Record<string, string> = { A: `${discipline} gives each flow a queue of its own`, B: `${discipline} keeps the queue short` };
-  return ` although ${loads.length === 1 ? `${loads[0]} uses` : "others use"} the link: ${reasons[queue.type] ?? "the queue is short"}, so half of its packets arrive within ${half(app)}`;
+  return ` although ${loads.length === 1 ? `${loads[0]} uses` : "others use"} the link: ${reasons[queue.type] ?? "the queue is short"}, so half of the call's packets arrive within ${half(app)}`;
 }
 
 /** Why a call is broken: its packets are late, lost, or all of them slow. */

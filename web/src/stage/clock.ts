@@ -21,6 +21,8 @@ export class Clock {
   end = 0;
   speed = 0.05;
   playing = false;
+  /** Where it stops next, before its end. */
+  until = Infinity;
   private last = 0;
   /** The time before the last step. */
   private before = 0;
@@ -44,6 +46,7 @@ export class Clock {
 
   /** Goes to a moment. */
   seek(t: number): void {
+    this.until = Infinity;
     this.t = Math.min(Math.max(0, t), this.end);
     this.request();
   }
@@ -59,8 +62,9 @@ export class Clock {
     if (this.playing) {
       this.t += Math.min(Math.max(0, now - this.last), LONGEST_STEP) * 1e6 * this.speed;
       this.last = now;
-      if (this.t >= this.end) {
-        this.t = this.end;
+      const stop = Math.min(this.end, this.until);
+      if (this.t >= stop) {
+        [this.t, this.until] = [stop, Infinity];
         this.playing = false;
       } else this.request();
     }

@@ -257,6 +257,17 @@ export class Stage {
     await this.seekTo(at);
   }
 
+  /** Shows the run from one moment to another at a speed; without motion, the first of them. */
+  part(from: number, until: number, speed: number): void {
+    const { clock } = this;
+    this.bar.touched = true;
+    clock.pause();
+    [clock.t, clock.speed, clock.until] = [from, speed, until];
+    if (this.still) clock.request();
+    else clock.play();
+    this.bar.update();
+  }
+
   /** Goes to a moment, and waits until it is drawn. */
   async seekTo(t: number): Promise<void> {
     this.clock.seek(t);
