@@ -109,8 +109,8 @@ def _by_key() -> Mapping[str, Measure]:
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
     """The label of a column, and its declaration if there is one.
 
-    A path of the summary has its own. Another column takes that of the key it ends with, if there is one; otherwise its
-    name is its label, and its unit is read from the name.
+    A path of the summary has a declared label. Any other column takes the label that its last key declares, if there is
+    one; otherwise its name is the label, and the suffix of the name gives the unit.
     """
     parts = path.split(".")
     found = next(((m, match.groups()) for pattern, m in _patterns() if (match := pattern.fullmatch(path))), None)

@@ -150,7 +150,7 @@ impl Cmts {
     }
 
     /// Changes the aggregate's rates, which include MAC headers, from `now` on; `None` keeps a rate. The buckets keep their
-    /// tokens.
+    /// tokens, up to their new depths.
     pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.fill(now);
         let [burst, peak_burst] = self.bursts;

@@ -190,8 +190,8 @@ fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     bins.into_iter().map(curve).collect()
 }
 
-/// Returns the upper limits and cumulative shares of the bins that are distinguishable in a chart: the last bin, and each whose
-/// limit is 1 % above that of the previous bin kept, or that adds 0.2 % of the values.
+/// Returns the upper limit and cumulative share of each bin that a chart can show apart from the last one kept: its limit is at
+/// least 1 % higher, or its share at least 0.2 points higher. The last bin is always kept.
 fn thinned(bins: &[(f64, u64)]) -> (Vec<f64>, Vec<f64>) {
     let all: u64 = bins.iter().map(|b| b.1).sum();
     let (mut below, mut last) = (0, (0.0, 0.0));

@@ -21,8 +21,8 @@ SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
 class Question:
     """A line and a device, a load and an objective.
 
-    `seeds` is the limit per setting, `runs` the limit of the race. A `quick` look has one seed and no verdict. `first`
-    is the first seed.
+    `seeds` is the maximum number of seeds per setting, `runs` the maximum number of runs in total. With `quick`, there
+    is one seed and no verdict. `first` is the first seed.
     """
 
     line: Line

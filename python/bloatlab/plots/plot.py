@@ -53,7 +53,8 @@ def plot(
     "y", "xy", or "none") apply to the first panel and those that share its axis; by default, axes whose values span
     more than two decades are logarithmic.
 
-    Raises `Unfit` (a `ValueError`), whose one line names the kinds that fit, for results that cannot be drawn.
+    Raises `Unfit` (a `ValueError`) with a message of one line if these results cannot be drawn this way. If `kind` does
+    not fit them, it names the kinds that do.
     """
     if output is not None:
         suffix_of(output)

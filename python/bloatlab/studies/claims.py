@@ -198,7 +198,7 @@ def tally(claims: Sequence[Checked]) -> str:
 
 
 def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
-    """A band of a share of `value`, or `least`, whichever is larger."""
+    """The band around `value`: plus or minus `share` of it, or `least`, whichever is larger."""
     return Tolerance(share, least).band(value)
 
 

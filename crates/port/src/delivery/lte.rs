@@ -132,7 +132,7 @@ impl LteParams {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span` that begins without waiting blocks.
+    /// Returns an upper bound on the mean rate over any `span` at whose start no blocks wait.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(1), span)
     }

@@ -335,8 +335,8 @@ fn chosen_packets_are_lost() {
     // with `both_ways`, each direction loses its second packet: the second request, and the second of the remaining replies
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
-    // packets that the queue drops are not counted: of a burst of 5 into a queue of 2, three leave, and the third of these is
-    // lost
+    // `lose` does not count packets that the queue drops: of a burst of five, one is sent at once, two wait (limit 2p) and two are
+    // dropped. `lose` takes the third of those sent
     let burst = app("burst", "burst = { transport = \"udp\", bytes = 5000, packet = 1000 }");
     let toml = line(1, &burst).replace("both_ways = true", "lose = [3]\nqueue.droptail = { limit = \"2p\" }")
         + "[link.down]\nfrom = \"b\"\nto = \"a\"\n";

@@ -25,13 +25,13 @@ impl Sink for Watch {
     }
 }
 
-/// TCP without tail loss probes: after two round trips of the short SYN, a probe would retransmit a large packet still being
-/// sent.
+/// TCP without tail loss probes. The only RTT sample is that of the short SYN, so a probe, due after two such RTTs, would
+/// retransmit a large packet that is still being sent.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 
-/// Returns a scenario of links without delay: a -- neck (10 Mbit/s, `how`) -- b -- 10 Mbit/s -- c. `flows` downloads of `bytes`
-/// each go from a to c.
+/// Returns a scenario of links without delay: a -- neck -- b -- 10 Mbit/s -- c. `how` has the keys of link `neck`: its rate, and
+/// a queue, shaper or modem. `flows` downloads of `bytes` each go from a to c.
 fn scenario(how: &str, flows: u32, bytes: &str) -> String {
     format!(
         "duration = '20s'\n{HOSTS}\

@@ -1,4 +1,5 @@
-//! Tests that docs/adding-a-controller.md shows the compiled code, and that a line in the list has the effects which it promises.
+//! Tests that docs/adding-a-controller.md shows the code as it is compiled, and that a new line in cc/list.rs has the effects
+//! that the page promises.
 
 use crate::pipe::{Fate, Pipe};
 use tcp::{CongestionControl, Segment, TcpParams};

@@ -315,8 +315,8 @@ def _sentence(of: Mapping[tuple[str, Queue], Beside]) -> str:
     large, pages = of[MOS, LARGE], of[MEDIAN, SMALL]
     return (
         f"{'; '.join([begin, *rest])}. The median page takes {number(pages.codel, 1)} s behind CoDel and "
-        f"{'more than 600 s' if math.isinf(pages.other) else f'{number(pages.other, 1)} s'} behind 50 ms of buffer. Behind one second of buffer (417 packets) a call is worth "
-        f"{number(large.other, 1)}; behind CoDel {number(large.codel, 1)}, {_uploads(of[FTP, LARGE])}."
+        f"{'more than 600 s' if math.isinf(pages.other) else f'{number(pages.other, 1)} s'} behind 50 ms of buffer. Behind one second of buffer (417 packets) a call's MOS is "
+        f"{number(large.other, 1)}; behind CoDel it is {number(large.codel, 1)}, {_uploads(of[FTP, LARGE])}."
     )
 
 

@@ -199,7 +199,7 @@ def mean_size() -> float:
 
 
 def _set_rates(links: dict[str, Any], what: Consideration, seconds: int) -> None:
-    """Sets the rates of a consideration in the modem and in a router in front of it."""
+    """Gives the upstream the rates of one of SCTE 2013's considerations: a lower rate, or one that changes every 10 s."""
     modem = links[UP].get("docsis31") or links[UP]["docsis"]
     if what in (Consideration.LOW_RATE, Consideration.RATE):
         modem["flow"] |= {"max_traffic_burst": "16KB"}
