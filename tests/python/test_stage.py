@@ -192,6 +192,16 @@ def test_the_clock_is_that_of_the_charts(stage: Open):
     assert now == pytest.approx(3, abs=0.15)
 
 
+def test_a_text_points_at_a_part_of_the_run(stage: Open):
+    found = stage(home())
+    part = "{ detail: { from: '4s', until: '4.2s', speed: 0.01 } }"
+    found.page.evaluate(f"document.dispatchEvent(new CustomEvent('bloatlab:stage', {part}))")
+    found.page.wait_for_timeout(500)
+    now = found.page.evaluate("document.getElementById('stage').stage.read()")
+    assert (now["t"], now["speed"], now["playing"]) == (4, 0.01, False)
+    assert found.page.locator("#stage select[aria-label=speed]").evaluate("s => s.value") == "1/100"
+
+
 def test_it_steps_by_packet_and_jumps_to_the_next_drop(stage: Open, tmp_path: Path):
     scenario = home()
     rows = recorded(scenario, tmp_path)

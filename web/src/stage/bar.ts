@@ -41,6 +41,7 @@ export class Bar {
 
   private touch(): void {
     this.touched = true;
+    this.clock.loop = null;
   }
 
   private toggle(): void {

@@ -21,8 +21,8 @@ export class Clock {
   end = 0;
   speed = 0.05;
   playing = false;
-  /** Where it stops next, before its end. */
-  until = Infinity;
+  /** The part of the run that is played again and again, if one is. */
+  loop: [number, number] | null = null;
   private last = 0;
   /** The time before the last step. */
   private before = 0;
@@ -46,7 +46,6 @@ export class Clock {
 
   /** Goes to a moment. */
   seek(t: number): void {
-    this.until = Infinity;
     this.t = Math.min(Math.max(0, t), this.end);
     this.request();
   }
@@ -62,9 +61,9 @@ export class Clock {
     if (this.playing) {
       this.t += Math.min(Math.max(0, now - this.last), LONGEST_STEP) * 1e6 * this.speed;
       this.last = now;
-      const stop = Math.min(this.end, this.until);
-      if (this.t >= stop) {
-        [this.t, this.until] = [stop, Infinity];
+      if (this.loop !== null && this.t >= this.loop[1]) this.t = this.loop[0];
+      if (this.t >= this.end) {
+        this.t = this.end;
         this.playing = false;
       } else this.request();
     }

@@ -1,9 +1,7 @@
 // Puts the stage into the page: what it shows is the lab's run, its pinned run, and the disciplines beside it.
 
-import type { StageWindow } from "../essays";
 import type { Lab } from "../lab";
 import { set } from "../paths";
-import { seconds } from "../quantities";
 import { board, queueName, shownLink } from "../show";
 import type { Description, Tree } from "../types";
 import { Stage } from "./stage";
@@ -21,10 +19,6 @@ export function openStage(lab: Lab, known: Description): void {
     stage.clock.pause();
     void stage.seekTo(second * 1e9);
   };
-  document.addEventListener("bloatlab:stage", (event) => {
-    const { from, until, speed } = (event as CustomEvent<StageWindow>).detail;
-    stage.part(seconds(from) * 1e9, seconds(until) * 1e9, speed);
-  });
   lab.listen({
     changed: () => stage.yield(),
     shown: () => {

@@ -2,16 +2,20 @@
 
 import { byId, h, put } from "../dom";
 import type { Engine } from "../engine";
+import type { StageWindow } from "../essays";
 import { MOST_BESIDE } from "../fragment";
-import { secondsText } from "../quantities";
+import { seconds, secondsText } from "../quantities";
 import type { Tree } from "../types";
 import { Bar } from "./bar";
-import { Clock, easySpeed } from "./clock";
+import { Clock, easySpeed, SPEEDS } from "./clock";
 import { differences } from "./compare";
 import { showLife } from "./life";
 import { Pane, type ColourOf, type Shown } from "./pane";
 import { BeliefPanel, busiest } from "./sender";
 import { flowName, upTo } from "./table";
+
+/** A part of the run that a text points at, as an event of the document. */
+const DIRECTION = "bloatlab:stage";
 
 const MOST_PANES = MOST_BESIDE + 1;
 /** After the last change of the experiment, before its packets are recorded.   Unit: ms. */
@@ -56,6 +60,8 @@ export class Stage {
   private known = "";
   /** The names of links and applications of the last experiment. */
   private network = "";
+  /** The part of the run that an essay points at. */
+  private direction: StageWindow | null = null;
   private wrote = 0;
   private begun = false;
   /** Times of the last frames, and the time that each took, for measuring.   Unit: ms. */
@@ -74,6 +80,11 @@ export class Stage {
     }, { rootMargin: "200px" }).observe(this.root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.panes.forEach((pane) => pane.measure()));
     this.bar.listen(this.root, () => this.visible);
+    document.addEventListener(DIRECTION, (event) => {
+      this.direction = (event as CustomEvent<StageWindow>).detail;
+      this.bar.touched = false;
+      this.direct(this.direction);
+    });
     Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });
   }
 
@@ -86,6 +97,7 @@ export class Stage {
 
   /** Gives way to a run of the charts. */
   yield(): void {
+    [this.direction, this.clock.loop] = [null, null];
     this.stop.abort();
     this.panes.forEach((pane) => pane.stop());
   }
@@ -109,7 +121,8 @@ export class Stage {
       this.clock.end = now.result.summary.duration_s * 1e9;
       // a slider that moves, or another discipline, leaves the clock alone: the same moment is compared
       const network = JSON.stringify([now.link, Object.keys(now.result.summary.links), Object.keys(now.result.summary.apps)]);
-      if (network !== this.network && !this.bar.touched) this.begin(now);
+      if (this.direction !== null) this.direct(this.direction);
+      else if (network !== this.network && !this.bar.touched) this.begin(now);
       this.clock.t = Math.min(this.clock.t, this.clock.end);
       this.network = network;
     }
@@ -158,6 +171,16 @@ export class Stage {
     const run = { title: discipline, tree, link: now.link, result };
     this.besideRuns.set(discipline, run);
     return run;
+  }
+
+  /** Plays the part of the run that a text points at, again and again until the visitor moves the clock. */
+  private direct({ from, until, speed }: StageWindow): void {
+    const { clock } = this;
+    clock.loop = [seconds(from) * 1e9, seconds(until) * 1e9];
+    clock.speed = SPEEDS.reduce((best, s) => (Math.abs(Math.log(s / speed)) < Math.abs(Math.log(best / speed)) ? s : best));
+    clock.seek(clock.loop[0]);
+    if (!this.still) clock.play();
+    this.bar.update();
   }
 
   /** Sets clock and speed for a new experiment: to the moment at which its queue begins to fill, or a picture that stands still, to a full one. */
@@ -255,17 +278,6 @@ export class Stage {
     this.bar.say("");
     this.clock.pause();
     await this.seekTo(at);
-  }
-
-  /** Shows the run from one moment to another at a speed; without motion, the first of them. */
-  part(from: number, until: number, speed: number): void {
-    const { clock } = this;
-    this.bar.touched = true;
-    clock.pause();
-    [clock.t, clock.speed, clock.until] = [from, speed, until];
-    if (this.still) clock.request();
-    else clock.play();
-    this.bar.update();
   }
 
   /** Goes to a moment, and waits until it is drawn. */
