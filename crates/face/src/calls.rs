@@ -4,7 +4,7 @@
 //!   sent of frame k  = t0 + k T                                 T: interval between frames
 //!   an arrival in the bin [b, b + w) with delay d was sent in    [b - d, b - d + w)
 //!   k                = the frame whose send time is nearest to that;  each arrival narrows the range of t0
-//!   played           = d <= least delay + late_after             (measure::VoipMeter)
+//!   played           = d <= minimum delay + late_after            (measure::VoipMeter)
 //! ```
 //!
 //! The nearest frame is the right one only if bins are at most T/2 wide. Longer runs have wider bins, and report no fates.

@@ -5,8 +5,9 @@
 //! head.columns = [[name, type, first byte after the head, number of values], ...]     type: f64, u32, u16 or u8, little-endian
 //! ```
 //!
-//! Times are nanoseconds since the start of the run; infinity stands for never. Legs are in the order of their packets, and each
-//! packet's in the order of its way; `packet.legs` counts them.
+//! Times are nanoseconds since the start of the run; infinity stands for never. A leg is the passage of a packet over one link.
+//! The columns of legs contain all legs of the first packet, in the order of its path, then those of the second, and so on;
+//! `packet.legs` has the number of legs of each packet.
 
 use scenario::Scenario;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use sim::lives::{Landmark, Leg, Life, Lives, NAMES};
 use sim::{Ended, World};
 use units::{Problem, Time};
 
-/// A window that is being recorded, or a landmark that is looked for.
+/// A run that records the packets of a window, or searches for a landmark: a drop, a mark or a timeout.
 pub struct Window {
     scenario: Scenario,
     world: World<Lives>,
@@ -22,7 +23,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Records the packets in [from, until), nanoseconds; with more than `most` packets it ends early.
+    /// Builds a run that records the packets between `from` and `until`, nanoseconds. With more than `most` packets, the window
+    /// ends early.
     ///
     /// Errors: a scenario that exceeds a limit.
     pub fn new(scenario: Scenario, from: u64, until: u64, most: usize) -> Result<Self, Problem> {
@@ -30,9 +32,10 @@ impl Window {
         Self::of(scenario, lives)
     }
 
-    /// Looks for the first drop or mark at `link`, or the first timeout of any sender, after `after` nanoseconds.
+    /// Builds a run that searches for the first drop or mark at `link`, or the first timeout of any sender, after `after`
+    /// nanoseconds.
     ///
-    /// Errors: another landmark or link; a scenario that exceeds a limit.
+    /// Errors: an unknown landmark or link; a scenario that exceeds a limit.
     pub fn find(scenario: Scenario, landmark: &str, link: &str, after: u64) -> Result<Self, Problem> {
         let names = scenario.directed_links();
         let place = names.iter().position(|(name, _)| name == link);
@@ -53,7 +56,8 @@ impl Window {
         Ok(Self { scenario, world, ended: false })
     }
 
-    /// Runs one slice; returns the fraction of the run that is done, 1 once the answer is known.
+    /// Runs one slice. Returns the fraction of the run that is done, which is 1 once the window is recorded or the landmark is
+    /// found.
     pub fn go_on(&mut self) -> f64 {
         let mut done = 0.0;
         let ended = self.world.run_observed(|world| {
@@ -64,12 +68,12 @@ impl Window {
         if self.ended { 1.0 } else { done.min(1.0 - f64::EPSILON) }
     }
 
-    /// The time of the landmark, nanoseconds.
+    /// Returns the time of the landmark in nanoseconds, if it was found.
     pub fn found(&self) -> Option<u64> {
         self.world.sink().found().map(|t| t.0)
     }
 
-    /// The table.
+    /// Returns the table of the window as bytes.
     pub fn table(&self) -> Vec<u8> {
         let lives = self.world.sink();
         let rows = Rows::new(lives);
@@ -93,7 +97,7 @@ impl Window {
 /// The packets of a window and their legs, in order.
 struct Rows<'a> {
     packets: Vec<(u32, &'a Life)>,
-    /// By place of the packet.
+    /// The legs of each packet, in the order of `packets`.
     legs: Vec<Vec<&'a Leg>>,
 }
 
@@ -139,7 +143,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The states of senders, in order of time.
+/// Writes the states of senders, in order of time.
 fn senders(lives: &Lives, out: &mut Columns) {
     let rows = || lives.beliefs().iter();
     out.times("sender.t", rows().map(|b| b.at));
@@ -219,7 +223,7 @@ impl Columns {
     fn u8(&mut self, name: &str, values: impl Iterator<Item = u8>) {
         self.put(name, "u8", values.map(|v| [v]));
     }
-    /// The columns behind their head.
+    /// Returns the table as bytes: the head, then the columns.
     fn after(self, head: &Value) -> Vec<u8> {
         let mut text = head.to_string();
         while !(text.len() + 4).is_multiple_of(8) {

@@ -7,11 +7,11 @@
 //! receiver    r.cep: all packets with CE.  r.e0b, r.ceb, r.e1b: payload bytes by ECN field.  ACE = r.cep mod 8
 //!             An ACK leaves at once for the first CE after data without CE, and for the n-th CE since the last ACK
 //!             (n = 2, or 3 if no data awaits an ACK)
-//!             With congestion_control = "dctcp" also for the first data without CE after data with CE. As in Linux, the data
-//!             before such a change that awaits an ACK is acknowledged separately
+//!             With congestion_control = "dctcp" also for the first data without CE after data with CE. As in Linux, data that
+//!             arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
 //!             If d <= 7, delta packets were marked;  otherwise up to  safe = d - ((d - delta) mod 8), since ACE may have wrapped
-//!             With the option, it is the one of  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
+//!             With the option: the value among  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
 //! ```
 //!
 //! The ECN bits form a number, so ECE and CWR are not the signals that they are in RFC 3168.
@@ -29,12 +29,12 @@ use packet::{Ecn, Flags};
 
 /// First value of r.cep and of s.cep.   Source: RFC 9768 §3.2.1.
 const FIRST_CEP: u8 = 5;
-/// ACE is the counter modulo this.
+/// Modulus of ACE, which has three bits.
 const ACE: u32 = 8;
 /// Mask of the byte counters, which have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
-/// Number of marks since the last ACK that triggers an ACK at once: if data awaits an ACK, and if none does.   Source: RFC 9768
-/// §3.2.2.5.1.
+/// Number of marks since the last ACK that triggers an ACK at once. The first value applies if data awaits an ACK, the second if
+/// none does.   Source: RFC 9768 §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
 
 /// Returns the code that reports this ECN field of a SYN or SYN-ACK.   Source: RFC 9768 table 2 and 3.

@@ -32,7 +32,7 @@ const RATIO: (f64, f64) = (2.0, 1.2);
 const PER_SECOND: f64 = 1024.0;
 /// Largest burst in bytes.
 const MOST: u32 = 65_536;
-/// The extra size of bursts at short RTTs halves with every 2^RTT_LOG microseconds of the least RTT.
+/// The extra size of bursts at short RTTs halves with every 2^RTT_LOG microseconds of the minimum RTT.
 const RTT_LOG: u32 = 9;
 /// Largest number of bytes that an unpaced connection keeps in its host's device.   Source: Linux' tcp_limit_output_bytes, since
 /// 6.16.
@@ -53,7 +53,7 @@ pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64
     Some(ratio * segments * f64::from(p.wire.mss) / srtt.secs())
 }
 
-/// Returns the size of a burst in segments, for a pacing rate (`None`: unlimited) and the least RTT of the path.
+/// Returns the size of a burst in segments, for a pacing rate (`None`: unlimited) and the minimum RTT of the path.
 pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32 {
     let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
     let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));
@@ -82,7 +82,7 @@ pub(crate) struct BurstInputs {
 /// State of a sender's bursts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bursts {
-    /// Least RTT, microseconds.
+    /// Minimum RTT, microseconds.
     min_rtt_us: u32,
     /// Time of the last transmission.
     last: Time,

@@ -54,7 +54,7 @@ pub(crate) struct Sampler {
     first_at: Time,
     /// Samples are application-limited until this many bytes are delivered; 0 if they are not limited.
     limited_until: u64,
-    /// Least RTT so far, microseconds.
+    /// Minimum RTT so far, microseconds.
     min_rtt_us: Option<u32>,
     /// Bytes marked lost since the connection began.
     lost: u64,

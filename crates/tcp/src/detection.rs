@@ -150,7 +150,8 @@ impl Detection {
     }
 
     /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, plus two segments if the stack has
-    /// limited transmit (RFC 3042). With FACK and RACK and limited transmit, SACKed bytes no longer count, so they make room.
+    /// limited transmit (RFC 3042). In stacks with limited transmit, FACK and RACK never count SACKed bytes, so every SACK makes
+    /// room.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }

@@ -1,9 +1,9 @@
 //! Segmentation offload: several segments leave together as one packet.
 //!
 //! ```text
-//! joins     a segment joins the packet if it continues it, all segments before it are full, and both are alike: new or sent
-//!           again, with the same ECN field, without SACK blocks, and CWR only in the first segment.  A packet has at most the
-//!           segments of a burst, and at most 65535 bytes including the headers of all segments
+//! joins     a segment joins the packet if its data follows the packet's without a gap, all segments of the packet are full,
+//!           and both are alike: new or sent again, with the same ECN field, without SACK blocks, and CWR only in the first
+//!           segment.  A packet has at most the segments of a burst, and 65535 bytes including the headers of all segments
 //! leaves    the packet leaves when a burst or the call ends, after a FIN, or when the next segment cannot join it
 //! ```
 //!

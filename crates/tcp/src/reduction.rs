@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn prr_after_heavy_loss_conserves_packets_until_the_repair_makes_progress() {
-        // RFC 9937 §8, after RFC 6937 §4: of 20 segments in flight, 1 to 15 are lost, so pipe, 4, is below ssthresh, 10. There
-        // must be no burst of six segments
+        // RFC 9937 §8, after RFC 6937 §4: of 20 segments in flight, numbers 1 to 15 are lost. One of the other five is SACKed, so
+        // pipe is 4, below ssthresh = 10. There must be no burst of 10 - 4 = 6 segments
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = ReductionState::default();
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn prr_forces_the_first_retransmission() {
-        // one of four segments is lost, and limited transmit has filled the window of two: pipe equals ssthresh. Only the first
-        // retransmission may be sent
+        // one of four segments is lost. With the segments sent by limited transmit, pipe is 2, which equals ssthresh. So only the
+        // first retransmission may be sent
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 4.0, ssthresh: 2.0 };
         let mut s = ReductionState::default();

@@ -149,8 +149,9 @@ mod tests {
             r.sample(&p, second);
             r.rttvar
         };
-        // after the first sample, SRTT is 800 ms and RTTVAR 400 ms. The second sample is 1600 ms above SRTT: RTTVAR = 3/4 x 400 +
-        // 1600/4; 600 ms below, more than RTTVAR, so damped: 400 + (600 - 400) / 32; or 200 ms below: 3/4 x 400 + 200/4
+        // after the first sample, SRTT is 800 ms and RTTVAR 400 ms. If the second sample is 1600 ms above SRTT, RTTVAR = 3/4 x
+        // 400 + 1600/4 = 700 ms. If it is 600 ms below SRTT, which is more than RTTVAR, the change is damped: 400 + (600 - 400) /
+        // 32 = 406.25 ms. If it is 200 ms below, RTTVAR = 3/4 x 400 + 200/4 = 350 ms
         assert_eq!(of(2_400_000), Duration::from_millis(700));
         assert_eq!(of(200_000), Duration::from_micros(406_250));
         assert_eq!(of(600_000), Duration::from_millis(350));

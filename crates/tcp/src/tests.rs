@@ -106,8 +106,8 @@ fn handshake_request_answer_and_end() {
 
 #[test]
 fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
-    // the delay is 10 ms one way and the initial window 2. Of the answer, 1460 + 1460 + 1080 bytes, two segments leave at 30 ms
-    // and are acknowledged at 40 ms
+    // the delay is 10 ms one way and the initial window 2. The answer has segments of 1460, 1460 and 1080 bytes. The first two
+    // leave at 30 ms and are acknowledged at 40 ms
     let mut n = Net::new(&preset("ns2-fulltcp-sack"), 10, pass);
     n.answer = Some((250, 4000));
     n.connect(250, false);
@@ -349,7 +349,8 @@ fn silence_after_an_ack_is_a_round_trip_shorter() {
         n.write(0, 100 * 1460, false);
         n.log.len() - before
     };
-    // the last entry of the log is the departure of this ACK, 50 ms before it arrives and 50 ms after the last segment was sent
+    // the last entry of the log is the departure of the last ACK, 50 ms before it arrives and 50 ms after the last segment was
+    // sent
     for (idle_restart, just_before, just_after) in
         [(IdleRestart::Restart, 2, 2), (IdleRestart::InitialAfterAck, 32, 2), (IdleRestart::OneAfterAck, 32, 1)]
     {

@@ -1,9 +1,9 @@
 //! The simulator for a web page: text is exchanged through linear memory, one run at a time.
 //!
 //! The caller allocates input with [`bl_input`], writes UTF-8 text there, calls a function that takes only numbers, and reads the
-//! answer at [`bl_output`], [`bl_output_length`] bytes long. Answers are JSON. Invalid input is answered with
-//! `{"problems": [{"path": "link.up.rate", "message": "..."}]}`. After a panic the module is not used again; its message is
-//! the output.
+//! answer at [`bl_output`], [`bl_output_length`] bytes long. Answers are JSON objects, whose keys are listed below as `{"tree",
+//! "resolved"}`. Invalid input is answered with `{"problems": [{"path": "link.up.rate", "message": "..."}]}`. After a panic the
+//! module is not used again; its message is the output.
 //!
 //! No bindings are generated: there are few functions, and all arguments and results are numbers.
 
@@ -23,7 +23,7 @@ static OUTPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 thread_local! {
     /// The current run.
     static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
-    /// The window that is being recorded, or the landmark that is looked for.
+    /// The current recording of a window, or search for a landmark.
     static WINDOW: RefCell<Option<Window>> = const { RefCell::new(None) };
 }
 
@@ -49,8 +49,8 @@ pub extern "C" fn bl_output_length() -> usize {
     lock(&OUTPUT, |room| room.len())
 }
 
-/// Describes the available choices: `{"version", "schema", "catalogue"}`. Call it first: from then on a panic leaves its
-/// message.
+/// Describes the available choices. Answer: `{"version", "schema", "catalogue"}`. The caller must call it first, since it makes
+/// later panics leave their message as the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_describe() {
     std::panic::set_hook(Box::new(|info| answer(info.to_string())));
@@ -62,8 +62,8 @@ pub extern "C" fn bl_describe() {
     ));
 }
 
-/// Reads the input, TOML (`json` is 0) or JSON: `{"tree", "resolved"}`. A text that can be parsed but not built has problems besides
-/// its tree.
+/// Reads a scenario from the input, which is TOML if `json` is 0, otherwise JSON. Answer: `{"tree", "resolved"}`, or `{"tree",
+/// "problems"}` for a text that can be parsed but is not a valid scenario.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_read(json: u32) {
     use scenario::read::{self, Format};
@@ -85,7 +85,7 @@ pub extern "C" fn bl_read(json: u32) {
     answer(read.to_string());
 }
 
-/// Writes the input, a tree as JSON, as TOML: `{"toml"}`.
+/// Converts the input, a tree as JSON, to TOML. Answer: `{"toml"}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_toml() {
     let tree = scenario::read::parse(&input(), scenario::read::Format::Json);
@@ -93,7 +93,7 @@ pub extern "C" fn bl_toml() {
     answer(text.map_or_else(|p| refused(&[p]), |toml| json!({ "toml": toml })).to_string());
 }
 
-/// Begins a run of the input, a scenario as JSON, and discards the current one: `{}`.
+/// Begins a run of the input, a scenario as JSON, and discards the current run. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_begin() {
     RUN.set(None);
@@ -113,7 +113,8 @@ pub extern "C" fn bl_go_on() -> f64 {
     RUN.with_borrow_mut(|run| run.as_mut().map_or(-1.0, Run::go_on))
 }
 
-/// Ends the run: `{"summary", "charts"}`, the charts with about `points` points. The summary has the same bytes as in all faces.
+/// Ends the run. Answer: `{"summary", "charts"}`, with charts of at most `points` bins. The summary has the same bytes as in all
+/// other interfaces.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_finish(points: usize) {
     answer(match RUN.take() {
@@ -126,15 +127,16 @@ pub extern "C" fn bl_finish(points: usize) {
     });
 }
 
-/// Begins to record the packets in [from, until), nanoseconds, of the input, a scenario as JSON: `{}`. With more than `most` packets the
-/// window ends early.
+/// Begins a run of the input, a scenario as JSON, that records the packets between `from` and `until`, nanoseconds. With more
+/// than `most` packets, the window ends early. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
     let scenario = face::scenario(&input());
     open(scenario.and_then(|s| Window::new(s, from as u64, until as u64, most).map_err(|p| vec![p])));
 }
 
-/// Begins to look for the first event after `after` nanoseconds. The input is JSON: `{"scenario", "landmark", "link"}`.
+/// Begins to search for the first landmark after `after` nanoseconds. The input is JSON: `{"scenario", "landmark", "link"}`.
+/// Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_find(after: f64) {
     let text = input();
@@ -144,20 +146,20 @@ pub extern "C" fn bl_find(after: f64) {
     open(scenario.and_then(|s| Window::find(s, &word("landmark"), &word("link"), after as u64).map_err(|p| vec![p])));
 }
 
-/// Continues the window for a slice; returns the fraction done, 1 at its end, -1 without a window.
+/// Continues the recording or the search for a slice; returns the fraction done, 1 at its end, -1 if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_go_on() -> f64 {
     WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))
 }
 
-/// Ends the window: its table, in bytes.
+/// Ends the recording. The output is the table of the window in bytes, see [`Window`].
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_finish() {
     let table = WINDOW.take().map(|window| window.table()).unwrap_or_default();
     lock(&OUTPUT, |room| *room = table);
 }
 
-/// Ends the search: nanoseconds, or -1 if there is no such event.
+/// Ends the search. Returns the time of the landmark in nanoseconds, or -1 if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_find_finish() -> f64 {
     WINDOW.take().and_then(|window| window.found()).map_or(-1.0, |at| at as f64)

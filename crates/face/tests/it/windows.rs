@@ -1,4 +1,4 @@
-//! The table of a window as bytes.
+//! Tests of the table of a window.
 
 use face::Window;
 use scenario::read;
@@ -24,7 +24,7 @@ fn table(mut window: Window) -> (Value, Vec<u8>) {
     (serde_json::from_slice(&bytes[4..4 + long]).expect("JSON"), bytes[4 + long..].to_vec())
 }
 
-/// The values of a column of f64.
+/// Returns the values of a column of type f64.
 fn numbers(head: &Value, body: &[u8], name: &str) -> Vec<f64> {
     let column = head["columns"].as_array().unwrap().iter().find(|c| c[0] == name).expect("a column");
     let (first, count) = (column[2].as_u64().unwrap() as usize, column[3].as_u64().unwrap() as usize);

@@ -8,8 +8,8 @@
 //!
 //! states (pacing_gain, cwnd_gain):
 //! Startup (2.89, 2.89) --BtlBw grew less than 25 % in three rounds--> Drain (0.35, 2.89)
-//!    Drain --in flight <= BDP--> ProbeBw (1.25, 0.75, 1, 1, 1, 1, 1, 1; a phase lasts RTprop, 2)
-//!    any --RTprop not seen for 10 s--> ProbeRtt (1, 4 segments for 200 ms and a round) --> ProbeBw or Startup
+//!    Drain --in flight <= BDP--> ProbeBw (1.25, 0.75, 1, 1, 1, 1, 1, 1 in turn, each for RTprop;  2)
+//!    any --RTprop not seen for 10 s--> ProbeRtt (1;  4 segments for 200 ms and a round) --> ProbeBw or Startup
 //! ```
 //!
 //! BBR also sets the window during a recovery: packet conservation for one round, then the model again.

@@ -119,7 +119,7 @@ impl Control for Cubic2622 {
         if !s.cwnd_limited {
             return;
         }
-        // the kernel is still in slow start at cwnd = ssthresh, so it ends one segment above ssthresh
+        // at cwnd = ssthresh the kernel is still in slow start, which therefore ends one segment above ssthresh
         if w.cwnd <= w.ssthresh {
             w.cwnd += s.credit;
             return;

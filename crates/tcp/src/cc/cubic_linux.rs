@@ -1,16 +1,16 @@
 //! CUBIC as in Linux 6: `cubic_form = "linux"`.
 //!
 //! ```text
-//! target = W_max -+ trunc(C |t + least RTT - K|^3),  K = cbrt((W_max - cwnd) / C)
+//! target = W_max -+ trunc(C |t + min RTT - K|^3),  K = cbrt((W_max - cwnd) / C)
 //! cnt    = cwnd / (target - cwnd) if target > cwnd, otherwise 100 cwnd     cwnd grows by 1 per cnt segments acknowledged
 //! bounds:      cnt is at most 20 before W_max is known, small enough to keep up with Reno's estimate, and at least 2
-//! cnt is computed at most once per millisecond, and once per min(HZ/32, least RTT) while cwnd does not change
+//! cnt is computed at most once per millisecond, and once per min(HZ/32, min RTT) while cwnd does not change
 //! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max;  ssthresh = max(beta cwnd, 2), beta = 717/1024
-//! timeout:     ssthresh as above, then all state is reset, including W_max and the least RTT
+//! timeout:     ssthresh as above, then all state is reset, including W_max and the minimum RTT
 //! ```
 //!
 //! All divisions are integer divisions. There are four differences from RFC 9438. The estimate of Reno's window keeps its slope:
-//! alpha is never raised to 1 (§4.3). The curve is evaluated one least RTT ahead, not one smoothed RTT (§4.2). A timeout resets
+//! alpha is never raised to 1 (§4.3). The curve is evaluated one minimum RTT ahead, not one smoothed RTT (§4.2). A timeout resets
 //! W_max (§4.8 keeps it). Before the first loss, the window grows by at least 5 % per round trip (§4.10 has no such rule).
 //!
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; values of a kernel, which `bloatlab validate` compares.
@@ -180,7 +180,7 @@ mod tests {
     fn reductions_are_of_whole_segments() {
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
-        // ssthresh = beta cwnd = 717 / 1024 * 90 = 63.01, cut to 63
+        // ssthresh = beta cwnd = 717 / 1024 * 90 = 63.02, cut to 63
         assert_eq!(c.growth.reduce(BETA, 90.0), 63.0);
         assert_eq!(c.growth.last_max, 90.0);
         // 63 is below W_max = 90, so W_max becomes cwnd (1 + beta) / 2 = 63 * 1741 / 2048 = 53.55. ssthresh = 63 * 717 / 1024 =
@@ -221,7 +221,7 @@ mod tests {
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 70.0, ssthresh: c.growth.reduce(BETA, 100.0) };
         assert_eq!(w.ssthresh, 70.0);
-        // K = cbrt(30 / 0.4) = 4.217 s. The target at 1 s is the curve one least RTT of 100 ms later, 3.117 s before K: 100 -
+        // K = cbrt(30 / 0.4) = 4.217 s. The target at 1 s is the curve one minimum RTT of 100 ms later, 3.117 s before K: 100 -
         // trunc(0.4 * 3.117^3 = 12.11) = 88
         let mut t = 0;
         while t < 1_000 {
@@ -240,8 +240,8 @@ mod tests {
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         c.growth.reduce(BETA, 100.0);
         c.on_rto(Window { cwnd: 100.0, ssthresh: 70.0 });
-        // while W_max is unknown, the window grows by one for 20 segments, or 5 % per round trip. From 50, 20 round trips lead to
-        // 50 * 1.05^20 = 132
+        // while W_max is unknown, the window grows by one for 20 segments, or 5 % per round trip. Starting at 50, it is 50 *
+        // 1.05^20 = 132.7 after 20 round trips
         let mut w = Window { cwnd: 50.0, ssthresh: 50.0 };
         rounds(&mut c, &mut w, 50, 20);
         assert!((120.0..=136.0).contains(&w.cwnd), "{}", w.cwnd);

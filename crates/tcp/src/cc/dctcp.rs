@@ -264,9 +264,9 @@ mod tests {
                 cuts.push((n, w.cwnd / before));
             }
         }
-        // The first window ends with the 11th ACK, the first above 10 001. M = 2/11, so alpha = 15/16 * 1/2 + 1/16 * 2/11 =
-        // 0.480114. The second one ends with the 22nd ACK, the first above 21 001. M = 1/11, so alpha = 0.455788. The third
-        // window has no marks
+        // Alpha is 1/2 at first. The first window ends with the 11th ACK, the first above 10 001. M = 2/11, so alpha = 15/16 *
+        // 1/2 + 1/16 * 2/11 = 0.480114. The second window ends with the 22nd ACK, the first above 21 001. M = 1/11, so alpha =
+        // 0.455788. The third window has no marks
         assert_eq!(cuts.iter().map(|cut| cut.0).collect::<Vec<_>>(), [11, 22]);
         for ((_, left), alpha) in cuts.iter().zip([0.480_114, 0.455_788]) {
             assert!((left - (1.0 - alpha / 2.0)).abs() < 1e-6, "{left} {alpha}");
@@ -327,7 +327,8 @@ mod tests {
                 sum -= if hit { 1.0 } else { 0.0 };
                 hit
             });
-            // the tolerance: one ACK of each window cuts instead of growing, and windows are cut to whole segments, one in 20
+            // the tolerance is p + 0.05: in each window, the one ACK that cuts does not grow the window, and windows of about 20
+            // segments are rounded down to whole segments
             assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
             // marks at random: rounds without a mark are not cut. The window is x/p, with x (1 - (1 - p)^(x/p)) = 2: x = 2.22 for
             // p = 0.1 and 2.24 for p = 0.02

@@ -3,7 +3,7 @@
 //! ```text
 //! ACK train:  since the round's start, ACKs at most 2 ms apart have lasted for more than (min_rtt + 1 ms) / 2,
 //!             or more than min_rtt + 1 ms if the sender paces
-//! delay:      after 8 samples of a round, its least RTT so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
+//! delay:      after 8 samples of a round, its minimum RTT so far > min_rtt + clamp(min_rtt / 8, 4 ms, 16 ms)
 //! If one of the tests succeeds, ssthresh = cwnd.   Below a window of 16, rounds begin but neither test runs.
 //! ```
 //!
@@ -144,7 +144,7 @@ mod tests {
     fn a_train_of_a_paced_sender_lasts_the_whole_round_trip() {
         let p = TcpParams::default().with(|p| p.pacing.paced = true);
         let (mut h, mut w) = (HyStart::new(&stack(&p)), Window { cwnd: 20.0, ssthresh: f64::INFINITY });
-        // with pacing, a train must last longer than the least RTT, 40 ms, plus 1 ms: 40 ms are too short, 42 ms are enough
+        // with pacing, a train must last longer than the minimum RTT, 40 ms, plus 1 ms: 40 ms are too short, 42 ms are enough
         (0..=20).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50)));
         assert!(w.slow_start());
         h.on_ack(&mut w, &sample(142, 40, 23, 50));
@@ -156,7 +156,7 @@ mod tests {
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
         h.on_ack(&mut w, &sample(100, 40, 2, 3));
-        // ACKs 10 ms apart are no train, so only the delay test can end slow start. Its threshold is the least RTT, 40 ms, plus
+        // ACKs 10 ms apart are no train, so only the delay test can end slow start. Its threshold is the minimum RTT, 40 ms, plus
         // an eighth of it: RTTs of 45 ms do not exceed that, RTTs of 46 ms do
         for (rtt, found) in [(45, false), (46, true)] {
             let (mut h, mut w) = (h.clone(), w);

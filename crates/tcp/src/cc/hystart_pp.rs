@@ -3,12 +3,12 @@
 //! ```text
 //! round:       ends when all data sent before its start is acknowledged;  N = segments that an ACK newly acknowledges
 //! slow start:  cwnd += min(N, L),  L = 8, but infinite for a sender that paces
-//!              after 8 samples of a round, if its least RTT >= the least RTT of the previous round + RttThresh
-//!              --> conservative slow start (CSS), baseline = the least RTT of this round
+//!              after 8 samples of a round, if its minimum RTT >= that of the previous round + RttThresh
+//!              --> conservative slow start (CSS), baseline = the minimum RTT of this round
 //! CSS:         cwnd += min(N, L) / 4
-//!              after 8 samples of a round, if its least RTT < baseline  --> slow start
+//!              after 8 samples of a round, if its minimum RTT < baseline  --> slow start
 //!              after 5 rounds, including that in which CSS began  --> ssthresh = cwnd
-//! RttThresh = clamp(least RTT of the previous round / 8, 4 ms, 16 ms)
+//! RttThresh = clamp(minimum RTT of the previous round / 8, 4 ms, 16 ms)
 //! ```
 //!
 //! It applies only to the first slow start, while ssthresh is infinite. A loss or an ECN echo ends the first slow start as well.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! virtual round trip     v = max(srtt, 25 ms)
-//! each round, at least v: alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
+//! each round of >= v:    alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
 //! the first mark:        W <- W / 2
 //! first mark of a round: W <- W (1 - alpha / 2);  or the first after all data sent before the last cut (`prague_cut`)
 //! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, otherwise 1;
@@ -10,7 +10,7 @@
 //! cwnd                   moves one segment per ACK towards ceil(W), at least 2     loss: W <- W / 2, no growth during its repair
 //! pacing                 W mss / srtt, twice that if cwnd < ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
 //!                        if cwnd <= 4, W is at least 100 kbit/s x srtt, too
-//! segments               half of the data of v, from 150 bytes to the MSS: below 1 Mbit/s, two shrunk ones leave in v
+//! segments               half of the data of v, from 150 bytes to the MSS: below 1 Mbit/s, they shrink so that two leave in v
 //! ```
 //!
 //! If a share p of segments is marked, flows with round-trip times below 25 ms all send 2 (1 - p) / p segments in 25 ms. The
@@ -42,14 +42,15 @@ const TRANSITION: u32 = 4;
 const LATE_TRANSITION: u32 = 500;
 /// Smallest window, segments.
 const LEAST: f64 = 2.0;
-/// Smallest payload of a shrunk segment in bytes, and number of segments in a virtual round trip.
+/// Minimum payload of a shrunk segment in bytes, and number of shrunk segments that leave in a virtual round trip.
 const LEAST_SEGMENT: f64 = 150.0;
 const SEGMENTS: f64 = 2.0;
-/// Smallest pacing rate: 100 kbit/s. Unit: bytes/s.
+/// Minimum pacing rate: 100 kbit/s. Unit: bytes/s.
 const LEAST_RATE: f64 = 12_500.0;
 /// Number of bursts per second, which take about 250 us each.
 const BURSTS: f64 = 4096.0;
-/// Largest window in segments that pacing alone limits, and the share by which its rate varies within a virtual round trip.
+/// Up to this window, in segments, pacing alone limits the flow. Its rate is then higher than W by the share `DITHER` in the
+/// first half of a virtual round trip, and lower by the same share in the second half.
 const RATE_MODE: f64 = 4.0;
 const DITHER: f64 = 4.0 / 128.0;
 
@@ -212,7 +213,7 @@ impl Prague {
         if srtt.is_zero() {
             return;
         }
-        // only small windows are raised to the smallest rate. Marks must be able to reduce a larger one, however long the round
+        // only small windows are raised to the minimum rate. Marks must be able to reduce a larger window, however long the round
         // trip becomes
         if w.cwnd <= RATE_MODE {
             self.w = self.w.max(LEAST_RATE * srtt.secs() / self.mss);

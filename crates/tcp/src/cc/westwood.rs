@@ -1,4 +1,4 @@
-//! Westwood+: Reno that, instead of halving the window, reduces it to the measured bandwidth times the least round-trip time.
+//! Westwood+: Reno that, instead of halving the window, reduces it to the measured bandwidth times the minimum round-trip time.
 //!
 //! ```text
 //! once a round trip:  b = bytes acknowledged in it / its duration;  BWE = 7/8 BWE + 1/8 b
@@ -32,7 +32,7 @@ pub(crate) struct Westwood {
     mss: f64,
     /// BWE, bytes per second; 0 before the first sample.
     bwe: f64,
-    /// Least RTT, microseconds.
+    /// Minimum RTT, microseconds.
     rtt_min_us: u32,
     /// Start of the current sample and the bytes acknowledged by then; `NEVER` if there is none.
     since: Time,

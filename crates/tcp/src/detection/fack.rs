@@ -3,8 +3,8 @@
 //! ```text
 //! lost, if sent once:     fack - seq >= DupThresh segments,  fack = the highest SACKed segment
 //! lost, if sent again:    fack >= the segment that was the next new one at the time of the retransmission,
-//!                         or  n + DupThresh < m:  n is its number among the retransmissions, and m that of another one which the
-//!                         SACK blocks of an earlier ACK or the cumulative part of this one delivered
+//!                         or  n + DupThresh < m:  n is its number among the retransmissions, m that of a retransmission which
+//!                         the SACK blocks of an earlier ACK, or the cumulative part of this one, report as delivered
 //! ```
 //!
 //! If one of these conditions holds for a retransmission, it holds for all earlier ones. So the undecided retransmissions form a

@@ -51,14 +51,14 @@ struct Resent {
 
 /// RACK.reo_wnd_persist: number of recoveries without D-SACK that reset the reordering window.   Source: RFC 8985 §6.2.
 const PERSIST: u8 = 16;
-/// Upper limit of `reo_wnd_mult`, in quarters of the least RTT. In practice, the limit of the window to SRTT is tighter.
+/// Upper limit of `reo_wnd_mult`, in quarters of the minimum RTT. In practice, the limit of the window to SRTT is tighter.
 const MOST_QUARTERS: u32 = 255;
 
 /// RACK's and TLP's variables. Times are microseconds modulo 2^32, sequence numbers the low halves of offsets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     now_us: u32,
-    /// Least RTT of the connection so far.
+    /// Minimum RTT of the connection so far.
     min_rtt_us: u32,
     /// RACK.rtt.
     rtt_us: u32,
@@ -81,7 +81,7 @@ pub(crate) struct Rack {
     pub(crate) tlp: Tlp,
     /// RACK.dsack_round: the round of the last D-SACK ends when this is acknowledged.
     dsack_round: Option<u64>,
-    /// RACK.reo_wnd_mult: length of the reordering window, in quarters of the least RTT.
+    /// RACK.reo_wnd_mult: length of the reordering window, in quarters of the minimum RTT.
     reo_wnd_mult: u32,
     /// RACK.reo_wnd_persist: recoveries without D-SACK left until `reo_wnd_mult` is reset.
     reo_wnd_persist: u8,
@@ -130,7 +130,7 @@ impl Rack {
         } else if !e.has(EVER) {
             self.reordering_seen = true;
         }
-        // if a retransmission seems faster than the least RTT, the original arrived
+        // if a retransmission seems faster than the minimum RTT, the ACK is for the original
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
             return;
         }
@@ -152,7 +152,7 @@ impl Rack {
         self.once_delivered = false;
     }
 
-    /// Adds an RTT sample, and keeps the least one.
+    /// Updates the minimum RTT with a sample, and allows the next tail loss probe.
     #[inline]
     pub(crate) fn on_rtt(&mut self, us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(us);
@@ -234,7 +234,7 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// Updates the counters after all segments that are not SACKed were marked lost, also retransmissions.
+    /// Updates the counters after all segments that are not SACKed, including retransmissions, were marked lost.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;

@@ -1,7 +1,7 @@
 //! A tuned receive buffer (dynamic right-sizing).
 //!
 //! ```text
-//! rtt     least round trip, by time stamps (a longer sample moves it by an eighth) or by the arrival of a whole window
+//! rtt     minimum round trip, by time stamps (a longer sample moves it by an eighth) or by the arrival of a whole window
 //! copied  bytes that the application has read since the last measurement, which was at least rtt ago;  before: largest so far
 //! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before),  or if rtt < 1 ms:  2 copied (1 + rtt / 1 ms)
 //!                   before = copied

@@ -172,9 +172,10 @@ fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
         // ssthresh is half of ten. 8 segments are in flight, and for the two delivered, ceil(2 * 5 / 10) = 1 may be sent, so cwnd
         // is 9
         assert_eq!(first, (1, 1, State::Cwr, 9, 5));
-        // an ACK of all data sent before the reduction, but of none sent after it began, does not end the reduction
+        // an ACK of all data sent before the reduction, but of none sent since then, does not end the reduction
         assert_eq!(ack(10_001, Flags::PURE_ACK).2, State::Cwr);
-        // the ACK of the first segment sent after ends it. Its mark begins the next one, which halves ssthresh from 5 to 2
+        // the ACK of the first segment sent since then ends the reduction. It also reports a mark, which begins the next
+        // reduction: ssthresh is halved from 5 to 2
         let (_, _, state, _, ssthresh) = ack(11_001, Flags::PURE_ACK.with(Flags::ECE));
         assert_eq!((state, ssthresh), (State::Cwr, 2));
     }

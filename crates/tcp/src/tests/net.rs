@@ -44,7 +44,7 @@ pub(super) struct Net<F> {
     /// Number of bytes reported by `Received` at each end, and which bytes have arrived there.
     pub(super) received: [u64; 2],
     pub(super) arrived: [Vec<bool>; 2],
-    /// End 1 answers the first `.0` bytes with `.1` bytes, and closes.
+    /// If set: after `.0` bytes have arrived, end 1 answers with `.1` bytes and closes.
     pub(super) answer: Option<(u64, u64)>,
     /// True if the counters are recounted on every call, and segments and events are logged.
     pub(super) checked: bool,
@@ -153,7 +153,7 @@ impl<F: FnMut(usize, usize, &Segment) -> Fate> Net<F> {
                         a[s.seq as usize - 1..top].fill(true);
                     }
                 }
-                // a host's fast path does not carry these two fields of a plain pure ACK
+                // for a plain pure ACK, a host's fast path leaves out the sequence number and the time stamp
                 let s = if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
                     Segment { seq: 0, ts_val: 0, ..s }
                 } else {

@@ -7,8 +7,8 @@ use crate::cc::control::Feedback;
 use proptest::prelude::*;
 use units::{Duration, Rng};
 
-/// Returns the mean window of an endless flow in segments, which is the number of segments delivered per round trip, for a share
-/// `loss` of packets lost at random.
+/// Returns the mean window of an endless flow in segments, which is the number of segments delivered per round trip. Each data
+/// packet is lost with probability `loss`.
 fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
     let mut rng = Rng::named(seed, "loss");
     let mut n = Net::new(

@@ -1,8 +1,8 @@
 //! Tests of RACK-TLP: which segments it marks lost, and when each retransmission leaves.
 //!
 //! The one-way delay is 50 ms unless stated otherwise, packets have no transmission time, and all segments are full. RTT and SRTT
-//! are 100 ms, so PTO = 2 SRTT + 2 = 202 ms, and the reordering window is min RTT / 4 = 25 ms. Times in comments are in ms after
-//! the message is written.
+//! are 100 ms, so PTO = 2 SRTT + 2 = 202 ms. The reordering window is min RTT / 4 = 25 ms, and its timer waits 2 ms longer, as in
+//! Linux. Times in comments are in ms after the message is written.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -82,8 +82,9 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
 #[test]
 fn the_window_answers_a_loss_that_the_probe_repaired() {
     let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
-    // only the last segment is lost. The probe repairs this loss, which only a later ACK shows. With one segment in flight, a PTO
-    // of 2 SRTT + 200 ms after the ACK at 100 would end at 500, but the RTO ends at 400
+    // only the last segment is lost. The probe repairs this loss, but only a later ACK shows that there was a loss. With one
+    // segment in flight, a PTO of 2 SRTT + 200 ms after the ACK at 100 would end at 500. The RTO ends before that, at 400, so the
+    // probe is sent then
     let (mut n, again) = message(&p, 10, lose(&p, &[(9, 1)]));
     assert_eq!(again, [(400, 9)]);
     // in slow start the window has grown from ten by the nine segments acknowledged one by one, and by the one that the probe
@@ -126,7 +127,8 @@ fn a_lone_segment_waits_for_its_delayed_ack() {
         p.receiver.quick_acks = 0;
         p.receiver.ack_every = 2;
     });
-    // if the segment is lost, the PTO would be 2 SRTT + 200 = 400 ms, but the RTO is 100 + 200 = 300 ms
+    // if the segment is lost, a probe is sent after 300 ms: the PTO of 2 SRTT + 200 = 400 ms is limited to the RTO, which is 100
+    // + 200 = 300 ms
     let (n, again) = message(&p, 1, lose(&p, &[(0, 1)]));
     assert_eq!(again.len(), 1);
     let rto = again[0].0;
@@ -189,7 +191,8 @@ fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     };
     let (n, again) = message(&p, 10, late(24));
     assert_eq!((again, n.ends[0].stats().fast_recoveries), (vec![], 0));
-    // if it arrives 40 ms late, the reordering window of 25 + 2 ms ends before, at 127
+    // if it arrives 40 ms late, its ACK arrives at 140. The timer of the reordering window expires before that: 25 + 2 ms after
+    // the SACKs at 100, at 127
     let (_, again) = message(&p, 10, late(40));
     assert_eq!(again, [(127, 7)]);
     // once reordering has been seen, even three or more SACKs do not indicate a loss at once
@@ -215,7 +218,7 @@ fn three_sacks_are_a_loss_at_once_while_no_reordering_was_seen() {
     // segment 0 is lost. The SACKs of 1, 2 and 3 arrive together at 100
     let (n, again) = message(&p, 10, lose(&p, &[(0, 1)]));
     assert_eq!(again, [(100, 0)]);
-    // segment 8 is lost. Only 9 is SACKed above it, so the whole reordering window of 25 + 2 ms must pass
+    // segment 8 is lost. Only 9 is SACKed above it, so the timer of the reordering window, 25 + 2 ms, must expire
     let (_, again) = message(&p, 10, lose(&p, &[(8, 1)]));
     assert_eq!(again, [(127, 8)]);
     assert_eq!(n.ends[0].stats().probes, 0);

@@ -8,8 +8,9 @@ fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
 
-/// Returns SRTT in ms after an ACK of all segments below `below`, with a SACK block for those from `.0` to below `.1`, which
-/// echoes the time stamp of `echo` ms. `again`: the first segment was retransmitted at 46 ms.
+/// Returns SRTT in ms after one ACK. The ACK acknowledges all segments below `below`, SACKs the segments from `sack.0` to below
+/// `sack.1`, and echoes the time stamp of `echo` ms. With `again`, the first segment is retransmitted at 46 ms, before the ACK
+/// arrives.
 fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, again: bool) -> u64 {
     let p = TcpParams::preset("linux-6").unwrap().with(|p| {
         p.rto.rtt_source = source;
@@ -61,7 +62,8 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
 #[test]
 fn a_segment_sent_twice_gives_no_sample() {
     use RttSource::{Echo, SendTime};
-    // the first segment was sent twice, so only the echo shows which transmission the ACK is for
+    // the ACK covers two segments. The first was sent twice, so its send time gives no sample; the send time of the second, 1 ms,
+    // does. The echo is of 1 ms as well
     assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);
     // the third segment, which is SACKed, was sent once, 48 ms ago
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 1, true), 48);

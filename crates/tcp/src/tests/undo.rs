@@ -27,13 +27,12 @@ fn left<F: FnMut(usize, usize, &Segment) -> Fate>(n: &Net<F>) -> (u64, u32) {
 
 #[test]
 fn a_recovery_for_a_late_segment_is_undone() {
-    // segment 7 arrives 40 ms late, after the reordering window of 25 + 2 ms. So it is retransmitted at 127, when the window is
-    // 17
+    // segment 7 arrives 40 ms late, so its ACK arrives at 140. The timer of the reordering window expires before that, 25 + 2 ms
+    // after the SACKs at 100. So segment 7 is retransmitted at 127, when the congestion window is 17
     let both = reno();
     let (n, again) = message(&both, 10, late(&both, &[7], 40));
     assert_eq!((again, left(&n)), (vec![(127, 7)], (u64::MAX, 1)));
-    // the ACK of the original arrives at 140, and echoes a time stamp from before 127. This is enough evidence, even without
-    // D-SACK
+    // the ACK of the original echoes a time stamp from before 127. This is enough evidence, even without D-SACK
     let eifel = reno().with(|p| p.receiver.dsack = false);
     let (n, _) = message(&eifel, 10, late(&eifel, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));

@@ -8,7 +8,7 @@ use units::{Bytes, Duration, Time};
 
 const MSS: u64 = 1448;
 
-/// Returns Linux' stack with a tuned window. `default` and `max` are the initial and the largest memory of the buffer, in bytes.
+/// Returns Linux' stack with a tuned window. `default` and `max` are the initial and the maximum memory of the buffer, in bytes.
 fn tuned(default: u64, max: u64) -> TcpParams {
     let rmem = Some(Rmem { default: Bytes(default), max: Bytes(max) });
     exact().with(|p| {
@@ -175,7 +175,8 @@ fn data_above_a_hole_opens_the_window() {
 
 #[test]
 fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
-    // a sender whose own window is constant still reads its peer's, and echoes the time stamps by which the peer measures the RTT
+    // a sender whose own receive window is constant still applies the window that its peer advertises, and echoes the time stamps
+    // with which the peer measures the RTT
     let (fixed, auto) = (exact(), tuned(131_072, 6_291_456));
     let mut a = Endpoint::new(&fixed, auto.first_window());
     let mut segments: Vec<Segment> = vec![];

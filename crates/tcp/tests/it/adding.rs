@@ -41,8 +41,8 @@ fn one_line_makes_the_word() {
     assert!(CongestionControl::ALL.contains(&p.control.congestion_control));
 }
 
-/// Returns the number of segments delivered in a minute over a path with 6 Mbit/s, 40 ms, and random loss of one packet in a
-/// hundred.
+/// Returns the number of segments delivered in a minute over a path with 6 Mbit/s, an RTT of 40 ms, and random loss of one packet
+/// in a hundred.
 fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
     let p = TcpParams::preset("reno").unwrap().with(|p| p.control.congestion_control = congestion_control);
     let mut dice = Rng::named(seed, "air");

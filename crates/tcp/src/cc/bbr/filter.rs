@@ -3,8 +3,8 @@
 /// Number of rounds that the maximum covers.
 const BW_WINDOW: u64 = 10;
 
-/// The maximum over the last [`BW_WINDOW`] rounds. It keeps the best value, the best one since then, and the best one since that,
-/// each with its round.
+/// The maximum over the last [`BW_WINDOW`] rounds. It keeps three values, each with its round: the largest, the largest of those
+/// after it, and the largest of those after that one.
 ///
 /// Source: Nichols' windowed filter, as in the draft §4.1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

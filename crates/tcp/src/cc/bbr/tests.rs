@@ -130,7 +130,7 @@ fn startup_ends_three_rounds_after_the_last_growth() {
 fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
     let (mut b, mut w) = run(200, 10_000);
     let before = w.cwnd;
-    // from now on the RTT is 12 ms. The old minimum was measured at 11 ms, and expires 10 s later
+    // from now on the RTT is 12 ms. The old minimum of 10 ms was measured 11 ms after the start, and expires 10 s later
     let mut k = 200;
     let mut first = None;
     let mut last = None;

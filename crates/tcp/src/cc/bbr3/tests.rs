@@ -67,7 +67,8 @@ fn reno_would_need_sixty_two_rounds_at_25_mbit_and_30_ms() {
         rounds += 1;
     }
     assert_eq!(rounds, 62);
-    // with a window of 10 segments, 10 rounds are enough, but not with one of 11. With a large BDP, the wait is 63 rounds
+    // with a window of 10 segments, 10 rounds are enough; with a window of 11 segments, they are not. With a large BDP, the wait
+    // is 63 rounds, the maximum
     b.cycle.rounds_since_probe_up = 10;
     assert!(b.is_reno_coexistence_probe_time(15_000.0) && !b.is_reno_coexistence_probe_time(16_500.0));
     b.path.bw *= 100.0;

@@ -198,7 +198,7 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
 #[test]
 fn marks_take_the_window_down_at_any_round_trip() {
     // the RTT is 5 s, in which 100 kbit/s are 42 segments. All segments are marked, so alpha rises to 1 and each round halves W
-    // until it is small. Then the smallest rate makes it large for a round
+    // until it is small. Then the minimum rate of 100 kbit/s makes W large for one round
     let mut f = Flow::new(40.0, 5.0);
     let mut least = f64::MAX;
     (0..4000).for_each(|_| {

@@ -1,7 +1,7 @@
 //! Vegas: keeps a given number of segments in the queue.
 //!
 //! ```text
-//! once a round trip:  diff = cwnd (RTT - base) / RTT,   RTT = least RTT of the round, base = least RTT so far
+//! once a round trip:  diff = cwnd (RTT - base) / RTT,   RTT = minimum RTT of the round, base = minimum RTT so far
 //!                     cwnd += 1 if diff < vegas_alpha;  cwnd -= 1 if diff > vegas_beta
 //! congestion, slow start:  as Reno
 //! ```
@@ -38,7 +38,7 @@ group! {
 pub(crate) struct Vegas {
     p: VegasParams,
     reno: Reno,
-    /// Least RTT of the connection and of the current round, microseconds.
+    /// Minimum RTT of the connection and of the current round, microseconds.
     base: u32,
     round: u32,
 }
