@@ -30,6 +30,7 @@ PARSED = {
     "reproduce": "test_studies.py and a file for each study",
     "recommend": "test_recommend.py",
     "play": "test_playground.py",
+    "film": "test_film.py",
 }
 #: Words in a command that stand for a file or query of the reader, or for a cluster or live run that does not exist
 #: here.

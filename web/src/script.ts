@@ -1,5 +1,6 @@
 // window.bloatlab: the page for scripts, such as a notebook's, a test's or a course page's.
 
+import { film, type FilmRequest } from "./film";
 import type { Lab } from "./lab";
 import { set } from "./paths";
 import type { Charts, Json, Summary, Tree } from "./types";
@@ -18,6 +19,8 @@ export interface Script {
   charts(): Charts | null;
   /** Presets and essays, as in the element #index. */
   index(): Json;
+  /** A film of the stage, in base64.   Errors: a film that is too long. */
+  film(request: FilmRequest): Promise<string>;
 }
 
 declare global {
@@ -46,6 +49,12 @@ export function offer(lab: Lab, version: string, index: Json): void {
     summary: () => copy(lab.shown?.result.summary ?? null),
     charts: () => copy(lab.shown?.result.charts ?? null),
     index: () => copy(index),
+    async film(request) {
+      const bytes = await film(request);
+      let text = "";
+      for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+      return btoa(text);
+    },
   });
 }
 

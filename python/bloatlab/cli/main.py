@@ -55,7 +55,7 @@ _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (
     "run", "live", "sweep", "query", "check", "recommend", "compare", "validate", "lab", "reproduce", "report", "show",
-    "plot", "diff", "play", "export", "list", "schema", "tc", "completion", "collisions", "links", "store",
+    "plot", "diff", "play", "film", "export", "list", "schema", "tc", "completion", "collisions", "links", "store",
 )  # fmt: skip
 
 
