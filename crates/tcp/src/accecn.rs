@@ -1,8 +1,8 @@
 //! Accurate ECN: the codes of the handshake, the receiver's counters, and the count of marks that the sender derives from them.
 //!
 //! ```text
-//! handshake   The SYN has AE CWR ECE = 111.  The SYN-ACK reports the ECN field of the SYN, the first packet after it that of the
-//!             SYN-ACK:
+//! handshake   The SYN has AE CWR ECE = 111.  The SYN-ACK reports the ECN field of the SYN, and the client's next packet reports
+//!             that of the SYN-ACK:
 //!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   A server that sends 001 has RFC 3168's ECN;  000 or 111: none
 //! receiver    r.cep: all packets with CE.  r.e0b, r.ceb, r.e1b: payload bytes by ECN field.  ACE = r.cep mod 8
 //!             An ACK leaves at once for the first CE after data without CE, and for the n-th CE since the last ACK

@@ -246,7 +246,7 @@ fn a_timeout_goes_back_and_doubles() {
     n.run(60.0);
     assert_eq!(n.received[1], 400 * 1460);
     assert_eq!(n.ends[0].stats().timeouts, 1);
-    // 8 segments were in flight, and all of them are resent
+    // all eight segments of the third round are sent again
     assert_eq!(n.ends[0].stats().retransmits, 8);
 }
 

@@ -7,7 +7,7 @@
 //! cwnd    = max(cwnd gain * bdp + extra_acked, 3 send quanta, 4 segments), not above the bounds
 //!
 //!                 pacing cwnd   ends when
-//! Startup          2.77  2      the rate grew less than 25 % in three rounds, or a round lost more than 2 %, in six places
+//! Startup          2.77  2      the rate grew less than 25 % in three rounds, or a round lost more than 2 %, in six separate runs
 //! Drain            0.5   2      inflight <= bdp, or three rounds have passed
 //! ProbeBW  DOWN    0.90  2      inflight <= 0.85 inflight_longterm and <= bdp
 //!          CRUISE  1     2      2 to 3 s have passed since DOWN began, or as many rounds as Reno would need (at most 63)

@@ -4,9 +4,11 @@
 //! virtual round trip     v = max(srtt, 25 ms)
 //! each round of >= v:    alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
 //! the first mark:        W <- W / 2
-//! first mark of a round: W <- W (1 - alpha / 2);  or the first after all data sent before the last cut (`prague_cut`)
+//! first mark of a round: W <- W (1 - alpha / 2);  with prague_cut = "marks", the first mark after all data sent before the last
+//!                        cut is acknowledged, instead of the first of a round
 //! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, otherwise 1;
-//!                        F = 1 in the first four rounds after slow start (`prague_rtt`);  no growth while the application limits
+//!                        F = 1 in the first four rounds after slow start (`prague_rtt`)
+//!                        W does not grow while the application limits the rate
 //! cwnd                   moves one segment per ACK towards ceil(W), at least 2     loss: W <- W / 2, no growth during its repair
 //! pacing                 W mss / srtt, twice that if cwnd < ssthresh / 2, at least 100 kbit/s;  bursts of 1/4096 s
 //!                        if cwnd <= 4, W is at least 100 kbit/s x srtt, too

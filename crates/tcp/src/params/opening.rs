@@ -9,7 +9,7 @@ group! {
         /// Connections have a three-way handshake and FINs. If off, as in ns-2's one-way agents, both ends are established at
         /// once, no FIN is sent, and a closed side is done when all data that it wrote is acknowledged.
         pub handshake: bool = true,
-        /// Largest wait between two SYNs.
+        /// Maximum wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),
         /// Number of timeouts of the active side's SYN that neither double the wait nor count as retries (4 in Linux since 6.5).
         pub syn_linear_timeouts: u32 = 4,

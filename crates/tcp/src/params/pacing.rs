@@ -26,7 +26,7 @@ group! {
         /// TCP small queues, for a sender whose own host is the bottleneck: the queue discipline and the program run on one
         /// machine. Each connection has at most two bursts in the first link of its node (queued or in transmission), or the data
         /// of 1/1024 s at the pacing rate if that is more; twice that to repair losses. The rest waits in the socket. Off: the
-        /// bottleneck is behind the sender's host.
+        /// bottleneck is beyond the sender's host.
         /// Source: Linux' tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }

@@ -73,7 +73,7 @@ units::text_serde!(ReceiveWindow);
 pub struct Rmem {
     /// Initial memory. The first window is half of it, but at most 65535 bytes.
     pub default: Bytes,
-    /// Largest memory.
+    /// Maximum memory.
     pub max: Bytes,
 }
 

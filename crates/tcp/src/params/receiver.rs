@@ -10,7 +10,7 @@ group! {
         /// Every n-th data segment is acknowledged at once; with 1, all are. Segments that are out of order or fill a hole always
         /// are.
         pub ack_every: u32 = 2,
-        /// Longest wait of an ACK if `ack_every` is above 1, or of the ACK of a short segment.
+        /// Maximum delay of an ACK if `ack_every` is above 1, or of the ACK of a short segment.
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// Number of ACKs at the start of a connection that leave at once (Linux' quickack).
         pub quick_acks: u32 = 16,

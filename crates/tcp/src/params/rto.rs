@@ -12,13 +12,13 @@ group! {
         /// HZ 1000. 0s: timers are exact.
         /// Source: LWN, "Reinventing the timer wheel".
         pub timer_tick: Duration = Duration::from_millis(1),
-        /// Smallest RTO.
+        /// Minimum RTO.
         pub min_rto: Duration = Duration::from_millis(200),
         /// The quantity that `min_rto` bounds.
         pub min_rto_bounds: MinRto = MinRto::Variation,
-        /// Largest RTO of data, including backoff.
+        /// Maximum RTO of data, including backoff.
         pub max_rto: Duration = Duration::from_secs(120),
-        /// Largest number of times that the RTO is doubled: 6 in ns-2 and BSD. With 16, only `max_rto` limits it.
+        /// Maximum number of doublings of the RTO: 6 in ns-2 and BSD. With 16, only `max_rto` limits it.
         pub backoff_doublings: u8 = 16,
         /// Source of round-trip samples.
         pub rtt_source: RttSource = RttSource::SendTime,

@@ -6,9 +6,9 @@ use units::Problem;
 group! {
     /// Limits on sending, and growth of the window.
     pub struct WindowParams {
-        /// Largest window that the sender uses, segments (ns-2's `window_`). Absent: only the receiver's window limits it.
+        /// Maximum congestion window, segments (ns-2's `window_`). Absent: only the receiver's window limits it.
         pub window_clamp: Option<u32> = None,
-        /// Largest number of segments that one ACK counts for when the window grows: 1 in RFC 5681, 2 in RFC 3465.
+        /// Maximum number of segments for which one ACK grows the window: 1 in RFC 5681, 2 in RFC 3465.
         // the default is in fact no limit: Linux counts every segment that an ACK covers
         pub abc_limit: u32 = 1 << 16,
         /// The use of the window that is required for its growth.

@@ -8,7 +8,7 @@ use units::Problem;
 group! {
     /// Sizes on the wire.
     pub struct WireParams {
-        /// Largest payload of a segment, bytes.
+        /// Maximum payload of a segment, bytes.
         pub mss: u32 = 1448,
         /// Bytes of the IP and TCP headers without options: 40 for IPv4.
         pub header_bytes: u16 = 40,

@@ -233,7 +233,8 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     let mut rng = Rng::named(seed, "pipe");
     let (marks, acked) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
-    // at most nine of ten segments in flight: the window must continue to grow
+    // an ACK covers at most nine segments, or seven without the option, since ACE wraps at eight. The first flight has ten, so at
+    // least one of its ACKs arrives, and the window grows
     let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
     let mut n = Net::new(&p, 10, move |from, _, s| {
         if from == 0 && s.len > 0 {

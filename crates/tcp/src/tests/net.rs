@@ -12,7 +12,7 @@ pub(super) enum Fate {
     Drop,
     Late(Duration),
     Mark,
-    /// The packet is split into its segments, and those whose bit is set are lost.
+    /// The packet is split into its segments. A segment is lost if its bit is set in the number.
     Cut(u64),
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Net<F> {
     pub(super) fate: F,
     pub(super) log: Vec<(Time, usize, Segment)>,
     pub(super) events: [Vec<Event>; 2],
-    /// Number of bytes reported by `Received` at each end, and which bytes have arrived there.
+    /// Number of bytes that each end has reported as received. `arrived` has a flag for each byte that has arrived there.
     pub(super) received: [u64; 2],
     pub(super) arrived: [Vec<bool>; 2],
     /// If set: after `.0` bytes have arrived, end 1 answers with `.1` bytes and closes.
