@@ -57,7 +57,7 @@ AppDict = TypedDict(
 )
 
 class RecordDict(TypedDict, total=False):
-    """The recording of a run: the bin width of series, and the links and applications with series."""
+    """The records of a run: the bin width of series, the links and applications that have series, and the warm-up."""
 
     interval: str
     links: Sequence[str]
@@ -85,22 +85,22 @@ class ScenarioError(ValueError):
     """A scenario that cannot be built. `args[0]` is a list of lines: file, path, value, valid values."""
 
 class PanicException(BaseException):
-    """A failed assertion in the core: a bug. Not an `Exception`, so that it is not caught by accident."""
+    """A failed assertion in the core, which is a bug. Not an `Exception`, so that it is not caught by accident."""
 
 def version() -> str:
-    """The version of the core, as in Cargo.toml."""
+    """Return the version of the core, as in Cargo.toml."""
 
 def resolve(
     text: str, format: Literal["toml", "json"] = "toml", source: str = "", sets: list[tuple[str, str]] = ...
 ) -> str:
-    """Return the validated scenario with every default filled in, as canonical JSON.
+    """Read, override, validate and complete a scenario; return its canonical JSON.
 
-    `source` names the text in messages; `sets` are overrides as (path, value) pairs; the last one for a path wins.
+    `source` names the text in messages. `sets` are overrides as (path, value) pairs; the last one for a path wins.
     Raises `ScenarioError`.
     """
 
 def schema() -> str:
-    """JSON Schema of a scenario."""
+    """Return the JSON Schema of a scenario."""
 
 def run(
     resolved: str,
@@ -111,13 +111,14 @@ def run(
     laws: Mapping[str, Callable[[], object]] | None = None,
     trace: Callable[[str, dict[str, Any]], object] | None = None,
 ) -> RunOutput:
-    """Simulate to the end, without the GIL unless a law is written in Python.
+    """Build and run a scenario (canonical JSON, see `resolve`).
 
-    `seed` replaces the scenario's own. `progress` is called a few times a second with the fraction done, in [0, 1];
-    an exception in it cancels the run and is raised here. `captures` is a folder for left.pcap and right.pcap, captured
-    at the ends of `capture_link` (by default the slowest link). `laws` has a callable that makes the law for each link
-    with a law in Python. `trace` receives the tables that the scenario's `trace` selects, in chunks: a table's name,
-    and its columns as arrays, or as (indices, words). Raises `ScenarioError`, `OSError` and `LawFailure`.
+    `seed` replaces the seed of the scenario. `progress` is called a few times a second with the fraction done, in
+    [0, 1]; an exception in it ends the run and is raised here. `captures` is a folder for left.pcap and right.pcap,
+    captured at the ends of `capture_link` (by default the slowest link). `laws` has, for each link with a law in
+    Python, a callable that makes the law; such a run keeps the GIL, all others release it. `trace` receives the chunks
+    of the tables that the scenario's `trace` selects: the table's name, and its columns. Each column is an array, or
+    for words a tuple (indices, words). Raises `ScenarioError`, `OSError` and `LawFailure`.
     """
 
 class DeliveryTrace(TypedDict):
@@ -130,24 +131,25 @@ class DeliveryTrace(TypedDict):
     gaps_over_100ms: int
 
 def delivery_trace(text: str) -> DeliveryTrace:
-    """Read a trace in mahimahi's format, or in the compact form.
+    """Read a trace in mahimahi's format, or in the compact form of a scenario's `source`.
 
-    Raises `ValueError` with two arguments: the line (in the compact form the word), and the mistake.
+    Raises `ValueError` with two arguments: the number of the line (in the compact form, of the word), and the mistake.
     """
 
 def delivery_file(resolved: str, link: str) -> str:
-    """Return the delivery opportunities of a link, for the duration and seed of its scenario, as a mahimahi file.
+    """Return the delivery opportunities of a link as the text of a mahimahi file.
 
-    Raises `ScenarioError`: an unknown link, one with a rate, a duration without an opportunity.
+    The duration and the seed of the scenario (canonical JSON) determine the opportunities. Raises `ScenarioError` for
+    an unknown link, for a link with a rate, and for a duration without an opportunity.
     """
 
 class LawFailure(Exception):  # noqa: N818  users see it as a LawError
     """A law in Python failed. `args` are link, method, and the mistake (None if the exception has a cause)."""
 
 def quantity(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:
-    """Return the kind and the number of a text with a unit; None for any other text.
+    """Parse a number with a unit; return its kind and its value, or None if the text is not valid.
 
-    A duration is in ns, a rate in bit/s, a size in bytes; a share is a fraction, and all others are integers.
+    A duration is in ns, a rate in bit/s, a size in bytes. A share is a fraction; all other values are integers.
     """
 
 @final
@@ -156,16 +158,16 @@ class LawPacket:
 
     @property
     def flow(self) -> int:
-        """Number of its flow."""
+        """Number of the packet's flow."""
     @property
     def size(self) -> int:
         """Bytes on the wire."""
     @property
     def enqueued_ns(self) -> int:
-        """Time of its arrival at the queue."""
+        """Time of arrival at the queue, ns."""
     @property
     def ect(self) -> bool:
-        """True if it is ECN-capable, so that it can be marked."""
+        """True if the packet is ECN-capable, which means that it can be marked."""
     @property
     def dscp(self) -> int:
         """Differentiated services code point, 0 to 63."""
@@ -179,32 +181,32 @@ class LawView:
 
     @property
     def now_ns(self) -> int:
-        """Time of the call."""
+        """Time of the call, ns."""
     @property
     def sojourn_ns(self) -> int:
-        """Queueing delay of the packet so far; 0 for an arrival or a tick."""
+        """Queueing delay of the call's packet so far, ns; 0 for an arrival or a tick."""
     @property
     def packets(self) -> int:
-        """Packets in the queue, without the packet of the call."""
+        """Packets in the queue, not counting the packet of the call."""
     @property
     def bytes(self) -> int:
-        """Bytes in the queue, without the packet of the call."""
+        """Bytes in the queue, not counting the packet of the call."""
     @property
     def rate(self) -> int:
         """Rate of the link, bit/s; the sustained rate of a shaper or modem."""
     @property
     def downstream_ns(self) -> int:
-        """Further queueing delay of a packet that leaves now (in a modem)."""
+        """Further delay of a packet that leaves the queue now, ns: the wait in a modem's transmit queue."""
     def expected_delay_ns(self, bytes: int) -> int:
-        """Time that `bytes` take to leave: at the peak rate while tokens last, then at the sustained rate."""
+        """Time in ns that `bytes` take to leave: at the peak rate while tokens last, then at the sustained rate."""
     def random(self) -> float:
-        """The next number of the law's own random stream, in [0, 1)."""
+        """Return the next number of the law's own random stream, in [0, 1)."""
 
 class LiveError(RuntimeError):
-    """This machine cannot run the bench now, or this build has none."""
+    """This machine cannot run the bench now: no TUN device, no rights, no socket, or a build without the bench."""
 
 class LinkView(TypedDict):
-    """One link: its queue now (`packets`, `bytes`), and totals since the run began (the rest)."""
+    """One link: its current queue (`packets`, `bytes`), and totals since the start of the run (all other numbers)."""
 
     link: str
     packets: int
@@ -234,76 +236,80 @@ def live(
     captures: str | None = None,
     look: Callable[[LiveView], None] | None = None,
 ) -> RunOutput:
-    """Run on the wall clock, without the GIL; see `bloatlab.live.run`.
+    """Run a scenario (canonical JSON) live; see `bloatlab.live.run`. Release the GIL except during `look`.
 
-    `look` is called about ten times a second with a view of the bench; an exception in it ends the run and is raised.
+    `look` is called about ten times a second with the state of the run; an exception in it ends the run and is raised.
     Raises `ScenarioError` and `LiveError`; `RuntimeError` for a bug in one of its threads.
     """
 
 def live_clean() -> int:
-    """End the processes that dead runs have left; return their number."""
+    """End the processes that crashed runs have left behind; return their number."""
 
 def has_live() -> bool:
     """Return True if this build has the live bench. Without it `live` raises `LiveError` and `live_clean` returns 0."""
 
 def as_toml(resolved: str) -> str:
-    """Write a scenario (canonical JSON) as TOML that omits defaults and is read back as the same scenario.
+    """Write a scenario (canonical JSON, see `resolve`) as TOML.
 
-    Raises `ScenarioError`.
+    The TOML omits defaults and is read back as the same scenario. Raises `ScenarioError`.
     """
 
 def tc_commands(resolved: str, link: str | None = None) -> str:
-    """Return shell commands that configure Linux like a scenario's links, or one of them. Raises `ScenarioError`."""
+    """Return shell commands that configure Linux like the links of a scenario, or only like `link`.
+
+    Raises `ScenarioError`.
+    """
 
 def catalogue() -> str:
     """Return the disciplines, links, applications and TCP presets as JSON, each with its parameters and source."""
 
 def measures() -> str:
-    """Return every measure of a summary as JSON, with its words, unit, direction and description; and the units."""
+    """Return the units and all measures of a summary as JSON, each with its words, unit, direction and description."""
 
 def emodel(loss: float, delay_ms: float) -> tuple[float, float]:
-    """Return (R, MOS) of the E-model for a loss fraction in [0, 1] and a one-way delay in milliseconds."""
+    """Return R and MOS of the E-model for a share of lost packets (0 to 1) and the total one-way delay in ms."""
 
 def session_queues(spec: str, sessions: int, trials: int, seed: int = 1) -> list[tuple[int, int, int]]:
-    """Count collisions of random 5-tuples in the classifier of a fair discipline, for 1 to `sessions` sessions.
+    """Count hash collisions among active sessions with random 5-tuples.
 
-    An entry counts the trials in which (two sessions share a queue, the first session shares its queue, the first
-    session is in a group with more sessions than queues). `spec` is JSON: '"sfq_hss"', '{"sfq_hss": {"groups": 32}}'.
-    Raises `ScenarioError` for a discipline that is invalid or not of type A.
+    Returns a tuple for each number of sessions from 1 to `sessions`: in how many of `trials` any two sessions shared a
+    queue, the first session shared its queue, and the first session was in a group with more sessions than queues.
+    `spec` is a fair discipline as JSON: its name in quotes ('"sfq_hss"') or a table ('{"sfq_hss": {"groups": 32}}').
+    Raises `ScenarioError` for a discipline that is not valid or not fair.
     """
 
 EcnWord: TypeAlias = Literal["not-ect", "ect1", "ect0", "ce"]
 
 @final
 class Packet:
-    """A packet as it comes out of a discipline."""
+    """A packet that a discipline has dequeued."""
 
     @property
     def number(self) -> int:
-        """Its number, from 0 in the order of offers."""
+        """Number of the packet. Packets are numbered from 0 in the order in which they were offered."""
     @property
     def flow(self) -> int:
-        """Its flow."""
+        """Number of the packet's flow."""
     @property
     def size(self) -> int:
         """Bytes on the wire."""
     @property
     def enqueued_ns(self) -> int:
-        """Time at which it was offered."""
+        """Time at which the packet was offered, ns."""
     @property
     def ecn(self) -> int:
-        """ECN field: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE."""
+        """ECN field: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE."""
     @property
     def ecn_word(self) -> EcnWord:
         """Name of the ECN field."""
 
 @final
 class Fate:
-    """A drop or mark of a packet by a discipline."""
+    """The drop or the mark of a packet by a discipline."""
 
     @property
     def what(self) -> Literal["dropped", "marked"]:
-        """The event."""
+        """The event: a drop or a mark."""
     @property
     def number(self) -> int:
         """The packet's number."""
@@ -312,21 +318,21 @@ class Fate:
         """The packet's flow."""
     @property
     def reason(self) -> str:
-        """The reason: tail_full, early_head, ..., law, step."""
+        """The reason: `tail_full`, `early_head` and others for a drop, `law` or `step` for a mark."""
     @property
     def point(self) -> Literal["enqueue", "dequeue"]:
-        """The side of the queue."""
+        """The place of the decision: on arrival (enqueue) or at the head, on departure (dequeue)."""
 
 @final
 class Discipline:
-    """A single queue discipline, the same as in simulations, with packets offered by the caller.
+    """A single queue discipline, with the same code as in simulations. The caller offers and dequeues packets.
 
     Times are in nanoseconds and must not decrease.
-    Raises `ValueError` for a time before that of the last call, a size of 0, an invalid ECN field.
+    Raises `ValueError` for a time before that of the last call, a size of 0, or an invalid ECN field.
     """
 
     def __new__(cls, spec: str, rate: str = "5mbit", seed: int = 1) -> Self:
-        """`spec` is the JSON of a scenario's `queue`; see `bloatlab.machines.discipline`."""
+        """`spec` is JSON as in the `queue` of a scenario's link; see `bloatlab.machines.discipline`."""
     def enqueue(
         self,
         time_ns: int,
@@ -336,23 +342,23 @@ class Discipline:
         dscp: int = 0,
         addresses: tuple[str, str] | None = None,
     ) -> list[Fate]:
-        """Offer a packet of `size` bytes; return the resulting drops and marks, its own included.
+        """Offer a packet of `size` bytes; return the drops and marks that result, of this packet or of others.
 
-        `ecn` is the code of the field or its name, `addresses` are the IPv4 addresses of source and
-        destination; without them each flow has its own source.
+        `ecn` is the value of the ECN field or its name. `addresses` are the IPv4 addresses of source and destination;
+        without them, each flow gets its own source address.
         """
     def probe(self) -> dict[str, Any]:
         """Return the discipline's state, with the names and units of a trace (docs/traces.md).
 
-        `queues` is a list with the state of each active queue, for disciplines with several.
+        For a discipline with inner queues, `queues` is a list with the state of each active one.
         """
     def dequeue(self, time_ns: int) -> tuple[Packet | None, list[Fate]]:
-        """Dequeue the next packet; return it, or None, and the resulting drops and marks."""
+        """Dequeue the next packet; return it, or None if none leaves, and the drops and marks that result."""
     def wake(self, time_ns: int) -> list[Fate]:
-        """Run the discipline's timer; return the resulting drops and marks."""
+        """Run the discipline's timer; return the drops and marks that result."""
     @property
     def next_wake_ns(self) -> int | None:
-        """Time of the discipline's timer; None if none runs."""
+        """Time at which the discipline's timer expires, ns; None if it is not running."""
     @property
     def packets(self) -> int:
         """Packets in the queue."""
@@ -366,7 +372,7 @@ class SentSegment:
 
     @property
     def seq(self) -> int:
-        """First payload byte in the stream; the stream starts at 1."""
+        """Sequence number of the first payload byte; the stream starts at 1."""
     @property
     def length(self) -> int:
         """Payload bytes."""
@@ -375,51 +381,52 @@ class SentSegment:
         """Bytes on the wire."""
     @property
     def retransmission(self) -> bool:
-        """True if part of it was sent before."""
+        """True if any part of the segment was sent before."""
 
 @final
 class TcpSender:
-    """A single TCP sender, the simulator's own, already connected, with ACKs passed by the caller.
+    """A single TCP sender, with the same code as in simulations. It is already connected; the caller passes it ACKs.
 
-    Round trips are measured from send times (Karn's rule), so ACKs need no time stamps; `rtt` is that of the handshake.
-    Times are in nanoseconds and must not decrease (`ValueError`).
+    `rtt` is the round-trip time of the handshake. Without it there is no estimate before the first ACK, and RACK's
+    reordering window is 0. Later round trips are measured from the times of sending, with Karn's rule, so ACKs need no
+    time stamps. Times are in nanoseconds and must not decrease (`ValueError`).
     """
 
     def __new__(cls, stack: str = '{"preset": "linux-6"}', rtt: str | None = None) -> Self:
         """`stack` is the JSON of a scenario's TCP table; see `bloatlab.machines.tcp_sender`."""
     def write(self, time_ns: int, bytes: int) -> list[SentSegment]:
-        """Write `bytes` more to send; return the segments that leave at once."""
+        """Add `bytes` to the data to send; return the segments that leave at once."""
     def ack(self, time_ns: int, number: int, sack: list[tuple[int, int]] = ..., ece: bool = False) -> list[SentSegment]:
-        """Receive an ACK of everything below `number` and of the blocks (start, end) above it.
+        """Process an ACK of all bytes below `number`, and of the SACK blocks above it, each a tuple (start, end).
 
-        Returns the segments that leave. `ece` is the echo of a CE mark, for a stack with `ecn`.
+        `ece` is the echo of a CE mark, for a stack with `ecn`. Returns the segments that leave.
         """
     def timer(self, time_ns: int) -> list[SentSegment]:
-        """Run its timer, if it is due; return the segments that leave."""
+        """Run the sender's timer, if it is due; return the segments that leave."""
     @property
     def deadline_ns(self) -> int | None:
-        """Time of its timer; None if none runs."""
+        """Time at which the sender's timer expires, ns; None if it is not running."""
     @property
     def cwnd_bytes(self) -> int:
-        """Congestion window."""
+        """Congestion window, bytes."""
     @property
     def ssthresh_bytes(self) -> int | None:
-        """Slow start threshold; None while it is infinite."""
+        """Slow start threshold, bytes; None while it is infinite."""
     @property
     def in_flight_bytes(self) -> int:
         """Estimated bytes in flight."""
     @property
     def srtt_ms(self) -> float:
-        """Smoothed round-trip time; 0 before the first sample."""
+        """Smoothed round-trip time, ms; 0 before the first sample."""
     @property
     def rto_ms(self) -> float:
-        """Retransmission timeout, backoff included."""
+        """Retransmission timeout including backoff, ms."""
     @property
     def state(self) -> Literal["open", "cwr", "recovery", "loss"]:
-        """Congestion state: cwr reduces after an ECN echo, recovery is fast recovery, loss follows a timeout."""
+        """Congestion state: cwr (reducing after an ECN echo), recovery (fast recovery) or loss (after a timeout)."""
     @property
     def lost_segments(self) -> int:
-        """Segments deemed lost and not acknowledged since, retransmitted or not."""
+        """Segments that the sender deems lost and that have not been acknowledged since, retransmitted or not."""
     @property
     def retransmits(self) -> int:
         """Segments retransmitted so far."""

@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals of a mean that hold for all sample sizes at once, so a race may stop at any time.
+"""Confidence sequences: intervals of a mean that hold for all sample sizes at once, so sampling may stop at any time.
 
 n differences of mean m and standard deviation s (over n - 1), error probability a. The result is the intersection of
 two intervals, each with error probability a / 2:
@@ -29,7 +29,7 @@ LEAST_SHARE = 2.0
 
 
 def bounds(values: Sequence[float], error: float, scatter: float) -> Interval:
-    """The confidence sequence after these values. `scatter` is the least standard deviation to assume.
+    """The confidence sequence after these values. `scatter` is the smallest standard deviation to assume.
 
     Raises `ValueError` if there are no values, the error probability is outside (0, 1), or the scatter is negative.
     """

@@ -1,7 +1,7 @@
-"""The probability that sessions share a queue, when a hash chooses one of G groups and each takes an unused queue of k.
+"""The probability that sessions share a queue if a hash chooses one of G groups, each with k queues.
 
     ordinary hashing      k = 1: two sessions in a group share its queue
-    serial search         k queues each: only more than k sessions in one group must share (ARRIS 2013: G 64, k 4)
+    serial search         a session takes an unused queue of its group: only if more than k are in it, some must share
     P(no sharing)         n! / G^n  [x^n] (1 + x + x^2/2! + ... + x^k/k!)^G
     P(a given session is in an overfull group)    1 - sum_{j<k} C(n-1, j) (1/G)^j (1 - 1/G)^(n-1-j)
 
@@ -10,8 +10,8 @@ have the exponential generating function (sum_{j<=k} x^j/j!)^G. A recurrence giv
 a polynomial: exactly, for every n at once, with O(n k) rational numbers. ARRIS 2013 considered this out of reach and
 simulated.
 
-Sessions are always active and the hash is uniform. Which sessions of an overfull group share a queue depends on the
-discipline, so the second formula is the probability of being in an overfull group.
+ARRIS 2013 has G = 64 and k = 4. Sessions are always active and the hash is uniform. Which sessions of an overfull group
+share a queue depends on the discipline, so the second formula is the probability of being in an overfull group.
 
 Source: ARRIS 2013, "Decreasing Hash Collision Probability", Figures 8 and 9.
 """
@@ -80,14 +80,14 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Results for 0, 1, ... sessions: trials with any collision, and trials with one of the first session."""
+    """Results for 0, 1, ... sessions: trials in which any session collides, and those in which the first does."""
 
     any_session: list[Share]
     first_session: list[Share]
 
 
 def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int, confidence: float = 0.95) -> Trials:
-    """Assigns sessions to random groups, `trials` times; all numbers of sessions share the trials.
+    """Assigns sessions to random groups, `trials` times; the same trials serve all numbers of sessions.
 
     Raises `ValueError` if an argument is out of range.
     """
@@ -103,7 +103,7 @@ def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int
 
 
 def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts the rows in which any group, and the first session's group, is overfull after 0, 1, ... sessions.
+    """Counts the trials in which any group, and the first session's group, is overfull after 0, 1, ... sessions.
 
     `choices` has a row per trial: the groups of the sessions in order of arrival.
     """

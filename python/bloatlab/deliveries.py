@@ -1,6 +1,6 @@
 """Recorded delivery traces of links, read from the files that a scenario names.
 
-    delivery.trace = { file = "lte.down" }   # of a link; the path from the scenario's folder
+    delivery.trace = { file = "lte.down" }   # in a link's table; the path is relative to the scenario's folder
 
 When a scenario is read, the lines of the file are copied into it. If the file changes, it counts as a new scenario;
 results and stores record the trace itself, and a cluster's workers need no file. See docs/links.md.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bloatlab import _core, files
 
-#: Text that is in every resolved scenario with such a trace.
+#: Text that every resolved scenario with such a trace contains.
 _SIGN = '"delivery":{"trace":{'
 
 

@@ -23,7 +23,7 @@ from bloatlab.sweep import grid_file
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 from bloatlab.terminal import lines
 
-#: Number of measures shown by default: with the settings they fit on a screen.
+#: Number of measures shown by default. Together with the settings, they fit on a screen.
 TOP = 15
 
 #: Width of the tables as text, in characters, and the |ln ratio| above which all changes count as equally large.
@@ -122,10 +122,11 @@ class Difference:
         ]
 
     def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
-        """The tables for people: the settings, then the `top` most telling measures, or with None all that differ.
+        """The tables for people: the settings, then the first `top` measures, or with None all measures that differ.
 
         What users notice (scores, losses, delays, rates of applications) and the state of links come first, then
-        everything else; in each group, the application or link that changed most. `every` adds the equal measures.
+        everything else. Within each group, the application or link that changed most comes first. `every` adds the
+        equal measures.
         """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
@@ -192,7 +193,7 @@ def difference(
 
 
 def _order(change: Change) -> tuple[int, float]:
-    """Sort key: better or worse ones, then other differences, by size; measures of only one result; equal ones."""
+    """Sort key: better or worse measures, other differences (both by size), measures of one result only, equal ones."""
     if change.difference is None:
         return 2, 0.0
     if not change.size:
@@ -258,8 +259,9 @@ _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted"
 def _ordered(changes: Sequence[Change]) -> list[Change]:
     """Sorts changes for people, and drops duplicates.
 
-    The measures reported first come before the others. Within both, applications come before the whole run, and that
-    before links; the one that changed most comes first, with its measures in the order of `measures.importance`.
+    The measures that are reported first come before the others. Within both parts, applications come before the whole
+    run, and the whole run before links. Of several applications or links, the one that changed most comes first, with
+    its measures in the order of `measures.importance`.
     """
     seen: set[tuple[object, ...]] = set()
     found: list[tuple[tuple[object, ...], Change]] = []

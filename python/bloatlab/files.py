@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polars import DataFrame
 
-#: Largest file in bytes (scenarios, grids, traces, flent data files). A day of a trace has 20 MB.
+#: Largest file in bytes (scenarios, grids, traces, flent data files). A delivery trace of one day has 20 MB.
 MOST_BYTES = 256 << 20
 
 #: Control characters except tab and newline, zero-width characters, and bidirectional controls.

@@ -202,7 +202,7 @@ def _listed(of: NDArray[np.float64]) -> list[float | None]:
 
 
 def _length(result: Result, name: str) -> float:
-    """Duration of the load in s, without the silence before flent's own tests; an integer if it is whole."""
+    """Duration of the load in s, without the idle start of flent's own tests; an integer if it is whole."""
     seconds = float(result.summary["duration_s"])
     if name != result.scenario.name or name not in WORKLOADS:
         return seconds

@@ -1,4 +1,4 @@
-"""Verdicts: a cell is within its tolerance or outside, and a share counts the cells within.
+"""Verdicts: a value is within its tolerance or outside, and a share counts the values within.
 
 Published values (`studies`), kernels (`validate`, `simulated_and_live`) and expectations (`expectations`) each define
 their tolerances. True is within, False is outside, None is not judged.
@@ -20,7 +20,7 @@ TONES: Mapping[bool | None, Tone] = {True: "good", False: "bad", None: "muted"}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The number of counted cells of a kind that are within, and the target share."""
+    """The number of counted values, the number of those that are within, and the target share."""
 
     name: str
     within: int
@@ -29,7 +29,7 @@ class Share:
 
     @property
     def share(self) -> float:
-        """The share of cells within, in [0, 1]; 1 if there are no cells."""
+        """The share of values within, in [0, 1]; 1 if there are no values."""
         return self.within / self.cells if self.cells else 1.0
 
     @property

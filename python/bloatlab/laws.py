@@ -1,6 +1,6 @@
 """Laws written in Python: a class that decides about every packet, as the core's own laws do.
 
-    queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; the path from the scenario's folder
+    queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; path relative to its folder
     bloatlab.run(scenario, laws={"mine": MyLaw})                # for queue.python = { law = "mine" }
 
 When a scenario is read, the file's text and every parameter of the class are copied into it. If the file changes, it
@@ -47,7 +47,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 
 #: Keys of `queue.python` that belong to the queue, not to the class.
 _QUEUES = ("law", "limit", "source")
-#: Text that is in every resolved scenario with a law in Python.
+#: Text that every resolved scenario with a law in Python contains.
 _SIGN = '"python":{'
 #: Modules that would make two runs of one scenario differ, and what to use instead.
 _UNSTEADY = {"random": "view.random()", "secrets": "view.random()", "time": "view.now_ns"}
@@ -268,7 +268,7 @@ def _steady(tree: ast.Module, label: str, at: str) -> None:
 
 
 def _library(name: str) -> bool:
-    """Whether a law may import a module: Python's, bloatlab's, an installed one; a missing one is left to Python."""
+    """Whether a law may import a module: Python's, bloatlab's or an installed one. Python reports missing ones."""
     if name == __name__.partition(".")[0] or name in sys.stdlib_module_names:
         return True
     spec = importlib.util.find_spec(name) if name else None

@@ -37,7 +37,7 @@ Look = Callable[[View], None]
 
 @dataclass(frozen=True)
 class Command:
-    """A command line to run in one of the namespaces. The run ends when it ends.
+    """A command line to run in one of the namespaces. The run ends when the command ends.
 
     Its environment has the addresses of the first host of each side: BLOATLAB_LEFT, BLOATLAB_RIGHT (IPv4),
     BLOATLAB_LEFT6, BLOATLAB_RIGHT6.
@@ -96,9 +96,9 @@ def run(
 
 
 def clean() -> int:
-    """Ends the processes that dead runs left behind; returns their number.
+    """Ends the processes that crashed runs left behind; returns their number.
 
-    Touches only processes that have a run's tag in their environment and whose run has died.
+    Only processes that have a run's tag in their environment and whose run has ended are affected.
     """
     return _core.live_clean()
 

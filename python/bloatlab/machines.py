@@ -35,9 +35,9 @@ __all__ = ["Discipline", "Fate", "Packet", "SentSegment", "TcpSender", "discipli
 def discipline(name: str, *, rate: str = "5mbit", seed: int = 1, **params: Any) -> Discipline:
     """Makes a queue discipline from its name and parameters, as in a scenario's `queue`.
 
-    `rate` is the rate of the link behind it, which disciplines sized in time and some laws need; `seed` is the seed of
-    its random stream. `bloatlab list qdiscs` lists disciplines and parameters. Raises `ScenarioError` for an unknown
-    name, parameter or value.
+    `rate` is the rate of the link behind the discipline; limits in units of time and some laws need it. `seed` is the
+    seed of its random numbers. `bloatlab list qdiscs` lists disciplines and parameters. Raises `ScenarioError` for an
+    unknown name, parameter or value.
     """
     return _core.Discipline(json.dumps({name: params}), rate, seed)
 
@@ -57,7 +57,7 @@ def session_queues(
 def tcp_sender(preset: str = "linux-6", *, rtt: str | None = "100ms", **params: Any) -> TcpSender:
     """Makes a connected TCP sender from a preset and the parameters that differ from it, as in a scenario's `tcp`.
 
-    `rtt` is the round-trip time measured in its handshake, None for a sender without a sample yet. `bloatlab list tcp`
+    `rtt` is the round-trip time measured in the handshake; with None, the sender has no sample yet. `bloatlab list tcp`
     lists presets and parameters. Raises `ScenarioError` for an unknown name, parameter or value.
     """
     return _core.TcpSender(json.dumps({"preset": preset} | params), rtt)

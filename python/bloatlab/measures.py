@@ -23,7 +23,7 @@ Direction = Literal["more is better", "less is better"]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit: its suffix in names, its symbol, the least noticeable step, and its digits."""
+    """A unit: its suffix in names, its symbol, the smallest noticeable difference, and the number of digits to show."""
 
     suffix: str
     symbol: str
@@ -33,7 +33,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A key of the summary as the core declares it; `*` in its path is any name, in its label the names that remain."""
+    """A key of the summary as the core declares it.
+
+    A `*` in its path stands for any name; a `*` in its label, for the names that remain.
+    """
 
     path: str
     label: str
@@ -142,7 +145,7 @@ def _name(of: str, label: str, measure: Measure) -> Name:
 #: Last rank among the measures reported first.
 _LAST = 1001
 
-#: Rank and direction of another program's measures, by the unit their name ends with; after all of our own.
+#: Rank and direction of another program's measures, by the unit that ends their name. They come after bloatlab's own.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),
@@ -161,7 +164,7 @@ def direction(path: str) -> Direction | None:
 
 
 def least(path: str) -> float:
-    """The least noticeable step, in the unit of the measure."""
+    """The smallest noticeable difference, in the unit of the measure."""
     measure = _looked_up(path)[1]
     return measure.least if measure else 0.0
 

@@ -7,7 +7,7 @@
     "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
     "TABLE"      a stored table by its name, such as queue_series: scenario_hash, seed, and its columns
 
-Only results of the present core and of the newest code of each measure are visible, as to a sweep.
+Only results of the present core and of the newest code of each measure are visible, as in a sweep.
 
 A query can read these views and nothing else: it is one SELECT (or a statement that DuckDB treats as one), without
 other files, extensions or settings. DuckDB may open the store's files, and links to them without wildcards in their

@@ -37,7 +37,10 @@ class RecordingError(InputError):
 
 @dataclass(frozen=True)
 class Recording:
-    """Rates in bit/s, each for `step` s, and a line about their origin. `cut`: the file ends within a packet."""
+    """Rates in bit/s, each for `step` s, and one line about their origin.
+
+    `cut` is true if the file ends within a packet.
+    """
 
     rates: Sequence[int]
     step: float

@@ -134,7 +134,8 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
             files.write(path, frame.write_json())
 
 
-#: Texts that a spreadsheet takes for a formula; numbers among them, which are exempt; the prefix that is added.
+#: Texts that a spreadsheet takes for a formula; numbers, which are exempt although they match; the prefix that is
+#: added.
 _FORMULA, _NUMBER, _QUOTE = r"(?s)^[=+@'-].", r"^[+-]?(\d|inf|nan|\.\d)[\d.eE+-]*$", "'"
 
 

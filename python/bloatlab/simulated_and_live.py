@@ -2,16 +2,17 @@
 
     agrees  iff  |simulated - live| <= max(15 % of live, 3 ms)
 
-for the median round-trip time of pings, the median time of files, the mean queue (3 ms are converted to packets of 1500
-bytes at the link's rate), and the throughput of endless transfers (15 % only, since 3 ms do not apply). Simulated is
-the median over seeds. A live run that was too late to be valid is shown, but neither judged nor repeated.
+for the median round-trip time of pings, the median transfer time of files, the mean queue (3 ms are converted to
+packets of 1500 bytes at the link's rate), and the throughput of endless transfers (15 % only, since 3 ms do not apply).
+The simulated value is the median over seeds. A live run that was too late to be valid is shown, but neither judged nor
+repeated.
 
 **Lateness.** A simulation's clock is exact. The bench's is not: packets leave it some microseconds late, each by a
 different time. This matters to algorithms that derive rates from the spacing of ACKs: BBR keeps the largest of a
-hundred estimates, and drains a queue by pacing 1 % below it. So the simulations use the lateness that the live run
-measured of itself (`late`):
+hundred estimates, and drains a queue by pacing 1 % below it. So the simulations use the lateness that was measured in
+the live run (`late`):
 
-    lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of that live run's own
+    lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
 
 drawn for each packet. It is not a tuning parameter: only the live run's clock determines it. Two things are left out:
 the values above the last percentile, and the clustering of late packets when the machine stalls.
@@ -77,7 +78,7 @@ class Cell:
     agrees: bool | None
 
     def as_data(self) -> dict[str, Any]:
-        """The cell as JSON."""
+        """The comparison of this quantity as JSON."""
         return {
             "case": self.case,
             "quantity": self.name,
@@ -91,7 +92,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """All cells, and the reasons why live runs are invalid, by case."""
+    """All compared values, and the reasons why live runs are invalid, by case."""
 
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
@@ -101,12 +102,12 @@ class Compared:
 
     @property
     def share(self) -> Share:
-        """The share of the judged cells that agree."""
+        """The share of the judged values that agree."""
         return share("", (c.agrees for c in self.cells))
 
     @property
     def agrees(self) -> bool | None:
-        """Whether every judged cell agrees; None if none could be judged."""
+        """Whether every judged value agrees; None if none could be judged."""
         return self.share.within == self.share.cells if self.share.cells else None
 
     def as_data(self) -> dict[str, Any]:
@@ -121,7 +122,7 @@ class Compared:
         }
 
     def table(self) -> TextTable:
-        """A row per cell."""
+        """A row per compared value."""
         rows: list[list[TextCell]] = []
         for c in self.cells:
             digits = _DIGITS[c.unit]
@@ -153,7 +154,7 @@ def opened(folder: Path) -> Compared:
 
 
 def compared_page(done: Compared, command: str) -> Page:
-    """A comparison as a page: the number of quantities that agree, ratios of simulated to live values, every cell."""
+    """A comparison as a page: the number of quantities that agree, ratios of simulated to live values, every value."""
     judged = [c for c in done.cells if c.agrees is not None]
     cases = list(dict.fromkeys(c.case for c in done.cells))
     points = [_point(case, [c for c in judged if c.case == case], done.invalid.get(case)) for case in cases]
@@ -236,7 +237,7 @@ def quantities(result: Result) -> list[Quantity]:
 
 
 def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Quantity], *, valid: bool) -> list[Cell]:
-    """The cells of a case: `simulated` has the quantities of each seed, `live` those of the live run."""
+    """Compares the quantities of a case: `simulated` has those of each seed, `live` those of the live run."""
     cells: list[Cell] = []
     for real in live:
         values = [q.value for run in simulated for q in run if q.name == real.name and not math.isnan(q.value)]
@@ -259,8 +260,8 @@ def lateness(real: Result) -> Lateness:
 def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
 
-    A link with `both_ways` gets it in both directions. A link with its own lateness keeps it; a link that may reorder
-    packets gets none, since the bench keeps their order when it is late.
+    A link with `both_ways` gets it in both directions. A link whose own lateness is given keeps it. A link that may
+    reorder packets gets none, since packets that leave the bench late keep their order.
     """
     measured = lateness(real)
     if not measured:

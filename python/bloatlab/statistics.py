@@ -6,8 +6,8 @@ With n values x of mean m and standard deviation s (over n - 1):
     bootstrap   the middle 95 % of the means of 9999 samples drawn from the values with replacement, corrected for bias
                 and skewness (BCa, Efron 1987); does not assume normality; too narrow for fewer than about ten values
     paired      either of them over the differences a - b of runs with the same seed
-    MSER-5      of the series' means over batches of 5, the cut d in the first half with the least  var(z[d:]) / (n - d)
-                (White 1997)
+    MSER-5      the cut d in the first half with the smallest  var(z[d:]) / (n - d),  z: the series' means over batches
+                of 5 (White 1997)
 
 An interval shows how well the mean is known, not how much single runs vary; its width falls as 1 / sqrt(n).
 """

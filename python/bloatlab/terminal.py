@@ -26,7 +26,7 @@ _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "bold red", "mu
 #: Spaces between columns.
 _GAP = 2
 
-#: Least width of a wrapped text column; words longer than the second number are broken.
+#: Smallest width of a wrapped text column. Words longer than the second number are broken.
 _LEAST_WORDS, _LONGEST_WORD = 14, 40
 
 
@@ -127,7 +127,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _broken(word: str, width: int) -> list[str]:
-    """Splits a word into pieces of at most `width` cells, at least one character each, in one pass."""
+    """Splits a word into parts of at most `width` cells, at least one character each, in one pass."""
     pieces: list[str] = []
     start = wide = 0
     for place, character in enumerate(word):
@@ -211,7 +211,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """The width of each column: the widest shrink first, none below its least width."""
+    """The width of each column: the widest shrink first, and none below its smallest readable width."""
     widths = [c.natural for c in columns]
     while (excess := _total(widths) - width) > 0:
         able = [i for i, c in enumerate(columns) if widths[i] > c.least]

@@ -64,7 +64,7 @@ PLAIN_DOWN = Down(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device: its disciplines, its link ("modem" or "line"), and the kinds of commands to print for it.
+    """A device: its disciplines, the kind of its link ("modem" or "line"), and the kinds of commands to print for it.
 
     `today` is its default setting, such as "droptail 1s"; `standard` has the settings that a standard or guideline
     names, in order of preference. `down` is None if the setting applies to both directions. `transmit` limits a modem's
@@ -137,8 +137,8 @@ class Wanted:
 class Objective:
     """The goal: measures with weights. `noticed` is the smallest difference in points (of 100) that a user notices.
 
-    `scatter` is the least standard deviation, in points, that a race assumes for the difference of two runs. A measure
-    with fewer points than `floor` has failed.
+    `scatter` is the smallest standard deviation, in points, that is assumed for the difference of two settings' runs. A
+    measure with fewer points than `floor` has failed.
     """
 
     name: str
@@ -239,7 +239,10 @@ def _is_app(of: Any) -> bool:
 
 
 def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
-    """The applications of a scenario as a load: every client is at home, every server is "far". Their numbers stay."""
+    """The applications of a scenario as a load, with clients at home and servers at "far".
+
+    Each application keeps its number of servers.
+    """
     found = data.get("app")
     if not isinstance(found, Mapping) or not found:
         raise AdviceError(f"{name}: a scenario without applications is not a load")
@@ -291,7 +294,7 @@ def _wanted(key: str, table: _Table) -> Wanted:
     return made
 
 
-#: For each annotation of a field: the types that its value may have in a file, and their name in messages.
+#: For each annotation of a field, the types that its value may have in a file, and the name of these types in messages.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a text"),
     "float": ((int, float), "a number"),

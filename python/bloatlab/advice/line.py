@@ -26,8 +26,8 @@ UP, DOWN = "up", "down"
 PLANT_S = 0.001
 
 #: Limit of the transmit queue behind a modem's shaper: CableLabs 2012's 32 full packets in bytes, or this time in s at
-#: the peak rate if that is more. A packet waits up to 6 ms for its grant (MAPs every 2 ms), and this is twice as long.
-#: The limit is in bytes, as requests and grants are: 32 ACKs are less than 4 % of 48 kB.
+#: the peak rate if that is more. A packet waits up to 6 ms for its grant, since MAPs arrive every 2 ms; the time is
+#: twice as long. The limit is in bytes, as requests and grants are: 32 ACKs are less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
 #: Valid round trips, s.
@@ -76,7 +76,7 @@ def rtts(text: str) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line: rates in bit/s, burst in bytes, round trips in s, ascending. Without a peak rate there is no burst."""
+    """A line: rates in bit/s, burst in bytes, round trips in s, ascending. A line without a peak rate has no burst."""
 
     up: float
     down: float

@@ -1,7 +1,7 @@
 """The settings that a device offers on a line: disciplines with buffers, each as a scenario's queue.
 
-    around      1/4 of the least BDP, doubled until 8 times the largest is reached; the BDP of each round trip, too
-    4bdp        four times the largest
+    around      1/4 of the smallest BDP, doubled until 8 times the largest is reached; the BDP of each round trip, too
+    4bdp        four times the largest BDP
     50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
 
 A size is at least two full packets. Of sizes within a twelfth of each other only one is kept, preferably a BDP.

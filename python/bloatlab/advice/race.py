@@ -1,8 +1,8 @@
-"""A race of the settings: clearly worse ones are dropped, close ones get more seeds.
+"""Compares settings in a race: after each round of runs, clearly worse ones are dropped; close ones get another seed.
 
     difference        the leader's points minus a setting's, seed by seed; all settings have the same seeds
-    behind            the confidence sequence of the difference is above 0, and its mean is noticeable
-    tied              the sequence is within what is noticeable, or the points are equal in each of the first seeds
+    behind            the confidence sequence of the difference is above 0, and the mean difference is noticeable
+    tied              the sequence is within what is noticeable, or the points are equal in each of three seeds
     not separated     neither
 
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
@@ -25,14 +25,15 @@ from bloatlab.statistics import CONFIDENCE, Interval
 
 Verdict = Literal["behind", "tied", "not separated"]
 
-#: Default limit of runs. With many settings it is this number of rounds, each of one run per setting and round trip.
+#: Default limit of runs; with many settings, the runs of this number of rounds. A round has one run per setting and
+#: round trip.
 RUNS, FIRST_LOOKS = 66, 1.5
 
 #: Equal points in each of this number of seeds are a tie, because the two settings act alike: in a short buffer, an AQM
 #: that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
-#: Least number of seeds of the leader and of the setting `kept`, for their own intervals.
+#: Smallest number of seeds of the leader and of the setting `kept`: with fewer, they would have no intervals.
 LEAST_SEEDS = 2
 
 #: Number of seeds of a setting that is not available. It cannot win, so more seeds would decide nothing.
@@ -50,7 +51,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Raced:
-    """The end of a race: the leader, all others with the nearest first, and the reason for the end."""
+    """The outcome of a race: the leader, all others with the nearest first, and the reason for the end."""
 
     lead: Judged
     others: Sequence[Compared]

@@ -20,13 +20,17 @@ CLOSE = 5.0
 #: Size of a file whose upload time illustrates the line's use, bytes.
 UPLOAD_BYTES = 100e6
 
-#: Least number of seeds for which tables show an interval: with two, it is a dozen times as wide as their difference.
+#: Smallest number of seeds for which tables show an interval: with two, it is a dozen times as wide as their
+#: difference.
 FEW_SEEDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A setting at each true round trip (s). `guess`: the round trip its buffer is sized for; None if recommended."""
+    """A setting at each true round trip (s).
+
+    `guess` is the round trip for which its buffer is sized; None for the recommended setting.
+    """
 
     option: Option
     guess: float | None
@@ -35,12 +39,11 @@ class Guess:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The answer: every setting with its points, the choice, the end of the race, the cost of a wrong round trip.
+    """The answer: every setting with its points, the choice, the last comparisons, and the cost of a wrong round trip.
 
     The leader has the most points. `best` is the setting to choose: the leader, or the device's default or a setting of
-    its standard, if the race does not show it to be worse.
-    `failing` are the measures in which the choice fails, if every setting fails in some; `remedies` are then the
-    changes that were tried elsewhere.
+    its standard, if the comparison does not show that to be worse. `failing` are the measures in which the choice
+    fails, if every setting fails in some; `remedies` are then the changes that were tried elsewhere.
     """
 
     question: Question

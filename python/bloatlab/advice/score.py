@@ -31,7 +31,10 @@ QUEUE = f"links.{UP}.sojourn_ms.p99"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A measure of a setting: its mean over round trips and seeds; `missing` of `runs` runs have no value (no page)."""
+    """A measure of a setting: its mean over round trips and seeds.
+
+    `missing` of `runs` runs have no value, for example because no page was loaded.
+    """
 
     of: Interval | None
     missing: int

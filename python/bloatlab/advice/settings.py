@@ -8,8 +8,8 @@
       .1        AQM Disable: 0 leaves it on, 1 turns it off; 1 octet
       .2        AQM Latency Target, ms; 1 octet
 
-Minimum and Maximum are the smallest and the largest neighbouring buffer that may be chosen instead of the target: those
-tied with the leader, or not separated from it and within five points on average.
+Minimum and Maximum are the smallest and the largest of the neighbouring buffers that are as good as the target: tied
+with the leader, or not separated from it and within five points on average.
 """
 
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ def _aqm(of: Recommendation) -> Setting:
 
 
 def _tc(of: Recommendation) -> Setting:
-    """The output of `bloatlab tc` for the near end of the upstream link; of both links if the setting is for both."""
+    """The output of `bloatlab tc` for the near end of the upstream link, or of both links if both have the setting."""
     scenario, both = of.scenario(), of.question.device.down is None
     lines = _near_end(scenario.tc(UP))
     rates = f"{number(of.question.line.up / 1e6, 3)} Mbit/s"

@@ -64,7 +64,7 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
 
 
 def wrong_table(of: Recommendation) -> TextTable:
-    """A row per buffer sized for one round trip, a column per true round trip: points, line used, time in the queue."""
+    """A row per buffer sized for one round trip, a column per true round trip: points, line use, time in the queue."""
     share = words.share_of(of.question)
     rows: list[list[TextCell]] = []
     for guess in of.guesses:

@@ -1,4 +1,4 @@
-"""Scenarios by name: the RRUL family of flent, and those of RFC 7928. A name stands where a scenario's file may.
+"""Scenarios by name: the RRUL family of flent, and those of RFC 7928. A name may replace a scenario's file.
 
     bloatlab run rrul --set rate=20mbit --set queue=fq_codel
 

@@ -79,7 +79,10 @@ class Workload:
     series: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def build(self, sets: Sequence[Override] = ()) -> tuple[str, list[Override]]:
-        """Its scenario as JSON with the parameters in `sets`, and the other items of `sets`. Raises `WorkloadError`."""
+        """Returns the scenario as JSON, with the parameters in `sets`, and the other items of `sets`.
+
+        Raises `WorkloadError`.
+        """
         given = {path.strip(): value for path, value in sets if path.strip() in self.parameters}
         rest = [(path, value) for path, value in sets if path.strip() not in self.parameters]
         for path, _ in rest:

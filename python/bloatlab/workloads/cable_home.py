@@ -5,7 +5,7 @@
                                           +-- cbr      0 ms
                                           +-- web1..4  9, 14, 24, 49 ms each way
 
-Five round trips (`round_trip_step_ms`) have further servers, ftp2 to ftp5.
+If the five transfers have different round trips (`round_trip_step_ms`), there are further servers, ftp2 to ftp5.
 
 The DOCSIS link adds 1 ms each way, so round trips are 20 or 100 ms (FTP) and 20, 30, 50, 100 ms (web). The rate shaping
 queue, its token bucket, the transmit queue and the request/grant loop all belong to the link `up`.
@@ -67,7 +67,7 @@ class Setup:
     # ------------------------------------------------------------------ stated by the paper, and changed by experiments
     #: What the rate shaping queue does when the transmit queue is full (§2.2.3): "drop" or "back_pressure".
     transmit_queue: str = "drop"
-    #: CoDel measures the sojourn in both queues.
+    #: If true, CoDel measures the sojourn time in both queues.
     sojourn_both: bool = False
     #: Replaces the paper's page.
     page: str | Mapping[str, Any] | None = None
@@ -77,7 +77,7 @@ class Setup:
     target: str = "5ms"
     #: Replaces the case's queue, as a scenario's `queue`.
     queue: Mapping[str, Mapping[str, Any]] | None = None
-    #: Step between the round trips of five transfers; 0 for the paper's one round trip.
+    #: Difference between the round trips of the five transfers; 0 for the paper's single round trip.
     round_trip_step_ms: float = 0.0
     #: Window of the bursty sender in segments, if not `bulk_window`.
     bursty_window: int | None = None
@@ -140,7 +140,7 @@ def _set_modem(links: dict[str, Data], case: Case, setup: Setup) -> None:
         "transmit_limit": "31p" if setup.ns2_droptail else "32p",
         "transmit_queue": setup.transmit_queue,
     }
-    if case.congested:  # borderline: mean grant = MSR x MAP interval, give or take 20 % (CableLabs 2012 §3.1.3)
+    if case.congested:  # borderline: mean grant = MSR x MAP interval, varied by 20 % (CableLabs 2012 §3.1.3)
         links[UP]["docsis"] |= {"max_grant": "1250B", "grant_variation": "20%"}
     links[DOWN] |= {"rate": setup.down_link_rate, "queue": {"droptail": {"limit": setup.down_limit}}}
 
@@ -202,7 +202,7 @@ def _set_browsing(web: Data, setup: Setup) -> None:
 
 def _set_stacks(tcp: dict[str, Data], setup: Setup) -> None:
     def window(segments: int, most: int | None = None) -> Data:
-        """The initial window, and ns-2's window_, which is also the first slow start threshold."""
+        """The initial window, and ns-2's window_, which is also the initial slow start threshold."""
         clamp: Data = {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
         return {"initial_window": {"segments": segments}, "ack_every": setup.ack_every, **clamp}
 

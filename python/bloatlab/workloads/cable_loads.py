@@ -27,7 +27,7 @@ class Bulk(Enum):
     BURSTY = "1 TCP in bursts"
 
 
-#: The rows of Table 2: bulk traffic, and its round-trip time in ms with the DOCSIS link's fixed latency.
+#: The rows of Table 2: bulk traffic, and its round-trip time in ms, including the DOCSIS link's fixed latency.
 _ROWS = {
     1: (Bulk.NONE, 20),
     2: (Bulk.SINGLE, 20),

@@ -1,14 +1,15 @@
-"""The scenarios of RFC 7928, which characterises AQM schemes: a dumbbell, and what crosses it.
+"""The scenarios of RFC 7928, which characterises AQM schemes: a dumbbell with different traffic.
 
     senders --- left ===bottleneck=== right --- receivers        the same round trip for all, unless stated
 
 The AQM at the bottleneck has its defaults; its buffer is the bandwidth-delay product of the largest round trip. TCP is
-Reno with SACK and an initial window of 3 segments unless said. `loss` of n flows: 0.76 n² / S², S the bandwidth-delay
-product and the buffer in packets, so n = 1.147 S sqrt(loss): 0.1 % mild, 0.5 % medium, 1 % heavy.
+Reno with SACK and an initial window of 3 segments unless stated. n flows have the loss 0.76 n² / S², where S is the sum
+of the bandwidth-delay product and the buffer in packets; so n = 1.147 S sqrt(loss). A loss of 0.1 % is mild congestion,
+0.5 % medium, 1 % heavy.
 
-Departs, where the RFC leaves the choice or the program has no such thing: sizes of the web pages of 7.2 and 9 (50
-objects, 12 kB); the five sizes of the short flows of 5.1.2 (11 to 99 packets) repeat side by side; LEDBAT's gain is 1,
-the largest that RFC 6817 allows, instead of 10.
+Departs: web pages of 7.2 and 9 have 50 objects of 12 kB, a choice that the RFC leaves open. The short flows of 5.1.2
+have five sizes (11 to 99 packets), which repeat side by side. LEDBAT's gain is 1, the largest that RFC 6817 allows,
+instead of 10.
 """
 
 from collections.abc import Callable
@@ -19,11 +20,11 @@ from bloatlab.workloads.build import Data, Parameters, Workload, app, bdp, bps, 
 _LINE = {"rate": "10mbit", "rtt": "100ms", "queue": "droptail", "length": "60s"}
 #: Payload of a segment.
 _SEGMENT = 1448
-#: Loss of the levels of congestion.   Source: RFC 7928 §8.2.
+#: The loss at each level of congestion.   Source: RFC 7928 §8.2.
 LEVELS = {"mild": 0.001, "medium": 0.005, "heavy": 0.01}
 
 _RENO: Data = {"preset": "rfc", "initial_window": {"segments": 3}}
-#: The stacks of the applications, by the names that these give.
+#: The TCP stacks, by the names that the applications use.
 _TCP: Data = {
     "reno": _RENO,
     "iw10": {"preset": "rfc", "initial_window": {"segments": 10}},
@@ -35,7 +36,7 @@ _TCP: Data = {
 
 
 def _dumbbell(p: Parameters, apps: Data, *, longest: float | None = None, **more: Any) -> Data:
-    """The bottleneck and its way back, which has ten times the rate; `longest` is the largest round trip, s."""
+    """The bottleneck and the reverse link, which has ten times its rate; `longest` is the largest round trip, s."""
     rate, rtt = p.quantity("rate", "rate"), p.quantity("rtt", "duration")
     queue = buffered(p.queue(), bdp(rate, longest or rtt))
     links = {
@@ -81,7 +82,10 @@ def _unresponsive(share: float, *, beside: bool) -> Callable[[Parameters], Data]
 
 
 def _rtts(p: Parameters) -> Data:
-    """Two groups, one at `rtt`, one at `other`, by the distance of their servers from the bottleneck."""
+    """Two groups of flows, with round trips of `rtt` and `other`.
+
+    The servers of the groups are at different distances from the bottleneck.
+    """
     near, far = p.quantity("rtt", "duration"), p.quantity("other", "duration")
     flows = p.number("flows", 1, 1000)
     apps = {

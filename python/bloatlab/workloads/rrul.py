@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from bloatlab.workloads.build import DSCP, Data, Parameters, Workload, app, bps, link, ns
 
 _SOURCE = "flent 2, flent/tests/{}.conf"
-#: Silence before the load, and after it, s.
+#: Time before the load and after it in which only probes are sent, s.
 SILENCE = 5.0
 #: A UDP probe: 20 bytes of IPv4, 8 of UDP, 1 of data.
 _UDP_PROBE = "29B"
 
-#: The line: down and up, the base round trip, the queue in front of both, the senders' TCP, how long the load lasts.
+#: Parameters of the line: rates down and up, base round trip, queue of both directions, senders' TCP, length of the
+#: load.
 _LINE = {"rate": "50mbit", "up": "10mbit", "rtt": "40ms", "queue": "droptail", "tcp": "linux-6", "length": "60s"}
 
 _WAYS = ("up", "down")
@@ -27,7 +28,10 @@ _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
 
 def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
-    """The line, for a run of `length` plus `beside` s. `servers` has the round trips in s of servers behind it."""
+    """The line, for a run of `length` plus `beside` seconds.
+
+    `servers` has the round trips in s of the servers behind the line, by name; None for a single one at `rtt`.
+    """
     queue, rtt = p.queue(), p.quantity("rtt", "duration")
     rate, up = p.quantity("rate", "rate"), p.quantity("up", "rate")
     length = p.quantity("length", "duration") + beside
@@ -61,7 +65,10 @@ def _icmp(server: str = "server") -> Data:
 
 
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
-    """A flow up and one down for each mark, UDP probes with their marks, and ICMP; names as in `_series`."""
+    """A flow up and one down for each of `marks`, UDP probes with the DSCPs of `probes`, and ICMP.
+
+    The names are those of `_series`.
+    """
     apps = {f"{way}load_{name}": _tcp(p, way, mark=mark) for way in _WAYS for name, mark in marks}
     apps |= {f"udp_{name}": _udp(mark) for name, mark in probes}
     return {**_line(p), "app": {**apps, "ping": _icmp()}}
@@ -109,7 +116,7 @@ def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
     return make
 
 
-#: Servers of RTT fairness: their names, marks, and their round trips as multiples of `rtt`.
+#: Servers of the RTT fairness test: their names, DSCPs, and their round trips as multiples of `rtt`.
 _FAIR = (("s1", "BE1", "CS0", 0.5), ("s2", "BE2", "CS0", 1.0), ("s3", "BK1", "CS1", 2.0), ("s4", "BK2", "CS1", 4.0))
 
 
@@ -125,12 +132,15 @@ def _fair_series() -> dict[str, str]:
     return {**flows, **{f"icmp{n}": f"Ping (ms) ICMP{n} {server}" for n, (server, *_) in enumerate(_FAIR, 1)}}
 
 
-#: The flows of the square wave: name, controller, and when each starts, in delays of 5 s.
+#: The flows of the square wave: name, congestion control, and start time as a multiple of 5 s.
 _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5), ("bbr_4", "bbr", 3))
 
 
 def _squarewave(p: Parameters) -> Data:
-    """Flows of `length` each, the first from the start of the run. flent has no ICMP here; it is added."""
+    """Flows of `length` each, the first from the start of the run.
+
+    flent sends no ICMP in this test; it is added here.
+    """
     apps = {name: {**_tcp(p, "up"), "tcp": tcp, "start": ns(SILENCE * at)} for name, tcp, at in _SQUARE}
     return {**_line(p, beside=6.0 * SILENCE), "app": {**apps, "ping": _icmp()}}
 
