@@ -1,4 +1,4 @@
-//! The floor: what a dumbbell costs that has only packets, links and an event set.
+//! The floor: the cost of a dumbbell that has only packets, links and an event set.
 //!
 //! ```text
 //!   flows --access 1 ms--> bottleneck 23 ms --access 1 ms--> sinks        1500-byte packets
@@ -10,8 +10,7 @@
 //! of a packet, at most six pending). The event set is a 4-ary heap with a 128-bit key.
 //!
 //! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, measured in one
-//! process: CPU times on a busy machine are off by up to 45 %, a ratio by much less. Figures: docs/speed.md; 53 to 64 ns per
-//! packet.
+//! process: on a busy machine, CPU times are off by up to 45 %, but their ratio by much less. docs/speed.md has the figures.
 
 use std::collections::VecDeque;
 
@@ -47,7 +46,7 @@ pub fn cpu_ns() -> u64 {
 /// Sizes of a data packet and of an ACK in bytes.
 const DATA: u32 = 1500;
 const ACK: u32 = 52;
-/// The bottleneck among the hops. Data takes the hops 0, 1 (the bottleneck) and 2; ACKs take 3, 4 and 5.
+/// Index of the bottleneck among the hops. Data takes hops 0, 1 (the bottleneck) and 2; ACKs take hops 3, 4 and 5.
 const BOTTLENECK: usize = 1;
 
 /// Returns the key of an event: time in picoseconds, push order and link, so that keys are ordered by (time, order).
@@ -306,10 +305,10 @@ mod tests {
 
     #[test]
     fn a_small_window_sends_its_window_per_round_trip() {
-        // one flow with a window of 2: its RTT is 50 ms and the serialisation of two data packets and an ACK at 1 Gbit/s and 100
-        // Mbit/s
+        // one flow with a window of 2: its RTT is 50 ms of propagation plus the serialisation of two data packets (12 us on an
+        // access link, 120 us on the bottleneck) and an ACK (5 us in all)
         let r = dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0);
-        // 50 ms + 2 * 120 us + 4 * 12 us ... = 50.3 ms, so 1988 round trips in 100 s with 2 packets each
+        // 50 ms + 12 us + 2 * 120 us + 12 us + 5 us = 50.27 ms, so 1989 round trips in 100 s with 2 packets each
         assert!((3960..3990).contains(&r.bottleneck_packets), "{r:?}");
         assert_eq!(dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0).events, r.events);
     }

@@ -34,7 +34,7 @@ use std::process::{Command, ExitCode};
 #[global_allocator]
 static HEAP: heap::Counting = heap::Counting;
 
-/// A dumbbell: name, rates of bottleneck and access links, buffer, simulated seconds, flow counts, and true if there is a gamer.
+/// A dumbbell: name, rates of bottleneck and access links, buffer, simulated seconds, flow counts, and whether there is a gamer.
 struct Case {
     name: &'static str,
     rate: u64,

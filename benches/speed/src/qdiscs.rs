@@ -86,7 +86,7 @@ fn cost(spec: &Spec, flows: u32, per_departure: u64, ecn: Ecn) -> f64 {
 /// Returns the discipline with its defaults and a limit of `packets`.
 fn limited(name: &str, packets: u32) -> Option<Spec> {
     let spec = match Spec::named(name)? {
-        // every class has its own limit; one class has all packets here, because all are TCP
+        // every class has its own limit; here all packets are in one class, because all are TCP
         Spec::Cbq(mut p) => {
             p.classes.iter_mut().for_each(|class| class.limit = Limit::Packets(packets));
             Spec::Cbq(p)

@@ -64,8 +64,8 @@ pub(crate) struct Cmts {
     free_slots: Vec<u64>,
 }
 
-/// Returns the depth of a bucket that is read once per MAP: within a MAP interval, its burst and the tokens of that interval may
-/// pass.
+/// Returns the depth of a bucket that is read once per MAP: the burst plus the tokens of a MAP interval, since both may pass within
+/// one interval.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
@@ -125,7 +125,7 @@ impl Cmts {
     }
 
     /// Settles a grant of `flow` that has ended: charges the proactive bytes that were used, and refunds the requested bytes that
-    /// were not. Of the grant, `proactive` bytes were proactive and `unused` bytes not used; unused bytes count as proactive
+    /// were not. `proactive` and `unused` are the proactive and the unused bytes of the grant; unused bytes count as proactive
     /// first.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {

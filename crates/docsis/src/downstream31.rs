@@ -235,7 +235,7 @@ mod tests {
         //   L: 3450, 1932, 414, -1104;  C: -270;  L: 2576, 1058, -460;  C: 146, -1372
         assert_eq!(order(230, 1518, 1518, 13), "LLLCLLLLLLLCL");
         // deficits when the weight is 128 of 256, so that both quanta are 2048:
-        //   L: 530, -988;  C: 530, -988;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;  C the same
+        //   L: 2048, 530, -988;  C the same;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;  C the same
         assert_eq!(order(128, 1518, 1518, 11), "LLCCLCLLCCL");
     }
 

@@ -8,7 +8,7 @@ use crate::namespace::Namespace;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// The default of new sockets, which each namespace has for itself.
+/// The default congestion control of new sockets; each namespace has its own.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// Checks that the kernel has a congestion control.   Errors: a message that lists the available ones and the nearest name.

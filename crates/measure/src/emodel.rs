@@ -3,8 +3,7 @@
 //! ```text
 //!   R   = 94.2 - 0.024 d - 0.11 (d - 177.3) H(d - 177.3) - 30 ln(1 + 15 e)        d one-way delay in ms, e loss in [0, 1]
 //!
-//!   R   = 93.2 - Idd - Ie,eff                                                       G.107, all other parameters at their
-//! defaults
+//!   R   = 93.2 - Idd - Ie,eff                                                       G.107 with its other defaults
 //!   Idd = 25 ((1 + X^6)^(1/6) - 3 (1 + (X/3)^6)^(1/6) + 2),  X = log2(d / 100)      0 up to 100 ms
 //!   Ie,eff = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl)                              Ppl loss in percent
 //!

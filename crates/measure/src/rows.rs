@@ -55,7 +55,7 @@ mod tests {
         assert_eq!([rows.take(), rows.take()], [12, 12]);
     }
 
-    /// Compares `Rows` with a search of all rows from the first one on.
+    /// Compares `Rows` with a linear search for the first free row.
     #[test]
     fn as_by_searching_all_rows() {
         let mut rng = units::Rng::named(3, "rows");

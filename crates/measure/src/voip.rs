@@ -19,7 +19,6 @@
 //! [late_after, first + late_after]. Delays below that span are never late, delays above it always are, and those within it are
 //! counted in 65 536 bins of first/65536 each. Memory does not depend on the length of the call. Only delays within one bin of
 //! the border can be misjudged (they count as on time): a bin is 0.1 us for a first delay of 6 ms, and 15 us for one of a second.
-//! for one of a second.
 
 use crate::Histogram;
 use crate::emodel::{self, Codec};

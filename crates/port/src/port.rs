@@ -123,7 +123,7 @@ impl Port {
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
         let (time, step) = egress.next_step(server);
-        // a free link with an empty queue needs no event: its pending request to the queue is made before the next arrival
+        // a free link with an empty queue needs no event: it requests a packet from the queue before the next arrival is enqueued
         let no_event = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
         if no_event { egress.next_timed_step(server).0 } else { time }
     }

@@ -115,8 +115,7 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
-    /// Adds a connection's drops to its row. Packets dropped after the connection ended (a repeated FIN, say) still count as its
-    /// own.
+    /// Adds a connection's drops to its row, including packets dropped after the connection ended (a repeated FIN, for example).
     pub(crate) fn collect_drops(&mut self, slot: usize) {
         let now = self.net.now();
         let row = self.conns[slot].info.row;

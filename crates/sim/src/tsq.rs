@@ -37,7 +37,7 @@ impl Tsq {
     }
 }
 
-/// Returns the nodes with an endpoint that uses TCP small queues: such an endpoint limits its bytes in the node's device.
+/// Returns the nodes with an endpoint that uses TCP small queues, so that it limits its bytes in the node's device.
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
     let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {

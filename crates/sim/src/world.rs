@@ -4,8 +4,8 @@
 //! and runs share this loop; [`World::run`] adds only the end and a way to stop.
 //!
 //! A run is made in slices and calls its observer between them. A slice is a bounded amount of work, even if simulated time does
-//! not advance: [`WORK_PER_SLICE`] events and packets that arrive together, and [`CATCH_UP`] of idle links. The work of one event
-//! is bounded when the scenario is checked (`scenario/work.rs`).
+//! not advance: [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and a time of [`CATCH_UP`] on idle links.
+//! The work of one event is bounded when the scenario is checked (`scenario/work.rs`).
 //!
 //! The result depends on the scenario and its seed only.
 
@@ -29,7 +29,7 @@ pub struct World<S: Sink = ()> {
     pub(crate) over: bool,
     pub(crate) bin: Duration,
     pub(crate) next_sample: Time,
-    /// Time at which links with delivery opportunities next count those that passed; [`Time::NEVER`] without such links.
+    /// Time at which idle links next count the delivery opportunities that they missed; [`Time::NEVER`] without such links.
     pub(crate) next_catch_up: Time,
     /// Scheduled tasks and their times, latest first.
     pub(crate) tasks: Vec<(Time, Task)>,
@@ -70,8 +70,8 @@ pub enum Ended {
 
 /// Work in a slice of a run: events, and packets that arrive together in one event. It takes a few milliseconds.
 pub const WORK_PER_SLICE: u32 = 65_536;
-/// Interval at which an idle link counts the delivery opportunities that passed. LTE has 10 000 in it, about a millisecond of
-/// work.
+/// Interval at which an idle link counts the delivery opportunities that it missed. An LTE link has 10 000 of them in this time,
+/// about a millisecond of work.
 pub(crate) const CATCH_UP: Duration = Duration(10_000_000_000);
 
 impl<S: Sink> World<S> {

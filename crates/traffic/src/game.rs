@@ -4,7 +4,7 @@
 //!   gap between packets, payload of a packet = location - scale ln(-ln u),  u uniform in (0, 1)
 //!   (largest extreme value distribution: mode = location, mean = location + 0.5772 scale)
 //!
-//!             gap, ms         payload, bytes    on the wire, mean
+//!             gap, ms         payload, bytes    on the wire, mean          (gap and payload: location, scale)
 //!   up        15, 5.7         38, 3.7           18.3 ms, 86 bytes: 38 kbit/s
 //!   down      13, 3.7         50, 11            15.1 ms, 102 bytes: 54 kbit/s
 //! ```

@@ -74,7 +74,7 @@ impl Schema {
         if let Some(only) = schema.get("const") {
             return only.clone();
         }
-        // the "oneOf" of a table says which of its keys exclude one another, so it is no choice of a value
+        // the "oneOf" of a table states which of its keys exclude one another, so it is not a choice of values
         let choices = if schema["properties"].is_object() { &[][..] } else { &["enum", "oneOf", "anyOf"] };
         for key in choices {
             let Some(choices) = schema[key].as_array() else { continue };

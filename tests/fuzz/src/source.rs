@@ -71,7 +71,7 @@ impl<'a> Source<'a> {
         of[self.index(of.len())]
     }
 
-    /// Returns true for `part` of 256 values of a byte, and false when no byte is left.
+    /// Returns true for `part` of the 256 values of a byte; returns false when no byte is left.
     pub fn chance(&mut self, part: u8) -> bool {
         self.byte() > 255 - part
     }

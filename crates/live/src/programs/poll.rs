@@ -11,11 +11,11 @@ pub(super) const BACKLOG: i32 = 4096;
 /// The object that an epoll event concerns. It is packed into 64 bits: its kind in the top byte, its index below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// The listener of an (application, server).
+    /// The listener of a pair of application and server.
     Listener(usize),
     /// A connection and one of its ends.
     Conn(usize, usize),
-    /// The datagram socket of an (application, server), and its end.
+    /// The datagram socket of a pair of application and server, and its end.
     Datagram(usize, usize),
     /// A listener of the page server.
     PageListener(usize),

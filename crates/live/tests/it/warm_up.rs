@@ -51,7 +51,7 @@ fn the_bench_counts_from_the_end_of_the_warm_up() {
     ];
     assert_eq!(since, [2000, 1000, 1000]);
     assert_eq!((before.backlog.packets, before.in_flight, all.backlog.packets, all.in_flight), (10, 2, 10, 2));
-    // the third packet was lost on the wire, but in the warm-up
+    // the third packet was lost on the wire, during the warm-up
     assert_eq!(all.drops[packet::DropReason::LinkLoss as usize], 1);
     let meter = link.meter.as_ref().unwrap();
     assert_eq!((meter.queue.time(), meter.queue.mean(), meter.queue.max()), (Duration::from_secs(10), 10.0, 10));

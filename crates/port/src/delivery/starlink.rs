@@ -11,7 +11,7 @@
 //! Source: links are reassigned every 15 s, worldwide at the same moments, and latency and throughput change in steps
 //! at those moments (Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024, abstract). Frames of 1/750 s:
 //! Humphreys et al., Signal Structure of the Starlink Ku-Band Downlink, 2023.
-//! Not verified, but our own round numbers: the size of the steps, and the frequency and length of outages. Set them to your
+//! The size of the steps and the frequency and length of outages are our own round numbers, not verified. Set them to your
 //! measurements.
 //! Departs: the seed determines the point within an interval at which the run starts; nothing changes within an interval; a user
 //! has a share of every frame.

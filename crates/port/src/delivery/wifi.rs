@@ -11,9 +11,9 @@
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
 //! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
-//! Departs: no bit errors and no rate control; a turn has its full length even if packets are missing, so a link that does not
-//! fill its aggregates carries less than one that would shorten them. A link is one station with one queue: other stations of the
-//! same access point are separate links and do not share its turns.
+//! Departs: no bit errors and no rate control; a turn has its full length even if its aggregate is not full, so a link with little
+//! traffic uses more air time than real Wi-Fi, which shortens its turns. A link is one station with one queue: other stations of
+//! the same access point are separate links and do not share its turns.
 
 use super::opportunity::Opportunity;
 use super::synthetic::{MS, OPPORTUNITY, with_burst};

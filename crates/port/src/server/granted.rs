@@ -17,7 +17,7 @@ impl Modem2013 {
     }
 }
 
-/// Returns the departing packet and its departure time.
+/// Returns the packet and its departure time if the next step is a departure.
 fn leaving(next: Next) -> Option<(PacketMeta, Time)> {
     if let Next::Depart(packet, end) = next { Some((packet, end)) } else { None }
 }

@@ -1,5 +1,5 @@
-//! HTB against its closed form: packet n of a burst that arrives at an idle link leaves when the previous packets are paid for,
-//! at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket the sum includes s_n.
+//! HTB against its closed form: packet n of a burst that arrives at an idle link leaves when the debt of the previous packets is
+//! paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket the sum includes s_n.
 
 use crate::common::{Bench, ms};
 use port::{Change, PortSpec};

@@ -1,4 +1,4 @@
-//! A packet's way through a run: it arrives at a queue, leaves it, is marked or dropped, reaches the far end, is acknowledged.
+//! Follows a packet through a run: it arrives at a queue, leaves it, is marked or dropped, reaches the far end and is acknowledged.
 
 use super::table::{Key, Leg, Life, NONE};
 use super::{Arriving, DirectedFlow, Lives, MOST_BYTES, Phase, Slot};
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use units::{Duration, Time};
 
 impl Lives {
-    /// The row of a flow and direction.
+    /// Returns the row of a flow and direction; adds one if it is new.
     pub(super) fn flow(&mut self, flow: FlowId, reverse: bool) -> u32 {
         if self.slots.len() <= flow.slot() {
             self.slots.resize_with(flow.slot() + 1, Slot::unused);
@@ -37,8 +37,8 @@ impl Lives {
         }
     }
 
-    /// The row of the packet that enters the queue of `key.link`, and the time of its mark: the one that has just arrived there,
-    /// or a part of it.
+    /// Begins the leg of the packet that enters the queue of `key.link`: the one that has just arrived there, or a part of it.
+    /// Returns the leg; `None` for a packet sent after the window.
     fn begin(&mut self, now: Time, key: Key) -> Option<u32> {
         let arriving = self.arriving.take_if(|a| a.key == key);
         let (row, marked) = match arriving {
@@ -135,7 +135,8 @@ impl Lives {
         }
     }
 
-    /// Forgets a packet that needs no ACK any more, if the window has not begun: now, or else at its end.
+    /// Handles a packet that needs no further ACK. Before the window, its rows are freed: now if it has ended, otherwise when it
+    /// ends.
     fn settle(&mut self, packet: u32) {
         if self.phase == Phase::Before {
             self.table.packet(packet).end = 0;
@@ -145,7 +146,8 @@ impl Lives {
         }
     }
 
-    /// Forgets a packet that ended before the window.
+    /// Handles the end of a packet, which has arrived or was dropped. Before the window, its rows are freed unless an ACK is still
+    /// expected.
     fn ended(&mut self, packet: u32) {
         self.table.untag(packet);
         // a packet with payload waits for its ACK
@@ -154,7 +156,7 @@ impl Lives {
         }
     }
 
-    /// A packet arrives at the queue of a link.
+    /// Handles a packet that arrives at the queue of a link.
     pub(super) fn arrives(&mut self, now: Time, captured: &CapturedPacket<'_>) {
         let packet = captured.packet;
         let id = PacketId::from(packet);
@@ -180,7 +182,7 @@ impl Lives {
         self.arriving = Some(Arriving { key, row, life, tag: packet.body, marked: Time::NEVER });
     }
 
-    /// A packet reaches the far end of a link.
+    /// Handles a packet that reaches the far end of a link.
     pub(super) fn reaches(&mut self, now: Time, captured: &CapturedPacket<'_>) {
         let packet = captured.packet;
         let id = PacketId::from(packet);
@@ -204,7 +206,7 @@ impl Lives {
         }
     }
 
-    /// An ACK has reached the sender of `reverse`'s direction.
+    /// Handles an ACK that has reached its sender. `reverse`: direction of the data that it acknowledges.
     fn acknowledge(&mut self, now: Time, flow: FlowId, reverse: bool, ack: u64) {
         while let Some(row) = self.slots.get_mut(flow.slot()).and_then(|slot| slot.covered(flow, reverse, ack)) {
             let packet = self.table.packet(row);
@@ -227,7 +229,7 @@ impl Slot {
         Self { flow: FlowId(u32::MAX), rows: [NONE; 2], unacknowledged: Default::default() }
     }
 
-    /// Takes the next packet that an ACK of this flow covers.
+    /// Removes and returns the row of the next packet that an ACK of this flow covers.
     fn covered(&mut self, flow: FlowId, reverse: bool, ack: u64) -> Option<u32> {
         let waiting = &mut self.unacknowledged[usize::from(reverse)];
         let Reverse((end, row)) = *waiting.peek().filter(|_| self.flow == flow)?;

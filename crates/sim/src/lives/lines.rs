@@ -1,7 +1,8 @@
-//! The line of a queue in which each packet waits, seen in the readings of a discipline with several queues.
+//! Finds the line in which each packet waits, from the readings of a discipline with several queues (its lines).
 //!
-//! A reading follows every event of a link. A packet that entered a queue waits in the line that has grown since the reading before.
-//! If none has, because another packet of that line left in the same event, it waits where packets of its flow did.
+//! A reading follows every event of a link. A packet that has entered the discipline waits in the line that has grown since the
+//! last reading. If no line has grown, because another packet of the same line left in the same event, the packet is assumed to
+//! wait where the last packet of its flow did.
 
 use super::table::NO_LINE;
 use packet::{Item, Reading, Unit, Value};
@@ -14,16 +15,16 @@ pub(super) struct Lines {
     pub names: Vec<String>,
     /// Packets in each line at the last reading.
     backlog: Vec<u32>,
-    /// The reading under way.
+    /// Packets in each line in the current reading.
     now: Vec<u32>,
-    /// By row of the flow and direction; `NO_LINE` where it is not known.
+    /// Last known line of each flow and direction, by row; `NO_LINE` if it is unknown.
     of_flow: Vec<u16>,
-    /// There was a reading before.
+    /// True after the first reading.
     known: bool,
 }
 
 impl Lines {
-    /// Reads the lines, and returns the one that has grown, if it is the only one.
+    /// Reads the lines; returns the line that has grown, or `None` if there is no such line or more than one.
     pub(super) fn read(&mut self, now: Time, state: &dyn Probed) -> Option<u16> {
         let Self { names, now: counts, .. } = self;
         counts.fill(0);
@@ -46,7 +47,7 @@ impl Lines {
         only.map(|line| line as u16)
     }
 
-    /// Notes that a packet of this row's flow waits in `line`.
+    /// Records that a packet of the flow in row `flow` waits in `line`.
     pub(super) fn learn(&mut self, flow: u32, line: u16) {
         let at = flow as usize;
         if self.of_flow.len() <= at {
@@ -55,13 +56,13 @@ impl Lines {
         self.of_flow[at] = line;
     }
 
-    /// The line in which packets of this row's flow waited last.
+    /// Returns the last known line of the flow in row `flow`.
     pub(super) fn of(&self, flow: u32) -> Option<u16> {
         self.of_flow.get(flow as usize).copied().filter(|line| *line != NO_LINE)
     }
 }
 
-/// The number of the line of this name; a new one if it has none.
+/// Returns the number of the line with this name; adds the name if it is new.
 fn number(names: &mut Vec<String>, counts: &mut Vec<u32>, name: &str) -> usize {
     names.iter().position(|n| n == name).unwrap_or_else(|| {
         names.push(name.to_owned());

@@ -1,17 +1,19 @@
-//! The lives of the packets in a window of a run: when each entered and left every queue on its way, was marked, dropped or delivered.
+//! The lives of the packets in a window of a run: when each packet entered and left every queue on its path, and when it was
+//! marked, dropped or delivered.
 //!
 //! ```text
 //!  0 ............. from ................... until ........... end
-//!  packets that    packets sent here are    only packets of the
-//!  still travel    rows, and so are those   window are followed
-//!  are kept        under way at its start   to their end
+//!  only packets    packets sent here are    only packets of the
+//!  that have not   recorded, and so are     window are followed
+//!  ended are kept  those in flight at       until they end
+//!                  its start
 //! ```
 //!
-//! Records name a packet by flow, number and size. Two packets of one queue may have the same name (duplicate ACKs); they
-//! differ in the time at which they entered it, and in their tags from link to link.
+//! Records identify a packet by flow, sequence number and size. Two packets in one queue may have the same identity (duplicate
+//! ACKs). In a queue, their arrival times distinguish them; between links, their tags.
 //!
-//! Memory is bounded: a window with too many packets ends early, and [`Lives::until`] says when. Recording changes no result: it
-//! adds no event and draws no random number.
+//! Memory is bounded: a window with too many packets ends early, at [`Lives::until`]. Recording changes no result: it adds no event
+//! and draws no random number.
 
 mod follow;
 mod lines;
@@ -32,12 +34,12 @@ use std::collections::BinaryHeap;
 use table::{Key, NONE, Table};
 use units::{Duration, Problem, Time};
 
-/// Time after the window in which its packets are followed to their end.
+/// Longest time after the window for which its packets are still followed.
 const FOLLOWED_NS: u64 = 3_000_000_000;
-/// The longest table.   Unit: bytes.
+/// Largest size of the tables.   Unit: bytes.
 const MOST_BYTES: usize = 32 << 20;
 
-/// An event that is looked for.
+/// An event for which a sink can search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landmark {
     /// A packet is dropped at this link.
@@ -55,7 +57,7 @@ enum Task {
     Find(Landmark),
 }
 
-/// Where in the run the sink is.
+/// The phase of the run: before, inside or after the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Before,
@@ -66,13 +68,13 @@ enum Phase {
 /// A flow in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectedFlow {
-    /// Its id.
+    /// Id of the flow.
     pub id: FlowId,
-    /// Its owner.
+    /// Owner of the flow.
     pub owner: FlowOwner,
-    /// From the responder to the initiator.
+    /// True for the direction from the responder to the initiator.
     pub reverse: bool,
-    /// The least one-way delay of its packets so far, from the start of the run.
+    /// Smallest one-way delay of its packets since the start of the run.
     pub least: Duration,
 }
 
@@ -89,14 +91,14 @@ struct Slot {
 #[derive(Clone, Copy, Debug)]
 struct Arriving {
     key: Key,
-    /// Its row, if it came over another link.
+    /// Row of the packet, if it came over another link.
     row: Option<u32>,
     life: Life,
     tag: u32,
     marked: Time,
 }
 
-/// A sink that records the lives of packets in a window, or looks for the next landmark.
+/// A sink that records the lives of packets in a window, or searches for the next landmark.
 #[derive(Clone, Debug)]
 pub struct Lives {
     task: Task,
@@ -120,7 +122,8 @@ pub struct Lives {
 }
 
 impl Lives {
-    /// Records the packets in [from, until), at most about `most_packets`.   Errors: those of the scenario's network.
+    /// Returns a sink that records the packets in [from, until), about `most_packets` at most.   Errors: those of the scenario's
+    /// network.
     pub fn new(scenario: &Scenario, from: Time, until: Time, most_packets: usize) -> Result<Self, Problem> {
         let network = scenario.network()?;
         let ends: Vec<NodeId> = network.links.iter().map(|l| NodeId(l.to)).collect();
@@ -144,7 +147,7 @@ impl Lives {
         })
     }
 
-    /// Looks for the first `landmark` after `after`.
+    /// Returns a sink that searches for the first `landmark` after `after`.
     pub fn find(scenario: &Scenario, landmark: Landmark, after: Time) -> Result<Self, Problem> {
         Ok(Self { task: Task::Find(landmark), ..Self::new(scenario, after, Time::NEVER, 0)? })
     }
@@ -160,62 +163,62 @@ impl Lives {
         }
     }
 
-    /// The time of the landmark that was looked for.
+    /// Returns the time of the landmark, if it has been found.
     pub fn found(&self) -> Option<Time> {
         self.found
     }
 
-    /// The window's start.
+    /// Returns the start of the window.
     pub fn from(&self) -> Time {
         self.from
     }
 
-    /// The window's end: earlier than requested, if it had too many packets.
+    /// Returns the end of the window, which is earlier than requested if the window has too many packets.
     pub fn until(&self) -> Time {
         self.until
     }
 
-    /// The window ends earlier than requested.
+    /// Returns true if the window ends earlier than requested.
     pub fn is_shortened(&self) -> bool {
         self.shortened
     }
 
-    /// Packets by row. A row is of the window if [`Lives::has`] it.
+    /// Returns the packets by row, including rows that do not belong to the window (see [`Lives::has`]).
     pub fn packets(&self) -> &[Life] {
         self.table.packets()
     }
 
-    /// Whether this row is a packet of the window.
+    /// Returns true if this row is a packet of the window.
     pub fn has(&self, packet: u32) -> bool {
         self.packets().get(packet as usize).is_some_and(|life| life.used && life.sent < self.until)
     }
 
-    /// Legs of all packets, in no order.
+    /// Returns the legs of all packets, in no particular order.
     pub fn legs(&self) -> &[Leg] {
         self.table.legs()
     }
 
-    /// Flows by row.
+    /// Returns the flows by row.
     pub fn flows(&self) -> &[DirectedFlow] {
         &self.flows
     }
 
-    /// States of senders, in order of time.
+    /// Returns the states of senders, in the order of time.
     pub fn beliefs(&self) -> &[Belief] {
         &self.senders.rows
     }
 
-    /// Names of the states of senders.
+    /// Returns the names of the states of senders.
     pub fn states(&self) -> &[String] {
         &self.senders.states
     }
 
-    /// Names of the lines in the queue of a link; empty if it has one line.
+    /// Returns the names of the lines in the queue of a link; empty if the queue has only one line.
     pub fn lines(&self, link: usize) -> &[String] {
         &self.lines[link].names
     }
 
-    /// The line of a leg: that in which it was seen, or else that of its flow.
+    /// Returns the line of a leg: the one in which the packet was found or, if that is unknown, the last known line of its flow.
     pub fn line(&self, leg: &Leg) -> u16 {
         if leg.line != NO_LINE {
             return leg.line;

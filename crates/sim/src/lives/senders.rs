@@ -1,4 +1,4 @@
-//! The state of every sender after each event that changed it.
+//! Records the state of every sender after each event that changed it.
 
 use packet::{Item, Reading, Value};
 use record::Probed;
@@ -7,23 +7,23 @@ use units::Time;
 /// The state of a sender from one moment on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
-    /// From this moment on.
+    /// Time from which on the sender has this state.
     pub at: Time,
-    /// Row of its flow and direction.
+    /// Row of the sender's flow and direction.
     pub flow: u32,
-    /// Number of its state, among [`Senders::states`].
+    /// Index of the state's name in [`Senders::states`].
     pub state: u8,
-    /// In the order of [`NAMES`]; NaN for a value that it does not have.
+    /// Values in the order of [`NAMES`]; NaN for a value that the sender does not have.
     pub values: [f64; NAMES.len()],
 }
 
-/// The values of a sender, as its probe names them, and their units.
+/// Names of the values of a sender, with their units.
 pub const NAMES: [&str; 7] =
     ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_ms", "rto_ms", "pacing_rate_mbit", "timeouts"];
 
-/// The names of the values in a probe.
+/// Names of the same values in the sender's probe.
 const PROBED: [&str; NAMES.len()] = ["cwnd", "ssthresh", "in_flight", "srtt", "rto", "pacing_rate", "timeouts"];
-/// Index of the timeouts.
+/// Index of `timeouts` in [`NAMES`].
 const TIMEOUTS: usize = NAMES.len() - 1;
 
 /// Readings of senders, in order of time.
@@ -32,12 +32,12 @@ pub(super) struct Senders {
     pub rows: Vec<Belief>,
     /// Names of the states.
     pub states: Vec<String>,
-    /// The last row of each flow and direction.
+    /// Latest row of each flow and direction.
     last: Vec<u32>,
 }
 
 impl Senders {
-    /// Takes a reading; returns true if the sender has timed out since the one before.
+    /// Adds a reading, if it differs from the sender's last one. Returns true if the sender has timed out since then.
     pub(super) fn read(&mut self, at: Time, flow: u32, state: &dyn Probed) -> bool {
         let mut row = Belief { at, flow, state: 0, values: [f64::NAN; NAMES.len()] };
         let states = &mut self.states;
@@ -64,13 +64,13 @@ impl Senders {
         before.is_some_and(|b| row.values[TIMEOUTS] > b.values[TIMEOUTS])
     }
 
-    /// Bytes of the rows.
+    /// Returns the bytes of the rows.
     pub(super) fn bytes(&self) -> usize {
         self.rows.len() * size_of::<Belief>()
     }
 }
 
-/// Equal numbers, where NaN equals NaN.
+/// Returns true if the numbers are equal, where NaN equals NaN.
 fn same(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

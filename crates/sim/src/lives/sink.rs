@@ -1,4 +1,4 @@
-//! The records, packets and readings of a run, passed on to the lives.
+//! Passes the records, packets and readings of a run to [`Lives`].
 
 use super::table::NONE;
 use super::{Landmark, Lives, NO_LINE, Phase, Task};

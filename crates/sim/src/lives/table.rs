@@ -1,75 +1,76 @@
-//! The rows of packets and of their ways over links, and where the packets that still travel are found.
+//! Tables of packets and their legs, and an index of the packets in flight.
 
 use packet::{FlowId, PacketMeta};
 use record::{LinkId, PacketId};
 use std::collections::BTreeMap;
 use units::Time;
 
-/// No row.
+/// Index that stands for no row.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// One packet, from its sending host on.
+/// One packet, from its departure at the sending host on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Life {
-    /// Row of its flow and direction.
+    /// Row of the packet's flow and direction.
     pub flow: u32,
     /// [`PacketMeta::seq`].
     pub seq: u64,
-    /// One past its last byte of payload, for a TCP segment that has any; otherwise 0.
+    /// One past the last byte of payload of a TCP segment; 0 for a packet without TCP payload.
     pub end: u64,
     /// Bytes on the wire.
     pub size: u16,
     /// [`PacketMeta::flags`].
     pub flags: u16,
-    /// The last two bits of its type of service, as sent: ECN.
+    /// ECN field of the packet, as sent.
     pub ecn: u8,
-    /// Part of its payload was sent before.
+    /// True if the packet is a retransmission.
     pub again: bool,
-    /// When its host sent it.
+    /// Time at which the host sent the packet.
     pub sent: Time,
-    /// When it reached its host; [`Time::NEVER`] if it did not.
+    /// Time at which the packet reached its destination; [`Time::NEVER`] if it did not.
     pub arrived: Time,
-    /// When an ACK that covers it reached its sender; [`Time::NEVER`] for none.
+    /// Time at which an ACK for the packet reached its sender; [`Time::NEVER`] without such an ACK.
     pub acknowledged: Time,
-    /// Its last leg; [`NONE`] for none.
+    /// Row of the packet's latest leg; [`NONE`] without a leg.
     pub(super) last: u32,
-    /// The tag with which it travels.
+    /// Tag of the packet in flight.
     pub(super) tag: u32,
-    /// The row is in use.
+    /// True if the row is in use.
     pub(super) used: bool,
 }
 
-/// A packet's way over one link.
+/// A packet's passage over one link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg {
     /// Row of the packet.
     pub packet: u32,
     /// The link.
     pub link: u16,
-    /// Number of its line in the queue, among those of its link; [`NO_LINE`] if the queue has one line, or it did not wait.
+    /// Number of the line in which the packet waited, among the lines of the link; [`NO_LINE`] if the queue has only one line or
+    /// the line is unknown.
     pub line: u16,
-    /// Number of the reason of its drop.
+    /// Number of the reason for which the packet was dropped.
     pub drop_reason: u8,
-    /// When it arrived at the queue.
+    /// Time of arrival at the queue.
     pub entered: Time,
-    /// When it left the queue for transmission; [`Time::NEVER`] if it did not.
+    /// Time at which the packet left the queue for transmission; [`Time::NEVER`], here and below, if this did not happen.
     pub left: Time,
-    /// When it reached the far end.
+    /// Time of arrival at the far end.
     pub arrived: Time,
-    /// When it was dropped.
+    /// Time of the drop.
     pub dropped: Time,
-    /// When it was marked with CE.
+    /// Time at which the packet was marked with CE.
     pub marked: Time,
-    /// The packet's leg before this one.
+    /// Row of the packet's previous leg.
     pub(super) before: u32,
-    /// The next leg with the same key.
+    /// Row of the next open leg with the same key.
     twin: u32,
 }
 
-/// A queue with one line, or a packet that found it empty.
+/// Stands for a queue with only one line, or for an unknown line, such as that of a packet that found the queue empty.
 pub const NO_LINE: u16 = u16::MAX;
 
-/// The name of a packet on a link in records. Two packets may have the same key; they differ in their times.
+/// Identity of a packet on a link in records. Two packets may have the same key; their times distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub link: LinkId,
@@ -86,7 +87,7 @@ impl Key {
     }
 }
 
-/// A list of rows whose places are used again once they are freed.
+/// A list of rows in which freed places are reused.
 #[derive(Clone, Debug)]
 struct Rows<T> {
     all: Vec<T>,
@@ -104,14 +105,14 @@ impl<T> Rows<T> {
     }
 }
 
-/// Packets, their legs, and those under way.
+/// The packets, their legs, and an index of the packets in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     packets: Rows<Life>,
     legs: Rows<Leg>,
-    /// Legs that have not ended: the first with each key.
+    /// First of the legs with each key that have not ended; `twin` leads to the others.
     open: BTreeMap<Key, u32>,
-    /// Rows by the tag of a packet in flight.
+    /// Row of each packet in flight, by tag.
     by_tag: Vec<u32>,
 }
 
@@ -121,17 +122,17 @@ impl Table {
         Self { packets, legs, open: BTreeMap::new(), by_tag: Vec::new() }
     }
 
-    /// Bytes of the rows in the answer, at most.
+    /// Returns an upper bound on the bytes of all rows.
     pub(super) fn bytes(&self) -> usize {
         self.packets.all.len() * size_of::<Life>() + self.legs.all.len() * size_of::<Leg>()
     }
 
-    /// Number of packet rows, free ones included.
+    /// Returns the number of packet rows, including free ones.
     pub(super) fn len(&self) -> usize {
         self.packets.all.len()
     }
 
-    /// Packets that have neither arrived nor been dropped are on their way.
+    /// Returns true if no packet is in a queue or on a link.
     pub(super) fn is_quiet(&self) -> bool {
         self.open.is_empty()
     }
@@ -152,7 +153,7 @@ impl Table {
         &mut self.legs.all[i as usize]
     }
 
-    /// The packet with this tag that has arrived at the end of a link just now.
+    /// Returns the row of the packet with this tag, if the packet has just arrived at the far end of a link.
     pub(super) fn passing(&self, now: Time, packet: &PacketMeta, flow: u32) -> Option<u32> {
         let i = *self.by_tag.get(packet.body as usize)?;
         let row = self.packets.all.get(i as usize)?;
@@ -161,7 +162,7 @@ impl Table {
         (same && arrived).then_some(i)
     }
 
-    /// Notes that a packet travels with this tag.
+    /// Records the tag of a packet in flight.
     pub(super) fn tag(&mut self, tag: u32, row: u32) {
         let at = tag as usize;
         if self.by_tag.len() <= at {
@@ -179,7 +180,7 @@ impl Table {
         }
     }
 
-    /// Returns true if the packet neither waits nor travels.
+    /// Returns true if the packet has arrived or was dropped.
     pub(super) fn has_ended(&self, row: u32) -> bool {
         let life = &self.packets.all[row as usize];
         let leg = self.legs.all.get(life.last as usize);
@@ -190,7 +191,7 @@ impl Table {
         self.packets.put(packet)
     }
 
-    /// Begins a leg of a packet that enters the queue of `key.link` now.
+    /// Begins the leg of a packet that enters the queue of `key.link` now; returns the leg's row.
     pub(super) fn enter(&mut self, key: Key, packet: u32, now: Time) -> u32 {
         let never = Time::NEVER;
         let leg = Leg {
@@ -213,7 +214,7 @@ impl Table {
                 self.open.insert(key, i);
             }
             Some(mut last) => {
-                // bound: packets of one link with the same key, such as duplicate ACKs
+                // bound: the packets on one link with the same key, such as duplicate ACKs
                 while self.legs.all[last as usize].twin != NONE {
                     last = self.legs.all[last as usize].twin;
                 }
@@ -223,7 +224,7 @@ impl Table {
         i
     }
 
-    /// The first open leg with this key that `is` the one.
+    /// Returns the first open leg with this key for which `is` returns true.
     pub(super) fn find(&self, key: &Key, is: impl Fn(&Leg) -> bool) -> Option<u32> {
         let mut i = self.open.get(key).copied().unwrap_or(NONE);
         while i != NONE {
@@ -253,7 +254,7 @@ impl Table {
         }
     }
 
-    /// Forgets a packet and its legs.
+    /// Frees the rows of a packet and of its legs.
     pub(super) fn forget(&mut self, packet: u32) {
         let row = &mut self.packets.all[packet as usize];
         row.used = false;

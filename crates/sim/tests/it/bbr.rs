@@ -2,7 +2,7 @@
 
 use crate::common::{number, run, series};
 
-/// Returns a scenario with one upload over 10 Mbit/s and a round trip of 4 ms, for `seconds` of at least ten.
+/// Returns a scenario of `seconds` (at least 10): one upload over 10 Mbit/s with a round trip of 4 ms.
 fn upload(cc: &str, seconds: u32, queue: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\n\
@@ -37,14 +37,14 @@ fn the_model_knows_the_path() {
     // payload rate of a full link of 10 Mbit/s: 1448 of the 1500 bytes of a packet are payload
     let truth = 10e6 * 1448.0 / 1500.0;
     let settled: Vec<f64> = t.iter().zip(bw).filter(|(t, _)| **t > 2.0).map(|(_, bw)| bw).collect();
-    // shortly after ProbeRTT, the filter of ten rounds may hold only samples of a pipe that was just filling again
+    // shortly after ProbeRTT, the filter of ten rounds may hold only samples taken while the pipe was filling again
     let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
     assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
     // for ten seconds, the RTT of the handshake is the minimum: 4 ms, and 48 us for 60 bytes at 10 Mbit/s
     let (early, late): (Vec<_>, Vec<_>) = t.iter().zip(rt).partition(|(t, _)| **t < 10.0);
     assert!(early.iter().all(|(_, rt)| (4.04..=4.06).contains(rt)), "{early:?}");
-    // from then on it is 4 ms plus the transmission of a segment and its ACK, at most 1.2 ms. It may be higher for 0.3 s in every
-    // ten: the old minimum has expired, and ProbeRTT has not yet found the new one
+    // from then on it is 4 ms plus the transmission of a segment, 1.2 ms. It may be higher for 0.3 s in every 10 s, when the old
+    // minimum has expired and ProbeRTT has not yet found the new one
     let known = late.iter().filter(|(_, rt)| (5.0..=9.0).contains(rt)).count();
     assert!(known as f64 > 0.95 * late.len() as f64, "{known} of {}", late.len());
 }

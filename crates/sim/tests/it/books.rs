@@ -151,7 +151,7 @@ fn slots_are_used_again() {
     assert!((24..=72).contains(&short), "{short}");
 }
 
-/// Clients that give up before a server can respond, and others that reuse their slots while the last SYN is still in flight.
+/// Clients that give up before a server can respond. Other clients reuse their slots while the last SYN is still in flight.
 const HASTY: &str = r#"
 duration = "320s"
 [tcp.hasty]
@@ -188,7 +188,7 @@ fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // each client makes about 270 calls, one in 1.1 s, and every SYN arrives too late
+    // each of the four clients connects about 270 times, once in 1.1 s, and every SYN arrives after the client has given up
     assert!(number(&outcome, "flow_gone_packets") > 1000.0);
     assert_eq!(number(&outcome, "apps.hasty.packets"), 0.0);
     assert_eq!(world.bodies(), 0);

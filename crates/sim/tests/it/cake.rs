@@ -32,7 +32,7 @@ fn the_ack_filter_raises_a_download_on_a_thin_uplink() {
     assert!(normal[1] > off[1], "the uploads have what the ACKs leave");
 }
 
-/// Returns the share of a host with one upload beside a host with eight.
+/// Returns the share of the link that a host with one upload gets beside a host with eight.
 fn lone(isolation: &str, delay: &str) -> f64 {
     let out = run(&format!(
         "duration = '60s'\nrecord.warm_up = '10s'\n\
@@ -51,10 +51,10 @@ fn lone(isolation: &str, delay: &str) -> f64 {
 
 #[test]
 fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
-    // with a target of 15 ms, the window of one flow is reduced to 0.7 without the queue running empty
+    // with a target of 15 ms, CUBIC reduces its window to 0.7 without emptying the queue
     let even = lone("triple-isolate oceanic", "10ms");
     assert!((even - 0.5).abs() < 0.02, "{even}");
-    // with a target of 5 ms the queue does run empty, and the other host takes the rest. A Linux 7.3 kernel gives the lone flow
+    // with a target of 5 ms the queue does empty, and the other host uses the idle time. A Linux 7.3 kernel gives the lone flow
     // 0.444 (4.24 of 9.55 Mbit/s)
     let dry = lone("triple-isolate", "10ms");
     assert!((dry - 0.444).abs() < 0.02, "{dry}");

@@ -4,8 +4,8 @@ use crate::common::{number, run};
 use scenario::read::{Format, scenario};
 use sim::Outcome;
 
-/// Returns a small version of the residential case in CableLabs' white paper: a game sends 128 bytes every 33 +- 3 ms beside four
-/// uploads.
+/// Returns a scenario like the residential case in CableLabs' white paper, but smaller: a game sends 128 bytes every 33 +- 3 ms
+/// beside four uploads.
 fn home(up: &str, more: &str) -> String {
     format!(
         "duration = '40s'\n\
@@ -63,8 +63,8 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
         let queue = format!("{{ docsis_lld = {{ queue_protection = {protection}, delay_estimate = '{estimate}' }} }}");
         run(&home(&modem(&queue, &format!(", low_latency = {{ {PGS} }}")), blast))
     };
-    // the virtual queue does not delay packets that wait for grants, so a flood may keep as much in L as arrives in the time of a
-    // request: 1.62 ms and a MAP interval of 2.025 ms
+    // the virtual queue does not delay packets that wait for grants, so as much of a flood may wait in L as arrives while a request
+    // is served: in 1.62 ms plus a MAP interval of 2.025 ms
     for (estimate, less) in [("bytes", 0.0), ("virtual_queue", 1.62 + 2.025)] {
         let (with, without) = (of(true, estimate), of(false, estimate));
         let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
@@ -104,8 +104,8 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // with `bytes`, the bytes that wait for grants count as a queueing delay at MAX_RATE, which exceeds the ramp and causes most
-    // marks. With half of the rate in proactive grants, few packets wait for requested ones
+    // with `bytes`, the queueing delay is that of the bytes waiting for grants at MAX_RATE. It exceeds the ramp, which therefore
+    // makes most marks. If half of the rate is granted proactively, few packets wait for requested grants
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");

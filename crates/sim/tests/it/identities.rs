@@ -33,7 +33,7 @@ fn the_ceiling_of_600_seconds() {
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
     assert!(delivered > 384.5e6, "{delivered}");
-    // the packets of the last 9 ms, at most 12, are still on the next link
+    // the packets of the last 9 ms are still on the next link: at most 12
     let behind = delivered - number(&outcome, "apps.ftp.wire_bytes");
     assert!((0.0..=12.0 * 1500.0).contains(&behind), "{behind}");
     let drops = number(&outcome, "links.up.drops.tail_full") + number(&outcome, "links.up.drops.transmit_queue_full");
@@ -241,8 +241,8 @@ fn windows_under_random_loss() {
 
 #[test]
 fn one_cubic_flow_and_codel() {
-    // under CoDel, one CUBIC flow of CableLabs 2012 leaves part of the rate unused at a round trip of 100 ms, but hardly any at
-    // 20 ms
+    // under CoDel, one flow with the CUBIC of CableLabs 2012 leaves part of the rate unused at a round trip of 100 ms, but hardly
+    // any at 20 ms
     let of = |server: &str| {
         let apps = format!(
             "[app.ftp]\nfrom = \"home\"\nto = [\"{server}\"]\ntcp = \"ns2-cubic-2.6.22\"\ntraffic.ftp = {{}}\n"

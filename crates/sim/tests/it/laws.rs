@@ -41,8 +41,8 @@ fn uploads(queue: &str, flows: u32, ecn: bool) -> Seen {
 
 #[test]
 fn pie_holds_its_target() {
-    // an integrator has no steady-state error, so the mean delay is the target for any number of flows. The 50 s of sawtooth
-    // allow a tenth of deviation
+    // an integrator has no steady-state error, so the mean delay is the target for any number of flows. Over 50 s, the sawtooth may
+    // shift it by up to a tenth
     for (queue, flows, target) in [
         ("pie = {}", 1, 15.0),
         ("pie = {}", 10, 15.0),
@@ -75,8 +75,8 @@ fn red_keeps_the_queue_between_its_thresholds() {
 
 #[test]
 fn lred_settles_near_min_th() {
-    // at MINth = 200 ms, latency has a plateau between 190 and 230 ms, and all of it but 25 ms is sojourn time. Ten flows need a
-    // probability above Pmin, so the sojourn time is at MINth or above (its mean over a sawtooth is a little lower)
+    // nothing is dropped below MINth = 200 ms. Above it, Pmin = 1 % is more than ten flows need (0.6 % of the packets are dropped),
+    // so the sojourn time oscillates around MINth
     let seen = bottleneck("lred = {}", 10);
     assert!((190.0..230.0).contains(&seen.sojourn_ms), "{} ms", seen.sojourn_ms);
     assert!(seen.early_head > 0.0 && seen.early_tail == 0.0 && seen.tail_full == 0.0);
@@ -91,8 +91,8 @@ fn cobalt_keeps_a_shorter_queue_than_codel_by_not_forgetting() {
 
 #[test]
 fn marks_do_what_drops_do() {
-    // the laws with ECN mark packets of an ECN-capable TCP. Only SYNs and retransmissions are dropped, because they are not
-    // ECN-capable, and all packets while PIE's probability is above mark_ecnth, as in the overshoot of the first second
+    // the laws with ECN mark packets of an ECN-capable TCP. They drop only SYNs and retransmissions, which are not ECN-capable. PIE
+    // also drops the other packets while its probability is above mark_ecnth, as in the overshoot of the first second
     for queue in [
         "red = { variant = \"altq\", limit = \"1000p\", ecn = true, harddrop = false }",
         "ared = { min = \"10p\", max = \"30p\", ecn = true, harddrop = false }",

@@ -8,7 +8,7 @@ fn scenario(text: &str) -> Scenario {
     read::scenario(text, Format::Toml, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// Without a rate, whole windows arrive together: there is an event every 10 us with thousands of packets.
+/// On links without a rate, whole windows arrive together: every 10 us, one event brings thousands of packets.
 #[test]
 fn packets_that_arrive_together_count() {
     let run = scenario(
@@ -30,7 +30,7 @@ fn packets_that_arrive_together_count() {
     assert!(world.events() < 100 * u64::from(WORK_PER_SLICE) / 2, "no packets arrived together, so nothing was tested");
 }
 
-/// An idle link counts the delivery opportunities that passed at intervals that bound the work, not those of a whole day at once.
+/// An idle link counts the delivery opportunities that it missed in slices of ten seconds, not a whole day's at once.
 #[test]
 fn idle_opportunities_are_counted_in_slices() {
     let run = scenario(

@@ -49,7 +49,7 @@ fn fairness_of_flows_that_carry_known_amounts() {
 fn the_grade_of_a_burst_among_pings() {
     // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s and
     // are sent by 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the smallest; the 99th percentile of
-    // four pings is the largest, 90 ms above the smallest. The percentile is graded: the mean would have an A.
+    // four pings is the largest, 90 ms above the smallest. The grade is that of the percentile; the mean would get an A.
     let ping = app("ping", "ping = { size = 125 }");
     let burst = "[app.burst]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1990ms\"\n\
                  traffic.burst = { transport = \"udp\", bytes = 12500, packet = 1250 }\n";
@@ -142,7 +142,8 @@ fn modem(seconds: u32, up: &str, apps: &str) -> String {
 
 #[test]
 fn a_modem_drops_nothing_behind_its_queue_discipline() {
-    // the channel is slower than the burst while tokens last, so the transmit queue is full for seconds
+    // while the tokens of the burst last, packets leave the shaper faster than the channel can carry them, so the transmit queue is
+    // full for seconds
     let up = |queue: &str, more: &str| format!("queue = \"{queue}\"\n{UPSTREAM}\ndocsis.max_grant = \"1250B\"\n{more}");
     let apps = app("files", "ftp = { flows = 5 }");
     for queue in ["codel", "droptail"] {
@@ -155,14 +156,15 @@ fn a_modem_drops_nothing_behind_its_queue_discipline() {
 
 #[test]
 fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
-    // 60 s at 5 Mbit/s are 37.5 MB. A source at half the rate uses half, 18.75 MB, minus the 2 to 8 ms in flight.
+    // 60 s at 5 Mbit/s are 37.5 MB. A source at half the rate uses half, 18.75 MB, minus the datagrams that are in flight at the
+    // end, at most two.
     let half = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
     let used = number(&half, "links.up.utilisation");
     assert!((0.5 - 2.0 * 1250.0 / 37.5e6..=0.5).contains(&used), "{used}");
     // the burst of 10 MB is sent in addition: 47.5 MB of a capacity of 37.5 MB
     let all = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&all, "links.up.utilisation") - 47.5 / 37.5).abs() < 0.001);
-    // a shaper has the same capacity. For a plain link it follows the rate at each moment: 30 s at 5 and 30 s at 10 Mbit/s
+    // a shaper of this rate has the same capacity. The capacity of a plain link follows its rate: 30 s at 5 and 30 s at 10 Mbit/s
     let shaper = "shaper = { max_sustained_rate = \"5mbit\" }";
     let shaped = run(&modem(60, shaper, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&shaped, "links.up.utilisation") - 1.0).abs() < 0.001);
@@ -239,7 +241,7 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
     }
 }
 
-/// At a lossy bottleneck: a transfer that continues after the warm-up, files, pages, pings and a call.
+/// A lossy bottleneck with a transfer that continues after the warm-up, files, pages, pings and a call.
 const ACROSS: &str = r#"
 duration = "20s"
 record.warm_up = "5s"
@@ -375,7 +377,7 @@ fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
         let waiting = number(&outcome, "links.up.queue_packets.mean");
         let arrived = number(&outcome, "links.up.offered_packets") / 1000.0;
         assert!((waiting / (arrived * mean * 1e-3) - 1.0).abs() < 0.001, "{rho}: {waiting}");
-        // the link is busy for a share rho of the time
+        // the link is busy for a fraction rho of the time
         let share = number(&outcome, "links.up.utilisation");
         assert!((share / rho - 1.0).abs() < 0.01, "{rho}: {share}");
     }

@@ -28,7 +28,7 @@ fn a_rate_changes_and_stops_and_comes_back() {
         to = ["b"]
         traffic.cbr = { rate = "20mbit", size = 1250 }
         "#);
-    // rates of the four periods: 1.25 MB/s, 0.5 MB/s, 0 and 2 MB/s; the sums may differ by the packets at their edges
+    // the rates in the four periods are 1.25, 0.5, 0 and 2 MB/s; the sums may differ by the packets at the edges
     for (from, to, bytes) in [(0.0, 3.0, 3.75e6), (3.0, 6.0, 1.5e6), (6.0, 8.0, 0.0), (8.0, 10.0, 4e6)] {
         let sent = sent(&outcome, from, to);
         assert!((sent - bytes).abs() <= 3.0 * 1250.0, "{from} to {to}: {sent}");

@@ -30,7 +30,7 @@ fn a_ping_measures_the_empty_line_exactly() {
 #[test]
 fn a_ping_sees_the_full_buffer_and_its_drops() {
     // 6 Mbit/s of 1500-B datagrams enter 5 Mbit/s, so the queue is full after 1.2 s, with 100 packets of surplus. From then on, a
-    // ping that is not dropped waits for the packet in service and up to 100 others: 100 x 2.4 ms = 240 ms
+    // ping that is not dropped waits for the packet in service and up to 99 others: 100 x 2.4 ms = 240 ms
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
                 [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
     let outcome = run(&line(60, apps));
@@ -59,7 +59,8 @@ fn a_transfer_of_a_length_leaves_the_line_idle() {
         );
         let net = line(20, &app).replace("[link.down]", &format!("loss = {loss}\n[link.down]"));
         let outcome = run(&net);
-        // 6 s of transfer, a full queue (at most 240 ms) and retransmissions: no packets from 9 s on
+        // the transfers end at 6 s. A full queue (at most 240 ms) and retransmissions take less than 3 s more, so no packets are
+        // sent from 9 s on
         let (bins, sent) = (
             series(&outcome, "queue_series", "t_s", "link", way),
             series(&outcome, "queue_series", "sent_bytes", "link", way),
@@ -112,7 +113,7 @@ fn a_call_both_ways_is_judged_twice() {
     assert!((lost - number(&outcome, "apps.voip.dropped_packets")).abs() < 1e-6, "{lost}");
 }
 
-/// A burst fills the upstream queue for 0.2 s. The game's packets that wait more than 50 ms are late; downstream, none are.
+/// A burst fills the upstream queue. The game's packets that wait more than 50 ms are late; downstream, none are.
 #[test]
 fn a_game_is_late_one_way() {
     let apps = "[app.game]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.game = {}\n\
@@ -142,8 +143,8 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     assert_eq!(burst("dropped_packets"), 149.0);
     // the last accepted packet waits for 100 others: its delay is 101 x 2.4 ms + 20 ms
     assert!((burst("delay_ms.max") - 262.4).abs() < 0.01, "{}", burst("delay_ms.max"));
-    // 100 kB are 70 segments, sent in windows of 10, 20, 40 and 80 segments. They take 40.2 ms for the handshake, 70 x 2.4 = 168
-    // ms of transmission, 20 ms of propagation, and less than three round trips of 43 ms in which the sender waits for ACKs
+    // 100 kB are 70 segments, sent in windows of 10, 20 and 40 segments. They take 40.2 ms for the handshake, 70 x 2.4 = 168 ms of
+    // transmission, 20 ms of propagation, and less than three round trips of 43 ms in which the sender waits for ACKs
     let took = number(&outcome, "apps.tcp.files.mean_s");
     assert!((0.040 + 0.168 + 0.020..0.040 + 0.168 + 0.020 + 3.0 * 0.043).contains(&took), "{took}");
     assert_eq!(series(&outcome, "files", "bytes", "app", "tcp"), [100_000.0]);
@@ -231,7 +232,7 @@ fn ledbat_yields_to_reno() {
     };
     let share = goodput("background") / (goodput("background") + goodput("reno"));
     assert!(share < 0.05, "{share}");
-    // a second Reno flow instead of LEDBAT takes half
+    // a Reno flow in LEDBAT's place gets more than half, since it starts 60 s before the other
     let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
     let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
     assert!(bytes("background") > bytes("reno"), "60 s ahead");
@@ -239,8 +240,8 @@ fn ledbat_yields_to_reno() {
 
 #[test]
 fn a_file_is_faster_beside_ledbat_than_beside_reno() {
-    // Linux sends 1 MB every 30 s beside an upload. LEDBAT's queue is a tenth of the queue that Reno keeps in the second of
-    // buffer
+    // the stack `linux-6` sends 1 MB every 30 s beside an upload. LEDBAT's queue is a tenth of the queue that Reno keeps in the
+    // second of buffer
     let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
                  traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
     let took = ["ledbat", "rfc"].map(|preset| {

@@ -1,4 +1,4 @@
-//! Sequences of calls of every control law, such as a host with one FIFO queue makes.
+//! Sequences of calls to every control law, as made by a host with one FIFO queue.
 //!
 //! A law marks only ECN-capable packets. After a timer, the next one is later than now, and an idle law without work has no timer
 //! in the past. A copy decides like the original. A law never drops more packets than there are, which the host enforces.

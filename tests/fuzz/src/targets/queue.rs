@@ -33,8 +33,8 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 const TICKS: u32 = 2_000;
 /// Largest number of timers checked in one input. Some move every flow, and an input that takes a minute would delay all others.
 const ALL_TICKS: u32 = 20_000;
-/// Largest number of calls to empty the queue. Each call in vain doubles the wait, so 64 calls cover the whole range of time for
-/// each packet.
+/// Largest number of calls to empty the queue. Each call that returns no packet doubles the wait for the next, so 64 calls cover
+/// the whole range of time for each packet.
 const LETS_GO: u32 = 200_000;
 
 /// The packets that did not leave.

@@ -109,7 +109,8 @@ fn run(world: &mut World, events: u64) -> bool {
         now = world.now();
         // one event may deliver thousands of packets to their host, so packets count as well
         let packets = if k % AUDIT == 0 { balance(world) } else { 0 };
-        // a run stops only when time has just advanced: a time that never ends is found, even beyond the number of events
+        // a run stops only when time has just advanced, so that an endless sequence of events at one time is found even after
+        // `events` events
         if (k >= events || packets >= 2 * events) && at_once == 0 {
             break;
         }

@@ -298,7 +298,7 @@ impl Dice {
     fn apps(&mut self, text: &mut String, hosts: &[String]) {
         for i in 0..2 + self.rng.below(5) {
             let from = self.rng.below(hosts.len() as u64) as usize;
-            // an odd step crosses the bottleneck of a dumbbell; without one, nothing would limit the rate
+            // with an odd step, a flow crosses the bottleneck of a dumbbell; otherwise nothing would limit its rate
             let to = (from + 1 + 2 * self.rng.below(hosts.len() as u64 / 2) as usize) % hosts.len();
             let to = if to == from { (from + 1) % hosts.len() } else { to };
             let (from, to) = (&hosts[from], &hosts[to]);
