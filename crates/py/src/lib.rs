@@ -66,8 +66,8 @@ fn version() -> &'static str {
     face::VERSION
 }
 
-/// Returns R and MOS of the E-model for a share `loss` of lost packets (0 to 1) and the total one-way delay.   Source: Cole &
-/// Rosenbluth 2001.
+/// Returns R and MOS of the E-model for the fraction `loss` of packets that are lost (0 to 1) and the total one-way delay.
+/// Source: Cole & Rosenbluth 2001.
 #[pyfunction]
 fn emodel(loss: f64, delay_ms: f64) -> (f64, f64) {
     let r = measure::emodel::r_value(units::Duration::from_secs_f64(delay_ms * 1e-3), loss);

@@ -314,7 +314,7 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // no ACK is sent in between, so from the second mark on every segment triggers one, marked or not
+        // no ACK is sent in between, so every segment from the second mark on triggers an ACK, marked or not
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));

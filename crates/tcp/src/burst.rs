@@ -159,7 +159,8 @@ mod tests {
         let rate = |cwnd: f64, ssthresh| pacing_rate(&p, 50.0, ssthresh, cwnd, srtt);
         assert_eq!(rate(50.0, 60.0), Some(4_344_000.0));
         assert_eq!(rate(50.0, f64::INFINITY), Some(7_240_000.0));
-        // slow start's ratio holds below half of ssthresh in whole segments: half of 101 is 50
+        // the ratio of slow start applies below half of ssthresh, rounded down. Half of 101 is 50, so a window of 50 is not below
+        // it
         assert_eq!((rate(50.0, 101.0), rate(50.0, 102.0)), (Some(4_344_000.0), Some(7_240_000.0)));
         assert_eq!(pacing_rate(&p, 10.0, f64::INFINITY, 10.0, Duration::ZERO), None);
     }
@@ -229,8 +230,9 @@ mod tests {
         // in a window of three segments, the free segment is a third of the window, so it may leave
         assert!(!b.waits(&p, &BurstInputs { window: 3000, ..sight }));
         assert!(b.waits(&p, &BurstInputs { window: 4000, ..sight }));
-        // the ACK of a segment sent 19 ms ago is due in 1 ms, so the burst waits; after 18 ms, it would be 2 ms away. The ACK of
-        // a segment sent 30 ms ago is overdue and may arrive at any time
+        // the ACK of a segment sent 19 ms ago is due in 1 ms, so the burst waits. If it was sent 18 ms ago, the ACK is due only
+        // in 2 ms, so the burst leaves. The ACK of a segment sent 30 ms ago is overdue and may arrive at any time, so the burst
+        // waits
         for (age, waits) in [(19, true), (18, false), (9, false), (30, true)] {
             assert_eq!(b.waits(&p, &BurstInputs { oldest: Some(ms(age)), ..sight }), waits, "{age}");
         }

@@ -226,8 +226,8 @@ mod tests {
         (1..5).for_each(|at| s.on_sacked(at, 1000, false));
         let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
-        // the segment sent last left at 8 ms, in a flight that began at 0, when nothing was delivered yet: the sample is 4000
-        // bytes over 20 ms
+        // the segment that was sent last left at 8 ms, when nothing had been delivered yet. Its flight began at 0. So the sample
+        // is all 4000 bytes delivered, over the 20 ms since then
         assert_eq!(
             sample.unwrap(),
             RateSample {

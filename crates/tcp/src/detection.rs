@@ -276,7 +276,7 @@ impl Detection {
         self.with_rack(|rack| rack.unmark_lost(board));
     }
 
-    /// Recounts the segments behind the counters of the scoreboard and of RACK, and compares.
+    /// Counts the segments again, and asserts that the counters of the scoreboard and of RACK are correct.
     #[cfg(test)]
     pub(crate) fn check(&self, board: &Scoreboard, p: &TcpParams) {
         board.check(p.detection.dupthresh, p.wire.mss, self.rack().is_some());

@@ -409,7 +409,7 @@ impl Endpoint {
         self.rx.ecn
     }
 
-    /// Recounts the segments behind the running counters, and asserts that they are equal.
+    /// Counts the segments again, and asserts that the running counters are correct.
     #[cfg(test)]
     pub(crate) fn check(&self, p: &TcpParams) {
         self.tx.detection.check(&self.tx.board, p);

@@ -18,7 +18,7 @@ use crate::params::TcpParams;
 use crate::segment::{Event, Io, Segment};
 use packet::Flags;
 
-/// An [`Io`] that gathers segments into packets, and passes these to the host's.
+/// An [`Io`] that gathers segments into packets, and passes the packets to the [`Io`] of the host.
 pub(crate) struct Offload<'a, I> {
     p: &'a TcpParams,
     /// Largest number of segments in a packet.

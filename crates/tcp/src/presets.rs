@@ -102,7 +102,7 @@ presets! { p:
     /// ns-2 FullTcp with SACK: Reno's window, handshake and FIN, Nagle, time stamps of 10 bytes (SYN and ACK have 50 bytes),
     /// initial window 2, RTO 3 s at first
     "ns2-fulltcp-sack" {
-        // `nodelay_` is false: an object's last, short segment waits until all before it is acknowledged
+        // `nodelay_` is false: an object's last, short segment waits until all data before it is acknowledged
         ns2(p, Quirks::NS2_FULLTCP);
         (p.wire.timestamp_bytes, p.wire.syn_option_bytes) = (10, 10);
         p.control.choose("reno");

@@ -226,7 +226,8 @@ impl Scoreboard {
         self.rtx = self.rtx.min(at as u32);
     }
 
-    /// Returns true if the first outstanding segment is SACKed. Then the receiver has had it without acknowledging it.
+    /// Returns true if the first outstanding segment is SACKed, which means that the receiver has received it without
+    /// acknowledging it.
     pub(crate) fn head_sacked(&self) -> bool {
         self.get(0).is_some_and(|e| e.has(SACKED))
     }

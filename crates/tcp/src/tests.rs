@@ -242,7 +242,7 @@ fn a_timeout_goes_back_and_doubles() {
     n.run(first.secs());
     assert_eq!(n.ends[0].probe(&p).state, State::Loss);
     assert_eq!(n.ends[0].probe(&p).cwnd_bytes, 1460);
-    // no further segment is lost: go-back-N in slow start
+    // no further segment is lost. The sender resends all data in order, in slow start (go-back-N)
     n.run(60.0);
     assert_eq!(n.received[1], 400 * 1460);
     assert_eq!(n.ends[0].stats().timeouts, 1);

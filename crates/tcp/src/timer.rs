@@ -60,15 +60,16 @@ mod tests {
         let at = |now_us: u64, wait_us: u64| {
             linux.expiry(Time(now_us * 1000), Duration::from_micros(wait_us)).0 as f64 / 1e6
         };
-        // 10.3 ms is within tick 10, and 40 ms later is tick 50, which ends at 51 ms. A wait of 39.2 ms is rounded up to 40 ticks
+        // the time 10.3 ms is within tick 10. A timer of 40 ms expires in tick 50, which ends at 51 ms. A wait of 39.2 ms is
+        // rounded up to 40 ticks
         assert_eq!((at(10_300, 40_000), at(10_300, 39_200)), (51.0, 51.0));
-        // a wait of 62 ticks is on level 0, and expires at 1000 + 62 + 1 = 1063. One of 63 is on level 1: 1000 + 63 = 132 * 8 +
-        // 7, so the bucket ends at 133 * 8 = 1064
+        // these timers are set at 1000 ms. A wait of 62 ticks is on level 0, and expires at 1000 + 62 + 1 = 1063. A wait of 63
+        // ticks is on level 1. It is due at 1063 = 132 * 8 + 7, and its bucket ends at 133 * 8 = 1064
         assert_eq!((at(1_000_000, 62_000), at(1_000_000, 63_000)), (1063.0, 1064.0));
-        // a wait of 250 ms: 1250 = 156 * 8 + 2, so the bucket ends at 157 * 8 = 1256
+        // a wait of 250 ms is due at 1250 = 156 * 8 + 2, and its bucket ends at 157 * 8 = 1256
         assert_eq!(at(1_000_000, 250_000), 1256.0);
-        // a wait of 503 ms is on level 1; one of 504 ms is on level 2: 1504 = 23 * 64 + 32, so the bucket ends at 24 * 64 = 1536.
-        // A SYN's wait of a second: 2000 = 31 * 64 + 16, so it ends at 32 * 64 = 2048
+        // a wait of 503 ms is on level 1. A wait of 504 ms is on level 2: it is due at 1504 = 23 * 64 + 32, and its bucket ends
+        // at 24 * 64 = 1536. A SYN's wait of a second is due at 2000 = 31 * 64 + 16, and its bucket ends at 32 * 64 = 2048
         assert_eq!(
             (at(1_000_000, 503_000), at(1_000_000, 504_000), at(1_000_000, 1_000_000)),
             (1504.0, 1536.0, 2048.0)

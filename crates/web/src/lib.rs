@@ -146,7 +146,7 @@ pub extern "C" fn bl_find(after: f64) {
     open(scenario.and_then(|s| Window::find(s, &word("landmark"), &word("link"), after as u64).map_err(|p| vec![p])));
 }
 
-/// Continues the recording or the search for a slice; returns the fraction done, 1 at its end, -1 if there is none.
+/// Continues the recording or the search for a slice; returns the fraction done, 1 at the end, -1 if neither is in progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_go_on() -> f64 {
     WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))

@@ -124,7 +124,7 @@ impl Control for Cubic2622 {
             w.cwnd += s.credit;
             return;
         }
-        // congestion avoidance has whole windows; the fraction that slow start or the sender has left is cut off
+        // in congestion avoidance, windows are whole segments. A fraction left over from slow start or from the sender is cut off
         w.cwnd = w.cwnd.floor().max(1.0);
         self.update(w.cwnd, s.now);
         if self.growth.cwnd_cnt >= self.growth.cnt {

@@ -200,9 +200,9 @@ mod tests {
         let mut w = Window { cwnd: 14.0, ssthresh: c.growth.reduce(BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
-        // W_est grows by one per trunc(15 W / 8) segments, or 8 / 15 per round trip: by 26 in 50 round trips, to 40, with the
-        // same slope above 20. RFC 9438 raises the slope to 1 above 20: 11 round trips from 14 to 20, then 39 segments more in
-        // the other 39
+        // in Linux' form, W_est grows by one per trunc(15 W / 8) segments, or 8/15 per round trip, above 20 as well as below. In
+        // 50 round trips it grows by 26, from 14 to 40. In RFC 9438's form, the slope becomes 1 above 20: the window needs 11
+        // round trips from 14 to 20, and grows by 39 segments in the other 39
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
         let rfc = p.with(|p| p.control.cubic.cubic_form = crate::cc::cubic::CubicForm::Rfc9438);
         let mut c = super::super::cubic_rfc::Cubic::new(&NoParams {}, &stack(&rfc));

@@ -35,8 +35,8 @@ pub(super) struct RenoEstimate {
 impl RenoEstimate {
     /// Returns the largest number of segments (or ACKs in 2.6) per segment of growth at which `cwnd` keeps up with Reno.
     pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
-        // segments per segment of growth, for each segment of the window, in whole eighths as in the kernel: 23 for beta 0.8
-        // (819/1024), 15 for 0.7
+        // eight times the number of segments acknowledged per segment of growth, divided by the window, and truncated as in the
+        // kernel: 23 for beta 0.8 (819/1024), 15 for 0.7
         let scale = (8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u32;
         let delta = (cwnd.saturating_mul(scale) >> 3).max(1);
         // computes the result of the kernel's loop `while acked > delta` without iterating

@@ -69,10 +69,10 @@ group! {
 words! {
     /// Reduced dependence on the round-trip time.
     pub(crate) enum PragueRtt {
-        /// From the fourth round after slow start on, a round-trip time below 25 ms counts as 25 ms, so the rate is the same at
-        /// all short round-trip times. Version 0.7.
+        /// After four rounds outside slow start, a round-trip time below 25 ms counts as 25 ms, so the rate is the same at all
+        /// short round-trip times. Version 0.7.
         "scaled" Scaled,
-        /// As `scaled`, but from the 500th round on. Version 0.6.
+        /// As `scaled`, but after 500 rounds. Version 0.6.
         "scaled-late" ScaledLate,
         /// Not at all: the window grows by a segment per round trip, as with DCTCP and Reno. Version 0.5, which the L4S tests of
         /// 2020 measured.

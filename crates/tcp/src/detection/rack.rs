@@ -294,7 +294,7 @@ impl Rack {
         }
     }
 
-    /// Marks overdue retransmissions lost if they were sent before `newest` (or whenever, if `None`). Returns the longest time in
+    /// Marks overdue retransmissions lost if they were sent before `newest` (at any time, if `None`). Returns the longest time in
     /// microseconds until others are overdue. Bound: the retransmissions sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
@@ -363,7 +363,7 @@ impl Rack {
         wait
     }
 
-    /// Recounts the segments behind RACK's counters, and compares.
+    /// Counts the segments again, and asserts that RACK's counters are correct.
     #[cfg(test)]
     pub(crate) fn check(&self, board: &Scoreboard) {
         let count = |f: fn(&Entry) -> bool| board.iter().filter(|e| f(e)).count() as u32;

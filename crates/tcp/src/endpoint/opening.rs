@@ -46,7 +46,7 @@ impl Endpoint {
                 false
             }
             Phase::SynReceived if syn && !segment.has_ack => {
-                // the peer has retransmitted its SYN, since the SYN-ACK was lost or is late: it is sent again
+                // the peer has retransmitted its SYN, since the SYN-ACK was lost or is late, so the SYN-ACK is sent again
                 self.transmit_syn(p, now, true, io);
                 false
             }

@@ -14,7 +14,7 @@ group! {
         pub dupthresh: u8 = 3,
         /// Limited transmit: each of the first two duplicate ACKs lets one new segment leave.   Source: RFC 3042.
         pub limited_transmit: bool = true,
-        /// SACK information is kept after a timeout, as in Linux; RFC 6675 §5.1 allows both.
+        /// SACK information is kept after a timeout, as in Linux; RFC 6675 §5.1 allows a sender to keep or to discard it.
         pub keep_sack_after_rto: bool = true,
         /// Response to a reduction that proves spurious.
         pub undo: Undo = Undo::Linux,

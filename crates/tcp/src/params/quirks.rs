@@ -35,7 +35,7 @@ group! {
         /// data (RFC 6298 §5.3).
         pub any_ack_restarts_timer: bool = false,
         /// Quick ACKs resume (Linux): `quick_acks` ACKs leave at once after a segment that had been received before, and after a
-        /// pause longer than the RTO (detected by time stamps); two do after a CE mark that begins an echo.
+        /// pause longer than the RTO (detected by time stamps). After a CE mark that begins an echo, two ACKs leave at once.
         pub quick_acks_return: bool = true,
         /// A segment with CWR is acknowledged at once, since its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = true,

@@ -22,7 +22,7 @@ group! {
         /// The receive window. A size is constant, since applications read at once. `auto` is a buffer that begins small and
         /// grows with the bytes read in a round trip; packets of such connections carry their window.
         /// Source: Linux' tcp_moderate_rcvbuf.
-        // the default is the default maximum of tcp_rmem, 6 MB
+        // the default is the maximum in Linux' default tcp_rmem, 6 MiB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
         /// Memory of the buffer with `receive_window = "auto"`. Default: 131072 bytes initially, at most 6291456.   Source:
         /// Linux' tcp_rmem.

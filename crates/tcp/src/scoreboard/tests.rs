@@ -10,7 +10,8 @@ impl Watch for () {
 }
 
 impl Scoreboard {
-    /// Recounts every counter from the entries, and compares. `by_time`: RACK marks losses, so IsLost does not apply.
+    /// Counts the entries again, and asserts that every counter is correct. `by_time`: RACK marks losses, so IsLost does not
+    /// apply.
     pub(crate) fn check(&self, dupthresh: u8, mss: u32, by_time: bool) {
         let mut seq = self.base as u32;
         assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");

@@ -206,7 +206,8 @@ impl Sender {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
-            // only ACKs with the highest ACK number count, since one that newer ones have overtaken has an old count
+            // only ACKs with the highest ACK number are used, since an ACK that newer ones have overtaken has an old value of the
+            // counter
             (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }

@@ -127,8 +127,8 @@ fn any_params() -> impl Strategy<Value = TcpParams> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whichever segments are dropped, delayed or marked, every byte is delivered in order exactly once, all counters equal a
-    /// recount after every call (`Net::call`), and both ends finish.
+    /// Whichever segments are dropped, delayed or marked, every byte is delivered in order exactly once, the running counters are
+    /// correct after every call (`Net::call`), and both ends finish.
     #[test]
     fn every_byte_once(
         p in any_params(),

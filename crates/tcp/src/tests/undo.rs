@@ -43,8 +43,8 @@ fn a_recovery_for_a_late_segment_is_undone() {
     let dsacks = n.log.iter().filter(|l| l.1 == 1 && l.2.sack.as_slice().first().is_some_and(|b| b.start < l.2.ack));
     let dsacks: Vec<_> = dsacks.map(|l| (l.0.0 / 1_000_000 - 1000, l.2.sack.as_slice()[0])).collect();
     assert_eq!(dsacks, [(177, SackBlock { start: 1 + 7 * 1448, end: 1 + 8 * 1448 })]);
-    // without both, or without undo, the window is halved and stays so. It was 17: ten, plus seven segments acknowledged before
-    // the SACKs of 8 and 9
+    // without time stamps and D-SACK, or without undo, the window is halved and not restored. It was 17: ten, plus seven segments
+    // acknowledged before the SACKs of 8 and 9
     for p in [
         reno().with(|p| {
             p.wire.timestamps = false;
@@ -65,8 +65,8 @@ fn a_recovery_for_a_lost_segment_stands() {
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 10, lose(&p, &[(7, 1)]));
         assert_eq!((again, left(&n)), (vec![(127, 7)], (8, 0)));
-        // segment 3 is lost and segment 5 is late. The D-SACK for 5 does not cover both retransmissions, and the echoed time
-        // stamp is too late
+        // segment 3 is lost and segment 5 is late, so both are retransmitted. The D-SACK reports only the retransmission of 5,
+        // and the echoed time stamp is not from before the first retransmission
         let q = p.clone();
         let mut both = late(&p, &[5], 40);
         let (n, again) = message(&p, 10, move |from, count, s| {
@@ -110,7 +110,7 @@ fn a_timeout_for_a_longer_delay_is_undone() {
     let (n, again) = message(&frto, 30, slow);
     // after the first ACK, new data is sent. The second ACK is for a segment that was sent only once, so the timeout was spurious
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
-    // with time stamps, the first ACK shows it
+    // with time stamps, the first ACK shows that the timeout was spurious
     let eifel = reno().with(|p| {
         p.detection.frto = false;
         p.receiver.dsack = false;

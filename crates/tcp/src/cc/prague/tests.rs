@@ -105,7 +105,7 @@ fn with_round_trips_of_its_own_a_shorter_one_is_faster() {
     (f.c.transition, f.c.rounds) = (u32::MAX, LATE_TRANSITION);
     let got = f.rate(60.0, even(0.02));
     assert!((got / 196.0 - 1.0).abs() < 0.1, "{got}");
-    // with "scaled-late", short round trips count as 25 ms from the 500th round on
+    // with "scaled-late", short round trips count as 25 ms after 500 rounds
     let p = TcpParams::preset("prague").unwrap().with(|p| p.control.prague.prague_rtt = PragueRtt::ScaledLate);
     assert_eq!(Prague::new(&p.control.prague, &stack(&p)).transition, 500);
 }
